@@ -1,0 +1,50 @@
+"""Checks at the door, each with an error that names the parameter, its value and what is allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["env_attribute", "probabilities", "whole_number"]
+
+
+def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """``value`` as an int in ``least .. most`` (no upper end: None), or a ValueError."""
+    fits = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
+    if not fits or value < least or (most is not None and value > most):
+        allowed = f"a whole number, at least {least}" if most is None else f"a whole number in {least} .. {most}"
+        raise ValueError(f"{name} = {value!r} is out of range; allowed: {allowed}")
+    return int(value)
+
+
+def probabilities(name: str, values: Any, dimensions: int) -> NDArray[np.float64]:
+    """``values`` as a float64 array of 1 .. ``dimensions`` dimensions with entries in [0, 1], or a ValueError."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} = {values!r} is no array of numbers; allowed: probabilities in [0, 1]") from None
+    if not 1 <= array.ndim <= dimensions or array.size == 0:
+        raise ValueError(f"{name} has shape {array.shape}; allowed: 1 to {dimensions} dimensions, none of them empty")
+    wrong = np.argwhere(~((array >= 0) & (array <= 1)))  # also NaN
+    if len(wrong):
+        place = tuple(int(i) for i in wrong[0])
+        raise ValueError(f"{name}{list(place)} = {array[place]} is not a probability; allowed range [0, 1]")
+    return array
+
+
+def env_attribute(env: Any, name: str) -> Any:
+    """Attribute ``name`` of the bare environment below ``env``'s wrappers, or None.
+
+    From a batch of singles (Gymnasium's ``SyncVectorEnv``, ``AsyncVectorEnv``) the singles' values, stacked.
+    """
+    bare = env.unwrapped
+    if hasattr(bare, name):
+        return getattr(bare, name)
+    if hasattr(bare, "get_attr"):
+        try:
+            return np.array(bare.get_attr(name))
+        except AttributeError:
+            return None
+    return None

@@ -1,0 +1,196 @@
+"""Compiled code: the one decorator, counter-based random numbers, and the helpers that kernels share.
+
+Nobody else writes ``@njit``. A kernel may call kernels of its own file or of this one, of no other: numba does not
+notice that a callee in another file was edited, and this file's digest names the cache folder.
+
+Random numbers
+--------------
+The generator is **SplitMix64** (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014;
+constants of the authors' ``mix64variant13``). Its n-th output is a bijective mix of ``seed + n * GOLDEN``, so any
+output can be computed without those before it. It was chosen over Philox4x32-10 because a session asks for single
+coins at scattered indices (the coin of *this* item): SplitMix64 gives each for two multiplications that vectorise,
+Philox computes four words for twenty. It has published known answers, and passes BigCrush.
+
+Coins are addressed by a path of two steps, each of them a SplitMix64 sequence:
+
+    key of a row  --round-->  seed of the session  --index-->  64 bits
+
+Within a row the seeds of different rounds are distinct, because the first step is a bijection of the round. Two
+sessions whose 64-bit seeds differ by less than the number of coins times GOLDEN share coins; among n sessions of m
+coins that is expected n^2 m / 2^64 times: 5e-7 in a row of a million rounds with ten coins. It is no generator for
+cryptography.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+import platformdirs
+from numba.core import config
+from numpy.typing import NDArray
+
+__all__ = [
+    "AGENT",
+    "ENVIRONMENT",
+    "EXAMINATION",
+    "QUERY",
+    "TERMINATION",
+    "bernoulli",
+    "bits",
+    "cache_folder",
+    "first_fault",
+    "kernel",
+    "popcount",
+    "row_keys",
+    "session_seed",
+    "shuffle",
+    "uniform",
+    "uniform_below",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+ENVIRONMENT, AGENT, QUERY = 0, 1, 2  # purposes of a seed: users, rankers and the draw of queries never share a stream
+
+# Where in a session's sequence its coins lie: an item's attraction at the item's number, the others far behind.
+EXAMINATION, TERMINATION = 1 << 32, 2 << 32  # plus the position
+
+
+def cache_folder() -> Path:
+    """The folder of compiled kernels: named by what changes machine code beyond a kernel's own file.
+
+    That is this file, numba's version and numba's flags. It lies below ``NUMBA_CACHE_DIR`` where that is set,
+    else in the user's cache folder.
+    """
+    flags = {
+        name: value for name, value in os.environ.items() if name.startswith("NUMBA_") and name != "NUMBA_CACHE_DIR"
+    }
+    digest = hashlib.sha256(Path(__file__).read_bytes())
+    digest.update(repr((numba.__version__, sorted(flags.items()))).encode())
+    root = os.environ.get("NUMBA_CACHE_DIR") or platformdirs.user_cache_path("rankgym") / "kernels"
+    return Path(root) / digest.hexdigest()[:16]
+
+
+def kernel(func: F) -> F:
+    """Compile ``func`` with numba, cached on disk; with ``NUMBA_DISABLE_JIT=1`` the same lines run as Python.
+
+    A kernel is a pure function on arrays that writes its results to its last arguments. It trusts its arguments:
+    compiled code reads out of bounds without a word, so whoever calls it has checked them.
+    """
+    if config.DISABLE_JIT:
+        return np.errstate(over="ignore")(func)  # the generator's arithmetic is modulo 2^64 by design
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        warnings.warn(f"compiled kernels are not kept between processes: {error}", stacklevel=2)
+        return numba.njit(func)  # type: ignore[no-any-return]
+    before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
+    try:
+        return numba.njit(cache=True)(func)  # type: ignore[no-any-return]
+    finally:
+        config.CACHE_DIR = before
+
+
+# Numba turns uint64 mixed with int64 into float64, so every constant below is a uint64.
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_1, MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+S1, S2, S4, S11, S27, S30, S31, S32, S56 = (np.uint64(n) for n in (1, 2, 4, 11, 27, 30, 31, 32, 56))
+ONE = np.uint64(1)
+TO_UNIT = 2.0**-53
+
+
+@kernel
+def bits(seed, index):
+    """64 random bits: output number ``index`` (from 0) of the SplitMix64 sequence that starts at ``seed``."""
+    z = seed + (np.uint64(index) + ONE) * GOLDEN
+    z = (z ^ (z >> S30)) * MIX_1
+    z = (z ^ (z >> S27)) * MIX_2
+    return z ^ (z >> S31)
+
+
+@kernel
+def session_seed(key, number):
+    """The seed of session ``number`` (from 0) of the row with this key: the first step of the path."""
+    return bits(key, number)
+
+
+@kernel
+def uniform(word):
+    """A float64 in [0, 1) from the upper 53 of 64 random bits."""
+    return np.float64(word >> S11) * TO_UNIT
+
+
+@kernel
+def bernoulli(seed, index, probability):
+    """True with the given probability: never at 0, always at 1."""
+    return uniform(bits(seed, index)) < probability
+
+
+@kernel
+def uniform_below(word, n):
+    """An integer in 0 .. n-1 from 64 random bits, n < 2^32; no value is favoured by more than n / 2^32."""
+    return np.int64(((word >> S32) * np.uint64(n)) >> S32)
+
+
+@kernel
+def shuffle(items, start, stop, places, seed, index):
+    """Shuffle ``items[start:stop]`` in place so far that its first ``places`` places are a uniform draw.
+
+    Fisher-Yates from the front; place p takes the bits numbered ``index + p`` of ``seed``. The items that were not
+    drawn stay behind them, in no random order.
+    """
+    for place in range(start, min(start + places, stop - 1)):
+        other = place + uniform_below(bits(seed, index + place), stop - place)
+        items[place], items[other] = items[other], items[place]
+
+
+C55, C33, C0F, C01 = (np.uint64(int(byte * 8, 16)) for byte in ("55", "33", "0f", "01"))
+
+
+@kernel
+def popcount(word):
+    """The number of one bits of a uint64 (the compiler knows this idiom as a single instruction)."""
+    word = word - ((word >> S1) & C55)
+    word = (word & C33) + ((word >> S2) & C33)
+    word = (word + (word >> S4)) & C0F
+    return np.int64((word * C01) >> S56)
+
+
+def row_keys(seeds: Sequence[int], purpose: int) -> NDArray[np.uint64]:
+    """One key per row, (len(seeds),) uint64, from the rows' seeds (non-negative integers of any size).
+
+    Seeds go through ``numpy.random.SeedSequence``, so that neighbouring seeds give unrelated keys. ``purpose`` keeps
+    an environment (``ENVIRONMENT``) and an agent (``AGENT``) with the same seed apart.
+    """
+    sequences = (np.random.SeedSequence(int(seed), spawn_key=(purpose,)) for seed in seeds)
+    return np.array([s.generate_state(1, np.uint64)[0] for s in sequences], dtype=np.uint64)
+
+
+@kernel
+def first_fault(rankings, num_items):
+    """The first row of ``rankings`` (rows, positions) that is no ranking of distinct items below ``num_items``, or -1."""
+    rows, positions = rankings.shape
+    for row in range(rows):
+        seen = np.uint64(0)
+        for place in range(positions):
+            item = rankings[row, place]
+            if item < 0 or item >= num_items:
+                return row
+            if num_items <= 64:  # one word remembers every item seen
+                mark = ONE << np.uint64(item)
+                if seen & mark != np.uint64(0):
+                    return row
+                seen |= mark
+            else:
+                for earlier in range(place):
+                    if rankings[row, earlier] == item:
+                        return row
+    return -1

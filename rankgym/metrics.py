@@ -1,0 +1,73 @@
+"""Measures of a displayed list against the truth: arrays in, arrays out. Agents never see them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.kernels import ONE, kernel, popcount
+
+__all__ = ["better_items", "ideal_dcg", "misordered_pairs", "ndcg", "rank_discounts"]
+
+ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+def better_items(attraction: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """For each item the set of strictly more attractive items, as bits.
+
+    Args:
+        attraction: (rows, items).
+
+    Returns:
+        (rows, items, words) uint64, words = ceil(items / 64); bit j of word w stands for item 64 w + j.
+    """
+    rows, items = attraction.shape
+    better = attraction[:, None, :] > attraction[:, :, None]  # better[row, i, j]: j is more attractive than i
+    padded = np.zeros((rows, items, -(-items // 64) * 64), bool)
+    padded[:, :, :items] = better
+    return np.packbits(padded, axis=2, bitorder="little").view("<u8").astype(np.uint64)
+
+
+@kernel
+def misordered_pairs(better, displayed, misordered):
+    """Fill ``misordered`` (rows,) with |V(R)|, the number of incorrectly ordered pairs of each list (BubbleRank, eq. 5).
+
+    A pair is incorrectly ordered when the less attractive item stands above the more attractive one. Items of equal
+    attraction are never so. BubbleRank displays all items; here a hidden item stands below every displayed one, so
+    that with K < L a displayed item counts once for each more attractive item that is hidden.
+    """
+    rows, positions = displayed.shape
+    for row in range(rows):
+        total = 0
+        for word in range(better.shape[2]):
+            below = ALL_BITS
+            for k in range(positions):
+                item = displayed[row, k]
+                total += popcount(better[row, item, word] & below)
+                if item >> 6 == word:
+                    below &= ~(ONE << np.uint64(item & 63))
+        misordered[row] = total
+
+
+def rank_discounts(positions: int) -> NDArray[np.float64]:
+    """1 / log2(k + 1) for the positions k = 1 .. ``positions``."""
+    return 1.0 / np.log2(np.arange(2.0, positions + 2.0))
+
+
+def ideal_dcg(attraction: NDArray[np.float64], cutoff: int) -> NDArray[np.float64]:
+    """DCG at the cutoff of the list sorted by attraction: (rows,), from (rows, items)."""
+    return np.sort(attraction, axis=1)[:, ::-1][:, :cutoff] @ rank_discounts(cutoff)
+
+
+@kernel
+def ndcg(attraction, discounts, ideal, displayed, quality):
+    """Fill ``quality`` (rows,) with the NDCG of each list, with attraction as relevance (BubbleRank, appendix B).
+
+    ``discounts`` (cutoff,) and ``ideal`` (rows,) come from ``rank_discounts`` and ``ideal_dcg``. Where no item is
+    attractive every list is ideal.
+    """
+    for row in range(displayed.shape[0]):
+        gain = 0.0
+        for k in range(discounts.shape[0]):
+            gain += attraction[row, displayed[row, k]] * discounts[k]
+        quality[row] = gain / ideal[row] if ideal[row] > 0.0 else 1.0

@@ -1,0 +1,53 @@
+"""The cascade model (CM; Craswell et al., WSDM 2008): scan from the top, click the first attractive item, leave."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.kernels import bits, kernel, session_seed, uniform
+from rankgym.models.base import ClickModel, Reward, sorted_lists
+
+
+class Parameters(NamedTuple):
+    """A cascade user, one per row."""
+
+    attraction: NDArray[np.float64]  # (rows, items) in [0, 1]: alpha(i)
+
+
+@kernel
+def click(attraction, key, session, displayed, cutoff, clicks, reward):
+    """One session per row: at most one click. ``reward`` counts the clicks in the first ``cutoff`` positions."""
+    rows, positions = displayed.shape
+    for row in range(rows):
+        seed = session_seed(key[row], session[row])
+        reward[row] = 0.0
+        examined = True
+        for k in range(positions):
+            item = displayed[row, k]
+            clicked = examined and uniform(bits(seed, item)) < attraction[row, item]
+            clicks[row, k] = clicked
+            if clicked:
+                examined = False  # the user leaves
+                if k < cutoff:
+                    reward[row] = 1.0
+
+
+@kernel
+def value(attraction, displayed, cutoff, expected):
+    """Expected clicks in the first ``cutoff`` positions: 1 - prod(1 - alpha). Their order does not matter."""
+    for row in range(displayed.shape[0]):
+        unclicked = 1.0
+        for k in range(cutoff):
+            unclicked *= 1.0 - attraction[row, displayed[row, k]]
+        expected[row] = 1.0 - unclicked
+
+
+def best_lists(parameters: Parameters, num_positions: int, cutoff: int) -> NDArray[np.int64]:
+    """The most attractive items, best first: any order of the first ``cutoff`` of them is optimal."""
+    return sorted_lists(parameters.attraction, num_positions)
+
+
+MODEL = ClickModel("CM", Parameters, {"clicks": Reward(click, value, best_lists)})

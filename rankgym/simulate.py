@@ -1,0 +1,111 @@
+"""The loop: an agent meets an environment. What it returns is what the recording wrappers kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
+
+from rankgym.checks import env_attribute, whole_number
+from rankgym.progress import told
+from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
+
+__all__ = ["History", "simulate"]
+
+NEWS = 0.1  # seconds between looks at the clock, about
+
+
+class ActsAndUpdates(Protocol):
+    """All that ``simulate`` asks of an agent; ``rankgym.agent.Agent`` and many a plain class have it."""
+
+    def act(self, observation: Any) -> Any: ...
+    def update(self, displayed: Any, clicks: Any) -> Any: ...
+
+
+class History(NamedTuple):
+    """What happened in each row, after each of the recorded rounds."""
+
+    rounds: NDArray[np.int64]  # (records,) rounds played
+    regret: NDArray[np.float64]  # (records, num_envs) cumulative expected regret
+    violations: NDArray[np.float64]  # (records, num_envs) rounds that violated the safety constraint so far
+    ndcg: NDArray[np.float64]  # (records, num_envs) mean NDCG at the cutoff so far
+    reward: NDArray[np.float64]  # (records, num_envs) cumulative reward
+
+    def at(self, round: int) -> dict[str, NDArray[np.float64]]:
+        """Each measure (num_envs,) after ``round`` rounds; a ValueError where they were not recorded."""
+        index = int(np.searchsorted(self.rounds, round))
+        if index == len(self.rounds) or self.rounds[index] != round:
+            raise ValueError(f"round = {round} was not recorded; ask for it with record_at=[{round}]")
+        return {name: getattr(self, name)[index] for name in self._fields[1:]}
+
+
+def simulate(
+    agent: ActsAndUpdates,
+    env: VectorEnv[Any, Any, Any],
+    rounds: int,
+    *,
+    seed: int | Sequence[int] | None = None,
+    record_at: Iterable[int] = (),
+    progress: bool | Callable[[int], None] = True,
+) -> History:
+    """Let ``agent`` rank for ``rounds`` sessions in every row of ``env``, from a fresh reset on.
+
+    Args:
+        agent: has ``act(observation)``, giving lists (num_envs, num_positions), and ``update(displayed, clicks)``.
+        env: a vector environment of rankings (``gym.make_vec``); a batch of one is the single run.
+        rounds: at least 1, and no more than the environment's horizon.
+        seed: of the reset: row b gets ``seed + b``, or its entry of a list.
+        record_at: rounds to record besides about 20 a decade and the last.
+        progress: show a bar on anything longer than two seconds; or a function that is called with the number of
+            rounds played since its last call, several times a second.
+
+    Returns:
+        A ``History`` with one column a row.
+
+    Raises:
+        ValueError: an argument does not fit; nothing was played then.
+    """
+    rounds = whole_number("rounds", rounds, 1)
+    if not isinstance(env, VectorEnv):
+        raise ValueError(f"env = {env!r} is not a vector environment; make one with gym.make_vec(id, num_envs=1)")
+    mine = getattr(agent, "num_envs", env.num_envs)
+    if mine != env.num_envs:
+        raise ValueError(
+            f"the agent has {mine} rows and env {env.num_envs}; make it with {type(agent).__name__}.for_env(env)"
+        )
+    horizon = env_attribute(env, "horizon")
+    if horizon is not None and rounds > np.min(horizon):
+        raise ValueError(
+            f"rounds = {rounds} exceeds the environment's horizon; make it with horizon={rounds}, or horizon=None"
+        )
+    record_at = [whole_number("record_at", r, 1, rounds) for r in record_at] + [rounds]
+
+    recorded = ranking = RecordRanking(env, record_at=record_at)
+    recorded = safety = RecordSafety(recorded, record_at=record_at)
+    recorded = regret = RecordRegret(recorded, record_at=record_at)
+    observation, _ = recorded.reset(seed=seed)
+    with told(progress, rounds) as tell:
+        played, stride = 0, 1
+        while played < rounds:
+            stride = min(stride, rounds - played)
+            start = time.perf_counter()
+            for _ in range(stride):  # the loop
+                displayed = agent.act(observation)
+                observation, *_ = recorded.step(displayed)
+                agent.update(displayed, observation)
+            played += stride
+            tell(stride)
+            stride = max(1, min(2 * stride, int(stride * NEWS / (time.perf_counter() - start + 1e-9))))
+
+    kept = regret.records("regret")[0]
+    return History(
+        kept,
+        regret.records("regret")[1],
+        safety.records("violations")[1],
+        ranking.records("ndcg")[1] / kept[:, None],
+        regret.records("reward")[1],
+    )

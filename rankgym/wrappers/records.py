@@ -1,0 +1,341 @@
+"""Recording wrappers: regret, safety violations and ranking quality, per row, at log-spaced rounds.
+
+Each wrapper is one logic on arrays with a leading axis of rows, in two thin shells: ``RecordRegret(env)`` takes a
+``gym.Env`` or a ``VectorEnv``. They add up what the environment puts into ``info``; nobody else computes regret.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import VectorEnv, VectorWrapper
+from numpy.typing import NDArray
+
+from rankgym.checks import env_attribute, whole_number
+from rankgym.metrics import ideal_dcg, ndcg, rank_discounts
+
+__all__ = ["RecordRanking", "RecordRegret", "RecordSafety", "record_rounds"]
+
+PER_DECADE = 20
+ENDLESS = 10**15  # the last round that is recorded where an episode has no horizon
+
+
+def record_rounds(horizon: int | None, record_at: Iterable[int] = ()) -> NDArray[np.int64]:
+    """The rounds after which totals are kept: about 20 a decade from 1 to ``horizon``, ``horizon``, and ``record_at``.
+
+    Raises:
+        ValueError: a round of ``record_at`` is not in 1 .. ``horizon``.
+    """
+    last = ENDLESS if horizon is None else whole_number("horizon", horizon, 1)
+    asked = [whole_number("record_at", r, 1, last) for r in record_at]
+    steps = np.arange(int(np.ceil(PER_DECADE * np.log10(last))) + 1)
+    spaced = np.rint(10.0 ** (steps / PER_DECADE)).astype(np.int64)
+    return np.unique(np.concatenate([spaced[spaced <= last], [last], np.array(asked, np.int64)]))
+
+
+class Log:
+    """Totals per row of one or more series, kept at given rounds of the rows' episodes."""
+
+    def __init__(self, num_envs: int, rounds: NDArray[np.int64], series: tuple[str, ...]) -> None:
+        self.rounds = rounds  # (records,)
+        self.played = np.zeros(num_envs, np.int64)  # rounds of the row's episode
+        self.totals = {name: np.zeros(num_envs) for name in series}
+        self.kept = {name: np.full((0, num_envs), np.nan) for name in series}  # grows to (records, num_envs)
+        self._stale = np.zeros(num_envs, bool)  # rows that still hold their last episode
+        self._any_stale = False
+        self._common: int | None = 0  # rounds played, where all rows agree
+        self._next = 0  # index of the next record, where all rows agree
+
+    def begin(self, rows: NDArray[np.bool_]) -> None:
+        """A new episode starts in ``rows`` (num_envs,) bool. What they hold stays readable until its first round."""
+        self._stale |= rows
+        self._any_stale = True
+
+    def _clear(self, rows: NDArray[np.bool_]) -> None:
+        self._settle()
+        rows = rows & self._stale
+        self.played[rows] = 0
+        for total in self.totals.values():
+            total[rows] = 0.0
+        for kept in self.kept.values():
+            kept[:, rows] = np.nan
+        self._stale &= ~rows
+        self._any_stale = bool(self._stale.any())
+        if (self.played == self.played[0]).all():
+            self._common = int(self.played[0])
+            self._next = int(np.searchsorted(self.rounds, self._common, side="right"))
+
+    def _settle(self) -> None:
+        """Give up the common clock: write it into the rows."""
+        if self._common is not None:
+            self.played[:] = self._common
+            self._common = None
+
+    def add(self, amounts: tuple[NDArray[Any], ...], rows: NDArray[np.bool_] | None = None) -> None:
+        """One round of ``rows`` (None: of all): ``amounts`` has an array (num_envs,) for each series."""
+        if self._any_stale:
+            self._clear(np.ones_like(self._stale) if rows is None else rows)
+        if rows is None and self._common is not None:
+            for total, amount in zip(self.totals.values(), amounts, strict=True):
+                total += amount
+            self._common += 1
+            if self._next < len(self.rounds) and self._common == self.rounds[self._next]:
+                for name, total in self.totals.items():
+                    self._room(name, self._next)[self._next] = total
+                self._next += 1
+            return
+        self._settle()
+        rows = np.ones_like(self._stale) if rows is None else rows
+        self.played += rows
+        index = np.minimum(np.searchsorted(self.rounds, self.played), len(self.rounds) - 1)
+        due = np.flatnonzero(rows & (self.rounds[index] == self.played))
+        for (name, total), amount in zip(self.totals.items(), amounts, strict=True):
+            total[rows] += amount[rows]
+            if len(due):
+                self._room(name, int(index[due].max()))[index[due], due] = total[due]
+
+    def _room(self, name: str, index: int) -> NDArray[np.float64]:
+        kept = self.kept[name]
+        if index >= len(kept):
+            more = np.full((max(2 * index, 64) - len(kept) + 1, kept.shape[1]), np.nan)
+            self.kept[name] = kept = np.concatenate([kept, more])
+        return kept
+
+    def records(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The rounds (records,) that some row has reached, and the totals after them (records, num_envs); NaN else."""
+        kept = self.kept[name][: len(self.rounds)]
+        reached = int(np.count_nonzero(~np.isnan(kept).all(axis=1)))
+        return self.rounds[:reached].copy(), kept[:reached].copy()
+
+
+class Logic(ABC):
+    """What one recording wrapper measures. Subclasses name their series and give a row's amount in one session."""
+
+    series: ClassVar[tuple[str, ...]]
+
+    def __init__(self, env: Any, num_envs: int, record_at: Iterable[int]) -> None:
+        horizon = env_attribute(env, "horizon")
+        last = None if horizon is None else int(np.max(horizon))
+        self.env = env
+        self.log = Log(num_envs, record_rounds(last, record_at), self.series)
+
+    def begin(self, rows: NDArray[np.bool_]) -> None:
+        """A new episode, perhaps of another query, starts in ``rows`` (num_envs,) bool."""
+        self.log.begin(rows)
+
+    @abstractmethod
+    def amounts(self, info: dict[str, Any], reward: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
+        """For each series the amount (num_envs,) of one session, from arrays with a leading axis of rows."""
+
+    def step(self, reward: NDArray[np.float64], done: NDArray[np.bool_], info: dict[str, Any]) -> dict[str, Any]:
+        """One step of a vector environment, whatever its autoreset mode; what to add to ``info``."""
+        rows = info.get("_displayed")
+        fresh = rows
+        if "final_info" in info:  # autoreset in the same step: the ended rows' last session is in there
+            ended, final = info["_final_info"], info["final_info"]
+            info = {
+                name: np.where(_like(ended, final[name]), final[name], info.get(name, final[name]))
+                for name in final
+                if not name.startswith("_")
+            }
+            rows = None
+        elif "displayed" not in info:
+            self.begin(np.ones(len(reward), bool))
+            return {}
+        elif rows is not None and rows.all():
+            rows = None
+        self.log.add(self.amounts(info, reward), rows)
+        extra: dict[str, Any] = {}
+        if done.any():
+            for name, total in self.log.totals.items():
+                extra |= {f"episode_{name}": np.where(done, total, 0.0), f"_episode_{name}": done.copy()}
+        if fresh is not None and not fresh.all():  # these rows were reset in this step
+            self.begin(~fresh)
+        return extra
+
+
+def _like(mask: NDArray[np.bool_], values: NDArray[Any]) -> NDArray[np.bool_]:
+    return mask.reshape(mask.shape + (1,) * (values.ndim - 1))
+
+
+class RegretLogic(Logic):
+    """Cumulative expected regret and cumulative reward."""
+
+    series = ("regret", "reward")
+
+    def amounts(self, info: dict[str, Any], reward: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
+        return info["regret"], reward
+
+
+class SafetyLogic(Logic):
+    """Rounds in which the list violated |V(R_t)| <= |V(R_0)| + K / 2 (BubbleRank, Lemma 2 and section 5.3)."""
+
+    series = ("violations",)
+
+    def begin(self, rows: NDArray[np.bool_]) -> None:
+        super().begin(rows)
+        space = getattr(self.env, "single_action_space", None) or self.env.action_space
+        self._limit = np.atleast_1d(env_attribute(self.env, "initial_misordered")) + space.k / 2
+
+    def amounts(self, info: dict[str, Any], reward: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
+        return (info["misordered"] > self._limit,)
+
+
+class RankingLogic(Logic):
+    """NDCG of the displayed lists at the cutoff (BubbleRank, appendix B)."""
+
+    series = ("ndcg",)
+
+    def begin(self, rows: NDArray[np.bool_]) -> None:
+        super().begin(rows)
+        attraction = env_attribute(self.env, "attraction")
+        self._attraction = np.array(attraction, np.float64).reshape(len(rows), -1)
+        self._discounts = rank_discounts(int(np.max(env_attribute(self.env, "cutoff"))))
+        self._ideal = ideal_dcg(self._attraction, len(self._discounts))
+
+    def amounts(self, info: dict[str, Any], reward: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
+        quality = np.empty(len(reward))
+        ndcg(self._attraction, self._discounts, self._ideal, info["displayed"], quality)
+        return (quality,)
+
+
+class Records:
+    """What both shells show of their log."""
+
+    _logic: Logic
+
+    def records(self, series: str | None = None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The records of one series of the rows' current (or, once it is over, last) episode.
+
+        Args:
+            series: its name; default: the wrapper's first series.
+
+        Returns:
+            The rounds (records,) after which totals were kept, and the totals (records, num_envs). A row that has not
+            come to a round has NaN there.
+        """
+        names = self._logic.series
+        if series is not None and series not in names:
+            raise ValueError(f"series = {series!r} is unknown; allowed: {list(names)}")
+        return self._logic.log.records(series or names[0])
+
+    @property
+    def totals(self) -> dict[str, NDArray[np.float64]]:
+        """For each series the totals (num_envs,) of the rows' episodes so far."""
+        return {name: total.copy() for name, total in self._logic.log.totals.items()}
+
+
+class VectorRecorder(Records, VectorWrapper[Any, Any, Any, Any, Any]):
+    """The shell over a vector environment."""
+
+    logic: ClassVar[type[Logic]]
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], *, record_at: Iterable[int] = ()) -> None:
+        super().__init__(env)
+        self._logic = self.logic(env, self.num_envs, record_at)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        mask = (options or {}).get("reset_mask")
+        mask = np.ones(self.num_envs, bool) if mask is None else np.array(mask)
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._logic.begin(mask)
+        return observation, info
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(actions)
+        info.update(self._logic.step(reward, terminated | truncated, info))
+        return observation, reward, terminated, truncated, info
+
+
+class SingleRecorder(Records, gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """The shell over a single environment; called with a vector environment it makes the vector shell."""
+
+    logic: ClassVar[type[Logic]]
+    vector: ClassVar[type[VectorRecorder]]
+
+    def __new__(cls, env: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(env, VectorEnv):
+            return cls.vector(env, *args, **kwargs)
+        return super().__new__(cls)
+
+    def __init__(self, env: gym.Env[Any, Any], *, record_at: Iterable[int] = ()) -> None:
+        record_at = list(record_at)
+        RecordConstructorArgs.__init__(self, record_at=record_at)
+        gym.Wrapper.__init__(self, env)
+        self._logic = self.logic(env, 1, record_at)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._logic.begin(np.ones(1, bool))
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        batch = {name: np.asarray(info[name])[None] for name in ("displayed", "regret", "misordered")}
+        extra = self._logic.step(np.array([reward], np.float64), np.array([terminated or truncated]), batch)
+        info |= {name: float(value[0]) for name, value in extra.items() if not name.startswith("_")}
+        return observation, reward, terminated, truncated, info
+
+
+class VectorRecordRegret(VectorRecorder):
+    """``RecordRegret`` over a vector environment."""
+
+    logic = RegretLogic
+
+
+class VectorRecordSafety(VectorRecorder):
+    """``RecordSafety`` over a vector environment."""
+
+    logic = SafetyLogic
+
+
+class VectorRecordRanking(VectorRecorder):
+    """``RecordRanking`` over a vector environment."""
+
+    logic = RankingLogic
+
+
+class RecordRegret(SingleRecorder):
+    """Record cumulative expected regret ("regret") and cumulative reward ("reward").
+
+    At the end of an episode ``info`` gets ``episode_regret`` and ``episode_reward``.
+
+    Args:
+        env: a ranking environment, single or vector, wrapped or not.
+        record_at: rounds to record besides the log-spaced ones, 1 .. horizon.
+    """
+
+    logic, vector = RegretLogic, VectorRecordRegret
+
+
+class RecordSafety(SingleRecorder):
+    """Record the number of rounds that violated the safety constraint ("violations").
+
+    The constraint is |V(R_t)| <= |V(R_0)| + K / 2 (BubbleRank, section 5.3), V the set of incorrectly ordered pairs. The paper
+    displays all items; for K < L a hidden item stands below every displayed one here, both in V(R_t) and V(R_0).
+    At the end of an episode ``info`` gets ``episode_violations``.
+
+    Args:
+        env: a ranking environment, single or vector, wrapped or not.
+        record_at: rounds to record besides the log-spaced ones, 1 .. horizon.
+    """
+
+    logic, vector = SafetyLogic, VectorRecordSafety
+
+
+class RecordRanking(SingleRecorder):
+    """Record the NDCG at the environment's cutoff of the displayed lists ("ndcg": the sum over rounds).
+
+    Relevance is the attraction probability (BubbleRank, appendix B). At the end of an episode ``info`` gets ``episode_ndcg``.
+
+    Args:
+        env: a ranking environment, single or vector, wrapped or not.
+        record_at: rounds to record besides the log-spaced ones, 1 .. horizon.
+    """
+
+    logic, vector = RankingLogic, VectorRecordRanking
