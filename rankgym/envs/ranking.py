@@ -191,7 +191,7 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         self._displayed = np.full((rows, self.num_positions), -1, np.int64)  # the last lists, and their values
         self._expected = np.zeros(rows)
         self._misordered = np.zeros(rows, np.int64)
-        self._last_clicks = np.zeros((rows, self.num_positions), np.int8)
+        self.last_observation = np.zeros((rows, self.num_positions), np.int8)
         everyone = np.ones(rows, bool)
         self._take_queries(everyone, self._fixed_queries() if self._choice != "drawn" else np.zeros(rows, np.int64))
 
@@ -228,7 +228,7 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         mask = self._checked_mask(options)
         self._seed_rows(seeds, mask)
         self._begin(mask)
-        return np.zeros((self.num_envs, self.num_positions), np.int8), self._reset_info(mask)
+        return self.last_observation.copy(), self._reset_info(mask)
 
     def _checked_seeds(self, seed: Any) -> list[int | None]:
         if seed is None:
@@ -280,7 +280,7 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         self._latest_round = int(self._round.max())
         self._ended[mask] = False
         self._some_ended = bool(self._ended.any())
-        self._last_clicks[mask] = 0
+        self.last_observation[mask] = 0
         if self._choice == "drawn":
             drawn = np.empty(self.num_envs, np.int64)
             draw_numbers(self._query_key, self._episode, len(self._pool), drawn)
@@ -344,6 +344,7 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
             truncated |= self._ended
             if self.autoreset_mode is AutoresetMode.SAME_STEP:
                 observation, info = self._reset_in_step(clicks, info, truncated)
+        np.copyto(self.last_observation, observation)
         return observation, reward, terminated, truncated, info
 
     def play(self, displayed: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
@@ -359,8 +360,6 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         clicks, reward = np.empty((self.num_envs, self.num_positions), np.int8), np.empty(self.num_envs)
         law.click(*self._parameters, self._key, self._session, self._displayed, self.cutoff, clicks, reward)
         self._latest_round += 1
-        if self.render_mode is not None:
-            self._last_clicks[:] = clicks
         return clicks, reward
 
     def _step_info(self, clicks: NDArray[np.int8]) -> dict[str, Any]:
@@ -424,7 +423,7 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
             self.at_horizon()
             truncated |= self._ended & ~waiting
         self._begin(waiting)
-        self._some_ended = bool(self._ended.any())
+        np.copyto(self.last_observation, observation)
         return observation, reward, np.zeros(self.num_envs, bool), truncated, self._mixed_info(info, waiting)
 
     def _reset_in_step(
@@ -453,6 +452,8 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
     def _mixed_info(self, info: dict[str, Any], begun: NDArray[np.bool_]) -> dict[str, Any]:
         """The info of a step after which the rows of ``begun`` have just been reset, with masks where rows differ."""
         fresh = self._reset_info(np.ones(self.num_envs, bool))
+        if begun.all():
+            return fresh
         mixed: dict[str, Any] = {}
         for name, values in info.items():
             mixed[name] = _only(values, ~begun)
@@ -460,7 +461,7 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
                 mixed[name][begun] = fresh[name][begun]
             else:
                 mixed[f"_{name}"] = ~begun
-        return mixed or fresh
+        return mixed
 
     # -- looking ----------------------------------------------------------------------------------------------------------
 
@@ -478,7 +479,7 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         shown = self._displayed[row]
         lines = [
             f"{k + 1:3d}. item {item:<4d} {'click' if click else ''}".rstrip()
-            for k, (item, click) in enumerate(zip(shown, self._last_clicks[row], strict=True))
+            for k, (item, click) in enumerate(zip(shown, self.last_observation[row], strict=True))
         ]
         return "\n".join([head, *lines])
 

@@ -62,6 +62,8 @@ class SingleEnv(gym.Env[NDArray[np.int8], NDArray[np.int64]]):
         if engine.unready:
             raise ResetNeeded("reset the environment before its first step, and after its episode is over")
         clicks, reward = engine.play(self.action_space.checked(action)[None])
+        if self.render_mode is not None:
+            engine.last_observation[0] = clicks[0]
         return clicks[0], reward.item(), False, engine.at_horizon(), engine.first_row_info(clicks)
 
     def render(self) -> str | None:  # type: ignore[override]

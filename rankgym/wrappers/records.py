@@ -143,7 +143,7 @@ class Logic(ABC):
                 for name in final
                 if not name.startswith("_")
             }
-            rows = None
+            rows, fresh = None, ~ended
         elif "displayed" not in info:
             self.begin(np.ones(len(reward), bool))
             return {}

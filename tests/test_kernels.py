@@ -1,0 +1,192 @@
+"""The counter-based generator against its published answers, and against chance."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from rankgym import kernels
+from rankgym.kernels import (
+    bernoulli,
+    bits,
+    first_fault,
+    kernel,
+    popcount,
+    row_keys,
+    session_seed,
+    shuffle,
+    uniform,
+    uniform_below,
+)
+
+WORD = 2**64
+# Every test of chance below has one fixed seed and rejects when its p-value is under 1e-7: it errs with that probability.
+ERROR = 1e-7
+
+
+def naive_bits(seed, index):
+    """SplitMix64 in Python integers: state plus gamma, then the two xor-shift-multiply rounds."""
+    z = (seed + (index + 1) * 0x9E3779B97F4A7C15) % WORD
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % WORD
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % WORD
+    return z ^ (z >> 31)
+
+
+@kernel
+def fill_coins(keys, rounds, indices, out):
+    for a in range(keys.shape[0]):
+        for b in range(rounds):
+            seed = session_seed(keys[a], b)
+            for c in range(indices):
+                out[a, b, c] = uniform(bits(seed, c))
+
+
+@kernel
+def fill_shuffles(seed, start, stop, places, out):
+    for n in range(out.shape[0]):
+        for item in range(out.shape[1]):
+            out[n, item] = item
+        shuffle(out[n], start, stop, places, session_seed(seed, n), 7)
+
+
+def coins(keys, rounds, indices):
+    out = np.empty((len(keys), rounds, indices))
+    fill_coins(row_keys(keys, kernels.ENVIRONMENT), rounds, indices, out)
+    return out
+
+
+def test_known_answers_of_splitmix64():
+    # The first outputs from seed 1234567, as published with the generator's reference implementations.
+    expected = [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+        4593380528125082431,
+        16408922859458223821,
+    ]
+    assert [int(bits(np.uint64(1234567), n)) for n in range(5)] == expected
+
+
+@given(st.integers(0, WORD - 1), st.integers(0, 2**40))
+def test_bits_equal_the_oracle(seed, index):
+    assert int(bits(np.uint64(seed), index)) == naive_bits(seed, index)
+
+
+@given(st.integers(0, WORD - 1))
+def test_popcount_equals_python(word):
+    assert popcount(np.uint64(word)) == bin(word).count("1")
+
+
+@given(st.integers(0, WORD - 1), st.integers(1, 2**32 - 1))
+def test_uniform_below_is_the_upper_words_product(word, n):
+    assert uniform_below(np.uint64(word), n) == (word >> 32) * n >> 32
+    assert 0 <= uniform(np.uint64(word)) < 1
+
+
+def test_a_bernoulli_coin_never_shows_at_0_and_always_at_1():
+    assert not any(bernoulli(np.uint64(5), n, 0.0) for n in range(1000))
+    assert all(bernoulli(np.uint64(5), n, 1.0) for n in range(1000))
+
+
+@pytest.mark.parametrize("shape", [(1, 200_000, 1), (200_000, 1, 1), (1, 1, 200_000), (50, 50, 80)])
+def test_coins_are_uniform_along_key_round_and_index(shape):
+    sample = coins(range(shape[0]), shape[1], shape[2]).ravel()
+    assert stats.kstest(sample, "uniform").pvalue > ERROR
+    counts = np.bincount((sample * 256).astype(int), minlength=256)
+    assert stats.chisquare(counts).pvalue > ERROR
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2], ids=["key", "round", "index"])
+def test_neighbouring_coins_are_independent(axis):
+    """Pairs of coins that differ by one in key, round or index fill the unit square evenly (16 x 16 cells)."""
+    sample = np.moveaxis(coins(range(64), 64, 64), axis, 0)
+    for lag in (1, 2, 8):
+        cells = (sample[:-lag] * 16).astype(int) * 16 + (sample[lag:] * 16).astype(int)
+        # only every other pair along the axis, so that no coin is in two of them
+        kept = cells[np.arange(len(cells)) // lag % 2 == 0].ravel()
+        assert stats.chisquare(np.bincount(kept, minlength=256)).pvalue > ERROR
+
+
+def test_every_bit_is_fair_and_flips_half_of_the_bits_when_an_input_changes():
+    rng = np.random.default_rng(0)
+    seeds = rng.integers(0, 2**64, 4000, dtype=np.uint64)
+    first = np.array([bits(s, 3) for s in seeds], np.uint64)
+    ones = np.unpackbits(first.view(np.uint8)).reshape(-1, 64).sum(0).astype(int)
+    assert np.all(np.abs(ones - 2000) < 6.5 * np.sqrt(1000))  # two-sided normal tail, 64 bits: 64 * 8e-11
+    flips = np.array([popcount(a ^ np.uint64(bits(s, 4))) for a, s in zip(first, seeds, strict=True)])
+    assert abs(flips.mean() - 32) < 6.5 * 4 / np.sqrt(4000)
+
+
+def test_the_purposes_of_one_seed_have_unrelated_keys():
+    keys = {int(row_keys([9], purpose)[0]) for purpose in (kernels.ENVIRONMENT, kernels.AGENT, kernels.QUERY)}
+    assert len(keys) == 3
+
+
+def test_keys_of_a_row_do_not_depend_on_the_other_rows():
+    many = row_keys(range(100, 150), kernels.AGENT)
+    assert many[7] == row_keys([107], kernels.AGENT)[0]
+    assert len(set(many.tolist())) == 50
+
+
+@pytest.mark.parametrize(("start", "stop", "places"), [(0, 4, 4), (1, 5, 4), (0, 5, 2), (2, 4, 9)])
+def test_a_shuffle_is_uniform_over_its_places_and_leaves_the_rest(start, stop, places):
+    out = np.empty((60_000, 6), np.int64)
+    fill_shuffles(np.uint64(11), start, stop, places, out)
+    assert (out[:, :start] == np.arange(start)).all()
+    assert (out[:, stop:] == np.arange(stop, 6)).all()
+    assert (np.sort(out, axis=1) == np.arange(6)).all()
+    drawn = out[:, start : min(start + places, stop)]
+    _, counts = np.unique(drawn, axis=0, return_counts=True)
+    n, k = stop - start, drawn.shape[1]
+    assert len(counts) == np.prod(range(n - k + 1, n + 1))  # every ordered choice of k out of n comes up
+    assert stats.chisquare(counts).pvalue > ERROR
+
+
+@given(
+    st.lists(st.lists(st.integers(-2, 70), min_size=3, max_size=3), min_size=1, max_size=4),
+    st.sampled_from([3, 10, 64, 65, 70]),
+)
+def test_first_fault_finds_the_first_row_that_is_no_ranking(rows, num_items):
+    faults = [len(set(r)) < 3 or not all(0 <= i < num_items for i in r) for r in rows]
+    assert first_fault(np.array(rows), num_items) == (faults.index(True) if any(faults) else -1)
+
+
+def test_the_cache_folder_is_named_by_the_flags(monkeypatch):
+    plain = kernels.cache_folder()
+    assert plain == kernels.cache_folder()
+    monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
+    assert kernels.cache_folder() != plain
+    assert kernels.cache_folder().parent == plain.parent
+
+
+def test_kernels_live_without_a_cache_folder(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    with pytest.warns(UserWarning, match="not kept between processes"):
+        twice = kernel(lambda x: 2 * x)
+    assert twice(4) == 8
+
+
+def test_without_the_compiler_the_same_lines_give_the_same_bits():
+    script = (
+        "import numpy as np\n"
+        "from rankgym.kernels import bits, uniform_below, popcount, session_seed\n"
+        "seed = np.uint64(session_seed(np.uint64(2**64 - 3), 12))\n"
+        "print([int(bits(seed, n)) for n in range(20)], int(uniform_below(seed, 10)), int(popcount(seed)))"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-W", "error", "-c", script],
+            env={**os.environ, "NUMBA_DISABLE_JIT": flag, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for flag in ("0", "1")
+    }
+    assert len(outputs) == 1

@@ -1,0 +1,93 @@
+"""The loop: shapes, pairing, and what it refuses."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import rankgym
+
+PBM = "rankgym/PBM-Yandex-v0"
+
+
+class Plain:
+    """An agent in plain Python: no base class, no numba. Shows the most clicked items first, after some shuffling."""
+
+    def __init__(self, env, seed=0):
+        self.rng = np.random.default_rng(seed)
+        self.clicks = np.zeros((env.num_envs, env.single_action_space.n))
+        self.positions = env.single_action_space.k
+
+    def act(self, observation):
+        return np.argsort(-self.clicks - self.rng.random(self.clicks.shape), axis=1)[:, : self.positions]
+
+    def update(self, displayed, clicks):
+        np.put_along_axis(self.clicks, displayed, np.take_along_axis(self.clicks, displayed, 1) + clicks, axis=1)
+
+
+def test_a_plain_python_agent_is_simulated():
+    venv = gym.make_vec(PBM, num_envs=20, query="all", horizon=2000)
+    history = rankgym.simulate(Plain(venv), venv, rounds=2000, seed=0, record_at=[123], progress=False)
+    assert history.rounds[-1] == 2000
+    assert 123 in history.rounds
+    for name in ("regret", "violations", "ndcg", "reward"):
+        assert getattr(history, name).shape == (len(history.rounds), 20)
+    assert (np.diff(history.regret, axis=0) >= -1e-9).all()
+    assert (history.ndcg > 0).all()
+    assert (history.ndcg <= 1 + 1e-12).all()
+    assert (history.at(123)["regret"] == history.regret[history.rounds == 123][0]).all()
+    with pytest.raises(ValueError, match=r"round = 122 was not recorded; ask for it with record_at=\[122\]"):
+        history.at(122)
+
+
+def test_the_same_seed_gives_the_same_history():
+    def run(seed):
+        venv = gym.make_vec(PBM, num_envs=4, query="all")
+        return rankgym.simulate(Plain(venv), venv, rounds=300, seed=seed, progress=False)
+
+    one, two, other = run(5), run(5), run(6)
+    assert all((a == b).all() for a, b in zip(one, two, strict=True))
+    assert not (one.reward == other.reward).all()
+
+
+def test_progress_is_told_to_a_function_and_adds_up():
+    venv = gym.make_vec(PBM, num_envs=2)
+    told = []
+    rankgym.simulate(Plain(venv), venv, rounds=777, seed=0, progress=told.append)
+    assert sum(told) == 777
+
+
+def test_a_bar_is_shown_only_on_long_work(capsys, monkeypatch):
+    from rankgym import progress
+
+    venv = gym.make_vec(PBM, num_envs=2)
+    rankgym.simulate(Plain(venv), venv, rounds=50, seed=0)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    rankgym.simulate(Plain(venv), venv, rounds=500, seed=0)
+    assert "500/500" in capsys.readouterr().err
+
+
+def test_a_history_at_the_horizon_is_whole_in_every_autoreset_mode():
+    histories = []
+    for mode in ("NextStep", "SameStep", "Disabled"):
+        venv = gym.make_vec(PBM, num_envs=3, query=1, horizon=50, autoreset_mode=mode)
+        histories.append(rankgym.simulate(Plain(venv), venv, rounds=50, seed=0, progress=False))
+    assert all((a == b).all() for other in histories[1:] for a, b in zip(histories[0], other, strict=True))
+    assert histories[0].rounds[-1] == 50
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_played():
+    venv = gym.make_vec(PBM, num_envs=2, horizon=10)
+    agent = Plain(venv)
+    with pytest.raises(ValueError, match="rounds = 11 exceeds the environment's horizon; make it with horizon=11"):
+        rankgym.simulate(agent, venv, rounds=11)
+    with pytest.raises(ValueError, match="rounds = 0 is out of range"):
+        rankgym.simulate(agent, venv, rounds=0)
+    with pytest.raises(ValueError, match="make one with gym.make_vec"):
+        rankgym.simulate(agent, gym.make(PBM), rounds=5)
+    agent.num_envs = 3
+    with pytest.raises(ValueError, match=r"the agent has 3 rows and env 2; make it with Plain\.for_env"):
+        rankgym.simulate(agent, venv, rounds=5)
+    del agent.num_envs
+    with pytest.raises(ValueError, match=r"record_at = 11 .* 1 \.\. 5"):
+        rankgym.simulate(agent, venv, rounds=5, record_at=[11])
