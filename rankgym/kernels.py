@@ -176,7 +176,7 @@ def row_keys(seeds: Sequence[int], purpose: int) -> NDArray[np.uint64]:
 
 @kernel
 def first_fault(rankings, num_items):
-    """The first row of ``rankings`` (rows, positions) that is no ranking of distinct items below ``num_items``, or -1."""
+    """The first row of ``rankings`` (rows, positions) that has not distinct items in 0 .. ``num_items`` - 1, or -1."""
     rows, positions = rankings.shape
     for row in range(rows):
         seen = np.uint64(0)

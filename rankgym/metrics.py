@@ -30,7 +30,7 @@ def better_items(attraction: NDArray[np.float64]) -> NDArray[np.uint64]:
 
 @kernel
 def misordered_pairs(better, displayed, misordered):
-    """Fill ``misordered`` (rows,) with |V(R)|, the number of incorrectly ordered pairs of each list (BubbleRank, eq. 5).
+    """Fill ``misordered`` (rows,) with each list's |V(R)|, its number of incorrectly ordered pairs (BubbleRank, eq. 5).
 
     A pair is incorrectly ordered when the less attractive item stands above the more attractive one. Items of equal
     attraction are never so. BubbleRank displays all items; here a hidden item stands below every displayed one, so

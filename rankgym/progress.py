@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["rounds_bar", "told"]
+__all__ = ["AgentBars", "count_bar", "rounds_bar", "told", "working"]
 
 PATIENCE = 2.0  # seconds: nothing shorter gets a bar
 
@@ -60,3 +61,101 @@ class told:
     def __exit__(self, *_: Any) -> None:
         if self.bar is not None:
             self.bar.stop()
+
+
+class AgentBars:
+    """A context that shows one bar an agent on standard error, or (``shown=False``) none.
+
+    A bar counts rounds averaged over the agent's rows, so that blocks of rows may come in any order, from any process.
+    """
+
+    def __init__(
+        self, agents: Iterable[str], rows: int, rounds: int, *, shown: bool = True, console: Any = None
+    ) -> None:
+        self.agents, self.rows, self.rounds = list(agents), rows, rounds
+        self.bars: Any = _sessions_bars(rows, console) if shown else None
+        self.tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> AgentBars:
+        if self.bars is not None:
+            sessions = self.rows * self.rounds
+            self.tasks = {agent: self.bars.add_task(agent, total=sessions, start=False) for agent in self.agents}
+            self.bars.start()
+        return self
+
+    def advance(self, agent: str, sessions: int) -> None:
+        """``sessions`` more of the agent's were played."""
+        if self.bars is not None:
+            self.bars.start_task(self.tasks[agent])
+            self.bars.advance(self.tasks[agent], sessions)
+
+    def kept(self, agent: str, rows: int) -> None:
+        """So many of the agent's rows need not be played: their results are there."""
+        if self.bars is not None and rows:
+            if rows == self.rows:
+                self.bars.start_task(self.tasks[agent])
+            self.bars.update(self.tasks[agent], completed=rows * self.rounds)
+
+    def __exit__(self, *_: Any) -> None:
+        if self.bars is not None:
+            self.bars.stop()
+
+
+def _sessions_bars(rows: int, console: Any) -> Any:
+    """A ``rich.progress.Progress`` of sessions: rounds of all rows, with their rates and the time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+    from rich.table import Column
+    from rich.text import Text
+
+    class RoundsColumn(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            done, total = int(task.completed) // rows, int(task.total or 0) // rows
+            return Text(f"{done:,}/{total:,}", style="progress.download")
+
+    class RateColumn(ProgressColumn):
+        def __init__(self, unit: str, sessions: int) -> None:
+            super().__init__(Column(justify="right", no_wrap=True))
+            self.unit, self.sessions = unit, sessions
+
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            text = "" if speed is None else f"{_short(speed / self.sessions)} {self.unit}/s"
+            return Text(text, style="progress.data.speed")
+
+    return Progress(
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
+        BarColumn(bar_width=16),
+        RoundsColumn(Column(justify="right", no_wrap=True)),
+        RateColumn("rounds", rows),
+        RateColumn("sessions", 1),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        console=console or Console(stderr=True),
+        speed_estimate_period=10.0,
+    )
+
+
+def count_bar(unit: str, *, console: Any = None) -> Any:
+    """A ``rich.progress.Progress`` of a single count, with its time left, on standard error by default."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
+    return Progress(*columns, console=console or Console(stderr=True), transient=True)
+
+
+def working(what: str, *, shown: bool = True) -> Any:
+    """A context that says on standard error what is being done, as long as it lasts."""
+    if not shown:
+        return contextlib.nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(f"{what} ...")
+
+
+def _short(number: float) -> str:
+    """Three significant digits: 1.23M, 45.6k, 789."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.3g}{letter}" if number < 999.5 * size else f"{number / size:,.0f}{letter}"
+    return f"{number:.3g}"

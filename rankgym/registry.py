@@ -59,7 +59,7 @@ ENVS: dict[str, tuple[tuple[str, str], dict[str, Any], str]] = {
             "parameters": WEAK_TAIL,
             "initial_list": [*range(1, 10), 0],
         },
-        "position-based model with a rarely examined tail; query i - 1 has examination 0.5^i there (BubbleRank section 5.4)",
+        "position-based model with a rarely examined tail (BubbleRank section 5.4)",
     ),
     "rankgym/CM-Synthetic-v0": (
         RANKING,

@@ -25,7 +25,7 @@ from rankgym.kernels import (
 )
 
 WORD = 2**64
-# Every test of chance below has one fixed seed and rejects when its p-value is under 1e-7: it errs with that probability.
+# Every test of chance below has one fixed seed and rejects when its p-value is under 1e-7, its probability of error.
 ERROR = 1e-7
 
 

@@ -83,7 +83,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_played():
         rankgym.simulate(agent, venv, rounds=11)
     with pytest.raises(ValueError, match="rounds = 0 is out of range"):
         rankgym.simulate(agent, venv, rounds=0)
-    with pytest.raises(ValueError, match="make one with gym.make_vec"):
+    with pytest.raises(ValueError, match=r"make one with gym\.make_vec"):
         rankgym.simulate(agent, gym.make(PBM), rounds=5)
     agent.num_envs = 3
     with pytest.raises(ValueError, match=r"the agent has 3 rows and env 2; make it with Plain\.for_env"):

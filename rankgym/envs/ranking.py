@@ -1,4 +1,4 @@
-"""The stationary ranking environment: one step is one user session of every row. This native vector env is the engine."""
+"""The stationary ranking environment, one user session of every row a step. This native vector env is the engine."""
 
 from __future__ import annotations
 
@@ -52,48 +52,52 @@ def draw_numbers(key, number, n, drawn):
 class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[Any]]):
     """
     ## Description
-    Online learning to rank. In each step one user comes to every row, sees the list that the agent displays, and clicks
-    as a click model says. Rows are independent: a row's history depends on its own seed and its own actions alone,
-    whatever the batch. Two agents on the same seed meet the same users: attraction coins are indexed by (seed, session,
-    item), the others by (seed, session, position).
+    Online learning to rank. In each step one user comes to every row, sees the list that the agent displays, and
+    clicks as a click model says. Rows are independent: a row's history depends on its own seed and its own actions
+    alone, whatever the batch. Two agents on the same seed meet the same users: attraction coins are indexed by (seed,
+    session, item), the others by (seed, session, position).
 
     ## Action Space
-    `Permutation(num_items, num_positions)`: the displayed list, items best first. Anything but distinct items in range is
-    refused with a ValueError before anything happens.
+    `Permutation(num_items, num_positions)`: the displayed list, items best first. Anything but distinct items in range
+    is refused with a ValueError before anything happens.
 
     ## Observation Space
     `MultiBinary(num_positions)`: the clicks on the displayed list; all 0 after a reset.
 
     ## Rewards
-    The number of clicks in the first `cutoff` positions, or, with `reward="abandonment"` (DCM), 1 if the user left after a
-    click there.
+    The number of clicks in the first `cutoff` positions, or, with `reward="abandonment"` (DCM), 1 if the user left
+    after a click there.
 
     ## Starting State
-    A query: see `query`. The production ranker's list of its items is the attribute `initial_list` (num_envs, num_items).
+    A query: see `query`. The production ranker's list of its items is the attribute `initial_list` (num_envs,
+    num_items).
 
     ## Episode End
     Never terminates; truncates after `horizon` sessions.
 
     ## Information
     `step` gives arrays with one entry a row: `displayed`, `clicks`, `expected_reward` of the displayed list,
-    `optimal_reward`, `regret` (their difference), `misordered` (number of incorrectly ordered pairs; a hidden item stands
-    below the displayed ones), `round` of this session in its episode (from 0), `query`. `reset` gives `optimal_reward`,
-    `round`, `query`. Where rows of one step differ in what they have, Gymnasium's masks `_key` say which row has it.
+    `optimal_reward`, `regret` (their difference), `misordered` (number of incorrectly ordered pairs; a hidden item
+    stands below the displayed ones), `round` of this session in its episode (from 0), `query`. `reset` gives
+    `optimal_reward`, `round`, `query`. Where rows of one step differ in what they have, Gymnasium's masks `_key` say
+    which row has it.
 
     ## Arguments
     ```python
     gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=600, query="all", horizon=1_000_000)
     ```
     * `model`: `"CM"`, `"PBM"` or `"DCM"`.
-    * `dataset`: `"yandex"`, or `"synthetic"` with `parameters` (a dict of lists) or drawn ones: see `rankgym.envs.problems`.
+    * `dataset`: `"yandex"`, or `"synthetic"` with `parameters` (a dict of lists) or drawn ones: see
+      `rankgym.envs.problems`.
     * `source`: `"calibrated"` (embedded, made to resemble the fits) or `"published"` (the original, once fetched).
-    * `query`: an int; a list, cycled over the rows; `"all"`: row b plays query b mod Q; `"train"`, `"test"`: the same over
-      a fixed split (every fifth query is a test query); None: a new query is drawn at every reset.
+    * `query`: an int; a list, cycled over the rows; `"all"`: row b plays query b mod Q; `"train"`, `"test"`: the same
+      over a fixed split (every fifth query is a test query); None: a new query is drawn at every reset.
     * `num_items`: the first so many of the query's items. Default: all.
     * `num_positions`: displayed positions.
     * `cutoff`: the first so many positions count. Default: all.
     * `reward`: `"clicks"` or (DCM) `"abandonment"`.
-    * `reference`: what `optimal_reward` is: of the `"best"` list, or of the list `"sorted"` by attraction (the papers' R*).
+    * `reference`: what `optimal_reward` is: of the `"best"` list, or of the list `"sorted"` by attraction (the papers'
+      R*).
     * `horizon`: sessions in an episode; None: no end. `max_episode_steps` (Gymnasium's word) lowers it.
     * `autoreset_mode`: `"NextStep"`, `"SameStep"`, `"Disabled"` or Gymnasium's enum.
     * `render_mode`: None or `"ansi"`.
@@ -195,7 +199,7 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         everyone = np.ones(rows, bool)
         self._take_queries(everyone, self._fixed_queries() if self._choice != "drawn" else np.zeros(rows, np.int64))
 
-    # -- the truth, for wrappers and evaluation; no agent asks for it ---------------------------------------------------
+    # -- the truth, for wrappers and evaluation; no agent asks for it ------------------------------------------------
 
     @property
     def attraction(self) -> NDArray[np.float64]:
@@ -213,7 +217,7 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         """True where some row waits for its reset: its first, or the one after its episode."""
         return self._some_ended or self._key is None
 
-    # -- reset ----------------------------------------------------------------------------------------------------------
+    # -- reset -------------------------------------------------------------------------------------------------------
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -311,7 +315,7 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
             info |= {f"_{name}": mask.copy() for name in info}
         return info
 
-    # -- step -----------------------------------------------------------------------------------------------------------
+    # -- step --------------------------------------------------------------------------------------------------------
 
     def step(
         self, actions: Any
@@ -463,7 +467,7 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
                 mixed[f"_{name}"] = ~begun
         return mixed
 
-    # -- looking ----------------------------------------------------------------------------------------------------------
+    # -- looking -----------------------------------------------------------------------------------------------------
 
     def render(self) -> tuple[str, ...] | None:  # type: ignore[override]
         """With ``render_mode="ansi"``: one text a row, the displayed list with its clicks."""

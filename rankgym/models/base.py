@@ -16,7 +16,7 @@ class Reward(NamedTuple):
     ``session`` (rows,) of the users with the keys ``key`` (rows,) on the lists ``displayed`` (rows, positions) and
     fills ``clicks`` (rows, positions) int8 and ``reward`` (rows,) float64.
 
-    ``value(*parameters, displayed, cutoff, expected)`` is a kernel that fills ``expected`` (rows,) with the mean reward.
+    ``value(*parameters, displayed, cutoff, expected)`` is a kernel that fills ``expected`` (rows,) with mean rewards.
 
     ``best_lists(parameters, num_positions, cutoff)`` gives lists (rows, num_positions) of the largest mean reward.
     """

@@ -30,7 +30,7 @@ class Parameters(NamedTuple):
 
 @kernel
 def scan(attraction, termination, seed, row, displayed, cutoff, clicks):
-    """Row ``row``'s session: fills its clicks, returns its clicks before the cutoff and whether the last was its exit."""
+    """Row ``row``'s session: fills its clicks; returns how many, and whether one was its exit, before the cutoff."""
     count, abandoned = 0, 0
     examined = True
     for k in range(displayed.shape[1]):

@@ -316,8 +316,9 @@ class RecordRegret(SingleRecorder):
 class RecordSafety(SingleRecorder):
     """Record the number of rounds that violated the safety constraint ("violations").
 
-    The constraint is |V(R_t)| <= |V(R_0)| + K / 2 (BubbleRank, section 5.3), V the set of incorrectly ordered pairs. The paper
-    displays all items; for K < L a hidden item stands below every displayed one here, both in V(R_t) and V(R_0).
+    The constraint is |V(R_t)| <= |V(R_0)| + K / 2 (BubbleRank, section 5.3), V the set of incorrectly ordered pairs.
+    The paper displays all items; for K < L a hidden item stands below every displayed one here, both in V(R_t) and
+    V(R_0). One exchange with a hidden item can then put many pairs out of order: Lemma 2 speaks of K = L alone.
     At the end of an episode ``info`` gets ``episode_violations``.
 
     Args:
@@ -331,7 +332,8 @@ class RecordSafety(SingleRecorder):
 class RecordRanking(SingleRecorder):
     """Record the NDCG at the environment's cutoff of the displayed lists ("ndcg": the sum over rounds).
 
-    Relevance is the attraction probability (BubbleRank, appendix B). At the end of an episode ``info`` gets ``episode_ndcg``.
+    Relevance is the attraction probability (BubbleRank, appendix B). At the end of an episode ``info`` gets
+    ``episode_ndcg``.
 
     Args:
         env: a ranking environment, single or vector, wrapped or not.

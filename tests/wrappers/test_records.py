@@ -131,7 +131,7 @@ def test_one_name_serves_single_and_vector_environments():
     assert isinstance(vector, VectorWrapper)
     again = gym.make(gym.envs.registration.EnvSpec.from_json(RecordSafety(gym.make(PBM), record_at=[5]).spec.to_json()))
     assert isinstance(again, RecordSafety)
-    with pytest.raises(ValueError, match="series = 'ndcg' is unknown; allowed: .*regret"):
+    with pytest.raises(ValueError, match=r"series = 'ndcg' is unknown; allowed: .*regret"):
         vector.records("ndcg")
 
 

@@ -1,0 +1,184 @@
+"""BubbleRank (Li, Kveton, Lattimore, Markov, de Rijke, Szepesvari and Zoghi, "BubbleRank: safe online learning to
+re-rank via implicit click feedback", UAI 2019), Algorithm 1; comments give its lines.
+
+Starts from the production list and bubbles up items that are found better than their upper neighbour. It is safe
+(Lemma 2): with probability at least 1 - delta^(1/2) K^2 n no displayed list has more than K / 2 incorrectly ordered
+pairs above those of the initial list. With the default delta = n^-4 that is 1 - K^2 / n.
+
+How the paper is read. The rounds are t = 1, 2, ... and h = t mod 2 as in the listing, so that the first round exchanges
+positions (2, 3), (4, 5), ... (the text of section 3.1 has it the other way round). The statistics of a pair grow also
+when it is no longer randomised. Lines 21 to 24 are one pass from the top in every round.
+
+More items than positions (section 4.3, last paragraph): the base list holds all items, its first K are displayed. In
+rounds in which position K has no partner, one item below it, uniformly drawn from those that have not been shown to
+be worse than the item at K, is its partner: with probability 1/2 it is displayed in its place, and the one that is
+not displayed counts as not clicked. The pass of lines 21 to 24 then goes on below K: each hidden item that was found
+better than the item at K at that moment takes its place.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.agent import KernelAgent, open_unit
+from rankgym.kernels import bits, kernel, session_seed, uniform_below
+
+__all__ = ["BubbleRank", "State", "learn", "rank"]
+
+ONE = np.uint64(1)
+
+
+class State(NamedTuple):
+    """What BubbleRank remembers. The leading axis is the row."""
+
+    key: NDArray[np.uint64]  # (rows,): random key
+    round: NDArray[np.int64]  # (rows,): rounds learned from; the paper's t is one more
+    log_inv_delta: NDArray[np.float64]  # (rows,): log(1 / delta)
+    base: NDArray[np.int64]  # (rows, items): base list, best first; the first positions are displayed
+    wins: NDArray[np.int64]  # (rows, items, items): s(i, j) = wins[i, j] - wins[j, i], n(i, j) is their sum
+    unsettled: NDArray[np.bool_]  # (rows,): a pass through the base list may exchange something
+
+
+@kernel
+def rank(s, displayed):
+    """Lines 5 to 10. Pair number m, from 0, takes coin number m of the round, and position K with a hidden item the next."""
+    rows, positions = displayed.shape
+    for row in range(rows):
+        seed = session_seed(s.key[row], s.round[row])
+        h = (s.round[row] + 1) % 2  # line 5
+        pairs = (positions - h) // 2
+        for k in range(positions):
+            displayed[row, k] = s.base[row, k]  # line 6
+        for pair in range(pairs):  # line 7
+            k = 2 * pair + h
+            i, j = s.base[row, k], s.base[row, k + 1]  # line 8
+            exchange = coin(seed, pair) & (not better(s.wins[row, i, j], s.wins[row, j, i], s.log_inv_delta[row]))  # line 9
+            displayed[row, k] = j if exchange else i  # line 10, without a branch that could not be foreseen
+            displayed[row, k + 1] = i if exchange else j
+        if h + 2 * pairs < positions and coin(seed, pairs):  # section 4.3
+            hidden = rival(s.base[row], s.wins[row], s.log_inv_delta[row], positions, seed)
+            if hidden >= 0:
+                displayed[row, positions - 1] = hidden
+
+
+@kernel
+def learn(s, displayed, clicks):
+    """Lines 12 to 24."""
+    rows, positions = displayed.shape
+    for row in range(rows):
+        h = (s.round[row] + 1) % 2
+        pairs = (positions - h) // 2
+        for pair in range(pairs):  # line 13
+            k = 2 * pair + h
+            if clicks[row, k] != clicks[row, k + 1]:  # line 15
+                i, j = displayed[row, k], displayed[row, k + 1]  # line 14
+                if clicks[row, k] == 0:
+                    i, j = j, i
+                s.wins[row, i, j] += 1  # lines 16 to 19
+                if better(s.wins[row, i, j], s.wins[row, j, i], s.log_inv_delta[row]):
+                    s.unsettled[row] |= s.base[row, k] != i or s.base[row, k + 1] != j
+        if h + 2 * pairs < positions and clicks[row, positions - 1] != 0:  # section 4.3
+            seed = session_seed(s.key[row], s.round[row])
+            i = displayed[row, positions - 1]
+            j = partner(s.base[row], s.wins[row], s.log_inv_delta[row], displayed[row], seed)
+            if j >= 0:
+                s.wins[row, i, j] += 1
+                if better(s.wins[row, i, j], s.wins[row, j, i], s.log_inv_delta[row]):
+                    s.unsettled[row] |= s.base[row, positions - 1] != i
+        if s.unsettled[row]:
+            s.unsettled[row] = bubble(s.base[row], s.wins[row], s.log_inv_delta[row], positions)
+        s.round[row] += 1
+
+
+@kernel
+def coin(seed, number):
+    """Fair coin ``number``, from 0, of a round: 64 of them to a word of random bits."""
+    return (bits(seed, number >> 6) >> np.uint64(number & 63)) & ONE != np.uint64(0)
+
+
+@kernel
+def better(won, lost, log_inv_delta):
+    """Lines 9 and 23, squared: s > 2 sqrt(n log(1 / delta)) for an item with s = won - lost and n = won + lost."""
+    lead = won - lost
+    return lead * abs(lead) > 4 * log_inv_delta * (won + lost)
+
+
+@kernel
+def rival(base, wins, log_inv_delta, positions, seed):
+    """A uniform draw from the hidden items not found worse than the base list's item at position K, or -1 if none.
+
+    It takes the bits numbered K of the round's seed, which no coin reaches.
+    """
+    last, num_items = base[positions - 1], base.shape[0]
+    eligible = 0
+    for place in range(positions, num_items):
+        item = base[place]
+        eligible += not better(wins[last, item], wins[item, last], log_inv_delta)
+    drawn = uniform_below(bits(seed, positions), eligible)
+    for place in range(positions, num_items):
+        item = base[place]
+        if not better(wins[last, item], wins[item, last], log_inv_delta):
+            if drawn == 0:
+                return item
+            drawn -= 1
+    return -1
+
+
+@kernel
+def partner(base, wins, log_inv_delta, shown, seed):
+    """The hidden item that the last one of ``shown`` was compared with, or -1 where somebody else made the list."""
+    positions = shown.shape[0]
+    last, hidden = base[positions - 1], rival(base, wins, log_inv_delta, positions, seed)
+    if shown[positions - 1] == hidden:
+        hidden = last
+    elif shown[positions - 1] != last:
+        return -1
+    for k in range(positions):
+        if shown[k] == hidden:
+            return -1
+    return hidden
+
+
+@kernel
+def bubble(base, wins, log_inv_delta, positions):
+    """Lines 21 to 24, and section 4.3 below position K; True if any items were exchanged."""
+    exchanged = False
+    for lower in range(1, base.shape[0]):
+        upper = min(lower, positions) - 1
+        i, j = base[upper], base[lower]  # line 22
+        if better(wins[j, i], wins[i, j], log_inv_delta):  # line 23
+            base[upper], base[lower] = j, i  # line 24
+            exchanged = True
+    return exchanged
+
+
+class BubbleRank(KernelAgent):
+    """BubbleRank: safe re-ranking of ``initial_list`` by random exchanges of neighbours.
+
+    Args:
+        delta: confidence parameter in (0, 1); default ``horizon`` to the power of -4, as in section 4.3.
+        **shape: as in ``Agent``. ``initial_list`` is R_0; its first ``num_positions`` items are displayed first.
+
+    Raises:
+        ValueError: neither ``delta`` nor ``horizon`` is given, or an argument is out of range.
+    """
+
+    rank, learn = staticmethod(rank), staticmethod(learn)
+
+    def __init__(self, *, delta: float | None = None, **shape: Any) -> None:
+        super().__init__(**shape)
+        rows, items = self.num_envs, self.num_items
+        # 4 log n, not log(1 / n^-4): that power is 0 for long horizons
+        log_inv_delta = 4 * math.log(self.known_horizon("delta")) if delta is None else -math.log(open_unit("delta", delta))
+        self.state = State(
+            key=self.keys(),
+            round=np.zeros(rows, np.int64),
+            log_inv_delta=np.full(rows, log_inv_delta),
+            base=self.initial_list.copy(),
+            wins=np.zeros((rows, items, items), np.int64),
+            unsettled=np.zeros(rows, np.bool_),
+        )

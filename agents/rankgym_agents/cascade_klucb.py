@@ -1,0 +1,217 @@
+"""CascadeKL-UCB (Kveton, Szepesvari, Wen and Ashkan, "Cascading bandits: learning to rank in the cascade model", ICML
+2015), Algorithm 1 with the KL upper confidence bounds of its section 3.2; comments give the listing's headings.
+
+An item's index is U = max{q in [w, 1] : T kl(w, q) <= f(t)}, w being the mean and T the number of its observations and
+f(t) = log t + 3 log log t; the list is the items of the largest indices. ``exploration="log"`` has f(t) = log t, as in
+the authors' later code.
+
+Where the paper is silent: its initial observation of every item takes the first L rounds, of which the t-th shows item
+t first and the others shuffled, and t goes on counting from there; where f is negative it is taken as 0; ties are
+broken at random.
+
+In the cascade model there is at most one click, and the user has seen the items down to it. Elsewhere there may be more:
+``feedback`` says what then counts as observed. Without a click everything displayed was observed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.agent import KernelAgent, one_of
+from rankgym.kernels import bits, kernel, session_seed, shuffle
+
+__all__ = ["CascadeKLUCB", "State", "kl_ucb_index", "learn", "rank"]
+
+FIRST, LAST, ALL = range(3)
+FEEDBACK = {"first": FIRST, "last": LAST, "all": ALL}
+EXPLORATION = {"log+3loglog": 3.0, "log": 0.0}
+ACCURACY = 2e-10  # of an index, as estimated before the last step; the promise is 1e-8
+NOTHING = 1e-12  # a mean below it is taken as 0, which moves no index by 1e-8 and spares products that underflow
+
+
+class State(NamedTuple):
+    """What CascadeKL-UCB remembers. The leading axis is the row."""
+
+    key: NDArray[np.uint64]  # (rows,): random key
+    round: NDArray[np.int64]  # (rows,): rounds learned from; the paper's t is one more
+    loglog: NDArray[np.float64]  # (rows,): weight of log log t in f
+    feedback: NDArray[np.int64]  # (rows,): FIRST, LAST or ALL
+    observed: NDArray[np.int64]  # (rows, items): T, how often the item was observed
+    clicked: NDArray[np.int64]  # (rows, items): how often it was clicked then
+    index: NDArray[np.float64]  # (rows, items): U in the last round; the first guess of the next
+    order: NDArray[np.int64]  # (rows, items): all items, those of the last list first
+
+
+@kernel
+def rank(s, displayed):
+    """Compute UCBs; recommend the items with the largest ones."""
+    rows, positions = displayed.shape
+    num_items = s.order.shape[1]
+    for row in range(rows):
+        seed = session_seed(s.key[row], s.round[row])
+        if s.round[row] < num_items:  # initialization
+            first_then_shuffled(s.order[row], s.round[row], positions, seed)
+        else:
+            budget = exploration(s.round[row] + 1, s.loglog[row])
+            for item in range(num_items):
+                observed = s.observed[row, item]
+                if observed > 0:  # else somebody else chose the lists, and the index stays at 1
+                    mean = s.clicked[row, item] / observed
+                    s.index[row, item] = kl_ucb_index(mean, observed, budget, s.index[row, item])
+            select(s.order, s.index, s.observed, s.clicked, row, positions, seed)
+        for k in range(positions):
+            displayed[row, k] = s.order[row, k]
+
+
+@kernel
+def learn(s, displayed, clicks):
+    """Update statistics of the items that were observed."""
+    rows, positions = displayed.shape
+    for row in range(rows):
+        s.round[row] += 1
+        for k in range(last_observed(clicks, row, s.feedback[row]) + 1):
+            item, click = displayed[row, k], clicks[row, k]
+            s.index[row, item] = moved(s.index[row, item], s.clicked[row, item], s.observed[row, item], click)
+            s.observed[row, item] += 1
+            s.clicked[row, item] += click
+
+
+@kernel
+def moved(index, clicked, observed, click):
+    """About where one more observation moves an index: a first guess for the next round that spares most second steps.
+
+    It follows the index's derivatives by mean and count, with kl(w, q) taken as (q - w)^2 over twice the variance of the
+    mean half-way between w and q.
+    """
+    if not 0.0 < index < 1.0:
+        return index
+    middle = 0.5 * (index + clicked / observed)
+    return index + (click - middle) / (observed + 1) * index * (1.0 - index) / (middle * (1.0 - middle))
+
+
+@kernel
+def first_then_shuffled(order, first, positions, seed):
+    """Item ``first`` at place 0, a uniform draw of the others below; place p takes the bits numbered p."""
+    for item in range(order.shape[0]):
+        order[item] = item
+    order[0], order[first] = first, 0
+    shuffle(order, 1, order.shape[0], positions - 1, seed, 0)
+
+
+@kernel
+def exploration(t, loglog):
+    """f(t) = log t + loglog * log log t, or 0 where that is negative."""
+    if t < 2:
+        return 0.0
+    log_t = math.log(t)
+    return max(0.0, log_t + loglog * math.log(log_t))
+
+
+@kernel
+def kl_ucb_index(mean, count, budget, guess):
+    """max{q in [mean, 1] : count kl(mean, q) <= budget}, within 1e-8, whatever ``guess`` is.
+
+    ``mean`` in [0, 1], ``count`` > 0, ``budget`` >= 0. Chebyshev's method, of third order, on the convex function
+    kl(mean, q) - budget / count: its two derivatives need no further logarithm. Each point becomes one of two brackets,
+    and a step that leaves them is replaced by a bisection. A good guess takes one step, of two logarithms.
+    """
+    level = budget / count
+    if mean < NOTHING:
+        return 1.0 - math.exp(-level)
+    if level < ACCURACY:  # the normal approximation errs by less than the level
+        return mean + math.sqrt(2.0 * level * mean * (1.0 - mean))
+    low, high, q = mean, 1.0, guess
+    if not low < q < high:
+        high = min(1.0, mean + math.sqrt(level / 2))  # Pinsker's inequality
+        q = 0.5 * (low + high)
+    while low < q < high:
+        rest, gap = 1.0 - q, q - mean
+        scale = q * rest
+        inverse = 1.0 / (scale * gap)  # the one division: 1 / q is rest * gap * inverse
+        unit = gap * inverse
+        excess = mean * math.log(mean * rest * unit) + (1.0 - mean) * math.log((1.0 - mean) * q * unit) - level
+        if excess > 0.0:
+            high = q
+        else:
+            low = q
+        step = excess * scale * scale * inverse  # Newton's: excess over the slope, which is gap / scale
+        bend = 0.5 * (mean * rest * rest + (1.0 - mean) * q * q) * inverse  # curvature over twice the slope
+        turn = bend * step
+        q -= step * (1.0 + min(max(turn, -0.5), 0.5))
+        if abs(turn) < 0.1 and abs(turn * step * step) * (bend + unit) < ACCURACY:  # the next step's size, from above
+            return min(max(q, low), high)
+        if not low < q < high:
+            q = 0.5 * (low + high)
+    return high
+
+
+@kernel
+def select(order, index, observed, clicked, row, positions, seed):
+    """Bring the row's items of the largest indices to the front of ``order``, in decreasing order of their indices.
+
+    Equal indices are ordered by the items' random words of this round. Equal statistics are equal indices, whatever the
+    last bits of their approximations say.
+    """
+    for place in range(order.shape[1]):
+        i, k = order[row, place], place
+        while k > 0:
+            above = min(k, positions) - 1  # from below the list an item climbs to its last place at once
+            j = order[row, above]
+            ahead = index[row, i] > index[row, j]
+            same = observed[row, i] == observed[row, j] and clicked[row, i] == clicked[row, j]
+            if same or index[row, i] == index[row, j]:
+                ahead = bits(seed, i) > bits(seed, j)
+            if not ahead:
+                break
+            order[row, k] = j
+            k = above
+        order[row, k] = i
+
+
+@kernel
+def last_observed(clicks, row, feedback):
+    """The lowest place of the row's list that counts as observed."""
+    last = clicks.shape[1] - 1
+    if feedback == FIRST:
+        for k in range(last):
+            if clicks[row, k] != 0:
+                return k
+    if feedback == LAST:
+        for k in range(last, -1, -1):
+            if clicks[row, k] != 0:
+                return k
+    return last
+
+
+class CascadeKLUCB(KernelAgent):
+    """CascadeKL-UCB: the items with the largest KL upper confidence bounds, in this order.
+
+    Args:
+        exploration: ``"log+3loglog"`` for f(t) = log t + 3 log log t, ``"log"`` for f(t) = log t.
+        feedback: what was observed where there are clicks: the items down to the ``"first"`` or the ``"last"`` click,
+            or ``"all"`` of them.
+        **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are not used.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+
+    rank, learn = staticmethod(rank), staticmethod(learn)
+
+    def __init__(self, *, exploration: str = "log+3loglog", feedback: str = "first", **shape: Any) -> None:
+        super().__init__(**shape)
+        rows, items = self.num_envs, self.num_items
+        self.state = State(
+            key=self.keys(),
+            round=np.zeros(rows, np.int64),
+            loglog=np.full(rows, one_of("exploration", exploration, EXPLORATION)),
+            feedback=np.full(rows, one_of("feedback", feedback, FEEDBACK)),
+            observed=np.zeros((rows, items), np.int64),
+            clicked=np.zeros((rows, items), np.int64),
+            index=np.ones((rows, items)),
+            order=np.tile(np.arange(items), (rows, 1)),
+        )

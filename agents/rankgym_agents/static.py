@@ -1,0 +1,40 @@
+"""The production ranker: shows its first list for ever and learns nothing. The baseline that re-rankers must not undercut."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.agent import KernelAgent
+from rankgym.kernels import kernel
+
+__all__ = ["State", "StaticRanker", "learn", "rank"]
+
+
+class State(NamedTuple):
+    """What the production ranker knows. The leading axis is the row."""
+
+    initial_list: NDArray[np.int64]  # (rows, items): R_0, best first
+
+
+@kernel
+def rank(s, displayed):
+    """Show the first positions of the initial list."""
+    displayed[:] = s.initial_list[:, : displayed.shape[1]]
+
+
+@kernel
+def learn(s, displayed, clicks):
+    """Nothing is learned."""
+
+
+class StaticRanker(KernelAgent):
+    """Shows the first ``num_positions`` items of ``initial_list`` in every round; arguments as in ``Agent``."""
+
+    rank, learn = staticmethod(rank), staticmethod(learn)
+
+    def __init__(self, **shape: Any) -> None:
+        super().__init__(**shape)
+        self.state = State(self.initial_list.copy())

@@ -1,0 +1,161 @@
+"""TopRank (Lattimore, Kveton, Li and Szepesvari, "TopRank: a practical algorithm for online stochastic ranking",
+NeurIPS 2018), Algorithm 1; comments give its lines.
+
+The relation G holds (j, i) once item i has drawn significantly more clicks than item j while both stood in one block.
+The blocks are the layers of G's topological order; each round shuffles every block uniformly.
+
+Two things the paper leaves open. Items of a block that are not displayed count as not clicked (without them the regret
+is linear). Where G has a cycle, which has probability at most delta L^2, the items that remain form one block.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.agent import KernelAgent, open_unit
+from rankgym.kernels import kernel, session_seed, shuffle
+
+__all__ = ["State", "TopRank", "learn", "partition", "rank"]
+
+C = 4 * math.sqrt(2 / math.pi) / math.erf(math.sqrt(2))  # line 1: 3.43
+
+
+class State(NamedTuple):
+    """What TopRank remembers. The leading axis is the row."""
+
+    key: NDArray[np.uint64]  # (rows,): random key
+    round: NDArray[np.int64]  # (rows,): rounds learned from; the paper's t is one more
+    threshold: NDArray[np.float64]  # (rows,): 2 log(c / delta)
+    wins: NDArray[np.int64]  # (rows, items, items): rounds with i clicked and j not, both in one block
+    worse: NDArray[np.bool_]  # (rows, items, items): worse[j, i] says (j, i) is in G, item j is worse than item i
+    order: NDArray[np.int64]  # (rows, items): items block by block, rising within a block
+    block: NDArray[np.int64]  # (rows, items): the item's block, from 0
+    start: NDArray[np.int64]  # (rows, items + 1): block d is order[start[d]:start[d + 1]]; the last one ends at items
+
+
+@kernel
+def rank(s, displayed):
+    """Line 7: shuffle each block; place p of the list takes the bits numbered p of the round's seed."""
+    rows, positions = displayed.shape
+    items = np.empty(s.order.shape[1], np.int64)
+    for row in range(rows):
+        seed = session_seed(s.key[row], s.round[row])
+        for place in range(items.shape[0]):
+            items[place] = s.order[row, place]
+        d = 0
+        while s.start[row, d] < positions:
+            start, stop = s.start[row, d], s.start[row, d + 1]
+            shuffle(items, start, stop, positions - start, seed, 0)
+            d += 1
+        for k in range(positions):
+            displayed[row, k] = items[k]
+
+
+@kernel
+def learn(s, displayed, clicks):
+    """Lines 8 to 12, and the blocks of the next round (lines 3 to 6) where G has grown.
+
+    S(i, j) is wins[i, j] - wins[j, i], and N(i, j) is their sum: a pair whose U is 0 needs no visit.
+    """
+    rows, positions = displayed.shape
+    clicked = np.zeros(s.order.shape[1], np.bool_)
+    for row in range(rows):
+        for k in range(positions):
+            clicked[displayed[row, k]] = clicks[row, k] != 0
+        grown = False
+        for k in range(positions):
+            if clicks[row, k] != 0:
+                i = displayed[row, k]
+                d = s.block[row, i]
+                for place in range(s.start[row, d], s.start[row, d + 1]):  # lines 9 and 10: U(i, j) = 1
+                    j = s.order[row, place]
+                    if not clicked[j]:
+                        s.wins[row, i, j] += 1  # line 11
+                        if significant(s.wins[row, i, j], s.wins[row, j, i], s.threshold[row]):  # line 12
+                            grown |= not s.worse[row, j, i]
+                            s.worse[row, j, i] = True
+        for k in range(positions):
+            clicked[displayed[row, k]] = False
+        if grown:
+            partition(s.worse[row], s.order[row], s.block[row], s.start[row])
+        s.round[row] += 1
+
+
+@kernel
+def significant(won, lost, threshold):
+    """The condition of line 12, squared: S^2 >= 2 N log(c / delta sqrt(N)), S > 0, for S = won - lost, N = won + lost.
+
+    Few pairs come near it, so its part without a logarithm, which is necessary, is looked at first.
+    """
+    lead, compared = won - lost, won + lost
+    if lead * abs(lead) < compared * threshold:
+        return False
+    return lead * lead >= compared * (threshold + math.log(compared))
+
+
+@kernel
+def partition(worse, order, block, start):
+    """Lines 3 to 6 for one row: peel off the items to which no remaining item is better, until none remains.
+
+    Reads ``worse`` (items, items); writes ``order`` and ``block`` (items,) and ``start`` (items + 1,).
+    """
+    num_items = block.shape[0]
+    block[:] = num_items  # not yet in a block
+    placed = d = 0
+    while placed < num_items:
+        start[d] = placed
+        for item in range(num_items):
+            if block[item] >= d and not beaten(worse, block, item, d):
+                block[item] = d
+                order[placed] = item
+                placed += 1
+        if placed == start[d]:  # a cycle
+            for item in range(num_items):
+                if block[item] >= d:
+                    block[item] = d
+                    order[placed] = item
+                    placed += 1
+        d += 1
+    start[d] = num_items
+
+
+@kernel
+def beaten(worse, block, item, d):
+    """Whether G holds (item, j) for an item j that was not placed before block d: ``item`` is not in min_G."""
+    for j in range(block.shape[0]):
+        if worse[item, j] and block[j] >= d:
+            return True
+    return False
+
+
+class TopRank(KernelAgent):
+    """TopRank: sorts items into blocks, and shuffles each block until it is sure of an order in it.
+
+    Args:
+        delta: failure probability per pair in (0, 1); default 1 / ``horizon``, as in the paper.
+        **shape: as in ``Agent``. ``initial_list`` is not used.
+
+    Raises:
+        ValueError: neither ``delta`` nor ``horizon`` is given, or an argument is out of range.
+    """
+
+    rank, learn = staticmethod(rank), staticmethod(learn)
+
+    def __init__(self, *, delta: float | None = None, **shape: Any) -> None:
+        super().__init__(**shape)
+        rows, items = self.num_envs, self.num_items
+        log_inv_delta = math.log(self.known_horizon("delta")) if delta is None else -math.log(open_unit("delta", delta))
+        self.state = State(
+            key=self.keys(),
+            round=np.zeros(rows, np.int64),
+            threshold=np.full(rows, 2 * (math.log(C) + log_inv_delta)),
+            wins=np.zeros((rows, items, items), np.int64),
+            worse=np.zeros((rows, items, items), np.bool_),
+            order=np.tile(np.arange(items), (rows, 1)),
+            block=np.zeros((rows, items), np.int64),
+            start=np.tile(np.append(0, np.full(items, items)), (rows, 1)),
+        )

@@ -1,0 +1,30 @@
+"""rankgym: online learning to rank as Gymnasium environments.
+
+Importing the package registers every id of ``rankgym.registry.ENVS`` with Gymnasium. The papers' algorithms are in the
+package ``rankgym_agents``.
+"""
+
+from rankgym.agent import Agent, KernelAgent, check_agent
+from rankgym.envs.check import check_vector_env
+from rankgym.registry import ENVS, register_all
+from rankgym.simulate import History, simulate
+from rankgym.spaces import Permutation
+from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
+
+__all__ = [
+    "ENVS",
+    "Agent",
+    "History",
+    "KernelAgent",
+    "Permutation",
+    "RecordRanking",
+    "RecordRegret",
+    "RecordSafety",
+    "__version__",
+    "check_agent",
+    "check_vector_env",
+    "simulate",
+]
+__version__ = "0.1.0"
+
+register_all()

@@ -1,0 +1,404 @@
+"""What an agent is: the base classes, and ``check_agent``, which anyone's agent can be run through.
+
+An agent sees what a ranker sees: how many items and positions there are, the horizon if it is known, its base list, and
+clicks. It speaks in batches: every array has a leading axis of ``num_envs`` rows, and row b depends on its own seed
+and its own clicks alone.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankgym.kernels import AGENT, first_fault, kernel, row_keys
+
+__all__ = ["Agent", "AgentError", "KernelAgent", "check_agent"]
+
+A = TypeVar("A", bound="Agent")
+V = TypeVar("V")
+
+
+def whole_number(name: str, value: Any, least: int) -> int:
+    """``value`` as an int that is at least ``least``, or a ValueError that names the parameter."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name} = {value!r} is out of range; allowed: a whole number, at least {least}")
+    return int(value)
+
+
+def open_unit(name: str, value: Any) -> float:
+    """``value`` as a float in (0, 1), or a ValueError that names the parameter."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not 0 < float(value) < 1:
+        raise ValueError(f"{name} = {value!r} is out of range; allowed: a number in (0, 1)")
+    return float(value)
+
+
+def one_of(name: str, value: Any, allowed: Mapping[str, V]) -> V:
+    """What ``allowed`` has for the word ``value``, or a ValueError that names the parameter."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name} = {value!r} is unknown; allowed: {', '.join(map(repr, allowed))}")
+    return allowed[value]
+
+
+def row_seeds(seed: int | Sequence[int] | None, num_envs: int) -> list[int]:
+    """The rows' seeds: ``seed + b`` for row b of an int, the list itself, or fresh ones from the system for None."""
+    if seed is None:
+        return [secrets.randbits(128) for _ in range(num_envs)]
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, (bool, np.bool_)):
+        return [whole_number("seed", seed, 0) + row for row in range(num_envs)]
+    if isinstance(seed, str) or not isinstance(seed, (Sequence, np.ndarray)):
+        raise ValueError(f"seed = {seed!r} is no seed; allowed: a whole number, at least 0, or {num_envs} of them, or None")
+    if len(seed) != num_envs:
+        raise ValueError(f"seed has {len(seed)} entries; allowed: one for each of the {num_envs} rows")
+    return [whole_number(f"seed[{row}]", value, 0) for row, value in enumerate(seed)]
+
+
+class Agent(ABC):
+    """A ranker that learns from clicks, in batches of ``num_envs`` independent rows.
+
+    Args:
+        num_items: number of items L to rank, at least 1.
+        num_positions: number of displayed positions K, 1 .. ``num_items``.
+        num_envs: rows of the batch, at least 1.
+        horizon: number of rounds n, if the agent may know it.
+        seed: row b gets the seed ``seed + b``; or a sequence with one seed a row; None: unpredictable.
+        initial_list: the production ranker's list of all items, best first: (num_items,), or (num_envs, num_items) for
+            one a row. Default: ``0 .. num_items - 1``.
+
+    Raises:
+        ValueError: an argument is out of range; the message names it, its value and what is allowed.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_items: int,
+        num_positions: int,
+        num_envs: int = 1,
+        horizon: int | None = None,
+        seed: int | Sequence[int] | None = None,
+        initial_list: ArrayLike | None = None,
+    ) -> None:
+        self.num_items = whole_number("num_items", num_items, 1)
+        self.num_positions = whole_number("num_positions", num_positions, 1)
+        if self.num_positions > self.num_items:
+            raise ValueError(f"num_positions = {num_positions} is out of range; allowed: 1 .. num_items = {num_items}")
+        self.num_envs = whole_number("num_envs", num_envs, 1)
+        self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
+        self.seeds = row_seeds(seed, self.num_envs)
+        self.initial_list = self._checked_initial_list(initial_list)
+
+    def known_horizon(self, knob: str) -> int:
+        """The horizon, or a ValueError that says that the default of ``knob`` needs it."""
+        if self.horizon is None:
+            raise ValueError(f"horizon = None and {knob} = None; allowed: at least one of them given, {knob}'s default needs it")
+        return self.horizon
+
+    def _checked_initial_list(self, initial_list: ArrayLike | None) -> NDArray[np.int64]:
+        shape = (self.num_envs, self.num_items)
+        if initial_list is None:
+            return np.tile(np.arange(self.num_items), (self.num_envs, 1))
+        given = np.asarray(initial_list)
+        if given.dtype.kind not in "iu" or given.shape not in (shape, shape[1:]):
+            raise ValueError(
+                f"initial_list has shape {given.shape} and dtype {given.dtype}; allowed: whole numbers of shape "
+                f"{shape[1:]} or {shape}"
+            )
+        lists = np.array(np.broadcast_to(given, shape), dtype=np.int64)
+        row = first_fault(lists, self.num_items)
+        if row >= 0:
+            raise ValueError(
+                f"initial_list[{row}] = {lists[row].tolist()} is no ranking; allowed: each of 0 .. {self.num_items - 1} once"
+            )
+        return lists
+
+    @classmethod
+    def for_env(cls: type[A], env: Any, *, horizon: int | None = None, seed: int | Sequence[int] | None = None, **knobs: Any) -> A:
+        """An agent that fits ``env``: a rankgym environment, single or vector, wrapped or not.
+
+        It is told what a ranker may know: item and position count, the number of rows, the base lists, and the
+        horizon (``horizon``, or the environment's own where it is None). ``knobs`` go to the class.
+        """
+        space = getattr(env, "single_action_space", None) or env.action_space
+        if not (hasattr(space, "n") and hasattr(space, "k")):
+            raise ValueError(f"env has the action space {space}; allowed: a Permutation of items")
+        return cls(
+            num_items=int(space.n),
+            num_positions=int(space.k),
+            num_envs=getattr(env, "num_envs", 1),
+            horizon=horizon if horizon is not None else _attribute(env, "horizon", one_for_all=True),
+            seed=seed,
+            initial_list=_attribute(env, "initial_list"),
+            **knobs,
+        )
+
+    @abstractmethod
+    def act(self, observation: Any = None) -> NDArray[np.int64]:
+        """The lists to display, (num_envs, num_positions) int64, distinct items per row."""
+
+    @abstractmethod
+    def update(self, displayed: NDArray[np.int64], clicks: NDArray[Any]) -> None:
+        """Learn from the clicks, (num_envs, num_positions) of 0 and 1, on the lists that were displayed."""
+
+
+def _attribute(env: Any, name: str, *, one_for_all: bool = False) -> Any:
+    """Attribute ``name`` of the bare environment, or of the singles that a Gymnasium batch of them was made from."""
+    bare = env.unwrapped
+    if hasattr(bare, name):
+        return getattr(bare, name)
+    if hasattr(bare, "get_attr"):  # Gymnasium's SyncVectorEnv and AsyncVectorEnv
+        values = bare.get_attr(name)
+        return values[0] if one_for_all else np.array(values)
+    return None
+
+
+class KernelAgent(Agent):
+    """An agent that is a state (a NamedTuple of arrays with a leading row axis) and two kernels on it.
+
+    A subclass sets ``rank`` and ``learn`` as static methods and ``self.state`` in ``__init__``:
+
+        rank(state, displayed)            fills ``displayed`` (rows, positions) int64
+        learn(state, displayed, clicks)   clicks (rows, positions) int8
+
+    The state is all that the agent remembers: to resume, save it (``np.savez(file, **agent.state._asdict())``).
+    """
+
+    rank: ClassVar[Callable[..., None]]
+    learn: ClassVar[Callable[..., None]]
+    state: NamedTuple
+
+    def keys(self) -> NDArray[np.uint64]:
+        """One random key per row, from the rows' seeds."""
+        return row_keys(self.seeds, AGENT)
+
+    def act(self, observation: Any = None) -> NDArray[np.int64]:
+        displayed = np.empty((self.num_envs, self.num_positions), np.int64)
+        self.rank(self.state, displayed)
+        return displayed
+
+    def update(self, displayed: NDArray[np.int64], clicks: NDArray[Any]) -> None:
+        lists, marks = np.asarray(displayed), np.asarray(clicks)
+        shape = (self.num_envs, self.num_positions)
+        if lists.shape != shape or marks.shape != shape:
+            raise ValueError(f"displayed has shape {lists.shape} and clicks {marks.shape}; allowed: {shape} each")
+        if lists.dtype.kind not in "iu":
+            raise ValueError(f"displayed has dtype {lists.dtype}; allowed: whole numbers")
+        if marks.dtype != np.int8:
+            marks = np.where(marks == 0, 0, np.where(marks == 1, 1, 2)).astype(np.int8)  # 2: neither, whatever it was
+        lists, marks = np.ascontiguousarray(lists, np.int64), np.ascontiguousarray(marks)
+        row = first_fault(lists, self.num_items)
+        if row >= 0:
+            raise ValueError(
+                f"displayed[{row}] = {lists[row].tolist()} is no ranking; "
+                f"allowed: {self.num_positions} different items out of 0..{self.num_items - 1}"
+            )
+        row = first_odd_click(marks)
+        if row >= 0:
+            raise ValueError(f"clicks[{row}] = {np.asarray(clicks)[row].tolist()} are no clicks; allowed: 0 and 1")
+        self.learn(self.state, lists, marks)
+
+
+@kernel
+def first_odd_click(clicks):
+    """The first row of ``clicks`` (rows, positions) int8 with an entry that is neither 0 nor 1, or -1."""
+    rows, positions = clicks.shape
+    for row in range(rows):
+        for place in range(positions):
+            if clicks[row, place] != 0 and clicks[row, place] != 1:
+                return row
+    return -1
+
+
+class AgentError(AssertionError):
+    """An agent broke a rule of the contract; the message says which one, what was seen and what is allowed."""
+
+
+def check_agent(
+    factory: Callable[..., Any],
+    *,
+    num_items: int = 6,
+    num_positions: int = 3,
+    rounds: int = 200,
+    seed: int = 0,
+) -> None:
+    """Run an agent through the contract that ``simulate`` relies on; returns None if it holds.
+
+    The rules, each checked with more items than positions, with as many, and with one of each:
+
+    1. ``act`` returns whole numbers of shape (num_envs, num_positions), each row distinct items in 0 .. num_items - 1.
+    2. A list given out is the caller's: the agent does not change it later, and does not care what becomes of it, or of
+       the clicks, after ``update``.
+    3. ``act``, ``update`` and the constructor leave their arguments as they are.
+    4. The same seed and the same clicks give the same lists.
+    5. Row b of a batch with seed s does what the agent alone with seed s + b does on the same clicks.
+    6. Pickled or deep-copied half-way, the agent goes on as it would have, and its copies leave it alone.
+    7. More positions than items are refused with a ValueError. So may more items than positions be, where the
+       algorithm knows no such thing, but then every time.
+
+    Args:
+        factory: an ``Agent`` class, or anything that is called with the keywords ``num_items``, ``num_positions``,
+            ``num_envs``, ``horizon``, ``seed`` (int) and ``initial_list`` (num_envs, num_items) and returns an object
+            with ``act`` and ``update``.
+        num_items: items in the case with more items than positions.
+        num_positions: positions, at least 1 and less than ``num_items``.
+        rounds: length of each run, at least 2.
+        seed: of the users, the base lists and the agents.
+
+    Raises:
+        AgentError: a rule is broken.
+        ValueError: an argument of ``check_agent`` is out of range.
+    """
+    num_positions = whole_number("num_positions", num_positions, 1)
+    num_items = whole_number("num_items", num_items, num_positions + 1)
+    rounds, seed = whole_number("rounds", rounds, 2), whole_number("seed", seed, 0)
+    for items, positions in ((num_items, num_positions), (num_positions, num_positions), (1, 1)):
+        _Trial(factory, items, positions, rounds, seed).run()
+
+
+class _Trial:
+    """One case of ``check_agent``: a number of items and positions, and three rows of users with their base lists.
+
+    The users of a row, and what each of them would click, depend on its seed alone. Those of even rows follow a
+    cascade, those of odd ones look at each position with a probability of its own.
+    """
+
+    ROWS = 3
+
+    def __init__(self, factory: Callable[..., Any], num_items: int, num_positions: int, rounds: int, seed: int) -> None:
+        self.factory, self.rounds, self.seed = factory, rounds, seed
+        self.num_items, self.num_positions = num_items, num_positions
+        streams = [np.random.default_rng([seed + row, num_items]) for row in range(self.ROWS)]
+        self.initial_list = np.array([stream.permutation(num_items) for stream in streams])
+        attraction = np.array([stream.random(num_items) for stream in streams])
+        self.attracted = np.array([stream.random((rounds, num_items)) for stream in streams]) < attraction[:, None]
+        examination = np.linspace(1, 0.3, num_positions)
+        self.examined = np.array([stream.random((rounds, num_positions)) for stream in streams]) < examination
+
+    def run(self) -> None:
+        self.refuses_more_positions_than_items()
+        try:
+            agent = self.agent()
+        except ValueError as refusal:
+            if self.num_items == self.num_positions:
+                raise AgentError(self.said(7, f"the factory raised {refusal!r}", "as many items as positions")) from refusal
+            self.refuses(self.num_positions, f"the first time it raised {refusal!r}")
+            return
+        lists = self.play(agent)
+        self.compare(4, "a second agent with the same seed", lists, self.play(self.agent()))
+        self.compare(2, "one whose lists and clicks were overwritten after update", lists, self.play(self.agent(), spoil=True))
+        for row in range(self.ROWS):
+            alone = self.play(self.agent(row), row)
+            self.compare(5, f"row {row} alone with seed {self.seed + row}", lists[:, row : row + 1], alone)
+        self.resumes(lists)
+
+    def agent(self, row: int | None = None, num_positions: int | None = None) -> Any:
+        """All rows, or one of them alone."""
+        initial_list = self.initial_list.copy() if row is None else self.initial_list[row : row + 1].copy()
+        before = initial_list.copy()
+        agent = self.factory(
+            num_items=self.num_items,
+            num_positions=num_positions or self.num_positions,
+            num_envs=len(initial_list),
+            horizon=self.rounds,
+            seed=self.seed + (row or 0),
+            initial_list=initial_list,
+        )
+        self.unchanged("the constructor", "initial_list", before, initial_list)
+        return agent
+
+    def play(
+        self, agent: Any, row: int | None = None, *, start: int = 0, stop: int | None = None, spoil: bool = False
+    ) -> NDArray[np.int64]:
+        """The lists of the rounds from ``start`` to ``stop``, (rounds, rows, positions); rules 1 to 3 on the way."""
+        rows = np.arange(self.ROWS) if row is None else np.array([row])
+        seen: list[NDArray[np.int64]] = []
+        given: list[Any] = []
+        observation = np.zeros((len(rows), self.num_positions), np.int8)
+        for t in range(start, self.rounds if stop is None else stop):
+            before = observation.copy()
+            displayed = agent.act(observation)
+            self.unchanged("act", "the observation", before, observation)
+            seen.append(self.checked(displayed, len(rows), t))
+            clicks = self.clicks(t, rows, seen[-1])
+            before = clicks.copy()
+            agent.update(displayed, clicks)
+            self.unchanged("update", "the clicks", before, clicks)
+            self.unchanged("update", "the displayed lists", seen[-1], displayed)
+            observation = clicks.copy()
+            if spoil:
+                clicks[:] = 1 - clicks
+                if isinstance(displayed, np.ndarray):
+                    displayed[:] = displayed[:, ::-1].copy()
+            else:
+                given.append(displayed)
+        for t, (displayed, then) in enumerate(zip(given, seen, strict=False)):
+            if not np.array_equal(displayed, then):
+                text = f"the list of round {start + t} was {then.tolist()} and is {np.asarray(displayed).tolist()} by now"
+                raise AgentError(self.said(2, text, "a fresh array from each act"))
+        return np.array(seen)
+
+    def clicks(self, t: int, rows: NDArray[np.int64], displayed: NDArray[np.int64]) -> NDArray[np.int8]:
+        attracted = np.take_along_axis(self.attracted[rows, t], displayed, 1)
+        first = attracted & (np.cumsum(attracted, 1) == 1)
+        return np.where(rows[:, None] % 2 == 0, first, attracted & self.examined[rows, t]).astype(np.int8)
+
+    def checked(self, displayed: Any, rows: int, t: int) -> NDArray[np.int64]:
+        """A copy of what ``act`` returned, if rule 1 holds."""
+        shape = (rows, self.num_positions)
+        try:
+            lists = np.array(displayed)
+        except ValueError as error:  # ragged
+            raise AgentError(self.said(1, f"act returned {displayed!r} in round {t}", f"an array of shape {shape}")) from error
+        if lists.shape != shape or lists.dtype.kind not in "iu":
+            text = f"act returned shape {lists.shape} and dtype {lists.dtype} in round {t}"
+            raise AgentError(self.said(1, text, f"whole numbers of shape {shape}"))
+        lists = lists.astype(np.int64)
+        row = first_fault(lists, self.num_items)
+        if row >= 0:
+            text = f"act returned {lists[row].tolist()} for row {row} in round {t}"
+            raise AgentError(self.said(1, text, f"{shape[1]} different items out of 0..{self.num_items - 1}"))
+        return lists
+
+    def unchanged(self, who: str, what: str, before: NDArray[Any], after: Any) -> None:
+        if not np.array_equal(before, after):
+            text = f"{who} changed {what} from {before.tolist()} to {np.asarray(after).tolist()}"
+            raise AgentError(self.said(3, text, "arguments are left as they are"))
+
+    def compare(self, rule: int, who: str, wanted: NDArray[np.int64], lists: NDArray[np.int64], start: int = 0) -> None:
+        for t, (one, other) in enumerate(zip(wanted, lists, strict=True), start):
+            if not np.array_equal(one, other):
+                text = f"{who} showed {other.tolist()} in round {t}, where the first run showed {one.tolist()}"
+                raise AgentError(self.said(rule, text, "the same lists"))
+
+    def resumes(self, lists: NDArray[np.int64]) -> None:
+        half = self.rounds // 2
+        agent = self.agent()
+        self.play(agent, stop=half)
+        try:
+            copies = {"pickled": pickle.loads(pickle.dumps(agent)), "deep-copied": copy.deepcopy(agent)}
+        except Exception as error:
+            raise AgentError(self.said(6, f"copying raised {error!r}", "pickle and copy.deepcopy")) from error
+        for who, one in {**copies, "the agent whose copies were": agent}.items():
+            self.compare(6, f"{who} half-way", lists[half:], self.play(one, start=half), half)
+
+    def refuses_more_positions_than_items(self) -> None:
+        self.refuses(self.num_items + 1, "")
+
+    def refuses(self, num_positions: int, earlier: str) -> None:
+        text = f"num_positions = {num_positions} with num_items = {self.num_items}"
+        try:
+            self.agent(num_positions=num_positions)
+        except ValueError:
+            return
+        except Exception as error:
+            raise AgentError(self.said(7, f"{text} raised {error!r}{earlier}", "a ValueError")) from error
+        raise AgentError(self.said(7, f"{text} was accepted{earlier and ', '}{earlier}", "a ValueError"))
+
+    def said(self, rule: int, seen: str, allowed: str) -> str:
+        return f"rule {rule} of check_agent ({self.num_items} items, {self.num_positions} positions): {seen}; allowed: {allowed}"

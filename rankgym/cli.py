@@ -1,0 +1,381 @@
+"""The command line: parse, look up, call. What it calls is imported when it is called."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from rankgym.experiments import Comparison
+
+__all__ = ["app", "main"]
+
+INTERRUPTED = 130  # the shell's exit code for Ctrl-C
+YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+
+
+class OneLineErrors(TyperGroup):
+    """What goes wrong is said in one line on standard error, exit code 2; RANKGYM_DEBUG=1 shows the traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            _complain("interrupted; finished blocks of rows are kept: the same command goes on from there")
+            raise typer.Exit(INTERRUPTED) from None
+        except Exception as error:
+            if hasattr(error, "exit_code") or isinstance(error, (typer.Abort, BrokenPipeError)):
+                raise  # typer's own
+            if os.environ.get("RANKGYM_DEBUG", "0") not in ("", "0"):
+                raise
+            plain = isinstance(error, (ValueError, OSError, RuntimeError)) or not str(error)
+            text = str(error) or type(error).__name__
+            _complain(f"error: {text if plain else f'{type(error).__name__}: {text}'}")
+            raise typer.Exit(2) from None
+
+
+def _complain(text: str) -> None:
+    typer.echo(" ".join(text.split()), err=True)
+
+
+app = typer.Typer(
+    cls=OneLineErrors,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+data_app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+app.add_typer(data_app, name="data")
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="rankgym")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from rankgym import __version__
+
+        typer.echo(f"rankgym {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def rankgym(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Online learning to rank: compare agents on click models, and measure speed.
+
+    Start with `rankgym compare PBM-Yandex-v0`, which plays every agent and writes a table and a figure.
+    """
+
+
+# -- compare ----------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def compare(
+    env: Annotated[
+        str, typer.Argument(metavar="ENV", help="An environment, as `rankgym envs` lists them; `rankgym/` may be left out.")
+    ],
+    agents: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Agents, with commas between. Default: all that `rankgym agents` lists.",
+        ),
+    ] = None,
+    rounds: Annotated[int, typer.Option(metavar="N", help="User sessions in each row.")] = 100_000,
+    runs: Annotated[int, typer.Option(metavar="R", help="Runs of every query.")] = 1,
+    seed: Annotated[
+        int, typer.Option(metavar="S", help="Seed of row 0; row b has S + b, for its users and its agent.")
+    ] = 0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the results. Default: `results/ENV`.")
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(metavar="calibrated|published", help="Click models that come with the package, or the original."),
+    ] = None,
+    query: Annotated[
+        str, typer.Option(metavar="all|train|test|0,3,7", help="Queries; row b plays query b mod their number.")
+    ] = "all",
+    positions: Annotated[int | None, typer.Option(metavar="K", help="Displayed positions.")] = None,
+    jobs: Annotated[int, typer.Option(metavar="J", help="Processes. The numbers do not depend on it.")] = 1,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Any other argument of the environment, as JSON; may be repeated."
+        ),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Play again what DIR already has.")] = False,
+) -> None:
+    """Compare agents: the same users for all of them, over queries and runs.
+
+    Shows a table, and writes into DIR: `regret.png` and `regret.svg`, `table.csv`, `table.md`, each agent's history
+    `<agent>.npz`, and `compare.json` with everything that decided the numbers.
+
+    Finished blocks of rows are kept in DIR/parts. The same command, stopped or not, goes on from them; more runs only
+    play what is new.
+
+    **Examples**
+
+    All agents on all calibrated queries:
+
+        rankgym compare PBM-Yandex-v0
+
+    Two agents on the original 60 queries, twice, in four processes:
+
+        rankgym compare CM-Yandex-v0 --source published --agents toprank,cascade-kl-ucb --runs 2 --jobs 4
+
+    Knobs of agents, after colons, and arguments of the environment:
+
+        rankgym compare DCM-Yandex-v0 --agents cascade-kl-ucb,cascade-kl-ucb:feedback=last --set cutoff=3
+
+    An agent of your own, class Mine in mine.py of this folder, on three queries:
+
+        rankgym compare PBM-Yandex-v0 --agents random,mine:Mine --query 0,3,7 --rounds 20_000
+    """
+    sys.path.insert(0, str(Path.cwd()))  # for agents of one's own, as python -m does
+    from rankgym import experiments
+    from rankgym.experiments.naming import env_id, split_names
+    from rankgym_agents import AGENTS
+
+    name = env_id(env)
+    arguments = _assignments(set_ or [])
+    arguments |= {} if source is None else {"source": source}
+    arguments |= {} if positions is None else {"num_positions": positions}
+    folder = out or Path("results") / name.rpartition("/")[2]
+    comparison = experiments.compare(
+        name,
+        list(AGENTS) if agents is None else split_names(agents),
+        rounds=rounds,
+        runs=runs,
+        seed=seed,
+        query=_queries(query),
+        jobs=jobs,
+        out=folder,
+        fresh=fresh,
+        **arguments,
+    )
+    _show_comparison(comparison, folder)
+
+
+def _assignments(texts: Iterable[str]) -> dict[str, Any]:
+    from rankgym.experiments.naming import literal
+
+    arguments = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.isidentifier():
+            raise ValueError(f"--set {text} is no assignment; allowed: key=value")
+        if key in ("query", "num_envs", "env_id", "agents", "rounds", "runs", "seed", "jobs", "out", "progress", "fresh"):
+            raise ValueError(f"--set {text}: {key} is no argument of the environment here; see rankgym compare --help")
+        arguments[key] = literal(value)
+    return arguments
+
+
+def _queries(text: str) -> str | list[int]:
+    if text in ("all", "train", "test"):
+        return text
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--query {text} is no choice of queries; allowed: all, train, test, or numbers: 0,3,7") from None
+
+
+def _show_comparison(comparison: Comparison, folder: Path) -> None:
+    from rich.console import Console
+
+    from rankgym.experiments.files import NO_PLOTS
+
+    console = Console()
+    for note in comparison.notes:
+        console.print(note, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    console.print(comparison_table(comparison, console))
+    written = ["table.csv", "table.md", "compare.json", "a history for each agent"]
+    written = written if NO_PLOTS in comparison.notes else ["regret.png", "regret.svg", *written]
+    console.print(f"{folder}: {', '.join(written)}", markup=False, highlight=False, soft_wrap=True)
+
+
+def comparison_table(comparison: Comparison, console: Console) -> Table:
+    """The comparison's table, with as many columns as ``console`` has room for."""
+    from rankgym.experiments.files import columns
+
+    shown = columns(comparison)
+    while True:
+        table = _filled(comparison, shown)
+        least = max(shown, key=lambda column: column.optional)
+        if console.measure(table).maximum <= console.width or not least.optional:
+            return table
+        shown.remove(least)
+
+
+def _filled(comparison: Comparison, shown: list[Any]) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from rankgym.experiments.files import caption, cell
+
+    lines = comparison.table()
+    table = Table(box=SIMPLE_HEAD, caption=Text(caption(comparison)), caption_justify="left", pad_edge=False)
+    table.add_column("agent", no_wrap=True, vertical="bottom")
+    for column in shown:
+        table.add_column(Text("\n".join(column.head)), justify="right", no_wrap=True)
+    best = {
+        column.key: (min if column.lowest_is_best else max)(line[column.key] for line in lines)
+        for column in shown
+        if column.lowest_is_best is not None and len(lines) > 1
+    }
+    for line in lines:
+        cells = [Text(cell(line, c.key), "bold green" if line[c.key] == best.get(c.key) else "") for c in shown]
+        table.add_row(Text(line["agent"]), *cells)
+    return table
+
+
+# -- the registries ---------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def envs() -> None:
+    """List the environments.
+
+    Each is made by `gymnasium.make_vec("rankgym/PBM-Yandex-v0", num_envs=600)`, or singly by `gymnasium.make`.
+    """
+    from rankgym import ENVS
+
+    rows = []
+    for name, (_, _, text) in ENVS.items():
+        what, opening, paper = text.rpartition(" (")
+        rows.append((name, what if opening else text, paper.rstrip(")") if opening else ""))
+    _show_table(("environment", "what it is", "paper"), rows)
+
+
+@app.command()
+def agents() -> None:
+    """List the agents.
+
+    Knobs go after colons: `rankgym compare PBM-Yandex-v0 --agents toprank:delta=1e-6`.
+    """
+    from rankgym_agents import AGENTS
+
+    _show_table(("agent", "what it does", "paper"), [(name, *agent_texts(cls)) for name, cls in AGENTS.items()])
+
+
+def agent_texts(cls: type) -> tuple[str, str]:
+    """What an agent does, and its paper, from its docstring and its module's."""
+    first = " ".join((cls.__doc__ or "").split("\n\n")[0].split()).partition(";")[0].rstrip(".")
+    module = " ".join((sys.modules[cls.__module__].__doc__ or "").split())
+    cited = next((text for text in re.findall(r"\(([^()]*)\)", module) if YEAR.search(text)), "")
+    return first, cited
+
+
+def _show_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for number, head in enumerate(heads):
+        table.add_column(head, no_wrap=number == 0, style="bold" if number == 0 else None)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)
+
+
+# -- data -------------------------------------------------------------------------------------------------------------
+
+
+@data_app.callback()
+def data() -> None:
+    """List, download or import data sets.
+
+    They are kept in the folder RANKGYM_DATA_HOME, or else in the user's cache folder.
+    """
+
+
+@data_app.command("list")
+def list_() -> None:
+    """List the data sets: what each is, where it comes from, and whether it is here."""
+    from rankgym import data as room
+
+    rows = list(room.listing())
+    _show_table(tuple(rows[0]), [tuple(str(value) for value in row.values()) for row in rows])
+    typer.echo(f"data folder: {room.home()}")
+
+
+@data_app.command()
+def fetch(name: Annotated[str, typer.Argument(metavar="NAME", help="A data set, as `rankgym data list` has it.")]) -> None:
+    """Download a data set from its public address, and check its digest.
+
+    Example: `rankgym data fetch yandex60`
+    """
+    from rankgym import data as room
+
+    typer.echo(f"{name}: {room.fetch(name)}")
+
+
+@data_app.command("import")
+def import_(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set, as `rankgym data list` has it.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The original file.")],
+) -> None:
+    """Take a data set from a file that is here already, and check its digest.
+
+    Example: `rankgym data import yandex60 model_query_collection.pkl`
+    """
+    from rankgym import data as room
+
+    typer.echo(f"{name}: {room.import_file(name, file)}")
+
+
+# -- bench ------------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def bench(
+    rows: Annotated[str, typer.Option(metavar="A,B,...", help="Rows of the environments' steps.")] = "1,64,600,6000",
+    quick: Annotated[bool, typer.Option("--quick", help="A rougher measurement, in under 20 seconds.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write all measurements to a file.")] = None,
+) -> None:
+    """Measure speed: sessions per second, on one core.
+
+    Of every click model's step with and without recording, of every agent with it, of single environments, and of
+    Gymnasium's CartPole beside them. What is compared is measured in turns, so that a machine that slows down slows all.
+    """
+    from rich.console import Console
+
+    from rankgym.experiments import bench as benches
+
+    try:
+        sizes = [int(part) for part in rows.split(",")]
+    except ValueError:
+        raise ValueError(f"--rows {rows} is no list of numbers; allowed: 1,64,600,6000") from None
+    report = benches.measure(sizes, quick=quick)
+    console = Console()
+    for part in benches.tables(report):
+        console.print(part)
+    if out is not None:
+        benches.write(report, out)
+        typer.echo(f"written: {out}")
+
+
+if __name__ == "__main__":
+    main()
