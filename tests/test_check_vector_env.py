@@ -330,6 +330,24 @@ class OneInfoDict(ChangedResult):
         return *values[:-1], self.info
 
 
+@breaks("fresh results")
+class OneArrayOfFlags(ChangedResult):
+    """It never changes, until a caller writes to it."""
+
+    never = np.zeros(3, bool)
+
+    def changed(self, observation: Any, reward: Any, terminated: Any, truncated: Any, info: Any) -> Any:
+        return observation, reward, terminated | truncated, self.never, info
+
+
+@breaks("fresh results")
+class OneEmptyInfo(ChangedResult):
+    nothing: dict[str, Any] = {}  # noqa: RUF012
+
+    def changed(self, *values: Any) -> Any:
+        return *values[:-1], self.nothing
+
+
 @breaks("ownership", *MODES)
 class ShowsItsState(Walk):
     def observe(self) -> Any:
@@ -443,6 +461,26 @@ class NeighbourPushes(Walk):
 
     def move(self, row: int, item: int) -> float:
         return super().move(row, item) + 0.1 * self.pushed[row]
+
+
+@breaks("row independence", *MODES)
+class FirstRowPushesTheLast(Walk):
+    def step(self, actions: Any) -> Any:
+        self.pushed = self.action_space.checked(actions)[0, 0]
+        return super().step(actions)
+
+    def move(self, row: int, item: int) -> float:
+        return super().move(row, item) + 0.1 * self.pushed * (row == self.num_envs - 1)
+
+
+@breaks("row independence", *MODES)
+class LastRowPushesTheFirst(Walk):
+    def step(self, actions: Any) -> Any:
+        self.pushed = self.action_space.checked(actions)[-1, 0]
+        return super().step(actions)
+
+    def move(self, row: int, item: int) -> float:
+        return super().move(row, item) + 0.1 * self.pushed * (row == 0)
 
 
 @breaks("row independence")
@@ -590,6 +628,14 @@ class FinalObservationIsNoMember(ChangedFinal):
 
 
 @breaks("same step", SAME_STEP)
+class FinalObservationIsTooShort(ChangedFinal):
+    def change(self, final: dict[str, Any]) -> dict[str, Any]:
+        for row in np.flatnonzero(self.over):
+            final["final_obs"][row] = np.zeros(1)
+        return final
+
+
+@breaks("same step", SAME_STEP)
 class FinalInfoIsAnArray(ChangedFinal):
     def change(self, final: dict[str, Any]) -> dict[str, Any]:
         return {**final, "final_info": np.full(self.num_envs, None, object)}
@@ -640,6 +686,17 @@ class HidesTheOtherRows(Walk):
 class SeedsTheOtherRows(Walk):
     def seed_rows(self, seeds: list[int], mask: Any) -> None:
         super().seed_rows(seeds, np.ones(self.num_envs, bool))
+
+
+@breaks("reset mask", NEXT_STEP, SAME_STEP)  # DISABLED needs masked resets to play at all: row independence
+class DrawsForAllRows(Walk):
+    """Without a seed, a masked reset draws from the generators of all rows."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        if options and seed is None:
+            for row in np.flatnonzero(~self.mask_of(options)):
+                self.generators[row].normal()
+        return super().reset(seed=seed, options=options)
 
 
 @breaks("reset mask", NEXT_STEP, SAME_STEP)
@@ -735,6 +792,14 @@ class RefusesAfterDrawing(Walk):
         return super().step(actions)
 
 
+@breaks("bad action", *MODES)
+class BreaksOnARefusal(Walk):
+    def step(self, actions: Any) -> Any:
+        if not self.action_space.contains(actions):
+            self.place[0] = np.nan
+        return super().step(actions)
+
+
 # ---- close ----
 
 
@@ -808,6 +873,15 @@ def test_what_was_not_exercised_is_reported_with_its_reason() -> None:
     assert f"holds: seed: {RULES['seed']}" in str(report)
 
 
+def test_an_end_in_the_last_step_does_not_exercise_the_step_after_it() -> None:
+    reasons = [check_vector_env(Walk(), steps=steps).not_exercised.get("next step") for steps in range(1, 9)]
+    first = reasons.index(None)  # the first number of steps that shows a step after an end
+    assert first >= 1
+    assert reasons[first - 1] == f"the first episode ended in the last of {first} steps"
+    assert reasons[: first - 1] == [f"no episode ended within {steps} steps" for steps in range(1, first)]
+    assert set(reasons[first:]) == {None}
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_cartpole_singles_in_a_batch_pass(mode: AutoresetMode) -> None:
     env = SyncVectorEnv([lambda: gym.make("CartPole-v1")] * 3, autoreset_mode=mode)
@@ -850,6 +924,8 @@ def test_without_strictness_the_base_class_is_enough(mode: AutoresetMode) -> Non
 def test_batched_spaces_with_bounds_of_their_own() -> None:
     report = check_vector_env(OtherBounds(NEXT_STEP), strict=False)
     assert report.not_exercised["spaces"] == "observation_space has its own bounds (strict=False)"
+    with pytest.raises(VectorEnvError, match="rule 'spaces': action_space is"):  # another shape is wrong in any case
+        check_vector_env(SingleActions(NEXT_STEP), strict=False)
 
 
 class Pairs(gym.Env[Any, Any]):

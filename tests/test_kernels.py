@@ -60,6 +60,7 @@ def coins(keys, rounds, indices):
     return out
 
 
+@pytest.mark.kernels
 def test_known_answers_of_splitmix64():
     # The first outputs from seed 1234567, as published with the generator's reference implementations.
     expected = [
@@ -72,22 +73,26 @@ def test_known_answers_of_splitmix64():
     assert [int(bits(np.uint64(1234567), n)) for n in range(5)] == expected
 
 
+@pytest.mark.kernels
 @given(st.integers(0, WORD - 1), st.integers(0, 2**40))
 def test_bits_equal_the_oracle(seed, index):
     assert int(bits(np.uint64(seed), index)) == naive_bits(seed, index)
 
 
+@pytest.mark.kernels
 @given(st.integers(0, WORD - 1))
 def test_popcount_equals_python(word):
     assert popcount(np.uint64(word)) == bin(word).count("1")
 
 
+@pytest.mark.kernels
 @given(st.integers(0, WORD - 1), st.integers(1, 2**32 - 1))
 def test_uniform_below_is_the_upper_words_product(word, n):
     assert uniform_below(np.uint64(word), n) == (word >> 32) * n >> 32
     assert 0 <= uniform(np.uint64(word)) < 1
 
 
+@pytest.mark.kernels
 def test_a_bernoulli_coin_never_shows_at_0_and_always_at_1():
     assert not any(bernoulli(np.uint64(5), n, 0.0) for n in range(1000))
     assert all(bernoulli(np.uint64(5), n, 1.0) for n in range(1000))
@@ -151,6 +156,7 @@ def test_a_shuffle_is_uniform_over_its_places_and_leaves_the_rest(start, stop, p
     st.lists(st.lists(st.integers(-2, 70), min_size=3, max_size=3), min_size=1, max_size=4),
     st.sampled_from([3, 10, 64, 65, 70]),
 )
+@pytest.mark.kernels
 def test_first_fault_finds_the_first_row_that_is_no_ranking(rows, num_items):
     faults = [len(set(r)) < 3 or not all(0 <= i < num_items for i in r) for r in rows]
     assert first_fault(np.array(rows), num_items) == (faults.index(True) if any(faults) else -1)

@@ -21,6 +21,7 @@ def misordered(attraction, displayed):
     return out
 
 
+@pytest.mark.kernels
 @settings(deadline=None)
 @given(st.data())
 def test_misordered_pairs_equal_the_definition(data):
@@ -41,6 +42,7 @@ def test_equal_attraction_is_no_violation():
     assert misordered([[0.5] * 4], [[3, 1, 0, 2]]).tolist() == [0]
 
 
+@pytest.mark.kernels
 def test_ndcg_of_hand_computed_lists():
     attraction = np.array([[0.8, 0.4, 0.2, 0.0]] * 3)
     displayed = np.array([[0, 1, 2, 3], [1, 0, 2, 3], [3, 2, 1, 0]])

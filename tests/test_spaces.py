@@ -162,6 +162,10 @@ NEED = "a ranking of 3 positions needs 3 different items out of 0..9"
         ([1, 2.0, 3], f"action [1, 2.0, 3] holds 2.0, no whole number; {NEED}"),
         ([1, float("nan"), 3], f"action [1, nan, 3] holds nan, no whole number; {NEED}"),
         ((1, True, 3), f"action (1, True, 3) holds True, no whole number; {NEED}"),
+        (
+            [1, np.timedelta64(2), 3],
+            f"action [1, np.timedelta64(2), 3] holds np.timedelta64(2), no whole number; {NEED}",
+        ),
         ([[1], [2, 3], 4], f"action [[1], [2, 3], 4] holds [1], no whole number; {NEED}"),
         ([1, 2], f"action [1, 2] has 2 items; {NEED}"),
         ([], f"action [] has 0 items; {NEED}"),
@@ -190,6 +194,10 @@ ROWS_NEED = "each of the 2 rows needs 3 different items out of 0..9"
         (
             np.array([[0, 255, 1], [0, 0, 0]], np.uint8),
             f"action[row 0] = (0, 255, 1) holds item 255, which is out of range; {NEED}",
+        ),
+        (
+            np.array([[0, 1, 2], [0, 1, 2**63]], np.uint64),
+            f"action[row 1] = (0, 1, {2**63}) holds item {2**63}, which is out of range; {NEED}",
         ),
         ([[1, 2, 3], None], f"action[row 1] = None is a NoneType, no list of items; {NEED}"),
         ([[1, 2, 3], [4, 5]], f"action[row 1] = [4, 5] has 2 items; {NEED}"),
@@ -650,6 +658,8 @@ def test_a_batch_inside_a_tuple_is_iterated_by_rows() -> None:
     batch = Tuple((BatchedPermutation(3, 3, 4), BatchedPermutation(2, 2, 4)), seed=0)
     rows = list(iterate(batch, batch.sample()))
     assert [tuple(part.shape for part in row) for row in rows] == [((3,), (2,))] * 4
+    pairs = list(iterate(Tuple((Permutation(3), Permutation(3))), (np.array([2, 0, 1]), np.array([0, 1, 2]))))
+    assert pairs == [(2, 0), (0, 1), (1, 2)]
 
 
 # ---- in Gymnasium's vector environments and wrappers ----

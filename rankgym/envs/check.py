@@ -83,11 +83,11 @@ def check_vector_env(
 ) -> VectorEnvReport:
     """Put a vector environment to every rule of ``RULES``; it is closed afterwards.
 
-    The environment is played about a dozen times from the same seed, with actions that its action space draws. A
+    The environment is played about twenty times from the same seed, with actions that its action space draws. A
     wall-clock time in ``info`` breaks the rule of the seed.
 
     Args:
-        env: any Gymnasium vector environment, native, a batch of singles, or wrapped.
+        env: any Gymnasium vector environment, native, a batch of singles, or wrapped. Three or four rows are enough.
         steps: steps of a play. Episodes should end within them: the autoreset rules are not exercised otherwise.
         seed: of the environment and of the actions.
         strict: False: do without seed lists and ``reset_mask``, which Gymnasium's base class does not promise, and
@@ -155,7 +155,7 @@ class Checker:
         self.previous: list[Any] = []  # the arrays and dicts of the last result
         self.scribble = False
 
-    # -- the rules, in the order of the table --
+    # -- the rules --
 
     def check_all(self) -> None:
         self.check_spaces()
@@ -221,8 +221,8 @@ class Checker:
         if self.num_envs == 1:
             self.not_exercised["row independence"] = "num_envs is 1"
             return
-        for keep in (0, 1):
-            rows = np.arange(self.num_envs) % 2 == keep
+        for keep in sorted({int(row) for row in np.linspace(0, self.num_envs - 1, 8)}):
+            rows = np.arange(self.num_envs) == keep
             seeds = [s if rows[row] else s + 1000 + self.num_envs for row, s in enumerate(self.seeds)]
             actions = [
                 self.mix(mine, other, rows) for mine, other in zip(self.actions, self.other_actions, strict=True)
@@ -246,11 +246,11 @@ class Checker:
             for step in range(len(self.actions) - middle):
                 self.step(self.mix(self.actions[step], self.actions[middle + step], rows))
             self.settle()
-            self.compare("reset mask", reference, self.history, "a reset of the other rows", ~rows, prefix=True)
+            self.compare("reset mask", reference, self.history, "a reset of the other rows", ~rows)
             if seeded:
                 since = [events[start:] for events, start in zip(self.history, before, strict=True)]
                 after = "a masked reset to the row's first seed"
-                self.compare("reset mask", reference, since, after, rows, prefix=True)
+                self.compare("reset mask", reference, since, after, rows)
 
     def check_autoreset_is_reset(self, reference: History) -> None:
         if "autoreset" in self.not_exercised:
@@ -269,7 +269,7 @@ class Checker:
         for row in np.flatnonzero(rows):  # the call was another, so that of its result only the observation is compared
             shown, expected = self.history[row][before[row]], reference[row][before[row]]
             self.history[row][before[row]] = expected._replace(observation=shown.observation)
-        self.compare("autoreset", reference, self.history, what, prefix=True)
+        self.compare("autoreset", reference, self.history, what)
 
     def check_bad_masks(self, reference: History) -> None:
         one = np.arange(self.num_envs) == 0
@@ -285,7 +285,7 @@ class Checker:
                     fail("bad mask", f"reset_mask = {mask!r} was accepted", "an error")
             self.step(action)
         self.settle()
-        self.compare("bad mask", reference, self.history, "refusing bad masks", prefix=True)
+        self.compare("bad mask", reference, self.history, "refusing bad masks")
 
     def check_bad_actions(self, reference: History) -> None:
         space = self.env.single_action_space
@@ -309,7 +309,7 @@ class Checker:
                     fail("bad action", f"{_short.repr(bad)} was accepted", "a ValueError")
             self.step(action)
         self.settle()
-        self.compare("bad action", reference, self.history, "refusing bad actions", prefix=True)
+        self.compare("bad action", reference, self.history, "refusing bad actions")
 
     def check_close(self) -> None:
         for _ in range(2):
@@ -500,10 +500,8 @@ class Checker:
         actual: History,
         after: str,
         rows: NDArray[np.bool_] | None = None,
-        *,
-        prefix: bool = False,
     ) -> None:
-        """The histories of the masked rows are the same; ``prefix``: as far as the actual one goes."""
+        """The histories of the masked rows are the same, as far as the shorter one goes."""
         for row in range(self.num_envs):
             if rows is not None and not rows[row]:
                 continue
@@ -512,9 +510,6 @@ class Checker:
                     if not same(old, new):
                         seen = f"after {after}, {name} of row {row} in its call {number} is {_short.repr(new)}"
                         fail(rule, seen, f"{_short.repr(old)}, since {RULES[rule]}")
-            if not prefix and len(expected[row]) != len(actual[row]):
-                seen = f"after {after}, row {row} needed {len(actual[row])} calls"
-                fail(rule, seen, f"{len(expected[row])}, since {RULES[rule]}")
 
 
 # ---- the rules that need no play ----

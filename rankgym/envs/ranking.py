@@ -31,15 +31,14 @@ SPLIT = 5  # every fifth query is a test query
 def open_session(displayed, last, session, round):
     """Count one session more in every row; copy ``displayed`` to ``last`` (rows, positions), True if they differed."""
     rows, positions = displayed.shape
-    changed = False
+    difference = 0
     for row in range(rows):
         session[row] += 1
         round[row] += 1
         for k in range(positions):
-            if last[row, k] != displayed[row, k]:
-                last[row, k] = displayed[row, k]
-                changed = True
-    return changed
+            difference |= last[row, k] ^ displayed[row, k]
+            last[row, k] = displayed[row, k]
+    return difference != 0
 
 
 @kernel

@@ -111,6 +111,7 @@ def test_specs_survive_json_and_pickle(name):
             assert (mine == theirs).all()
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("name", ENVS)
 def test_info_has_the_contracted_keys_and_regret_is_never_negative(name):
     env = gym.make_vec(name, num_envs=5, query="all").unwrapped
@@ -186,6 +187,7 @@ def test_queries_are_chosen_as_contracted():
     assert queries("train", 81)[80] == train[0]
 
 
+@pytest.mark.kernels
 def test_without_a_choice_a_new_query_is_drawn_at_every_reset():
     env = gym.make_vec(PBM, num_envs=50, horizon=2)
     drawn = [env.reset(seed=0)[1]["query"]]
@@ -287,6 +289,7 @@ def test_the_horizon_does_not_change_the_users():
     assert clicks[0] == clicks[1] == clicks[2]
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", [3, [9, 1, 4]], ids=["int", "list"])
 def test_native_equals_a_sync_batch_of_singles(mode, seed):

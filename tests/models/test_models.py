@@ -73,6 +73,7 @@ def naive_value(name, reward, parameters, displayed, cutoff):
     return total
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize(("name", "reward"), CASES)
 def test_sessions_equal_the_oracle(name, reward):
     rng = np.random.default_rng(1)
@@ -86,6 +87,7 @@ def test_sessions_equal_the_oracle(name, reward):
             )
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize(("name", "reward"), CASES)
 def test_the_expected_reward_equals_enumeration(name, reward):
     rng = np.random.default_rng(2)
@@ -168,6 +170,7 @@ def test_the_value_of_a_cascade_does_not_depend_on_the_order():
     assert np.ptp(values) < 1e-15
 
 
+@pytest.mark.kernels
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 @pytest.mark.parametrize(("name", "reward"), CASES)

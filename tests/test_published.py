@@ -1,0 +1,103 @@
+"""Facts of the 60 published Yandex queries. They skip where the data is not beside the checkout."""
+
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import rankgym
+from rankgym import data
+from rankgym.models import MODELS
+from rankgym_agents import AGENTS, BubbleRank
+
+ORIGINAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "yandex60.pkl"
+MODEL_NAMES = ["CM", "PBM", "DCM"]
+
+pytestmark = pytest.mark.skipif(not ORIGINAL.exists(), reason="the published queries are not beside this checkout")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def published(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RANKGYM_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        data.import_file("yandex60", ORIGINAL)
+        yield
+
+
+def make(model, rows=60, **keywords):
+    return gym.make_vec(f"rankgym/{model}-Yandex-v0", num_envs=rows, query="all", source="published", **keywords)
+
+
+def test_the_figures_of_the_fits():
+    """Mean attraction by production rank and mean |V(R_0)|, as stated with the data."""
+    expected = {
+        "PBM": ([0.403, 0.217, 0.188, 0.164, 0.145, 0.153, 0.123, 0.144, 0.142, 0.152], 15.0),
+        "CM": ([0.404, 0.204, 0.125, 0.082, 0.069, 0.055, 0.045, 0.048, 0.050, 0.052], 10.9),
+        "DCM": ([0.415, 0.278, 0.218, 0.177, 0.158, 0.152, 0.120, 0.133, 0.130, 0.135], 11.7),
+    }
+    for model, (attraction, misordered) in expected.items():
+        env = gym.make_vec(f"rankgym/{model}-Yandex-Rerank-v0", num_envs=60, query="all", source="published").unwrapped
+        assert env.attraction.mean(axis=0) == pytest.approx(attraction, abs=5e-4)
+        assert env.initial_misordered.mean() == pytest.approx(misordered, abs=0.05)
+
+
+def test_what_the_sorted_list_loses_in_the_dcm():
+    """At the first 5 positions: up to 2.2e-4 a round in abandonment clicks, about .036 on average in expected clicks."""
+    table = data.parameters("yandex", "DCM", "published")
+    parameters = MODELS["DCM"].parameters(**table)
+    by_attraction = np.argsort(-table["attraction"], axis=1, kind="stable")
+    for reward, positions, lost in (("abandonment", 10, 2.2e-4), ("clicks", 5, 0.036)):
+        best = MODELS["DCM"].rewards[reward].best_lists(parameters, positions, 5)
+        values = [MODELS["DCM"].values(parameters, lists[:, :positions], 5, reward) for lists in (best, by_attraction)]
+        gap = values[0] - values[1]
+        assert (gap >= 0).all()
+        figure = gap.max() if reward == "abandonment" else gap.mean()
+        assert figure == pytest.approx(lost, rel=0.05)
+
+
+def test_no_random_list_beats_the_best_one():
+    rng = np.random.default_rng(0)
+    for model in MODEL_NAMES:
+        for name in (f"rankgym/{model}-Yandex-v0", f"rankgym/{model}-Yandex-Rerank-v0"):
+            env = gym.make_vec(name, num_envs=60, query="all", source="published").unwrapped
+            env.reset(seed=0)
+            for _ in range(500):
+                lists = rng.permuted(np.tile(np.arange(10), (60, 1)), axis=1)[:, : env.num_positions]
+                assert (env.step(lists)[4]["regret"] >= -1e-12).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODEL_NAMES)
+def test_bubblerank_never_violates_its_safety_constraint(model):
+    """BubbleRank section 5.3, on 60 queries for 1e5 rounds: Lemma 2 fails with probability K^2 / n = 1e-3 a query at the
+    default delta, by a union bound that is loose by orders of magnitude; seed 0."""
+    env = gym.make_vec(
+        f"rankgym/{model}-Yandex-Rerank-v0", num_envs=60, query="all", source="published", horizon=100_000
+    )
+    history = rankgym.simulate(BubbleRank.for_env(env, seed=0), env, 100_000, seed=0, progress=False)
+    assert (history.violations[-1] == 0).all()
+    static = history.rounds[-1] * (env.unwrapped._optimal - start_value(env))
+    assert history.regret[-1].mean() < static.mean()  # and it learns
+
+
+def start_value(env):
+    bare = env.unwrapped
+    bare.reset(seed=0)
+    return bare.step(bare.initial_list[:, : bare.num_positions])[4]["expected_reward"]
+
+
+@pytest.mark.slow
+def test_the_learners_are_far_below_random_and_static():
+    """All learn every model; CascadeKL-UCB is the best where its model holds (TopRank section 6)."""
+    end = {}
+    for model in MODEL_NAMES:
+        for name, agent in AGENTS.items():
+            env = make(model, horizon=20_000)
+            history = rankgym.simulate(agent.for_env(env, seed=0), env, 20_000, seed=0, progress=False)
+            end[model, name] = history.regret[-1].mean()
+    for model in ("CM", "PBM"):
+        assert end[model, "toprank"] < end[model, "static"] / 2
+        assert end[model, "toprank"] < end[model, "random"] / 5
+        assert end[model, "bubblerank"] < end[model, "random"] / 2
+    assert end["CM", "cascade-kl-ucb"] < end["CM", "toprank"] / 2
