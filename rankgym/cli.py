@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["app", "main"]
 
 INTERRUPTED = 130  # the shell's exit code for Ctrl-C
+NOT_TO_SET = ("query", "num_envs", "env_id", "agents", "rounds", "runs", "seed", "jobs", "out", "progress", "fresh")
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 
@@ -40,6 +41,8 @@ class OneLineErrors(TyperGroup):
                 raise
             plain = isinstance(error, (ValueError, OSError, RuntimeError)) or not str(error)
             text = str(error) or type(error).__name__
+            if isinstance(error, OSError) and error.strerror and error.filename is not None:
+                text = f"{error.filename}: {error.strerror}"
             _complain(f"error: {text if plain else f'{type(error).__name__}: {text}'}")
             raise typer.Exit(2) from None
 
@@ -91,7 +94,8 @@ def rankgym(
 @app.command()
 def compare(
     env: Annotated[
-        str, typer.Argument(metavar="ENV", help="An environment, as `rankgym envs` lists them; `rankgym/` may be left out.")
+        str,
+        typer.Argument(metavar="ENV", help="An environment, as `rankgym envs` lists them; `rankgym/` may be left out."),
     ],
     agents: Annotated[
         str | None,
@@ -133,37 +137,32 @@ def compare(
     Finished blocks of rows are kept in DIR/parts. The same command, stopped or not, goes on from them; more runs only
     play what is new.
 
-    **Examples**
+    Examples:
 
-    All agents on all calibrated queries:
-
-        rankgym compare PBM-Yandex-v0
-
-    Two agents on the original 60 queries, twice, in four processes:
-
-        rankgym compare CM-Yandex-v0 --source published --agents toprank,cascade-kl-ucb --runs 2 --jobs 4
-
-    Knobs of agents, after colons, and arguments of the environment:
-
-        rankgym compare DCM-Yandex-v0 --agents cascade-kl-ucb,cascade-kl-ucb:feedback=last --set cutoff=3
-
-    An agent of your own, class Mine in mine.py of this folder, on three queries:
-
-        rankgym compare PBM-Yandex-v0 --agents random,mine:Mine --query 0,3,7 --rounds 20_000
+    * All agents on all calibrated queries: `rankgym compare PBM-Yandex-v0`
+    * Two agents on the 60 original queries, twice, in four processes:
+      `rankgym compare CM-Yandex-v0 --source published --agents toprank,cascade-kl-ucb --runs 2 --jobs 4`
+    * Knobs of agents, after colons, and arguments of the environment:
+      `rankgym compare DCM-Yandex-v0 --agents cascade-kl-ucb,cascade-kl-ucb:feedback=last --set cutoff=3`
+    * An agent of your own, the class Mine in mine.py of this folder, on three queries:
+      `rankgym compare PBM-Yandex-v0 --agents random,mine:Mine --query 0,3,7 --rounds 20_000`
     """
-    sys.path.insert(0, str(Path.cwd()))  # for agents of one's own, as python -m does
-    from rankgym import experiments
-    from rankgym.experiments.naming import env_id, split_names
     from rankgym_agents import AGENTS
 
+    from rankgym import experiments
+    from rankgym.experiments.naming import env_id, split_names
+
     name = env_id(env)
+    chosen = list(AGENTS) if agents is None else split_names(agents)
+    if any(agent.partition(":")[0] not in AGENTS for agent in chosen):
+        sys.path.insert(0, str(Path.cwd()))  # where agents of one's own are looked for, as python -m does
     arguments = _assignments(set_ or [])
     arguments |= {} if source is None else {"source": source}
     arguments |= {} if positions is None else {"num_positions": positions}
     folder = out or Path("results") / name.rpartition("/")[2]
     comparison = experiments.compare(
         name,
-        list(AGENTS) if agents is None else split_names(agents),
+        chosen,
         rounds=rounds,
         runs=runs,
         seed=seed,
@@ -184,7 +183,7 @@ def _assignments(texts: Iterable[str]) -> dict[str, Any]:
         key, equals, value = text.partition("=")
         if not equals or not key.isidentifier():
             raise ValueError(f"--set {text} is no assignment; allowed: key=value")
-        if key in ("query", "num_envs", "env_id", "agents", "rounds", "runs", "seed", "jobs", "out", "progress", "fresh"):
+        if key in NOT_TO_SET:
             raise ValueError(f"--set {text}: {key} is no argument of the environment here; see rankgym compare --help")
         arguments[key] = literal(value)
     return arguments
@@ -196,45 +195,52 @@ def _queries(text: str) -> str | list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(f"--query {text} is no choice of queries; allowed: all, train, test, or numbers: 0,3,7") from None
+        raise ValueError(
+            f"--query {text} is no choice of queries; allowed: all, train, test, or numbers: 0,3,7"
+        ) from None
 
 
 def _show_comparison(comparison: Comparison, folder: Path) -> None:
     from rich.console import Console
 
-    from rankgym.experiments.files import NO_PLOTS
+    from rankgym.experiments.files import NO_PLOTS, caption
 
     console = Console()
     for note in comparison.notes:
         console.print(note, style="yellow", markup=False, highlight=False, soft_wrap=True)
     console.print(comparison_table(comparison, console))
+    console.print(caption(comparison), markup=False, highlight=False, soft_wrap=True)
     written = ["table.csv", "table.md", "compare.json", "a history for each agent"]
     written = written if NO_PLOTS in comparison.notes else ["regret.png", "regret.svg", *written]
-    console.print(f"{folder}: {', '.join(written)}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"Written to {folder}: {', '.join(written)}", markup=False, highlight=False, soft_wrap=True)
 
 
 def comparison_table(comparison: Comparison, console: Console) -> Table:
-    """The comparison's table, with as many columns as ``console`` has room for."""
+    """The comparison's table, with as many columns, and then standard errors, as ``console`` has room for."""
     from rankgym.experiments.files import columns
 
     shown = columns(comparison)
+    endless = console.options.update(width=10_000)
     while True:
         table = _filled(comparison, shown)
         least = max(shown, key=lambda column: column.optional)
-        if console.measure(table).maximum <= console.width or not least.optional:
+        if console.measure(table, options=endless).maximum <= console.width:
             return table
+        if not least.optional:
+            return _filled(comparison, shown, with_error="regret")
         shown.remove(least)
 
 
-def _filled(comparison: Comparison, shown: list[Any]) -> Table:
+def _filled(comparison: Comparison, shown: list[Any], with_error: str = "") -> Table:
+    """The table of the columns ``shown``; standard errors are with the measures whose keys start so."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    from rankgym.experiments.files import caption, cell
+    from rankgym.experiments.files import cell
 
     lines = comparison.table()
-    table = Table(box=SIMPLE_HEAD, caption=Text(caption(comparison)), caption_justify="left", pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("agent", no_wrap=True, vertical="bottom")
     for column in shown:
         table.add_column(Text("\n".join(column.head)), justify="right", no_wrap=True)
@@ -244,7 +250,11 @@ def _filled(comparison: Comparison, shown: list[Any]) -> Table:
         if column.lowest_is_best is not None and len(lines) > 1
     }
     for line in lines:
-        cells = [Text(cell(line, c.key), "bold green" if line[c.key] == best.get(c.key) else "") for c in shown]
+        texts = [cell(line, c.key, error=c.key.startswith(with_error)) for c in shown]
+        cells = [
+            Text(text, "bold green" if line[c.key] == best.get(c.key) else "")
+            for text, c in zip(texts, shown, strict=True)
+        ]
         table.add_row(Text(line["agent"]), *cells)
     return table
 
@@ -283,7 +293,7 @@ def agent_texts(cls: type) -> tuple[str, str]:
     first = " ".join((cls.__doc__ or "").split("\n\n")[0].split()).partition(";")[0].rstrip(".")
     module = " ".join((sys.modules[cls.__module__].__doc__ or "").split())
     cited = next((text for text in re.findall(r"\(([^()]*)\)", module) if YEAR.search(text)), "")
-    return first, cited
+    return first.replace("``", ""), cited
 
 
 def _show_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
@@ -314,15 +324,27 @@ def data() -> None:
 @data_app.command("list")
 def list_() -> None:
     """List the data sets: what each is, where it comes from, and whether it is here."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     from rankgym import data as room
 
-    rows = list(room.listing())
-    _show_table(tuple(rows[0]), [tuple(str(value) for value in row.values()) for row in rows])
+    blocks = Table.grid(padding=(0, 2))
+    for dataset in room.listing():
+        entries = dict(dataset)
+        blocks.add_row(Text(entries.pop("name"), "bold"))
+        for key, value in entries.items():
+            blocks.add_row(Text(f"  {key}"), Text(str(value)))
+        blocks.add_row()
+    Console().print(blocks)
     typer.echo(f"data folder: {room.home()}")
 
 
 @data_app.command()
-def fetch(name: Annotated[str, typer.Argument(metavar="NAME", help="A data set, as `rankgym data list` has it.")]) -> None:
+def fetch(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set, as `rankgym data list` has it.")],
+) -> None:
     """Download a data set from its public address, and check its digest.
 
     Example: `rankgym data fetch yandex60`
@@ -358,7 +380,7 @@ def bench(
     """Measure speed: sessions per second, on one core.
 
     Of every click model's step with and without recording, of every agent with it, of single environments, and of
-    Gymnasium's CartPole beside them. What is compared is measured in turns, so that a machine that slows down slows all.
+    Gymnasium's CartPole beside them. What is compared takes turns, so that a machine that slows down slows all of it.
     """
     from rich.console import Console
 

@@ -1,0 +1,5 @@
+"""Experiments: comparing agents, drawing what came out, measuring speed."""
+
+from rankgym.experiments.compare import Comparison, compare
+
+__all__ = ["Comparison", "compare"]

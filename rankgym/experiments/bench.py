@@ -1,0 +1,382 @@
+"""Speed: sessions per second through the public interface, on one core.
+
+Cases that are compared take turns, A B C A B C, for short slices, and each has the median of its slices: a machine that
+slows down meanwhile slows all of them. Nothing but the steps is timed, neither resets nor the drawing of lists.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from rankgym.checks import whole_number
+from rankgym.experiments.compare import aside, versions
+from rankgym.progress import count_bar
+from rankgym.simulate import simulate
+from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
+
+__all__ = ["GOALS", "measure", "tables", "write"]
+
+MODELS = ("PBM", "CM", "DCM")
+LISTS = ("fixed list", "random lists")
+RECORDINGS: dict[str, tuple[Any, ...]] = {
+    "nothing": (),
+    "regret": (RecordRegret,),
+    "all": (RecordRanking, RecordSafety, RecordRegret),  # as simulate does
+}
+AGENT_ROWS = 600
+POSITIONS = 5  # of 10 items
+HORIZON = 1_000_000  # that agents are told
+POOL = 16  # arrays of random lists that steps cycle through
+CARTPOLE = "CartPole-v1"
+BUSY = 0.9  # of a core: with less than this, somebody else was at work
+
+GOALS: dict[str, tuple[tuple[Any, ...], float]] = {
+    # at 600 rows, with info and recording:          what is measured                      sessions a second
+    "TopRank on PBM": (("agent", "toprank", "PBM"), 6e6),
+    "BubbleRank on PBM": (("agent", "bubblerank", "PBM"), 6e6),
+    "CascadeKL-UCB on CM": (("agent", "cascade-kl-ucb", "CM"), 2.5e6),
+    "PBM step, fixed list, regret recorded": (("step", "PBM", 600, "fixed list", "regret"), 15e6),
+}
+
+
+class Case(NamedTuple):
+    """Something to be timed."""
+
+    key: tuple[Any, ...]
+    rows: int
+    play: Callable[[int], float]  # plays so many steps and returns the seconds that they took
+
+
+class Effort(NamedTuple):
+    """How long to measure."""
+
+    turns: int  # slices of every case
+    slice: float  # seconds each
+    learning: int  # rounds that agents learn before they are timed
+
+
+THOROUGH = Effort(turns=9, slice=0.03, learning=3_000)
+QUICK = Effort(turns=3, slice=0.01, learning=300)
+
+
+def measure(rows: Sequence[int] = (1, 64, 600, 6000), *, quick: bool = False, progress: bool = True) -> dict[str, Any]:
+    """Measure everything once.
+
+    Args:
+        rows: batch sizes of the environments' steps; 600 is added, for the goals are at 600.
+        quick: shorter slices, and fewer.
+        progress: show a bar on standard error.
+
+    Returns:
+        Plain JSON values: ``machine``; ``measured``: a list of dicts, each with ``what`` ("step", "agent", "single" or
+        "cartpole"), its particulars, ``sessions_per_second`` (the median) and ``low`` and ``high``; ``ratios``: a
+        dict of numbers; ``goals``: a list of dicts.
+
+    Raises:
+        ValueError: a batch size is out of range.
+    """
+    sizes = sorted({whole_number("rows", size, 1, 1_000_000) for size in rows} | {AGENT_ROWS})
+    effort = QUICK if quick else THOROUGH
+    groups: list[Callable[[], contextlib.AbstractContextManager[list[Case]]]] = [_singles]
+    groups += [lambda size=size: _steps(size) for size in sizes]  # type: ignore[misc]
+    groups += [lambda model=model: _agents(model, effort) for model in MODELS]  # type: ignore[misc]
+    medians: dict[tuple[Any, ...], float] = {}
+    fastest: dict[tuple[Any, ...], float] = {}
+    measured = []
+    wall, worked = time.perf_counter(), time.process_time()
+    with count_bar("measurements") if progress else contextlib.nullcontext() as bar:
+        task = bar.add_task("bench", total=_number_of_cases(sizes) * (effort.turns + 1)) if bar is not None else None
+        for group in groups:
+            with group() as cases:
+                for case, rates in side_by_side(cases, effort, lambda: bar.advance(task) if bar is not None else None):
+                    medians[case.key], fastest[case.key] = statistics.median(rates), max(rates)
+                    measured.append(_described(case, rates))
+    share = (time.process_time() - worked) / (time.perf_counter() - wall)
+    return {
+        "machine": {"cpu": _cpu(), "cores": os.cpu_count(), "share_of_a_core": share, **versions()},
+        "setting": {"items": 10, "positions": POSITIONS, "quick": quick, "turns": effort.turns, "slice": effort.slice},
+        "measured": measured,
+        "ratios": _ratios(medians, sizes),
+        "goals": [
+            {
+                "goal": name,
+                "wanted": wanted,
+                "measured": medians[key],
+                "fastest": fastest[key],
+                "met": medians[key] >= wanted,
+            }
+            for name, (key, wanted) in GOALS.items()
+        ],
+    }
+
+
+def _number_of_cases(sizes: Sequence[int]) -> int:
+    from rankgym_agents import AGENTS
+
+    singles, agents = len(MODELS) + 1, len(AGENTS) * len(MODELS)
+    return singles + agents + len(sizes) * (len(MODELS) * len(LISTS) * len(RECORDINGS) + 1)
+
+
+def side_by_side(
+    cases: Sequence[Case], effort: Effort, tell: Callable[[], None] = lambda: None
+) -> list[tuple[Case, list[float]]]:
+    """The rates (sessions a second) of all slices of each case, measured in turns; ``tell`` is called after each."""
+    steps = []
+    for case in cases:
+        steps.append(_calibrated(case, effort.slice))
+        tell()
+    rates: list[list[float]] = [[] for _ in cases]
+    for _ in range(effort.turns):
+        for case, count, found in zip(cases, steps, rates, strict=True):
+            found.append(count * case.rows / max(case.play(count), 1e-9))
+            tell()
+    return list(zip(cases, rates, strict=True))
+
+
+def _calibrated(case: Case, slice: float) -> int:
+    """How many steps fill a slice; the first ones compile what is not compiled yet."""
+    case.play(2)
+    count = 4
+    while (seconds := case.play(count)) < slice / 4:
+        count *= 2
+    return max(1, round(count * slice / seconds))
+
+
+# -- what is timed ----------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _steps(rows: int) -> Iterator[list[Case]]:
+    """Each model's vector step, with each kind of lists and recording; CartPole's beside them."""
+    rng = np.random.default_rng(0)
+    pool = [np.argsort(rng.random((rows, 10)), axis=1)[:, :POSITIONS].copy() for _ in range(POOL)]
+    lists = {"fixed list": pool[:1], "random lists": pool}
+    with contextlib.ExitStack() as opened:
+        cases = []
+        for model in MODELS:
+            for kind in LISTS:
+                bare = opened.enter_context(contextlib.closing(_ranking_env(model, rows)))
+                bare.reset(seed=0)
+                for recording, wrappers in RECORDINGS.items():
+                    env = bare
+                    for wrapper in wrappers:
+                        env = wrapper(env)
+                    env.reset()
+                    cases.append(Case(("step", model, rows, kind, recording), rows, _stepper(env, lists[kind])))
+        cartpole = gym.make_vec(CARTPOLE, num_envs=rows, vectorization_mode="vector_entry_point")
+        opened.enter_context(contextlib.closing(cartpole))
+        cartpole.reset(seed=0)
+        actions = [rng.integers(0, 2, rows) for _ in range(POOL)]
+        cases.append(Case(("cartpole", rows), rows, _stepper(cartpole, actions)))
+        yield cases
+
+
+def _ranking_env(model: str, rows: int) -> Any:
+    return gym.make_vec(f"rankgym/{model}-Yandex-v0", num_envs=rows, query="all", num_positions=POSITIONS, horizon=None)
+
+
+def _stepper(env: Any, actions: Sequence[Any]) -> Callable[[int], float]:
+    def play(steps: int) -> float:
+        start = time.perf_counter()
+        for number in range(steps):
+            env.step(actions[number % len(actions)])
+        return time.perf_counter() - start
+
+    return play
+
+
+@contextlib.contextmanager
+def _agents(model: str, effort: Effort) -> Iterator[list[Case]]:
+    """Each agent through ``simulate``, after it has learned for a while."""
+    from rankgym_agents import AGENTS
+
+    with contextlib.ExitStack() as opened:
+        cases = []
+        for name, cls in AGENTS.items():
+            env = opened.enter_context(contextlib.closing(_ranking_env(model, AGENT_ROWS)))
+            agent = cls.for_env(env, horizon=HORIZON, seed=0)
+            play = _simulator(agent, env)
+            play(effort.learning)
+            cases.append(Case(("agent", name, model), AGENT_ROWS, play))
+        yield cases
+
+
+def _simulator(agent: Any, env: Any) -> Callable[[int], float]:
+    def play(rounds: int) -> float:
+        news = [0.0]  # the time of the first call is that of the first round's end: the reset is over then
+
+        def tell(played: int) -> None:
+            news[1:] = [time.perf_counter()]
+            news[0] = news[0] or news[1]
+
+        simulate(agent, env, rounds + 1, seed=0, progress=tell)
+        return news[1] - news[0]
+
+    return play
+
+
+@contextlib.contextmanager
+def _singles() -> Iterator[list[Case]]:
+    """Single environments through ``gym.make``, with random lists, and CartPole with random actions."""
+    rng = np.random.default_rng(0)
+    lists = [rng.permutation(10)[:POSITIONS] for _ in range(POOL)]
+    pushes = rng.integers(0, 2, POOL).tolist()
+    with contextlib.ExitStack() as opened:
+        cases = []
+        for model in MODELS:
+            env = opened.enter_context(
+                contextlib.closing(gym.make(f"rankgym/{model}-Yandex-v0", num_positions=POSITIONS))
+            )
+            cases.append(Case(("single", model), 1, _single_stepper(env, lists)))
+        cartpole = opened.enter_context(contextlib.closing(gym.make(CARTPOLE)))
+        cases.append(Case(("single", CARTPOLE), 1, _single_stepper(cartpole, pushes)))
+        yield cases
+
+
+def _single_stepper(env: Any, actions: Sequence[Any]) -> Callable[[int], float]:
+    """Steps of one environment; its resets are not timed."""
+    env.reset(seed=0)
+
+    def play(steps: int) -> float:
+        seconds, number = 0.0, 0
+        while number < steps:
+            over = False
+            start = time.perf_counter()
+            while number < steps and not over:
+                _, _, terminated, truncated, _ = env.step(actions[number % len(actions)])
+                over = terminated or truncated
+                number += 1
+            seconds += time.perf_counter() - start
+            if over:
+                env.reset()
+        return seconds
+
+    return play
+
+
+# -- what came out ----------------------------------------------------------------------------------------------------
+
+
+def _described(case: Case, rates: list[float]) -> dict[str, Any]:
+    names = {
+        "step": ("what", "model", "rows", "lists", "recording"),
+        "agent": ("what", "agent", "model"),
+        "single": ("what", "model"),
+        "cartpole": ("what", "rows"),
+    }[case.key[0]]
+    return {
+        **dict(zip(names, case.key, strict=True)),
+        "rows": case.rows,
+        "sessions_per_second": statistics.median(rates),
+        "low": min(rates),
+        "high": max(rates),
+    }
+
+
+def _ratios(medians: dict[tuple[Any, ...], float], sizes: Sequence[int]) -> dict[str, float]:
+    ratios = {f"single {m} / {CARTPOLE}": medians["single", m] / medians["single", CARTPOLE] for m in MODELS}
+    for rows in sizes:
+        name = f"{rows:,} {'row' if rows == 1 else 'rows'}"
+        for kind in LISTS:
+            step = medians["step", "PBM", rows, kind, "nothing"]
+            ratios[f"PBM step, {kind} / {CARTPOLE} native vector, {name}"] = step / medians["cartpole", rows]
+    for recording in ("regret", "all"):
+        bare, recorded = (medians["step", "PBM", AGENT_ROWS, LISTS[0], r] for r in ("nothing", recording))
+        ratios[f"PBM step, fixed list, recording {recording} / nothing, {AGENT_ROWS} rows"] = recorded / bare
+    return ratios
+
+
+def _cpu() -> str:
+    """The processor's name, where the system tells it."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def tables(report: dict[str, Any]) -> Iterator[Any]:
+    """``report`` as rich tables."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    def table(*heads: str) -> Table:
+        made = Table(box=SIMPLE_HEAD, pad_edge=False)
+        for number, head in enumerate(heads):
+            made.add_column(head, justify="left" if number == 0 else "right", no_wrap=True)
+        return made
+
+    found = {
+        tuple(entry[name] for name in entry if name not in ("sessions_per_second", "low", "high")): entry
+        for entry in report["measured"]
+    }
+    rates = {key: entry["sessions_per_second"] for key, entry in found.items()}
+    sizes = sorted({key[2] for key in rates if key[0] == "step"})
+    machine = report["machine"]
+    yield Text(
+        f"{machine['cpu']}, one core; rankgym {machine['rankgym']}, numba {machine['numba']}; 10 items, 5 positions"
+    )
+
+    yield Text("Environment steps, sessions a second", "bold")
+    steps = table("rows", *(f"{size:,}" for size in sizes))
+    for model in MODELS:
+        for kind in LISTS:
+            for recording in RECORDINGS:
+                name = f"{model}, {kind}" + ("" if recording == "nothing" else f", {recording} recorded")
+                values = [rates["step", model, size, kind, recording] for size in sizes]
+                steps.add_row(name, *map(_rate, values), end_section=recording == "all" and kind == LISTS[-1])
+    steps.add_row(f"{CARTPOLE}, native vector", *(_rate(rates["cartpole", size]) for size in sizes))
+    yield steps
+
+    yield Text(f"Agents through rankgym.simulate, {AGENT_ROWS} rows, all recorded, sessions a second", "bold")
+    agents = table("agent", *MODELS)
+    for name in dict.fromkeys(key[1] for key in rates if key[0] == "agent"):
+        agents.add_row(name, *(_rate(rates["agent", name, model, AGENT_ROWS]) for model in MODELS))
+    yield agents
+
+    yield Text("Single environments through gym.make", "bold")
+    singles = table("environment", "steps a second")
+    for key, rate in rates.items():
+        if key[0] == "single":
+            singles.add_row(key[1], _rate(rate))
+    yield singles
+
+    yield Text("Ratios", "bold")
+    ratios = table("", "")
+    ratios.show_header = False
+    for name, ratio in report["ratios"].items():
+        ratios.add_row(name, f"{ratio:.2f}x")
+    yield ratios
+
+    yield Text(f"Goals, {AGENT_ROWS} rows, one core, sessions a second", "bold")
+    goals = table("", "wanted", "measured", "fastest slice", "")
+    for goal in report["goals"]:
+        met = Text("met", "green") if goal["met"] else Text(f"{goal['measured'] / goal['wanted']:.0%}", "yellow")
+        goals.add_row(goal["goal"], _rate(goal["wanted"]), _rate(goal["measured"]), _rate(goal["fastest"]), met)
+    yield goals
+    if machine["share_of_a_core"] < BUSY:
+        share = f"{machine['share_of_a_core']:.0%}"
+        text = f"The machine was busy: this process had {share} of a core. An idle one shows higher rates."
+        yield Text(text, "yellow")
+
+
+def _rate(rate: float) -> str:
+    return f"{rate / 1e6:.2f} M" if rate >= 999_500 else f"{rate / 1e3:.0f} k"
+
+
+def write(report: dict[str, Any], path: Path) -> None:
+    """Write ``report`` as JSON."""
+    with aside(path) as unfinished:
+        unfinished.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")

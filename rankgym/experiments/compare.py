@@ -1,0 +1,441 @@
+"""Comparing agents on one environment: the same users for every agent, many queries and runs, results kept on disk.
+
+There are ``len(queries) * runs`` rows. Row b plays query b mod Q and has the seed ``seed + b``, for its users and its
+agent, so agents meet the same users, and one more run adds rows without touching the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import inspect
+import itertools
+import json
+import os
+import platform
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+import rankgym
+from rankgym.checks import env_attribute, whole_number
+from rankgym.envs import RankingVectorEnv
+from rankgym.experiments.blocks import Block, play, play_all
+from rankgym.experiments.naming import AgentSpec, env_id, parse_agent
+from rankgym.progress import AgentBars, working
+from rankgym.simulate import History
+
+__all__ = ["Comparison", "compare", "mean_and_error"]
+
+LARGEST = 600  # rows of a block: where the rate has levelled off, and few enough for the memory of any machine
+SMALLEST = 150  # rows of a block that is cut for the sake of another process: smaller ones lose what they win
+EARLY = 100  # rounds: violations are also counted in the first so many (BubbleRank, section 5.3)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came out: a history for each agent, and all that decided the numbers."""
+
+    env_id: str
+    env_kwargs: dict[str, Any]  # as given to gym.make_vec, besides num_envs and query
+    agents: tuple[AgentSpec, ...]
+    rounds: int
+    runs: int
+    seed: int
+    queries: tuple[int, ...]
+    cutoff: int  # positions that count for the reward and the NDCG
+    histories: dict[str, History]  # by the agents' labels; (records, rows)
+    seconds: dict[str, float]  # it took to play each agent's rows, in one process
+    notes: list[str] = field(default_factory=list)  # what the user should hear: rows kept from an earlier run, ...
+
+    @property
+    def rows(self) -> int:
+        return len(self.queries) * self.runs
+
+    @property
+    def source(self) -> str | None:
+        """Where the click models come from: "calibrated" or "published"; None where they are given or drawn."""
+        arguments = {**gym.spec(self.env_id).kwargs, **self.env_kwargs}
+        if arguments.get("dataset") != "yandex":
+            return None
+        return str(arguments.get("source", inspect.signature(RankingVectorEnv).parameters["source"].default))
+
+    @property
+    def milestones(self) -> list[int]:
+        """The rounds that tables have regret for: 100, 1,000, ... and the last."""
+        return [r for r in _decades(self.rounds) if r >= EARLY and r != self.rounds] + [self.rounds]
+
+    def table(self) -> list[dict[str, Any]]:
+        """One dict an agent, in the order they were asked for: means over rows, and their standard errors (``..._se``).
+
+        The keys are ``agent``; ``regret_<round>`` for each milestone, and ``regret``, after the last;
+        ``violations_early`` (in the first 100 rounds) and ``violations``; ``ndcg``, mean of all rounds; ``reward``, of
+        a round; and ``sessions_per_second``, in one process. Standard errors are over rows, of all queries and runs;
+        NaN of one row.
+        """
+        return [self._line(spec.label) for spec in self.agents]
+
+    def _line(self, label: str) -> dict[str, Any]:
+        history = self.histories[label]
+        early, end = history.at(min(EARLY, self.rounds)), history.at(self.rounds)
+        measures = {f"regret_{r}": history.at(r)["regret"] for r in self.milestones}
+        measures |= {
+            "regret": end["regret"],
+            "violations_early": early["violations"],
+            "violations": end["violations"],
+            "ndcg": end["ndcg"],
+            "reward": end["reward"] / self.rounds,
+        }
+        line: dict[str, Any] = {"agent": label}
+        for name, values in measures.items():
+            line[name], line[f"{name}_se"] = map(float, mean_and_error(values))
+        line["sessions_per_second"] = self.rows * self.rounds / self.seconds[label]
+        return line
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that decided the numbers, as plain JSON values."""
+        return {
+            "environment": self.env_id,
+            "arguments": self.env_kwargs,
+            "source": self.source,
+            "agents": [
+                {"name": s.label, "class": s.where, "knobs": s.knobs, "file": f"{slug(s.label)}.npz"}
+                for s in self.agents
+            ],
+            "rounds": self.rounds,
+            "runs": self.runs,
+            "seed": self.seed,
+            "seeds": f"row b: {self.seed} + b, for environment and agent",
+            "queries": list(self.queries),
+            "rows": self.rows,
+            "cutoff": self.cutoff,
+            "recorded_rounds": self.histories[self.agents[0].label].rounds.tolist(),
+            "versions": versions(),
+            "code": code_digest(),
+        }
+
+
+def mean_and_error(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The mean of ``values`` (..., rows) over rows and its standard error; NaN where there is one row."""
+    rows = values.shape[-1]
+    error = values.std(axis=-1, ddof=1) / np.sqrt(rows) if rows > 1 else np.full(values.shape[:-1], np.nan)
+    return np.asarray(values.mean(axis=-1)), np.asarray(error)
+
+
+def compare(
+    env_id: str,
+    agents: Sequence[str | type],
+    *,
+    rounds: int,
+    runs: int = 1,
+    seed: int = 0,
+    query: int | Sequence[int] | str = "all",
+    jobs: int = 1,
+    out: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+    fresh: bool = False,
+    **env_kwargs: Any,
+) -> Comparison:
+    """Let each of ``agents`` rank for ``rounds`` sessions in every row, and put the results side by side.
+
+    Args:
+        env_id: an id, with or without ``rankgym/``.
+        agents: at least one: names of ``rankgym_agents.AGENTS``, with knobs if wanted (``"toprank:delta=1e-6"``), or
+            classes of one's own, as ``"package.module:Class"`` or the class itself.
+        rounds: at least 1.
+        runs: rows for each query, at least 1.
+        seed: of row 0, at least 0.
+        query: one query, a list of them, ``"all"``, ``"train"`` or ``"test"``.
+        jobs: processes, at least 1. The numbers do not depend on it. Scripts that ask for more than one need an
+            ``if __name__ == "__main__":``.
+        out: a folder for histories, tables and the figure. What was played before into the same folder, with the same
+            code and settings, is not played again.
+        progress: show a bar an agent.
+        fresh: play everything again, whatever ``out`` has.
+        **env_kwargs: of the environment, plain JSON values. ``horizon`` is ``rounds`` where it is not given.
+
+    Raises:
+        ValueError: an argument does not fit; nothing was played or written then.
+        RuntimeError: an agent failed; what was done by then is kept in ``out``.
+    """
+    plan = _Plan.make(env_id, agents, rounds, runs, seed, query, whole_number("jobs", jobs, 1), env_kwargs)
+    with working("compiling what is not compiled yet", shown=progress):
+        for spec in plan.agents:
+            plan.rehearse(spec)
+    parts = None if out is None else Parts(Path(out) / "parts")
+    tallies = {spec.label: _Tally(plan.rows) for spec in plan.agents}
+    if parts is not None:
+        for spec in plan.agents:
+            if fresh:
+                parts.forget(plan.key(spec))
+            tally = tallies[spec.label]
+            for start, stop, history, seconds in parts.find(plan.key(spec)):
+                tally.add(start, stop, history, seconds)
+    notes = _kept({label: int(tally.done.sum()) for label, tally in tallies.items()}, plan.rows)
+    blocks = [block for spec in plan.agents for block in plan.blocks(spec, ~tallies[spec.label].done)]
+    with AgentBars(tallies, plan.rows, plan.rounds, shown=progress and bool(blocks)) as bars:
+        for label, tally in tallies.items():
+            bars.kept(label, int(tally.done.sum()))
+        for block, history, seconds in play_all(
+            blocks, plan.jobs, lambda block, sessions: bars.advance(block.agent.label, sessions)
+        ):
+            if parts is not None:
+                parts.keep(plan.key(block.agent), block, history, seconds)
+            tallies[block.agent.label].add(block.start, block.stop, history, seconds)
+    comparison = Comparison(
+        env_id=plan.env_id,
+        env_kwargs=plan.env_kwargs,
+        agents=plan.agents,
+        rounds=plan.rounds,
+        runs=plan.runs,
+        seed=plan.seed,
+        queries=tuple(plan.queries),
+        cutoff=plan.cutoff,
+        histories={label: tally.history() for label, tally in tallies.items()},
+        seconds={label: tally.seconds for label, tally in tallies.items()},
+        notes=notes,
+    )
+    if out is not None:
+        from rankgym.experiments.files import save
+
+        save(comparison, Path(out))
+    return comparison
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is to be played."""
+
+    env_id: str
+    env_kwargs: dict[str, Any]
+    agents: tuple[AgentSpec, ...]
+    rounds: int
+    runs: int
+    seed: int
+    queries: list[int]
+    jobs: int
+    cutoff: int
+
+    @classmethod
+    def make(
+        cls,
+        name: str,
+        agents: Sequence[str | type],
+        rounds: int,
+        runs: int,
+        seed: int,
+        query: Any,
+        jobs: int,
+        env_kwargs: dict[str, Any],
+    ) -> _Plan:
+        rounds, runs = whole_number("rounds", rounds, 1), whole_number("runs", runs, 1)
+        seed = whole_number("seed", seed, 0)
+        specs = tuple(parse_agent(agent) for agent in ([agents] if isinstance(agents, (str, type)) else agents))
+        labels = [slug(spec.label) for spec in specs]
+        if not specs or len(set(labels)) < len(labels):
+            raise ValueError(f"agents = {[spec.label for spec in specs]}; allowed: at least one, each once")
+        for spec in specs:
+            spec.load()
+        kwargs = {"horizon": rounds, **env_kwargs}
+        try:
+            kwargs = json.loads(json.dumps(kwargs))
+        except TypeError as error:
+            raise ValueError(f"the environment's arguments {env_kwargs} are no plain JSON values: {error}") from None
+        found = env_id(name)
+        queries, cutoff = _queries(found, query, kwargs)
+        return cls(found, kwargs, specs, rounds, runs, seed, queries, jobs, cutoff)
+
+    @property
+    def rows(self) -> int:
+        return len(self.queries) * self.runs
+
+    def block(self, spec: AgentSpec, start: int, stop: int) -> Block:
+        return Block(
+            agent=spec,
+            env_id=self.env_id,
+            env_kwargs=self.env_kwargs,
+            start=start,
+            stop=stop,
+            queries=[self.queries[row % len(self.queries)] for row in range(start, stop)],
+            seed=self.seed,
+            horizon=self.rounds,
+            rounds=self.rounds,
+            record_at=_decades(self.rounds),
+        )
+
+    def rehearse(self, spec: AgentSpec) -> None:
+        """One row for two rounds: compiles what is not compiled yet, and finds what does not fit."""
+        rounds = min(2, self.rounds)
+        play(self.block(spec, 0, 1)._replace(rounds=rounds, record_at=[]), lambda sessions: None)
+
+    def blocks(self, spec: AgentSpec, rows: NDArray[np.bool_]) -> list[Block]:
+        """The rows (rows,) of one agent in blocks of neighbours."""
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], rows, [False]])))
+        made = []
+        for start, stop in edges.reshape(-1, 2).tolist():
+            pieces = max(
+                -(-(stop - start) // LARGEST),
+                min(self.jobs, (stop - start) // SMALLEST),
+                -(-self.jobs // len(self.agents)),
+            )
+            cuts = np.linspace(start, stop, min(pieces, stop - start) + 1).round().astype(int).tolist()
+            made += [self.block(spec, a, b) for a, b in itertools.pairwise(cuts)]
+        return made
+
+    def key(self, spec: AgentSpec) -> str:
+        """A digest of everything that decides the numbers of a row, given its number."""
+        decides = {
+            "environment": self.env_id,
+            "arguments": self.env_kwargs,
+            "agent": spec.where,
+            "knobs": spec.knobs,
+            "rounds": self.rounds,
+            "recorded": _decades(self.rounds),
+            "queries": self.queries,
+            "seed": self.seed,
+            "versions": versions(),
+            "code": code_digest(),
+            "agent's code": spec.digest(),
+        }
+        text = json.dumps(decides, sort_keys=True)
+        return f"{slug(spec.label)}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
+
+
+def _queries(name: str, query: Any, kwargs: dict[str, Any]) -> tuple[list[int], int]:
+    """The queries that ``query`` means, and the cutoff."""
+    if query is None:
+        raise ValueError("query = None is no choice of queries; allowed: a number, a list, 'all', 'train' or 'test'")
+    with contextlib.closing(gym.make_vec(name, num_envs=1, query=query, **kwargs)) as env:
+        cutoff = int(np.max(env_attribute(env, "cutoff")))
+        problems = env_attribute(env, "problems")
+    if not isinstance(query, str):
+        return [int(q) for q in ([query] if isinstance(query, (int, np.integer)) else query)], cutoff
+    with contextlib.closing(gym.make_vec(name, num_envs=problems.num_queries, query=query, **kwargs)) as env:
+        _, info = env.reset(seed=0)
+    return list(dict.fromkeys(info["query"].tolist())), cutoff  # rows cycle over the queries
+
+
+def _decades(rounds: int) -> list[int]:
+    """1, 10, 100, ... up to ``rounds``."""
+    return [10**power for power in range(len(str(rounds))) if 10**power <= rounds]
+
+
+def _kept(kept: dict[str, int], rows: int) -> list[str]:
+    """What to say of the rows that need not be played."""
+    if not any(kept.values()):
+        return []
+    if all(count == rows for count in kept.values()):
+        return [f"all {rows} rows of every agent were kept from an earlier run; --fresh plays them again"]
+    each = ", ".join(f"{label} {count}" for label, count in kept.items() if count)
+    return [f"kept from an earlier run, of {rows} rows: {each}; --fresh plays them again"]
+
+
+class _Tally:
+    """One agent's rows, as they come."""
+
+    def __init__(self, rows: int) -> None:
+        self.done = np.zeros(rows, bool)
+        self.seconds = 0.0
+        self.rounds: NDArray[np.int64] | None = None
+        self.values: dict[str, NDArray[np.float64]] = {}
+
+    def add(self, start: int, stop: int, history: History, seconds: float) -> None:
+        """Take the rows of a block that are asked for and not there yet."""
+        rows = np.arange(start, stop)
+        wanted = rows < len(self.done)
+        wanted[wanted] &= ~self.done[rows[wanted]]
+        if self.rounds is None:
+            self.rounds = history.rounds
+            self.values = {n: np.full((len(history.rounds), len(self.done)), np.nan) for n in History._fields[1:]}
+        for name, values in self.values.items():
+            values[:, rows[wanted]] = getattr(history, name)[:, wanted]
+        self.done[rows[wanted]] = True
+        self.seconds += seconds * wanted.sum() / len(rows)
+
+    def history(self) -> History:
+        assert self.rounds is not None
+        return History(self.rounds, **self.values)
+
+
+class Parts:
+    """The folder of finished blocks, ``<agent>-<digest>-rows-<start>-<stop>.npz``: what is there is whole."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def _files(self, key: str) -> Iterator[tuple[int, int, Path]]:
+        for path in sorted(self.folder.glob("*.npz")):
+            rows = re.fullmatch(rf"{re.escape(key)}-rows-(\d+)-(\d+)\.npz", path.name)
+            if rows:
+                yield int(rows[1]), int(rows[2]), path
+
+    def find(self, key: str) -> Iterator[tuple[int, int, History, float]]:
+        """All finished blocks of ``key``: first row, the row after the last, history, seconds."""
+        for start, stop, path in self._files(key):
+            try:
+                with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+                    history = History(*(file[name] for name in History._fields))
+                    seconds = float(file["seconds"])
+            except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
+                continue  # damaged: played and written again
+            if history.regret.shape == (len(history.rounds), stop - start):
+                yield start, stop, history, seconds
+
+    def keep(self, key: str, block: Block, history: History, seconds: float) -> None:
+        """Write a finished block."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with aside(self.folder / f"{key}-rows-{block.start}-{block.stop}.npz") as path, path.open("wb") as file:
+            np.savez(file, **history._asdict(), seconds=np.float64(seconds))
+
+    def forget(self, key: str) -> None:
+        """Remove what there is of ``key``."""
+        for _, _, path in list(self._files(key)):
+            path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def aside(path: Path) -> Iterator[Path]:
+    """A name to write to, beside ``path``, that becomes ``path`` once it is written, or is removed."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield unfinished
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def slug(label: str) -> str:
+    """An agent's label as a file name on any system."""
+    return re.sub(r"[^\w.=+-]+", "_", label)
+
+
+def versions() -> dict[str, str]:
+    """Of everything that takes part in the numbers."""
+    return {
+        "rankgym": rankgym.__version__,
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in ("numpy", "numba", "gymnasium")},
+        "machine": platform.machine(),
+    }
+
+
+@functools.cache
+def code_digest() -> str:
+    """A digest of the package's files but those that only show results: whoever edits a model gets no stale numbers."""
+    home = Path(rankgym.__file__).parent
+    outside = {"experiments", "__main__.py", "cli.py", "progress.py", "sb3.py"}
+    digest = hashlib.sha256()
+    for path in sorted(home.rglob("*")):
+        inner = path.relative_to(home)
+        if path.suffix in (".py", ".npz") and inner.parts[0] not in outside:
+            digest.update(f"{inner.as_posix()} ".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()

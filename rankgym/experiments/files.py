@@ -1,0 +1,136 @@
+"""A comparison as tables in words and as files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankgym.experiments.compare import EARLY, Comparison, aside, slug
+
+__all__ = ["Column", "caption", "columns", "counted", "csv_text", "markdown_text", "save"]
+
+NO_PLOTS = 'no figure without matplotlib: pip install "rankgym[plots]"'
+
+
+class Column(NamedTuple):
+    """A column of a comparison's table: a measure with its standard error."""
+
+    head: tuple[str, str]  # two lines; the first is shared by neighbours
+    key: str
+    lowest_is_best: bool | None  # None: nothing is best
+    optional: int = 0  # the larger, the sooner it may be left out where there is no room
+
+
+def columns(comparison: Comparison) -> list[Column]:
+    """The table's columns besides the agent's name."""
+    milestones = comparison.milestones
+    regret = [
+        Column(("regret after", counted(r)), f"regret_{r}", True, 0 if r == comparison.rounds else 100 - n)
+        for n, r in enumerate(milestones)
+    ]
+    early = min(EARLY, comparison.rounds)
+    return [
+        *regret,
+        Column(("violations", f"in {counted(early)}"), "violations_early", True),
+        Column(("violations", "in all"), "violations", True),
+        Column(("NDCG", f"at {comparison.cutoff}"), "ndcg", False),
+        Column(("reward", "a round"), "reward", False, 2),
+        Column(("sessions", "a second"), "sessions_per_second", None, 1),
+    ]
+
+
+def counted(rounds: int) -> str:
+    """10_000 as 10k, 2_500_000 as 2.5M, 1_234 as 1,234."""
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if rounds >= size and rounds % (size // 10) == 0:
+            return f"{rounds / size:g}{letter}"
+    return f"{rounds:,}"
+
+
+def cell(line: dict[str, Any], key: str, *, error: bool = True) -> str:
+    """A table's entry: mean ± standard error, with digits that suit them."""
+    mean, spread = line[key], line.get(f"{key}_se", math.nan)
+    if key == "sessions_per_second":
+        return f"{mean / 1e6:.2f}M" if mean >= 1e5 else f"{mean:,.0f}"
+    always = {"ndcg": 3, "reward": 3}
+    digits = always.get(key, 0 if abs(mean) >= 1000 or mean == 0 else 1 if abs(mean) >= 10 else 2)
+    text = f"{mean:,.{digits}f}"
+    return text if not error or math.isnan(spread) else f"{text} ± {spread:,.{digits}f}"
+
+
+def caption(comparison: Comparison) -> str:
+    """What the table's numbers are means of."""
+    queries, runs = len(comparison.queries), comparison.runs
+    each = " each" if queries > 1 else ""
+    over = f"{queries:,} {'query' if queries == 1 else 'queries'}, {runs:,} {'run' if runs == 1 else 'runs'}{each}"
+    where = comparison.env_id + (f", {comparison.source} click models" if comparison.source else "")
+    number = "mean" if comparison.rows == 1 else "mean ± standard error"
+    return f"{where}: {number} over {over}; {counted(comparison.rounds)} rounds, seed {comparison.seed}"
+
+
+def csv_text(comparison: Comparison) -> str:
+    """The table with all its digits."""
+    lines = comparison.table()
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return text.getvalue()
+
+
+def markdown_text(comparison: Comparison) -> str:
+    """The table as it is shown."""
+    shown = columns(comparison)
+    rows = [["agent", *(" ".join(c.head) for c in shown)], ["---", *("---:" for _ in shown)]]
+    rows += [[line["agent"], *(cell(line, c.key) for c in shown)] for line in comparison.table()]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return f"{table}\n\n{caption(comparison)}.\n"
+
+
+def _json_text(settings: dict[str, Any]) -> str:
+    """Indented, but lists of numbers on one line."""
+    text = json.dumps(settings, indent=2)
+    numbers = re.compile(r"\[\s+([\d,\s]+?)\s+\]")
+    return numbers.sub(lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"
+
+
+def save(comparison: Comparison, out: Path) -> None:
+    """Write histories, tables, settings and the figure into the folder ``out``.
+
+    They are ``<agent>.npz``, ``table.csv``, ``table.md``, ``compare.json``, ``regret.png`` and ``regret.svg``. A
+    history file has ``rounds`` (records,), ``regret``, ``violations``, ``ndcg`` and ``reward`` (records, rows), and
+    ``query`` and ``seed`` (rows,). Without matplotlib there is no figure, and a note says so.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    query = np.tile(comparison.queries, comparison.runs)
+    seeds = [comparison.seed + row for row in range(comparison.rows)]
+    seed = np.array(seeds) if seeds[-1] < 2**63 else np.array(list(map(str, seeds)))  # seeds may have any size
+    for label, history in comparison.histories.items():
+        with aside(out / f"{slug(label)}.npz") as path, path.open("wb") as file:
+            np.savez(file, **history._asdict(), query=query, seed=seed)
+    texts = {
+        "compare.json": _json_text(comparison.settings()),
+        "table.csv": csv_text(comparison),
+        "table.md": markdown_text(comparison),
+    }
+    for name, text in texts.items():
+        with aside(out / name) as path:
+            path.write_text(text, encoding="utf-8")
+    try:
+        from rankgym.experiments import plots
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "matplotlib":
+            raise
+        comparison.notes.append(NO_PLOTS)
+        return
+    figure = plots.regret_figure(comparison)
+    for name in ("regret.png", "regret.svg"):
+        with aside(out / name) as path:
+            plots.write(figure, path, name.rpartition(".")[2])

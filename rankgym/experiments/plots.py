@@ -1,0 +1,132 @@
+"""Figures of comparisons. They need matplotlib: ``pip install "rankgym[plots]"``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from rankgym.experiments.compare import mean_and_error
+
+if TYPE_CHECKING:
+    from rankgym.experiments.compare import Comparison
+
+__all__ = ["regret_figure", "write"]
+
+# Okabe and Ito's colours for the colour-blind, without the yellow that vanishes on white; dashes from the eighth on.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
+BASELINES: dict[str, dict[str, Any]] = {  # those that learn nothing stand back
+    "static": {"color": "#8A8A8A", "linestyle": "-"},
+    "random": {"color": "#8A8A8A", "linestyle": (0, (4, 1.6))},
+}
+STYLE: Any = {
+    "font.size": 11,
+    "axes.titlesize": 12,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.8,
+    "axes.axisbelow": True,
+    "axes.edgecolor": "#555555",
+    "xtick.color": "#333333",
+    "ytick.color": "#333333",
+    "svg.hashsalt": "rankgym",  # the same numbers give the same file
+}
+
+
+def regret_figure(comparison: Comparison) -> Figure:
+    """Three panels over rounds: regret (both axes logarithmic), violations of the safety constraint, and NDCG.
+
+    Lines are means over rows, bands one standard error to either side.
+    """
+    from rankgym.experiments.files import caption
+
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(13.5, 4.9), dpi=150, layout="constrained")
+        regret, violations, quality = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
+        lines = {}
+        least = _least(comparison)
+        looks = _looks(spec.label for spec in comparison.agents)
+        for spec, look in zip(comparison.agents, looks, strict=True):
+            history = comparison.histories[spec.label]
+            lines[spec.label] = _line(regret, history.rounds, history.regret, look, least)
+            _line(violations, history.rounds, history.violations, look)
+            _line(quality, history.rounds, history.ndcg, look)
+        regret.set(title="Cumulative regret", xscale="log", yscale="linear" if least is None else "log")
+        violations.set(title="Safety violations", xscale="log")
+        violations.set_yscale("symlog", linthresh=1.0)
+        violations.set_ylim(bottom=-0.05)
+        quality.set(title=f"NDCG at {comparison.cutoff}, mean so far", xscale="log")
+        for axes in (regret, violations, quality):
+            axes.set_xlim(1, max(comparison.rounds, 2))
+            axes.set_xlabel("rounds")
+            axes.xaxis.set_major_locator(LogLocator(numticks=20))
+            axes.xaxis.set_major_formatter(FuncFormatter(_counted))
+            axes.xaxis.set_minor_formatter(NullFormatter())
+        for axes in (regret, violations):
+            axes.yaxis.set_major_formatter(FuncFormatter(_counted))
+            axes.yaxis.set_minor_formatter(NullFormatter())
+        figure.legend(
+            list(lines.values()),
+            list(lines),
+            loc="outside upper left",
+            ncols=max(1, min(len(lines), 110 // (max(map(len, lines)) + 6))),
+            frameon=False,
+            handlelength=1.8,
+            columnspacing=1.6,
+        )
+        figure.supxlabel(caption(comparison), fontsize=9, color="#555555", x=0.005, ha="left")
+        return figure
+
+
+def _looks(labels: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Colour and dashes for each agent: its own for the baselines, the others in turn."""
+    number = 0
+    for label in labels:
+        if label in BASELINES:
+            yield BASELINES[label]
+        else:
+            dashes = DASHES[number // len(COLOURS) % len(DASHES)]
+            yield {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes}
+            number += 1
+
+
+def _line(axes: Any, rounds: Any, values: Any, look: dict[str, Any], least: float | None = None) -> Any:
+    """A mean over rows with its band; what lies below ``least`` is cut off."""
+    least = -np.inf if least is None else least
+    mean, error = mean_and_error(values)
+    (line,) = axes.plot(rounds, np.where(mean > least, mean, np.nan), linewidth=2.0, **look)
+    if values.shape[1] > 1:
+        low, high = np.maximum(mean - error, least), np.maximum(mean + error, least)
+        axes.fill_between(rounds, low, high, where=mean > least, color=look["color"], alpha=0.18, linewidth=0)
+    return line
+
+
+def _least(comparison: Comparison) -> float | None:
+    """A number below all positive mean regrets; None where there are none."""
+    means = np.concatenate([mean_and_error(h.regret)[0] for h in comparison.histories.values()])
+    positive = means[means > 1e-9]
+    return float(positive.min()) / 2 if len(positive) else None
+
+
+def _counted(value: float, _: Any = None) -> str:
+    """100, 1k, 10k, 1M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
+def write(figure: Figure, path: Path, kind: str) -> None:
+    """Write ``figure`` as ``kind`` ("png" or "svg"), the same bytes for the same numbers."""
+    with mpl.rc_context(STYLE):
+        figure.savefig(path, format=kind, metadata={"Date": None} if kind == "svg" else None)

@@ -1,0 +1,96 @@
+"""The bench measures all that it lists, in turns, and times nothing but steps."""
+
+import io
+import json
+import time
+
+import pytest
+from rankgym_agents import AGENTS
+from rich.console import Console
+
+from rankgym.experiments import bench
+
+TINY = bench.Effort(turns=1, slice=0.0002, learning=3)
+
+
+@pytest.fixture(scope="module")
+def report():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bench, "QUICK", TINY)
+        return bench.measure([1, 8], quick=True, progress=False)
+
+
+def test_everything_was_measured(report):
+    found = [(e["what"], e.get("model"), e.get("agent"), e["rows"]) for e in report["measured"]]
+    for model in bench.MODELS:
+        assert found.count(("step", model, None, 8)) == 6  # fixed and random lists, three recordings
+        assert ("single", model, None, 1) in found
+        assert {(name, 600) for name in AGENTS} == {(a, r) for w, m, a, r in found if (w, m) == ("agent", model)}
+    assert ("single", "CartPole-v1", None, 1) in found
+    assert {r for w, _, _, r in found if w == "cartpole"} == {1, 8, 600}
+    assert len(found) == bench._number_of_cases([1, 8, 600])
+    assert all(0 < e["low"] <= e["sessions_per_second"] <= e["high"] for e in report["measured"])
+
+
+def test_ratios_are_of_what_was_measured(report):
+    single = {e["model"]: e["sessions_per_second"] for e in report["measured"] if e["what"] == "single"}
+    assert report["ratios"]["single PBM / CartPole-v1"] == single["PBM"] / single["CartPole-v1"]
+    assert len(report["ratios"]) == 3 + 2 * 3 + 2
+
+
+def test_goals_are_judged_by_the_medians(report):
+    toprank = next(e for e in report["measured"] if (e.get("agent"), e.get("model")) == ("toprank", "PBM"))
+    goal = next(g for g in report["goals"] if g["goal"] == "TopRank on PBM")
+    assert goal["wanted"] == 6e6
+    assert goal["measured"] == toprank["sessions_per_second"]
+    assert goal["met"] == (goal["measured"] >= 6e6)
+    assert {g["goal"] for g in report["goals"]} == set(bench.GOALS)
+
+
+def test_tables_and_file(report, tmp_path):
+    text = io.StringIO()
+    for part in bench.tables(report):
+        Console(file=text, width=120).print(part)
+    for words in (
+        *AGENTS,
+        *report["ratios"],
+        *bench.GOALS,
+        "PBM, fixed list, regret recorded",
+        "CartPole-v1, native vector",
+    ):
+        assert words in text.getvalue()
+    bench.write(report, tmp_path / "bench.json")
+    assert json.loads((tmp_path / "bench.json").read_text()) == report
+
+
+def test_cases_take_turns_and_a_median_ignores_a_slow_slice():
+    played = []
+
+    def case(name, seconds):
+        def play(steps):
+            played.append(name)
+            return steps * seconds
+
+        return bench.Case((name,), 10, play)
+
+    found = bench.side_by_side([case("a", 0.001), case("b", 0.002)], bench.Effort(turns=3, slice=0.01, learning=0))
+    assert "".join(played[-6:]) == "ababab"
+    assert [rates for _, rates in found] == [pytest.approx([10_000] * 3), pytest.approx([5_000] * 3)]
+
+
+def test_resets_are_not_timed():
+    class Slow:
+        """Episodes of one step that takes no time, and resets that take long."""
+
+        def reset(self, *, seed=None):
+            time.sleep(0.02)
+
+        def step(self, action):
+            return None, 0.0, True, False, {}
+
+    assert bench._single_stepper(Slow(), [0])(10) < 0.02
+
+
+def test_a_batch_size_out_of_range_is_refused():
+    with pytest.raises(ValueError, match=r"^rows = 0 is out of range; allowed: a whole number in 1 \.\. 1000000$"):
+        bench.measure([0])

@@ -1,0 +1,429 @@
+"""Comparing agents: which row is what, the same numbers however they are made, and what is kept on disk."""
+
+import csv
+import json
+import math
+import types
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rankgym_agents import AGENTS
+
+import rankgym
+from rankgym.experiments import compare, plots
+from rankgym.experiments.compare import Parts, _Plan, aside, mean_and_error, slug
+from rankgym.experiments.files import caption, cell, columns, counted, csv_text, markdown_text
+from rankgym.simulate import History
+
+ENV = "rankgym/PBM-Synthetic-v0"
+SMALL = {"rounds": 150, "query": [4, 0, 7], "runs": 2, "seed": 3, "progress": False}
+
+
+def same(one, other):
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+@pytest.fixture(autouse=True)
+def quick_figures(monkeypatch):
+    """test_plots looks at figures."""
+    monkeypatch.setattr(plots, "regret_figure", lambda comparison: None)
+    monkeypatch.setattr(plots, "write", lambda figure, path, kind: path.write_text(kind))
+
+
+@pytest.fixture
+def my_agents(tmp_path, monkeypatch):
+    """A module of agents of one's own, by its name."""
+    text = """
+import os
+import numpy as np
+
+class Shuffles:
+    '''Plain Python; row b depends on seed + b alone.'''
+    def __init__(self, num_items, num_positions, num_envs, seed):
+        self.streams = [np.random.default_rng(seed + row) for row in range(num_envs)]
+        self.num_items, self.num_positions = num_items, num_positions
+    def act(self, observation):
+        return np.array([s.permutation(self.num_items)[:self.num_positions] for s in self.streams])
+    def update(self, displayed, clicks):
+        pass
+
+class Breaks(Shuffles):
+    '''Fails in its 50th round.'''
+    rounds = 0
+    def update(self, displayed, clicks):
+        self.rounds += 1
+        if self.rounds == 50:
+            raise LookupError('lost my way')
+
+class Waits(Shuffles):
+    '''Is interrupted in its 50th round, until a file is there.'''
+    rounds = 0
+    def update(self, displayed, clicks):
+        self.rounds += 1
+        if self.rounds == 50 and not os.path.exists(os.environ['GO_ON']):
+            raise KeyboardInterrupt
+"""
+    name = f"own_{tmp_path.name}".replace("-", "_")
+    (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    return name
+
+
+# -- the numbers ------------------------------------------------------------------------------------------------------
+
+
+def test_row_b_plays_query_b_mod_q_with_seed_plus_b():
+    found = compare(ENV, ["toprank", "random"], **SMALL)
+    assert (found.rows, found.queries) == (6, (4, 0, 7))
+    for name in ("toprank", "random"):
+        for row in range(6):
+            env = gym.make_vec(ENV, num_envs=1, query=[4, 0, 7][row % 3], horizon=150)
+            agent = AGENTS[name].for_env(env, horizon=150, seed=3 + row)
+            alone = rankgym.simulate(agent, env, 150, seed=3 + row, progress=False)
+            assert np.array_equal(alone.rounds, found.histories[name].rounds)
+            for kept, one in zip(found.histories[name][1:], alone[1:], strict=True):
+                assert np.array_equal(kept[:, row], one[:, 0]), (name, row)
+
+
+def test_all_train_and_test_queries():
+    pools = {
+        query: compare(ENV, ["static"], rounds=1, query=query, progress=False).queries
+        for query in ("all", "train", "test")
+    }
+    assert pools["all"] == tuple(range(1000))
+    assert sorted(pools["train"] + pools["test"]) == list(range(1000))
+    assert compare(ENV, ["static"], rounds=1, query=5, progress=False).queries == (5,)
+
+
+def test_arguments_reach_the_environment_and_the_agent():
+    found = compare(
+        ENV,
+        ["cascade-kl-ucb:feedback=last", "cascade-kl-ucb"],
+        rounds=300,
+        query=0,
+        num_positions=3,
+        cutoff=2,
+        progress=False,
+    )
+    assert found.cutoff == 2
+    assert found.env_kwargs == {"horizon": 300, "num_positions": 3, "cutoff": 2}
+    first, last = found.histories.values()
+    assert not same(first, last)
+
+
+def test_decades_and_the_first_hundred_rounds_are_recorded():
+    rounds = compare(ENV, ["static"], rounds=1234, query=0, progress=False).histories["static"].rounds
+    assert {1, 10, 100, 1000, 1234} <= set(rounds.tolist())
+
+
+def test_the_table_is_the_mean_and_standard_error_by_hand(tmp_path):
+    found = compare(ENV, ["random", "toprank"], **{**SMALL, "rounds": 1500}, out=tmp_path)
+    assert found.milestones == [100, 1000, 1500]
+    for line in found.table():
+        file = np.load(tmp_path / f"{line['agent']}.npz")
+        at = {r: file["rounds"].tolist().index(r) for r in (100, 1000, 1500)}
+        by_hand = {f"regret_{r}": file["regret"][at[r]] for r in at}
+        by_hand |= {
+            "regret": file["regret"][-1],
+            "violations_early": file["violations"][at[100]],
+            "violations": file["violations"][-1],
+            "ndcg": file["ndcg"][-1],
+            "reward": file["reward"][-1] / 1500,
+        }
+        assert set(line) == {"agent", "sessions_per_second", *by_hand, *(f"{name}_se" for name in by_hand)}
+        for name, rows in by_hand.items():
+            mean = sum(rows.tolist()) / 6
+            error = math.sqrt(sum((x - mean) ** 2 for x in rows.tolist()) / 5 / 6)
+            assert math.isclose(line[name], mean, rel_tol=1e-12, abs_tol=1e-12), name
+            assert math.isclose(line[f"{name}_se"], error, rel_tol=1e-9, abs_tol=1e-12), name
+        assert math.isclose(line["sessions_per_second"], 6 * 1500 / found.seconds[line["agent"]])
+
+
+def test_one_row_has_no_standard_error():
+    line = compare(ENV, ["static"], rounds=20, query=0, progress=False).table()[0]
+    assert line["regret_20"] == line["regret"]
+    assert line["violations_early"] == line["violations"]  # of the first 20, there are no more
+    assert math.isnan(line["regret_se"])
+    assert cell(line, "violations") == "0"
+
+
+def test_mean_and_error_of_two_rows():
+    mean, error = mean_and_error(np.array([[1.0, 3.0], [5.0, 5.0]]))
+    assert mean.tolist() == [2.0, 5.0]
+    assert error.tolist() == [1.0, 0.0]
+
+
+# -- processes --------------------------------------------------------------------------------------------------------
+
+
+def test_two_processes_give_the_same_bits_as_one(tmp_path, my_agents):
+    agents = ["toprank", f"{my_agents}:Shuffles"]
+    one = compare(ENV, agents, **SMALL, out=tmp_path / "one")
+    two = compare(ENV, agents[:1], **SMALL, jobs=2, out=tmp_path / "two")  # one agent: its rows are split
+    assert len(list((tmp_path / "one" / "parts").glob("toprank*"))) == 1
+    assert len(list((tmp_path / "two" / "parts").glob("toprank*"))) == 2
+    assert same(one.histories["toprank"], two.histories["toprank"])
+    assert (tmp_path / "one" / "toprank.npz").read_bytes() == (tmp_path / "two" / "toprank.npz").read_bytes()
+    both = compare(ENV, agents, **SMALL, jobs=2)  # two agents: one each
+    for label, history in one.histories.items():
+        assert same(history, both.histories[label])
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_agents_failure_is_told_and_what_was_done_is_kept(tmp_path, my_agents, jobs):
+    broken = f"{my_agents}:Breaks"
+    with pytest.raises(RuntimeError) as failure:
+        compare(ENV, ["static", broken], **SMALL, jobs=jobs, out=tmp_path / "out")
+    assert str(failure.value) == f"agent = {broken!r}: LookupError: lost my way"
+    kept = [path.name for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert all(name.startswith("static-") and name.endswith("-rows-0-6.npz") for name in kept)
+    if jobs == 1:
+        assert len(kept) == 1
+
+
+@given(st.integers(0, 40), st.data())
+def test_blocks_cover_the_missing_rows_once(jobs_less_one, data):
+    rows = data.draw(st.integers(1, 3000))
+    edges = sorted(data.draw(st.lists(st.integers(0, rows), max_size=4)))
+    missing = np.zeros(rows, bool)
+    for start, stop in zip(edges[::2], edges[1::2], strict=False):
+        missing[start:stop] = True
+    agents = tuple(types.SimpleNamespace(label=str(n)) for n in range(data.draw(st.integers(1, 5))))
+    plan = _Plan(ENV, {}, agents, 10, rows, 0, [0], jobs_less_one + 1, 5)
+    blocks = plan.blocks(agents[0], missing)
+    covered = np.zeros(rows, int)
+    for block in blocks:
+        covered[block.start : block.stop] += 1
+        assert 1 <= block.rows <= 600
+        assert len(block.queries) == block.rows
+    assert np.array_equal(covered, missing)
+    if missing.all() and rows >= plan.jobs:
+        assert len(blocks) * len(agents) >= plan.jobs  # nobody idles
+
+
+# -- what is kept -----------------------------------------------------------------------------------------------------
+
+
+def parts(folder):
+    return {path.name: path.stat().st_mtime_ns for path in sorted((folder / "parts").iterdir())}
+
+
+def test_files(tmp_path):
+    found = compare(ENV, ["toprank:delta=1e-3", "static"], **SMALL, out=tmp_path)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == [
+        "compare.json",
+        "parts",
+        "regret.png",
+        "regret.svg",
+        "static.npz",
+        "table.csv",
+        "table.md",
+        "toprank_delta=1e-3.npz",
+    ]
+    file = np.load(tmp_path / "toprank_delta=1e-3.npz")
+    history = found.histories["toprank:delta=1e-3"]
+    assert all(np.array_equal(file[name], values) for name, values in history._asdict().items())
+    assert file["query"].tolist() == [4, 0, 7, 4, 0, 7]
+    assert file["seed"].tolist() == [3, 4, 5, 6, 7, 8]
+    settings = json.loads((tmp_path / "compare.json").read_text())
+    assert settings["environment"] == ENV
+    assert settings["arguments"] == {"horizon": 150}
+    assert settings["source"] is None
+    assert settings["agents"][0] == {
+        "name": "toprank:delta=1e-3",
+        "class": "rankgym_agents.toprank:TopRank",
+        "knobs": {"delta": 1e-3},
+        "file": "toprank_delta=1e-3.npz",
+    }
+    assert [settings[k] for k in ("rounds", "runs", "seed", "queries", "rows", "cutoff")] == [
+        150,
+        2,
+        3,
+        [4, 0, 7],
+        6,
+        5,
+    ]
+    assert settings["recorded_rounds"] == history.rounds.tolist()
+    assert settings["versions"]["rankgym"] == rankgym.__version__
+    lines = list(csv.DictReader((tmp_path / "table.csv").read_text().splitlines()))
+    assert [float(line["regret"]) for line in lines] == [line["regret"] for line in found.table()]
+    assert (tmp_path / "table.md").read_text() == markdown_text(found)
+
+
+def test_what_is_there_is_not_played_again(tmp_path):
+    first = compare(ENV, ["random", "toprank"], **SMALL, out=tmp_path)
+    assert first.notes == []
+    before = parts(tmp_path)
+    again = compare(ENV, ["random", "toprank"], **SMALL, out=tmp_path)
+    assert parts(tmp_path) == before
+    assert again.notes == ["all 6 rows of every agent were kept from an earlier run; --fresh plays them again"]
+    assert again.table() == first.table()  # the rates too
+    fresh = compare(ENV, ["random", "toprank"], **SMALL, out=tmp_path, fresh=True)
+    assert fresh.notes == []
+    assert parts(tmp_path).keys() == before.keys()
+    assert all(parts(tmp_path)[name] > before[name] for name in before)
+
+
+def test_one_more_run_plays_its_own_rows_only(tmp_path):
+    compare(ENV, ["toprank"], **{**SMALL, "runs": 1}, out=tmp_path)
+    two = compare(ENV, ["toprank", "static"], **SMALL, out=tmp_path)
+    assert two.notes == ["kept from an earlier run, of 6 rows: toprank 3; --fresh plays them again"]
+    assert [name.partition("-rows-")[2] for name in parts(tmp_path)] == ["0-6.npz", "0-3.npz", "3-6.npz"]
+    assert same(two.histories["toprank"], compare(ENV, ["toprank"], **SMALL).histories["toprank"])
+    one = compare(ENV, ["toprank"], **{**SMALL, "runs": 1}, out=tmp_path)
+    assert one.histories["toprank"].regret.shape[1] == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"rounds": 160}, {"seed": 4}, {"query": [4, 0]}, {"num_positions": 4}, {"reference": "sorted"}],
+    ids=lambda change: next(iter(change)),
+)
+def test_other_settings_are_other_results(tmp_path, change):
+    compare(ENV, ["toprank"], **SMALL, out=tmp_path)
+    assert compare(ENV, ["toprank"], **{**SMALL, **change}, out=tmp_path).notes == []
+
+
+def test_other_knobs_and_an_edited_agent_are_other_results(tmp_path, my_agents, monkeypatch):
+    mine = f"{my_agents}:Shuffles"
+    compare(ENV, ["toprank", mine], **SMALL, out=tmp_path / "out")
+    assert compare(ENV, ["toprank:delta=0.1"], **SMALL, out=tmp_path / "out").notes == []
+    source = tmp_path / f"{my_agents}.py"
+    source.write_text(source.read_text() + "\n# edited\n")
+    notes = compare(ENV, ["toprank", mine], **SMALL, out=tmp_path / "out").notes
+    assert notes == ["kept from an earlier run, of 6 rows: toprank 6; --fresh plays them again"]
+
+
+@pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[: len(b) // 2], lambda b: b"\x00" * len(b)])
+def test_a_damaged_part_is_played_again(tmp_path, damage):
+    whole = compare(ENV, ["toprank"], **SMALL, out=tmp_path)
+    (path,) = (tmp_path / "parts").iterdir()
+    path.write_bytes(damage(path.read_bytes()))
+    again = compare(ENV, ["toprank"], **SMALL, out=tmp_path)
+    assert again.notes == []
+    assert same(again.histories["toprank"], whole.histories["toprank"])
+    assert compare(ENV, ["toprank"], **SMALL, out=tmp_path).notes  # it was mended
+
+
+def test_an_interrupted_comparison_goes_on_where_it_stopped(tmp_path, my_agents, monkeypatch):
+    monkeypatch.setenv("GO_ON", str(tmp_path / "go_on"))
+    agents = ["random", f"{my_agents}:Waits"]
+    with pytest.raises(KeyboardInterrupt):
+        compare(ENV, agents, **SMALL, out=tmp_path / "out")
+    left = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert [path.name.partition("-")[0] for path in left] == ["random"]  # whole, and nothing half-written
+    (tmp_path / "go_on").touch()
+    found = compare(ENV, agents, **SMALL, out=tmp_path / "out")
+    assert found.notes == ["kept from an earlier run, of 6 rows: random 6; --fresh plays them again"]
+    assert same(found.histories["random"], compare(ENV, ["random"], **SMALL).histories["random"])
+
+
+def test_a_file_is_whole_or_not_there(tmp_path):
+    (tmp_path / "a").write_text("old")
+
+    def write():
+        with aside(tmp_path / "a") as path:
+            path.write_text("ne")
+            raise RuntimeError("half-way")
+
+    with pytest.raises(RuntimeError, match="half-way"):
+        write()
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("a", "old")]
+
+
+def test_parts_of_other_agents_are_not_mistaken(tmp_path):
+    store = Parts(tmp_path)
+    history = History(np.array([1]), *(np.zeros((1, 2)) for _ in range(4)))
+    block = types.SimpleNamespace(start=0, stop=2)
+    store.keep("a-0", block, history, 1.0)
+    store.keep("b-a-0", block, history, 1.0)
+    assert [part[:2] for part in store.find("a-0")] == [(0, 2)]
+    store.forget("a-0")
+    assert not list(store.find("a-0"))
+    assert list(store.find("b-a-0"))
+
+
+# -- refusals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rounds": 0}, "rounds = 0 is out of range; allowed: a whole number, at least 1"),
+        ({"runs": 0}, "runs = 0 is out of range; allowed: a whole number, at least 1"),
+        ({"seed": -1}, "seed = -1 is out of range; allowed: a whole number, at least 0"),
+        ({"jobs": 0}, "jobs = 0 is out of range; allowed: a whole number, at least 1"),
+        (
+            {"query": 1000},
+            "query = 1000 is out of range; allowed: 0 .. 999, a list of these, 'all', 'train', 'test' or None",
+        ),
+        ({"query": None}, "query = None is no choice of queries; allowed: a number, a list, 'all', 'train' or 'test'"),
+        ({"num_positions": 11}, "num_positions = 11 is out of range; allowed: a whole number in 1 .. 10"),
+        ({"horizon": 10}, "rounds = 150 exceeds the environment's horizon; make it with horizon=150, or horizon=None"),
+        ({"agents": []}, "agents = []; allowed: at least one, each once"),
+        ({"agents": ["static", "static"]}, "agents = ['static', 'static']; allowed: at least one, each once"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
+)
+def test_bad_arguments_are_refused_before_anything_is_written(tmp_path, change, message):
+    arguments = {"agents": ["static"], **SMALL, **change}
+    with pytest.raises(ValueError) as refusal:
+        compare(ENV, **arguments, out=tmp_path / "out")
+    assert str(refusal.value) == message
+    assert not (tmp_path / "out").exists()
+
+
+def test_only_json_reaches_the_environment():
+    with pytest.raises(ValueError, match="are no plain JSON values"):
+        compare(ENV, ["static"], **SMALL, parameters={"attraction": np.ones(10)})
+
+
+# -- words ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rounds", "text"),
+    [(1, "1"), (100, "100"), (1000, "1k"), (1234, "1,234"), (2500, "2.5k"), (100_000, "100k"), (2_500_000, "2.5M")],
+)
+def test_counts_in_words(rounds, text):
+    assert counted(rounds) == text
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "text"),
+    [(12345.6, 78.9, "12,346 ± 79"), (123.45, 6.78, "123.5 ± 6.8"), (1.234, 0.5678, "1.23 ± 0.57"), (0, 0, "0 ± 0")],
+)
+def test_cells(mean, error, text):
+    assert cell({"regret": mean, "regret_se": error}, "regret") == text
+
+
+def test_table_in_markdown_and_csv():
+    found = compare(ENV, ["static", "random"], rounds=100, query=[0, 1], progress=False)
+    lines = markdown_text(found).splitlines()
+    assert lines[0] == (
+        "| agent | regret after 100 | violations in 100 | violations in all | NDCG at 5 | reward a round | "
+        "sessions a second |"
+    )
+    assert lines[1] == "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    assert [line.split(" | ")[0] for line in lines[2:4]] == ["| static", "| random"]
+    assert lines[-1] == f"{caption(found)}."
+    assert caption(found) == (
+        "rankgym/PBM-Synthetic-v0: mean ± standard error over 2 queries, 1 run each; 100 rounds, seed 0"
+    )
+    assert len(columns(found)) == 6
+    assert csv_text(found).count("\n") == 3
+
+
+@pytest.mark.parametrize("env", ["PBM-Yandex-v0", "CM-Yandex-Rerank-v0"])
+def test_nobody_takes_calibrated_queries_for_the_original(env):
+    found = compare(env, ["static"], rounds=1, query=0, progress=False)
+    assert found.settings()["source"] == "calibrated"
+    assert caption(found).startswith(f"rankgym/{env}, calibrated click models: ")
+
+
+def test_slugs_are_file_names_everywhere():
+    assert slug("mine.agents:Best:x=1e-6") == "mine.agents_Best_x=1e-6"

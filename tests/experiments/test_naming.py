@@ -1,0 +1,166 @@
+"""Names that people type: what they mean, and what is said when they mean nothing."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rankgym_agents import AGENTS, TopRank
+
+from rankgym import ENVS
+from rankgym.experiments.naming import AgentSpec, env_id, literal, near, parse_agent, split_names
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_name_of_the_table_is_its_class(name):
+    spec = parse_agent(name)
+    assert spec.load() is AGENTS[name]
+    assert (spec.label, spec.knobs) == (name, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "knobs"),
+    [
+        ("toprank:delta=1e-6", {"delta": 1e-6}),
+        ("cascade-kl-ucb:feedback=last:exploration=log", {"feedback": "last", "exploration": "log"}),
+        ("toprank:delta=null", {"delta": None}),
+        ('toprank:delta="0.5"', {"delta": "0.5"}),
+    ],
+)
+def test_knobs_are_json_or_words(text, knobs):
+    assert parse_agent(text).knobs == knobs
+    assert parse_agent(text).label == text
+
+
+def test_a_class_of_ones_own_by_path_and_by_itself():
+    assert parse_agent("rankgym_agents.toprank:TopRank:delta=0.5") == AgentSpec(
+        "rankgym_agents.toprank:TopRank:delta=0.5", "rankgym_agents.toprank:TopRank", {"delta": 0.5}
+    )
+    assert parse_agent(TopRank).load() is TopRank
+
+
+@pytest.mark.parametrize(
+    ("agent", "message"),
+    [
+        (
+            "topranc",
+            "agent = 'topranc' is unknown; did you mean 'toprank'? allowed: static, random, bubblerank, toprank, "
+            "cascade-kl-ucb, or one of your own as package.module:Class",
+        ),
+        ("toprank:delta=1:x", "agent = 'toprank:delta=1:x': 'x' is no knob; allowed: name=value"),
+        ("toprank:=1", "agent = 'toprank:=1': '=1' is no knob; allowed: name=value"),
+        (7, "agent = 7 is no agent; allowed: a name or a class"),
+    ],
+)
+def test_what_is_no_agent_is_refused(agent, message):
+    with pytest.raises(ValueError) as refusal:
+        parse_agent(agent)
+    assert str(refusal.value) == message
+
+
+@pytest.mark.parametrize(
+    ("agent", "message"),
+    [
+        ("no_such_package:Mine", "agent = 'no_such_package:Mine': there is no module 'no_such_package'"),
+        (
+            "rankgym_agents.nowhere:Mine",
+            "agent = 'rankgym_agents.nowhere:Mine': there is no module 'rankgym_agents.nowhere'",
+        ),
+        ("rankgym_agents:Mine", "agent = 'rankgym_agents:Mine': module 'rankgym_agents' has no 'Mine'"),
+    ],
+)
+def test_a_class_that_is_not_there_is_refused(agent, message):
+    with pytest.raises(ValueError) as refusal:
+        parse_agent(agent).load()
+    assert str(refusal.value) == message
+
+
+def test_what_ones_module_fails_to_import_is_not_hidden(tmp_path, monkeypatch):
+    (tmp_path / "needs_more.py").write_text("import no_such_package_at_all\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="no_such_package_at_all"):
+        parse_agent("needs_more:Mine").load()
+
+
+@pytest.mark.parametrize("name", ENVS)
+def test_environments_with_and_without_the_prefix(name):
+    assert env_id(name) == name
+    assert env_id(name.removeprefix("rankgym/")) == name
+
+
+@pytest.mark.parametrize("name", ["PBM-Yandx-v0", "rankgym/PBM-Yandx-v0", "pbm-yandex-v0"])
+def test_a_near_environment_is_suggested(name):
+    with pytest.raises(ValueError) as refusal:
+        env_id(name)
+    known = ", ".join(each.removeprefix("rankgym/") for each in ENVS)
+    assert str(refusal.value) == f"environment {name!r} is unknown; did you mean 'PBM-Yandex-v0'? allowed: {known}"
+
+
+def test_nothing_near_is_not_suggested():
+    assert near("xyzzy", ENVS) == ""
+    with pytest.raises(ValueError, match="environment 'other/Thing-v0' is unknown; allowed: CM-Yandex-v0, "):
+        env_id("other/Thing-v0")
+
+
+def test_commas_within_brackets_do_not_split():
+    assert split_names("toprank, mine:M:x=[1,2],static") == ["toprank", "mine:M:x=[1,2]", "static"]
+
+
+@given(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.lists(st.integers()))
+def test_json_is_what_it_says(value):
+    assert literal(json.dumps(value)) == value
+
+
+@given(st.from_regex(r"[a-z][a-z0-9_+-]*", fullmatch=True).filter(lambda word: word not in ("true", "false", "null")))
+def test_words_are_themselves(word):
+    assert literal(word) == word
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_an_agent_or_a_value_error(text):
+    message = "agent = "
+    try:
+        assert parse_agent(text).label == text
+    except ValueError as refusal:
+        message = str(refusal)
+    assert message.startswith("agent = ")
+
+
+class Plain:
+    """Takes two of the arguments that agents are told."""
+
+    def __init__(self, num_items, seed, *, bold=1):
+        self.told = (num_items, seed, bold)
+
+
+class Greedy:
+    """Takes whatever there is."""
+
+    def __init__(self, **everything):
+        self.told = everything
+
+
+class Env:
+    """As much of an environment as making an agent needs."""
+
+    num_envs, num_items, num_positions = 2, 4, 3
+    initial_list = np.tile(np.arange(4), (2, 1))
+
+    @property
+    def unwrapped(self):
+        return self
+
+
+def test_a_plain_class_is_told_what_it_takes():
+    assert AgentSpec("plain", f"{__name__}:Plain", {"bold": 3}).make(Env(), 10, 5).told == (4, 5, 3)
+    told = AgentSpec("greedy", f"{__name__}:Greedy", {}).make(Env(), 10, 5).told
+    assert np.array_equal(told.pop("initial_list"), Env.initial_list)
+    assert told == {"num_items": 4, "num_positions": 3, "num_envs": 2, "horizon": 10, "seed": 5}
+
+
+def test_an_unknown_knob_is_refused_with_those_there_are():
+    with pytest.raises(ValueError) as refusal:
+        AgentSpec("plain:shy=1", f"{__name__}:Plain", {"shy": 1}).make(Env(), 10, 5)
+    assert str(refusal.value).startswith("agent = 'plain:shy=1': ")
+    assert str(refusal.value).endswith("got an unexpected keyword argument 'shy'; its knobs: bold")

@@ -1,0 +1,80 @@
+"""The figure shows the means and nothing else; without matplotlib all else is written."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import rankgym.experiments
+from rankgym.experiments import compare, plots
+
+ENV = "rankgym/PBM-Synthetic-v0"
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return compare(ENV, ["static", "random", "toprank"], rounds=200, query=[0, 1, 2], progress=False)
+
+
+def test_lines_are_the_means_over_rows(comparison):
+    regret, violations, quality = plots.regret_figure(comparison).axes
+    for axes, measure in ((regret, "regret"), (violations, "violations"), (quality, "ndcg")):
+        assert len(axes.lines) == 3
+        for line, history in zip(axes.lines, comparison.histories.values(), strict=True):
+            assert np.array_equal(line.get_xdata(), history.rounds)
+            assert np.array_equal(line.get_ydata(), getattr(history, measure).mean(axis=1))
+    assert (regret.get_xscale(), regret.get_yscale()) == ("log", "log")
+
+
+def test_bands_are_one_standard_error_wide(comparison):
+    _, _, quality = plots.regret_figure(comparison).axes
+    for band, history in zip(quality.collections, comparison.histories.values(), strict=True):
+        corners = band.get_paths()[0].vertices
+        mean, error = history.ndcg.mean(axis=1), history.ndcg.std(axis=1, ddof=1) / np.sqrt(3)
+        assert np.isclose(corners[:, 1].max(), (mean + error).max())
+        assert np.isclose(corners[:, 1].min(), (mean - error).min())
+
+
+def test_the_legend_names_the_agents_and_no_two_look_alike(comparison):
+    figure = plots.regret_figure(comparison)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["static", "random", "toprank"]
+    looks = [repr(look) for look in plots._looks([f"agent {n}" for n in range(21)] + ["static", "random"])]
+    assert len(set(looks)) == 23
+
+
+@pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG\r\n"), ("svg", b"<?xml")])
+def test_the_same_numbers_give_the_same_file(comparison, tmp_path, kind, start):
+    for name in ("one", "two"):
+        plots.write(plots.regret_figure(comparison), tmp_path / name, kind)
+    one = (tmp_path / "one").read_bytes()
+    assert one.startswith(start)
+    assert len(one) > 10_000
+    assert one == (tmp_path / "two").read_bytes()
+
+
+def test_no_regret_at_all_can_be_drawn(tmp_path):
+    best = {"attraction": [0.9, 0.5, 0.1], "examination": [1.0, 0.5]}
+    arguments = {"num_positions": 2, "parameters": best, "progress": False}
+    found = compare(ENV, ["static"], rounds=50, query=0, out=tmp_path, **arguments)
+    assert found.table()[0]["regret"] == 0
+    assert (tmp_path / "regret.png").stat().st_size > 10_000
+
+
+def test_a_single_round_can_be_drawn(tmp_path):
+    compare(ENV, ["random"], rounds=1, query=0, out=tmp_path, progress=False)
+    assert (tmp_path / "regret.png").stat().st_size > 10_000
+
+
+def test_without_matplotlib_all_else_is_written(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "rankgym.experiments.plots")
+    monkeypatch.delattr(rankgym.experiments, "plots")
+    found = compare(ENV, ["static"], rounds=20, query=0, out=tmp_path, progress=False)
+    assert found.notes == ['no figure without matplotlib: pip install "rankgym[plots]"']
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "compare.json",
+        "parts",
+        "static.npz",
+        "table.csv",
+        "table.md",
+    ]

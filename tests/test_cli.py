@@ -1,0 +1,310 @@
+"""The command line: what it says, what it writes, how it fails."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rankgym_agents import AGENTS
+from typer.testing import CliRunner
+
+import rankgym
+from rankgym import ENVS, data
+from rankgym.cli import agent_texts, app
+from rankgym.experiments import bench
+
+ROOT = Path(__file__).resolve().parents[1]
+TINY = ["--rounds", "120", "--query", "0,5", "--agents", "static,toprank"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run the command line in an empty folder, on a wide terminal."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv("RANKGYM_DEBUG", raising=False)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    runner = CliRunner()
+    return lambda *words: runner.invoke(app, list(words), prog_name="rankgym")
+
+
+def plain(text):
+    """Without colours, frames and line breaks."""
+    return " ".join(re.sub(r"\x1b\[[0-9;]*m|[│╭╮╰╯─]", " ", text).split())
+
+
+# -- help -------------------------------------------------------------------------------------------------------------
+
+
+def test_help_teaches(run):
+    result = run("--help")
+    assert result.exit_code == 0
+    assert "rankgym compare PBM-Yandex-v0" in plain(result.output)
+    for command in ("compare", "envs", "agents", "bench", "data"):
+        assert command in result.output
+    text = plain(run("compare", "--help").output)
+    for words in (
+        "rankgym compare CM-Yandex-v0 --source published --agents toprank,cascade-kl-ucb --runs 2 --jobs 4",
+        "--agents random,mine:Mine --query 0,3,7",
+        *[
+            "--agents",
+            "--rounds",
+            "--runs",
+            "--seed",
+            "--out",
+            "--source",
+            "--query",
+            "--positions",
+            "--jobs",
+            "--set",
+            "--fresh",
+        ],
+    ):
+        assert words in text
+    assert "rankgym data import yandex60" in plain(run("data", "import", "--help").output)
+    assert "--quick" in plain(run("bench", "--help").output)
+
+
+def test_every_command_has_help(run):
+    for words in (["envs"], ["agents"], ["bench"], ["data"], ["data", "list"], ["data", "fetch"], ["data", "import"]):
+        result = run(*words, "--help")
+        assert result.exit_code == 0
+        assert f"Usage: rankgym {' '.join(words)}" in plain(result.output)
+
+
+def test_version(run):
+    assert run("--version").output == f"rankgym {rankgym.__version__}\n"
+
+
+def test_python_m_rankgym():
+    path = os.pathsep.join([str(ROOT), str(ROOT / "agents")])
+    done = subprocess.run(
+        [sys.executable, "-m", "rankgym", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert done.stdout == f"rankgym {rankgym.__version__}\n"
+
+
+# -- compare ----------------------------------------------------------------------------------------------------------
+
+
+def test_compare_from_end_to_end(run, tmp_path):
+    result = run("compare", "PBM-Synthetic-v0", *TINY)
+    assert result.exit_code == 0, result.output
+    folder = tmp_path / "results" / "PBM-Synthetic-v0"
+    assert {path.name for path in folder.iterdir()} == {
+        "compare.json",
+        "parts",
+        "regret.png",
+        "regret.svg",
+        "static.npz",
+        "table.csv",
+        "table.md",
+        "toprank.npz",
+    }
+    text = plain(result.stdout)
+    assert "rankgym/PBM-Synthetic-v0: mean ± standard error over 2 queries, 1 run each; 120 rounds, seed 0" in text
+    regret = np.load(folder / "toprank.npz")["regret"][-1]
+    shown = re.search(r"toprank .*", result.stdout)[0]
+    assert f"{regret.mean():.1f} ± {regret.std(ddof=1) / np.sqrt(2):.1f}" in shown
+    assert "120/120" in result.stderr  # a bar for each agent
+    assert "kept" not in result.output
+
+
+def test_options_reach_the_comparison(run, tmp_path):
+    words = ["--seed", "9", "--runs", "2", "--positions", "3", "--set", "cutoff=2", "--set", "reference=sorted"]
+    assert run("compare", "rankgym/PBM-Synthetic-v0", *TINY, *words, "--out", "here").exit_code == 0
+    settings = json.loads((tmp_path / "here" / "compare.json").read_text())
+    assert settings["arguments"] == {"horizon": 120, "num_positions": 3, "cutoff": 2, "reference": "sorted"}
+    assert [settings[k] for k in ("seed", "runs", "queries", "cutoff")] == [9, 2, [0, 5], 2]
+
+
+def test_all_agents_by_default(run, tmp_path):
+    assert run("compare", "CM-Synthetic-v0", "--rounds", "20", "--query", "0", "--out", "here").exit_code == 0
+    settings = json.loads((tmp_path / "here" / "compare.json").read_text())
+    assert [agent["name"] for agent in settings["agents"]] == list(AGENTS)
+
+
+def test_resuming_is_said_and_fresh_plays_again(run, tmp_path):
+    said = "all 2 rows of every agent were kept from an earlier run; --fresh plays them again"
+    assert said not in run("compare", "PBM-Synthetic-v0", *TINY).output
+    assert said in run("compare", "PBM-Synthetic-v0", *TINY).output
+    assert said not in run("compare", "PBM-Synthetic-v0", *TINY, "--fresh").output
+    assert said in run("compare", "PBM-Synthetic-v0", *TINY, "--jobs", "2").output
+
+
+def test_an_agent_of_ones_own_in_this_folder(run, tmp_path):
+    name = f"mine_{tmp_path.name}".replace("-", "_")
+    (tmp_path / f"{name}.py").write_text(
+        "import numpy as np\n"
+        "class Mine:\n"
+        "    def __init__(self, num_positions, num_envs, *, first=0):\n"
+        "        self.lists = np.tile((np.arange(num_positions) + first), (num_envs, 1))\n"
+        "    def act(self, observation):\n"
+        "        return self.lists.copy()\n"
+        "    def update(self, displayed, clicks):\n"
+        "        pass\n"
+    )
+    agents = f"static,{name}:Mine,{name}:Mine:first=5"
+    words = ["--rounds", "50", "--query", "0", "--agents", agents, "--out", "here"]
+    result = run("compare", "PBM-Synthetic-v0", *words)
+    assert result.exit_code == 0, result.output
+    static, same, other = (
+        np.load(tmp_path / "here" / f"{file}.npz")["regret"]
+        for file in ("static", f"{name}_Mine", f"{name}_Mine_first=5")
+    )
+    assert np.array_equal(static, same)
+    assert not np.array_equal(static, other)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 120])
+def test_the_table_fits_the_terminal_or_is_as_small_as_can_be(run, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    result = run("compare", "PBM-Synthetic-v0", *TINY)
+    heads = next(line for line in result.stdout.splitlines() if line.startswith(" agent"))
+    assert ("a second" in heads) == (columns >= 80)
+    assert ("a round" in heads) == (columns >= 100)
+    assert heads.split()[1] == ("100" if columns >= 120 else "120")  # regret after 100 rounds, or only after all
+    assert columns < 80 or "at 5" in heads
+    assert max(map(len, result.stdout.splitlines()[:6])) <= columns
+    assert "…" not in result.stdout
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["PBM-Syntetic-v0"],
+            "environment 'PBM-Syntetic-v0' is unknown; did you mean 'PBM-Synthetic-v0'? allowed: "
+            + ", ".join(name.removeprefix("rankgym/") for name in ENVS),
+        ),
+        (["PBM-Synthetic-v0", "--rounds", "0"], "rounds = 0 is out of range; allowed: a whole number, at least 1"),
+        (
+            ["PBM-Synthetic-v0", "--agents", "toprank:delta=2"],
+            "agent = 'toprank:delta=2': delta = 2 is out of range; allowed: a number in (0, 1)",
+        ),
+        (
+            ["PBM-Synthetic-v0", "--query", "first"],
+            "--query first is no choice of queries; allowed: all, train, test, or numbers: 0,3,7",
+        ),
+        (["PBM-Synthetic-v0", "--set", "cutoff"], "--set cutoff is no assignment; allowed: key=value"),
+        (
+            ["PBM-Synthetic-v0", "--set", "rounds=3"],
+            "--set rounds=3: rounds is no argument of the environment here; see rankgym compare --help",
+        ),
+        (
+            ["PBM-Synthetic-v0", "--set", "cutoff=7"],
+            "cutoff = 7 is out of range; allowed: a whole number in 1 .. 5",
+        ),
+    ],
+)
+def test_errors_are_one_plain_line_and_exit_code_2(run, tmp_path, words, message):
+    result = run("compare", *words)
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"error: {message}\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_debugging_shows_the_traceback(run, monkeypatch):
+    monkeypatch.setenv("RANKGYM_DEBUG", "1")
+    result = run("compare", "PBM-Synthetic-v0", "--rounds", "0")
+    assert isinstance(result.exception, ValueError)
+
+
+def test_failing_and_interrupted_agents(run, tmp_path):
+    name = f"bad_{tmp_path.name}".replace("-", "_")
+    (tmp_path / f"{name}.py").write_text(
+        "class Fails:\n"
+        "    def act(self, observation):\n"
+        "        return 1 / 0\n"
+        "    def update(self, displayed, clicks):\n"
+        "        pass\n"
+        "class Stops(Fails):\n"
+        "    def act(self, observation):\n"
+        "        raise KeyboardInterrupt\n"
+    )
+    words = ["compare", "PBM-Synthetic-v0", "--query", "0", "--rounds", "9", "--agents"]
+    failed = run(*words, f"{name}:Fails")
+    assert failed.exit_code == 2
+    assert failed.stderr == f"error: agent = '{name}:Fails': ZeroDivisionError: division by zero\n"
+    stopped = run(*words, f"{name}:Stops")
+    assert stopped.exit_code == 130
+    assert stopped.stderr == "interrupted; finished blocks of rows are kept: the same command goes on from there\n"
+
+
+def test_a_wrong_option_is_a_usage_error(run):
+    assert run("compare", "PBM-Synthetic-v0", "--round", "3").exit_code == 2
+    assert run("compare").exit_code == 2
+
+
+# -- the registries, data and bench -----------------------------------------------------------------------------------
+
+
+def test_envs_and_agents_list_their_tables(run):
+    text = run("envs").stdout
+    assert [line.split()[0] for line in text.splitlines() if line.startswith(" rankgym/")] == list(ENVS)
+    text = run("agents").stdout
+    for name in AGENTS:
+        assert f"\n {name} " in text
+    assert "Ranked" in text or "ranking" in text
+
+
+def test_learners_name_their_papers():
+    for name, cls in AGENTS.items():
+        what, paper = agent_texts(cls)
+        assert what
+        assert bool(re.search(r"\b20\d\d\b", paper)) == (name not in ("static", "random")), name
+
+
+def test_data_commands_call_the_data_room(run, monkeypatch, tmp_path):
+    calls = []
+    monkeypatch.setattr(data, "fetch", lambda name: calls.append(("fetch", name)) or tmp_path / "a")
+    monkeypatch.setattr(data, "import_file", lambda name, file: calls.append((name, file)) or tmp_path / "b")
+    fetched, imported = run("data", "fetch", "yandex60"), run("data", "import", "yandex60", "some.pkl")
+    assert (fetched.exit_code, imported.exit_code) == (0, 0), fetched.output + imported.output
+    assert calls == [("fetch", "yandex60"), ("yandex60", Path("some.pkl"))]
+
+
+def test_data_list_tells_where_everything_comes_from(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("RANKGYM_DATA_HOME", str(tmp_path / "data"))
+    result = run("data", "list")
+    text = plain(result.stdout)
+    for dataset in data.listing():
+        for value in dataset.values():
+            assert plain(value) in text
+    assert f"data folder: {tmp_path / 'data'}" in text
+
+
+def test_data_errors_are_one_line(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("RANKGYM_DATA_HOME", str(tmp_path / "data"))
+    assert run("data", "import", "yandex60", "nothing.pkl").stderr == "error: nothing.pkl: No such file or directory\n"
+    missing = run("compare", "PBM-Yandex-v0", "--source", "published")
+    assert missing.exit_code == 2
+    assert missing.stderr.startswith("error: yandex60, the published data, is not here (")
+    assert missing.stderr.endswith("run `rankgym data fetch yandex60` or `rankgym data import yandex60 FILE`\n")
+
+
+def test_bench_prints_all(run, monkeypatch, tmp_path):
+    monkeypatch.setattr(bench, "QUICK", bench.Effort(turns=1, slice=0.0002, learning=3))
+    result = run("bench", "--quick", "--rows", "1", "--out", "speed.json")
+    assert result.exit_code == 0, result.output
+    for words in (*AGENTS, *bench.GOALS, "single PBM / CartPole-v1", "DCM, random lists, all recorded"):
+        assert words in result.stdout
+    assert json.loads((tmp_path / "speed.json").read_text())["goals"]
+
+
+def test_bench_refuses_what_are_no_numbers(run):
+    result = run("bench", "--rows", "many")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "error: --rows many is no list of numbers; allowed: 1,64,600,6000\n",
+    )
