@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankgym.checks import env_attribute, whole_number
 from rankgym.kernels import AGENT, first_fault, kernel, row_keys
 
 __all__ = ["Agent", "AgentError", "KernelAgent", "check_agent"]
@@ -25,16 +26,13 @@ A = TypeVar("A", bound="Agent")
 V = TypeVar("V")
 
 
-def whole_number(name: str, value: Any, least: int) -> int:
-    """``value`` as an int that is at least ``least``, or a ValueError that names the parameter."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{name} = {value!r} is out of range; allowed: a whole number, at least {least}")
-    return int(value)
-
-
 def open_unit(name: str, value: Any) -> float:
     """``value`` as a float in (0, 1), or a ValueError that names the parameter."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not 0 < float(value) < 1:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float, np.integer, np.floating))
+        or not 0 < float(value) < 1
+    ):
         raise ValueError(f"{name} = {value!r} is out of range; allowed: a number in (0, 1)")
     return float(value)
 
@@ -52,8 +50,10 @@ def row_seeds(seed: int | Sequence[int] | None, num_envs: int) -> list[int]:
         return [secrets.randbits(128) for _ in range(num_envs)]
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, (bool, np.bool_)):
         return [whole_number("seed", seed, 0) + row for row in range(num_envs)]
-    if isinstance(seed, str) or not isinstance(seed, (Sequence, np.ndarray)):
-        raise ValueError(f"seed = {seed!r} is no seed; allowed: a whole number, at least 0, or {num_envs} of them, or None")
+    if isinstance(seed, (str, bytes)) or not isinstance(seed, (Sequence, np.ndarray)) or np.shape(seed) == ():
+        raise ValueError(
+            f"seed = {seed!r} is no seed; allowed: a whole number, at least 0, or {num_envs} of them, or None"
+        )
     if len(seed) != num_envs:
         raise ValueError(f"seed has {len(seed)} entries; allowed: one for each of the {num_envs} rows")
     return [whole_number(f"seed[{row}]", value, 0) for row, value in enumerate(seed)]
@@ -86,9 +86,7 @@ class Agent(ABC):
         initial_list: ArrayLike | None = None,
     ) -> None:
         self.num_items = whole_number("num_items", num_items, 1)
-        self.num_positions = whole_number("num_positions", num_positions, 1)
-        if self.num_positions > self.num_items:
-            raise ValueError(f"num_positions = {num_positions} is out of range; allowed: 1 .. num_items = {num_items}")
+        self.num_positions = whole_number("num_positions", num_positions, 1, self.num_items)
         self.num_envs = whole_number("num_envs", num_envs, 1)
         self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
         self.seeds = row_seeds(seed, self.num_envs)
@@ -97,7 +95,9 @@ class Agent(ABC):
     def known_horizon(self, knob: str) -> int:
         """The horizon, or a ValueError that says that the default of ``knob`` needs it."""
         if self.horizon is None:
-            raise ValueError(f"horizon = None and {knob} = None; allowed: at least one of them given, {knob}'s default needs it")
+            raise ValueError(
+                f"horizon = None and {knob} = None; allowed: one of them given, {knob}'s default needs horizon"
+            )
         return self.horizon
 
     def _checked_initial_list(self, initial_list: ArrayLike | None) -> NDArray[np.int64]:
@@ -114,12 +114,15 @@ class Agent(ABC):
         row = first_fault(lists, self.num_items)
         if row >= 0:
             raise ValueError(
-                f"initial_list[{row}] = {lists[row].tolist()} is no ranking; allowed: each of 0 .. {self.num_items - 1} once"
+                f"initial_list[{row}] = {lists[row].tolist()} is no ranking; "
+                f"allowed: each of 0 .. {self.num_items - 1} once"
             )
         return lists
 
     @classmethod
-    def for_env(cls: type[A], env: Any, *, horizon: int | None = None, seed: int | Sequence[int] | None = None, **knobs: Any) -> A:
+    def for_env(
+        cls: type[A], env: Any, *, horizon: int | None = None, seed: int | Sequence[int] | None = None, **knobs: Any
+    ) -> A:
         """An agent that fits ``env``: a rankgym environment, single or vector, wrapped or not.
 
         It is told what a ranker may know: item and position count, the number of rows, the base lists, and the
@@ -128,13 +131,14 @@ class Agent(ABC):
         space = getattr(env, "single_action_space", None) or env.action_space
         if not (hasattr(space, "n") and hasattr(space, "k")):
             raise ValueError(f"env has the action space {space}; allowed: a Permutation of items")
+        stated = np.ravel(env_attribute(env, "horizon")).tolist()  # one, or one for each single of a batch
         return cls(
             num_items=int(space.n),
             num_positions=int(space.k),
             num_envs=getattr(env, "num_envs", 1),
-            horizon=horizon if horizon is not None else _attribute(env, "horizon", one_for_all=True),
+            horizon=horizon if horizon is not None or None in stated else min(stated),
             seed=seed,
-            initial_list=_attribute(env, "initial_list"),
+            initial_list=env_attribute(env, "initial_list"),
             **knobs,
         )
 
@@ -145,17 +149,6 @@ class Agent(ABC):
     @abstractmethod
     def update(self, displayed: NDArray[np.int64], clicks: NDArray[Any]) -> None:
         """Learn from the clicks, (num_envs, num_positions) of 0 and 1, on the lists that were displayed."""
-
-
-def _attribute(env: Any, name: str, *, one_for_all: bool = False) -> Any:
-    """Attribute ``name`` of the bare environment, or of the singles that a Gymnasium batch of them was made from."""
-    bare = env.unwrapped
-    if hasattr(bare, name):
-        return getattr(bare, name)
-    if hasattr(bare, "get_attr"):  # Gymnasium's SyncVectorEnv and AsyncVectorEnv
-        values = bare.get_attr(name)
-        return values[0] if one_for_all else np.array(values)
-    return None
 
 
 class KernelAgent(Agent):
@@ -281,17 +274,21 @@ class _Trial:
         self.examined = np.array([stream.random((rounds, num_positions)) for stream in streams]) < examination
 
     def run(self) -> None:
-        self.refuses_more_positions_than_items()
+        self.refuses(self.num_items + 1)
         try:
             agent = self.agent()
         except ValueError as refusal:
             if self.num_items == self.num_positions:
-                raise AgentError(self.said(7, f"the factory raised {refusal!r}", "as many items as positions")) from refusal
-            self.refuses(self.num_positions, f"the first time it raised {refusal!r}")
+                raise AgentError(
+                    self.said(7, f"the factory raised {refusal!r}", "as many items as positions")
+                ) from refusal
+            self.refuses(self.num_positions, f", but at first raised {refusal!r}")
             return
         lists = self.play(agent)
         self.compare(4, "a second agent with the same seed", lists, self.play(self.agent()))
-        self.compare(2, "one whose lists and clicks were overwritten after update", lists, self.play(self.agent(), spoil=True))
+        self.compare(
+            2, "one whose lists and clicks were overwritten after update", lists, self.play(self.agent(), spoil=True)
+        )
         for row in range(self.ROWS):
             alone = self.play(self.agent(row), row)
             self.compare(5, f"row {row} alone with seed {self.seed + row}", lists[:, row : row + 1], alone)
@@ -313,13 +310,24 @@ class _Trial:
         return agent
 
     def play(
-        self, agent: Any, row: int | None = None, *, start: int = 0, stop: int | None = None, spoil: bool = False
+        self,
+        agent: Any,
+        row: int | None = None,
+        *,
+        after: NDArray[np.int64] | None = None,
+        stop: int | None = None,
+        spoil: bool = False,
     ) -> NDArray[np.int64]:
-        """The lists of the rounds from ``start`` to ``stop``, (rounds, rows, positions); rules 1 to 3 on the way."""
+        """The lists up to round ``stop``, (rounds, rows, positions); rules 1 to 3 on the way.
+
+        ``after`` are the lists of the rounds before, ``row`` plays alone, and ``spoil`` overwrites arrays after use.
+        """
         rows = np.arange(self.ROWS) if row is None else np.array([row])
         seen: list[NDArray[np.int64]] = []
         given: list[Any] = []
-        observation = np.zeros((len(rows), self.num_positions), np.int8)
+        start, observation = 0, np.zeros((len(rows), self.num_positions), np.int8)
+        if after is not None:
+            start, observation = len(after), self.clicks(len(after) - 1, rows, after[-1])
         for t in range(start, self.rounds if stop is None else stop):
             before = observation.copy()
             displayed = agent.act(observation)
@@ -333,13 +341,15 @@ class _Trial:
             observation = clicks.copy()
             if spoil:
                 clicks[:] = 1 - clicks
-                if isinstance(displayed, np.ndarray):
+                if isinstance(displayed, np.ndarray) and displayed.flags.writeable:
                     displayed[:] = displayed[:, ::-1].copy()
             else:
                 given.append(displayed)
         for t, (displayed, then) in enumerate(zip(given, seen, strict=False)):
             if not np.array_equal(displayed, then):
-                text = f"the list of round {start + t} was {then.tolist()} and is {np.asarray(displayed).tolist()} by now"
+                text = (
+                    f"the list of round {start + t} was {then.tolist()} and is {np.asarray(displayed).tolist()} by now"
+                )
                 raise AgentError(self.said(2, text, "a fresh array from each act"))
         return np.array(seen)
 
@@ -354,7 +364,9 @@ class _Trial:
         try:
             lists = np.array(displayed)
         except ValueError as error:  # ragged
-            raise AgentError(self.said(1, f"act returned {displayed!r} in round {t}", f"an array of shape {shape}")) from error
+            raise AgentError(
+                self.said(1, f"act returned {displayed!r} in round {t}", f"an array of shape {shape}")
+            ) from error
         if lists.shape != shape or lists.dtype.kind not in "iu":
             text = f"act returned shape {lists.shape} and dtype {lists.dtype} in round {t}"
             raise AgentError(self.said(1, text, f"whole numbers of shape {shape}"))
@@ -373,24 +385,20 @@ class _Trial:
     def compare(self, rule: int, who: str, wanted: NDArray[np.int64], lists: NDArray[np.int64], start: int = 0) -> None:
         for t, (one, other) in enumerate(zip(wanted, lists, strict=True), start):
             if not np.array_equal(one, other):
-                text = f"{who} showed {other.tolist()} in round {t}, where the first run showed {one.tolist()}"
+                text = f"{who} showed {other.tolist()} in round {t}, where the first agent showed {one.tolist()}"
                 raise AgentError(self.said(rule, text, "the same lists"))
 
     def resumes(self, lists: NDArray[np.int64]) -> None:
-        half = self.rounds // 2
-        agent = self.agent()
+        agent, half = self.agent(), self.rounds // 2
         self.play(agent, stop=half)
         try:
             copies = {"pickled": pickle.loads(pickle.dumps(agent)), "deep-copied": copy.deepcopy(agent)}
         except Exception as error:
             raise AgentError(self.said(6, f"copying raised {error!r}", "pickle and copy.deepcopy")) from error
         for who, one in {**copies, "the agent whose copies were": agent}.items():
-            self.compare(6, f"{who} half-way", lists[half:], self.play(one, start=half), half)
+            self.compare(6, f"{who} half-way", lists[half:], self.play(one, after=lists[:half]), half)
 
-    def refuses_more_positions_than_items(self) -> None:
-        self.refuses(self.num_items + 1, "")
-
-    def refuses(self, num_positions: int, earlier: str) -> None:
+    def refuses(self, num_positions: int, earlier: str = "") -> None:
         text = f"num_positions = {num_positions} with num_items = {self.num_items}"
         try:
             self.agent(num_positions=num_positions)
@@ -398,7 +406,8 @@ class _Trial:
             return
         except Exception as error:
             raise AgentError(self.said(7, f"{text} raised {error!r}{earlier}", "a ValueError")) from error
-        raise AgentError(self.said(7, f"{text} was accepted{earlier and ', '}{earlier}", "a ValueError"))
+        raise AgentError(self.said(7, f"{text} was accepted{earlier}", "a ValueError"))
 
     def said(self, rule: int, seen: str, allowed: str) -> str:
-        return f"rule {rule} of check_agent ({self.num_items} items, {self.num_positions} positions): {seen}; allowed: {allowed}"
+        case = f"{self.num_items} items, {self.num_positions} positions"
+        return f"rule {rule} of check_agent ({case}): {seen}; allowed: {allowed}"

@@ -45,7 +45,7 @@ class State(NamedTuple):
 
 @kernel
 def rank(s, displayed):
-    """Lines 5 to 10. Pair number m, from 0, takes coin number m of the round, and position K with a hidden item the next."""
+    """Lines 5 to 10. Pair number m, from 0, takes coin m of the round, position K and its hidden rival the next one."""
     rows, positions = displayed.shape
     for row in range(rows):
         seed = session_seed(s.key[row], s.round[row])
@@ -56,8 +56,9 @@ def rank(s, displayed):
         for pair in range(pairs):  # line 7
             k = 2 * pair + h
             i, j = s.base[row, k], s.base[row, k + 1]  # line 8
-            exchange = coin(seed, pair) & (not better(s.wins[row, i, j], s.wins[row, j, i], s.log_inv_delta[row]))  # line 9
-            displayed[row, k] = j if exchange else i  # line 10, without a branch that could not be foreseen
+            settled = better(s.wins[row, i, j], s.wins[row, j, i], s.log_inv_delta[row])  # line 9
+            exchange = coin(seed, pair) & (not settled)  # line 10, without a branch that no processor foresees
+            displayed[row, k] = j if exchange else i
             displayed[row, k + 1] = i if exchange else j
         if h + 2 * pairs < positions and coin(seed, pairs):  # section 4.3
             hidden = rival(s.base[row], s.wins[row], s.log_inv_delta[row], positions, seed)
@@ -173,7 +174,9 @@ class BubbleRank(KernelAgent):
         super().__init__(**shape)
         rows, items = self.num_envs, self.num_items
         # 4 log n, not log(1 / n^-4): that power is 0 for long horizons
-        log_inv_delta = 4 * math.log(self.known_horizon("delta")) if delta is None else -math.log(open_unit("delta", delta))
+        log_inv_delta = (
+            4 * math.log(self.known_horizon("delta")) if delta is None else -math.log(open_unit("delta", delta))
+        )
         self.state = State(
             key=self.keys(),
             round=np.zeros(rows, np.int64),

@@ -9,8 +9,8 @@ Where the paper is silent: its initial observation of every item takes the first
 t first and the others shuffled, and t goes on counting from there; where f is negative it is taken as 0; ties are
 broken at random.
 
-In the cascade model there is at most one click, and the user has seen the items down to it. Elsewhere there may be more:
-``feedback`` says what then counts as observed. Without a click everything displayed was observed.
+In the cascade model there is at most one click, and the user has seen the items down to it. Elsewhere there may be
+more: ``feedback`` says what then counts as observed. Without a click everything displayed was observed.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ __all__ = ["CascadeKLUCB", "State", "kl_ucb_index", "learn", "rank"]
 FIRST, LAST, ALL = range(3)
 FEEDBACK = {"first": FIRST, "last": LAST, "all": ALL}
 EXPLORATION = {"log+3loglog": 3.0, "log": 0.0}
+UNKNOWN = -1.0
 ACCURACY = 2e-10  # of an index, as estimated before the last step; the promise is 1e-8
 NOTHING = 1e-12  # a mean below it is taken as 0, which moves no index by 1e-8 and spares products that underflow
 
@@ -42,7 +43,9 @@ class State(NamedTuple):
     feedback: NDArray[np.int64]  # (rows,): FIRST, LAST or ALL
     observed: NDArray[np.int64]  # (rows, items): T, how often the item was observed
     clicked: NDArray[np.int64]  # (rows, items): how often it was clicked then
-    index: NDArray[np.float64]  # (rows, items): U in the last round; the first guess of the next
+    upper: NDArray[np.float64]  # (rows, items): U in the last round
+    point: NDArray[np.float64]  # (rows, items): near U, where the search for the next one begins
+    divergence: NDArray[np.float64]  # (rows, items): kl(w, point), or UNKNOWN
     order: NDArray[np.int64]  # (rows, items): all items, those of the last list first
 
 
@@ -61,8 +64,11 @@ def rank(s, displayed):
                 observed = s.observed[row, item]
                 if observed > 0:  # else somebody else chose the lists, and the index stays at 1
                     mean = s.clicked[row, item] / observed
-                    s.index[row, item] = kl_ucb_index(mean, observed, budget, s.index[row, item])
-            select(s.order, s.index, s.observed, s.clicked, row, positions, seed)
+                    upper, point, divergence = kl_ucb_index(
+                        mean, observed, budget, s.point[row, item], s.divergence[row, item]
+                    )
+                    s.upper[row, item], s.point[row, item], s.divergence[row, item] = upper, point, divergence
+            select(s.order, s.upper, s.observed, s.clicked, row, positions, seed)
         for k in range(positions):
             displayed[row, k] = s.order[row, k]
 
@@ -70,27 +76,27 @@ def rank(s, displayed):
 @kernel
 def learn(s, displayed, clicks):
     """Update statistics of the items that were observed."""
-    rows, positions = displayed.shape
-    for row in range(rows):
+    for row in range(displayed.shape[0]):
         s.round[row] += 1
         for k in range(last_observed(clicks, row, s.feedback[row]) + 1):
             item, click = displayed[row, k], clicks[row, k]
-            s.index[row, item] = moved(s.index[row, item], s.clicked[row, item], s.observed[row, item], click)
+            s.point[row, item] = moved(s.upper[row, item], s.clicked[row, item], s.observed[row, item], click)
+            s.divergence[row, item] = UNKNOWN
             s.observed[row, item] += 1
             s.clicked[row, item] += click
 
 
 @kernel
-def moved(index, clicked, observed, click):
+def moved(upper, clicked, observed, click):
     """About where one more observation moves an index: a first guess for the next round that spares most second steps.
 
-    It follows the index's derivatives by mean and count, with kl(w, q) taken as (q - w)^2 over twice the variance of the
-    mean half-way between w and q.
+    It follows the index's derivatives by mean and count, with kl(w, q) taken as (q - w)^2 over twice the variance that
+    belongs to the mean half-way between w and q.
     """
-    if not 0.0 < index < 1.0:
-        return index
-    middle = 0.5 * (index + clicked / observed)
-    return index + (click - middle) / (observed + 1) * index * (1.0 - index) / (middle * (1.0 - middle))
+    if not 0.0 < upper < 1.0:
+        return upper
+    middle = 0.5 * (upper + clicked / observed)
+    return upper + (click - middle) / (observed + 1) * upper * (1.0 - upper) / (middle * (1.0 - middle))
 
 
 @kernel
@@ -112,28 +118,33 @@ def exploration(t, loglog):
 
 
 @kernel
-def kl_ucb_index(mean, count, budget, guess):
-    """max{q in [mean, 1] : count kl(mean, q) <= budget}, within 1e-8, whatever ``guess`` is.
+def kl_ucb_index(mean, count, budget, start, divergence):
+    """max{q in [mean, 1] : count kl(mean, q) <= budget}, within 1e-8; also a point nearby and kl(mean, point).
 
-    ``mean`` in [0, 1], ``count`` > 0, ``budget`` >= 0. Chebyshev's method, of third order, on the convex function
-    kl(mean, q) - budget / count: its two derivatives need no further logarithm. Each point becomes one of two brackets,
-    and a step that leaves them is replaced by a bisection. A good guess takes one step, of two logarithms.
+    ``mean`` in [0, 1], ``count`` > 0, ``budget`` >= 0. The search begins at ``start``, any number; ``divergence`` is
+    kl(mean, start) where that is known, else negative. While the mean stays, one point serves many rounds without a
+    logarithm.
+
+    Chebyshev's method, of third order, on the convex function kl(mean, q) - budget / count. Each point becomes one of
+    two brackets, and a step that leaves them is replaced by a bisection.
     """
     level = budget / count
     if mean < NOTHING:
-        return 1.0 - math.exp(-level)
+        return 1.0 - math.exp(-level), start, UNKNOWN
     if level < ACCURACY:  # the normal approximation errs by less than the level
-        return mean + math.sqrt(2.0 * level * mean * (1.0 - mean))
-    low, high, q = mean, 1.0, guess
+        return min(1.0, mean + math.sqrt(2.0 * level * mean * (1.0 - mean))), start, UNKNOWN
+    low, high, q = mean, 1.0, start
     if not low < q < high:
         high = min(1.0, mean + math.sqrt(level / 2))  # Pinsker's inequality
-        q = 0.5 * (low + high)
+        q, divergence = 0.5 * (low + high), UNKNOWN
     while low < q < high:
         rest, gap = 1.0 - q, q - mean
         scale = q * rest
         inverse = 1.0 / (scale * gap)  # the one division: 1 / q is rest * gap * inverse
         unit = gap * inverse
-        excess = mean * math.log(mean * rest * unit) + (1.0 - mean) * math.log((1.0 - mean) * q * unit) - level
+        if divergence < 0.0:
+            divergence = mean * math.log(mean * rest * unit) + (1.0 - mean) * math.log((1.0 - mean) * q * unit)
+        excess = divergence - level
         if excess > 0.0:
             high = q
         else:
@@ -141,16 +152,15 @@ def kl_ucb_index(mean, count, budget, guess):
         step = excess * scale * scale * inverse  # Newton's: excess over the slope, which is gap / scale
         bend = 0.5 * (mean * rest * rest + (1.0 - mean) * q * q) * inverse  # curvature over twice the slope
         turn = bend * step
-        q -= step * (1.0 + min(max(turn, -0.5), 0.5))
+        root = q - step * (1.0 + min(max(turn, -0.5), 0.5))
         if abs(turn) < 0.1 and abs(turn * step * step) * (bend + unit) < ACCURACY:  # the next step's size, from above
-            return min(max(q, low), high)
-        if not low < q < high:
-            q = 0.5 * (low + high)
-    return high
+            return min(max(root, low), high), q, divergence
+        q, divergence = root if low < root < high else 0.5 * (low + high), UNKNOWN
+    return high, high, UNKNOWN
 
 
 @kernel
-def select(order, index, observed, clicked, row, positions, seed):
+def select(order, upper, observed, clicked, row, positions, seed):
     """Bring the row's items of the largest indices to the front of ``order``, in decreasing order of their indices.
 
     Equal indices are ordered by the items' random words of this round. Equal statistics are equal indices, whatever the
@@ -161,9 +171,9 @@ def select(order, index, observed, clicked, row, positions, seed):
         while k > 0:
             above = min(k, positions) - 1  # from below the list an item climbs to its last place at once
             j = order[row, above]
-            ahead = index[row, i] > index[row, j]
+            ahead = upper[row, i] > upper[row, j]
             same = observed[row, i] == observed[row, j] and clicked[row, i] == clicked[row, j]
-            if same or index[row, i] == index[row, j]:
+            if same or upper[row, i] == upper[row, j]:
                 ahead = bits(seed, i) > bits(seed, j)
             if not ahead:
                 break
@@ -212,6 +222,8 @@ class CascadeKLUCB(KernelAgent):
             feedback=np.full(rows, one_of("feedback", feedback, FEEDBACK)),
             observed=np.zeros((rows, items), np.int64),
             clicked=np.zeros((rows, items), np.int64),
-            index=np.ones((rows, items)),
+            upper=np.ones((rows, items)),
+            point=np.ones((rows, items)),
+            divergence=np.full((rows, items), UNKNOWN),
             order=np.tile(np.arange(items), (rows, 1)),
         )

@@ -1,4 +1,4 @@
-"""The production ranker: shows its first list for ever and learns nothing. The baseline that re-rankers must not undercut."""
+"""The production ranker: shows its first list for ever and learns nothing. The baseline of all re-rankers."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from rankgym.kernels import kernel, session_seed, shuffle
 
 __all__ = ["State", "TopRank", "learn", "partition", "rank"]
 
-C = 4 * math.sqrt(2 / math.pi) / math.erf(math.sqrt(2))  # line 1: 3.43
+C = 4 * math.sqrt(2 / math.pi) / math.erf(math.sqrt(2))  # line 1: 3.34; Lemma 6 says 3.43
 
 
 class State(NamedTuple):
@@ -76,8 +76,7 @@ def learn(s, displayed, clicks):
                     if not clicked[j]:
                         s.wins[row, i, j] += 1  # line 11
                         if significant(s.wins[row, i, j], s.wins[row, j, i], s.threshold[row]):  # line 12
-                            grown |= not s.worse[row, j, i]
-                            s.worse[row, j, i] = True
+                            s.worse[row, j, i] = grown = True
         for k in range(positions):
             clicked[displayed[row, k]] = False
         if grown:
@@ -126,7 +125,7 @@ def partition(worse, order, block, start):
 @kernel
 def beaten(worse, block, item, d):
     """Whether G holds (item, j) for an item j that was not placed before block d: ``item`` is not in min_G."""
-    for j in range(block.shape[0]):
+    for j in range(block.shape[0]):  # noqa: SIM110  numba compiles no generators
         if worse[item, j] and block[j] >= d:
             return True
     return False

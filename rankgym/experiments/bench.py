@@ -361,7 +361,7 @@ def tables(report: dict[str, Any]) -> Iterator[Any]:
     yield ratios
 
     yield Text(f"Goals, {AGENT_ROWS} rows, one core, sessions a second", "bold")
-    goals = table("", "wanted", "measured", "fastest slice", "")
+    goals = table("", "wanted", "median", "fastest", "")
     for goal in report["goals"]:
         met = Text("met", "green") if goal["met"] else Text(f"{goal['measured'] / goal['wanted']:.0%}", "yellow")
         goals.add_row(goal["goal"], _rate(goal["wanted"]), _rate(goal["measured"]), _rate(goal["fastest"]), met)
