@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.checks import env_attribute, whole_number
+from rankgym.checks import env_attribute, env_horizons, whole_number
 from rankgym.kernels import AGENT, first_fault, kernel, row_keys
 
 __all__ = ["Agent", "AgentError", "KernelAgent", "check_agent"]
@@ -131,12 +131,11 @@ class Agent(ABC):
         space = getattr(env, "single_action_space", None) or env.action_space
         if not (hasattr(space, "n") and hasattr(space, "k")):
             raise ValueError(f"env has the action space {space}; allowed: a Permutation of items")
-        stated = np.ravel(env_attribute(env, "horizon")).tolist()  # one, or one for each single of a batch
         return cls(
             num_items=int(space.n),
             num_positions=int(space.k),
             num_envs=getattr(env, "num_envs", 1),
-            horizon=horizon if horizon is not None or None in stated else min(stated),
+            horizon=env_horizons(env)[0] if horizon is None else horizon,
             seed=seed,
             initial_list=env_attribute(env, "initial_list"),
             **knobs,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["env_attribute", "probabilities", "whole_number"]
+__all__ = ["env_attribute", "env_horizons", "probabilities", "whole_number"]
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -48,3 +49,11 @@ def env_attribute(env: Any, name: str) -> Any:
         except AttributeError:
             return None
     return None
+
+
+def env_horizons(env: Any) -> tuple[int | None, int | None]:
+    """The shortest and the longest horizon of the environments below ``env``; None stands for no end."""
+    values = env_attribute(env, "horizon")
+    ends = [math.inf if value is None else int(value) for value in np.atleast_1d(values).tolist()]
+    shortest, longest = (None if math.isinf(end) else int(end) for end in (min(ends), max(ends)))
+    return shortest, longest

@@ -33,7 +33,6 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 import platformdirs
-from numba.core import config
 from numpy.typing import NDArray
 
 __all__ = [
@@ -56,6 +55,7 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+CONFIG: Any = numba.config
 
 ENVIRONMENT, AGENT, QUERY = 0, 1, 2  # purposes of a seed: users, rankers and the draw of queries never share a stream
 
@@ -84,19 +84,21 @@ def kernel(func: F) -> F:
     A kernel is a pure function on arrays that writes its results to its last arguments. It trusts its arguments:
     compiled code reads out of bounds without a word, so whoever calls it has checked them.
     """
-    if config.DISABLE_JIT:
+    if CONFIG.DISABLE_JIT:
         return np.errstate(over="ignore")(func)  # the generator's arithmetic is modulo 2^64 by design
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         warnings.warn(f"compiled kernels are not kept between processes: {error}", stacklevel=2)
-        return numba.njit(func)  # type: ignore[no-any-return]
-    before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
+        uncached: Any = numba.njit(func)
+        return uncached
+    before, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, str(folder)
     try:
-        return numba.njit(cache=True)(func)  # type: ignore[no-any-return]
+        compiled: Any = numba.njit(cache=True)(func)
     finally:
-        config.CACHE_DIR = before
+        CONFIG.CACHE_DIR = before
+    return compiled
 
 
 # Numba turns uint64 mixed with int64 into float64, so every constant below is a uint64.

@@ -10,9 +10,9 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from rankgym.checks import env_attribute, whole_number
+from rankgym.checks import env_horizons, whole_number
 from rankgym.progress import told
-from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
+from rankgym.wrappers.records import VectorRecordRanking, VectorRecordRegret, VectorRecordSafety
 
 __all__ = ["History", "simulate"]
 
@@ -77,16 +77,16 @@ def simulate(
         raise ValueError(
             f"the agent has {mine} rows and env {env.num_envs}; make it with {type(agent).__name__}.for_env(env)"
         )
-    horizon = env_attribute(env, "horizon")
-    if horizon is not None and rounds > np.min(horizon):
+    horizon, _ = env_horizons(env)
+    if horizon is not None and rounds > horizon:
         raise ValueError(
             f"rounds = {rounds} exceeds the environment's horizon; make it with horizon={rounds}, or horizon=None"
         )
     record_at = [whole_number("record_at", r, 1, rounds) for r in record_at] + [rounds]
 
-    recorded = ranking = RecordRanking(env, record_at=record_at)
-    recorded = safety = RecordSafety(recorded, record_at=record_at)
-    recorded = regret = RecordRegret(recorded, record_at=record_at)
+    ranking = VectorRecordRanking(env, record_at=record_at)
+    safety = VectorRecordSafety(ranking, record_at=record_at)
+    recorded = regret = VectorRecordRegret(safety, record_at=record_at)
     observation, _ = recorded.reset(seed=seed)
     with told(progress, rounds) as tell:
         played, stride = 0, 1

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import rankgym
+import rankgym_agents
 
 PBM = "rankgym/PBM-Yandex-v0"
 
@@ -91,3 +92,15 @@ def test_what_does_not_fit_is_refused_before_anything_is_played():
     del agent.num_envs
     with pytest.raises(ValueError, match=r"record_at = 11 .* 1 \.\. 5"):
         rankgym.simulate(agent, venv, rounds=5, record_at=[11])
+
+
+@pytest.mark.parametrize("horizon", [200, None])
+def test_a_batch_of_singles_is_simulated_like_the_native_batch(horizon):
+    def run(**keywords):
+        venv = gym.make_vec(PBM, num_envs=3, query=[3, 1, 4], horizon=horizon, **keywords)
+        return rankgym.simulate(rankgym_agents.TopRank.for_env(venv, horizon=200, seed=0), venv, 200, seed=0)
+
+    # singles of a batch cannot be told apart by "query", so each plays the list's first one
+    sync = run(vectorization_mode="sync")
+    assert (sync.at(200)["regret"] > 0).all()
+    assert (sync.regret[:, 0] == run().regret[:, 0]).all()

@@ -19,7 +19,7 @@ from rankgym.envs.problems import Problems
 from rankgym.kernels import ENVIRONMENT, QUERY, bits, kernel, row_keys, uniform_below
 from rankgym.metrics import better_items, misordered_pairs
 from rankgym.models import MODELS
-from rankgym.spaces import Permutation
+from rankgym.spaces import BatchedPermutation, Permutation
 
 __all__ = ["RankingVectorEnv"]
 
@@ -110,6 +110,9 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4, "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
+    single_action_space: Permutation
+    action_space: BatchedPermutation
+
     def __init__(
         self,
         num_envs: int = 1,
@@ -161,7 +164,7 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
 
         self.single_action_space = Permutation(self.num_items, self.num_positions)
         self.single_observation_space = MultiBinary(self.num_positions)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.action_space = BatchedPermutation(self.num_items, self.num_positions, self.num_envs)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
 
         self._reward = self.model.rewards[reward]
@@ -468,7 +471,7 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
-    def render(self) -> tuple[str, ...] | None:  # type: ignore[override]
+    def render(self) -> tuple[str, ...] | None:
         """With ``render_mode="ansi"``: one text a row, the displayed list with its clicks."""
         if self.render_mode is None:
             gym.logger.warn('render() was called without a render mode; make the environment with render_mode="ansi"')

@@ -10,6 +10,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from rankgym.envs.ranking import RankingVectorEnv
+from rankgym.spaces import Permutation
 
 __all__ = ["SingleEnv"]
 
@@ -24,6 +25,8 @@ class SingleEnv(gym.Env[NDArray[np.int8], NDArray[np.int64]]):
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
+
+    action_space: Permutation
 
     def __init__(self, engine: RankingVectorEnv) -> None:
         self.engine = engine
@@ -66,6 +69,6 @@ class SingleEnv(gym.Env[NDArray[np.int8], NDArray[np.int64]]):
             engine.last_observation[0] = clicks[0]
         return clicks[0], reward.item(), False, engine.at_horizon(), engine.first_row_info(clicks)
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         frames = self.engine.render()
         return None if frames is None else frames[0]

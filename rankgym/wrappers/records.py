@@ -16,7 +16,7 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
-from rankgym.checks import env_attribute, whole_number
+from rankgym.checks import env_attribute, env_horizons, whole_number
 from rankgym.metrics import ideal_dcg, ndcg, rank_discounts
 
 __all__ = ["RecordRanking", "RecordRegret", "RecordSafety", "record_rounds"]
@@ -119,10 +119,8 @@ class Logic(ABC):
     series: ClassVar[tuple[str, ...]]
 
     def __init__(self, env: Any, num_envs: int, record_at: Iterable[int]) -> None:
-        horizon = env_attribute(env, "horizon")
-        last = None if horizon is None else int(np.max(horizon))
         self.env = env
-        self.log = Log(num_envs, record_rounds(last, record_at), self.series)
+        self.log = Log(num_envs, record_rounds(env_horizons(env)[1], record_at), self.series)
 
     def begin(self, rows: NDArray[np.bool_]) -> None:
         """A new episode, perhaps of another query, starts in ``rows`` (num_envs,) bool."""

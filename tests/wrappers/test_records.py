@@ -135,9 +135,10 @@ def test_one_name_serves_single_and_vector_environments():
         vector.records("ndcg")
 
 
-def test_records_of_a_sync_batch_of_singles_equal_the_native_ones():
-    native = recorded(gym.make_vec(PBM, num_envs=3, query=2, horizon=8))
-    sync = recorded(gym.make_vec(PBM, num_envs=3, query=2, horizon=8, vectorization_mode="sync"))
+@pytest.mark.parametrize("horizon", [8, None])
+def test_records_of_a_sync_batch_of_singles_equal_the_native_ones(horizon):
+    native = recorded(gym.make_vec(PBM, num_envs=3, query=2, horizon=horizon))
+    sync = recorded(gym.make_vec(PBM, num_envs=3, query=2, horizon=horizon, vectorization_mode="sync"))
     native.reset(seed=3)
     sync.reset(seed=3)
     for actions in random_lists(3, 20):
