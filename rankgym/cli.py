@@ -147,10 +147,9 @@ def compare(
     * An agent of your own, the class Mine in mine.py of this folder, on three queries:
       `rankgym compare PBM-Yandex-v0 --agents random,mine:Mine --query 0,3,7 --rounds 20_000`
     """
-    from rankgym_agents import AGENTS
-
     from rankgym import experiments
     from rankgym.experiments.naming import env_id, split_names
+    from rankgym_agents import AGENTS
 
     name = env_id(env)
     chosen = list(AGENTS) if agents is None else split_names(agents)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rankgym_agents import AGENTS
 from typer.testing import CliRunner
 
 import rankgym
 from rankgym import ENVS, data
 from rankgym.cli import agent_texts, app
 from rankgym.experiments import bench
+from rankgym_agents import AGENTS
 
 ROOT = Path(__file__).resolve().parents[1]
 TINY = ["--rounds", "120", "--query", "0,5", "--agents", "static,toprank"]

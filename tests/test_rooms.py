@@ -11,9 +11,9 @@ from types import ModuleType
 
 import gymnasium as gym
 import pytest
-import rankgym_agents
 
 import rankgym
+import rankgym_agents
 from rankgym.registry import ENVS
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -18,6 +18,7 @@ from agent_oracles import (
     Users,
     digests,
 )
+
 from rankgym_agents import AGENTS, BubbleRank, CascadeKLUCB, RandomRanker, StaticRanker, TopRank
 
 ROUNDS = 2000

@@ -8,6 +8,7 @@ import pytest
 from agent_oracles import bisected_index, kl
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+
 from rankgym_agents import CascadeKLUCB
 from rankgym_agents.cascade_klucb import UNKNOWN, exploration, kl_ucb_index
 

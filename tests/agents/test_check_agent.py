@@ -2,9 +2,9 @@
 
 import pytest
 from plain_agents import GOOD, MUTANTS
-from rankgym_agents import AGENTS
 
 from rankgym.agent import AgentError, check_agent
+from rankgym_agents import AGENTS
 
 
 @pytest.mark.parametrize("name", AGENTS)

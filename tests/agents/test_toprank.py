@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from rankgym_agents import TopRank
 from rankgym_agents.toprank import C, partition, significant
 

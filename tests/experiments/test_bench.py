@@ -5,10 +5,10 @@ import json
 import time
 
 import pytest
-from rankgym_agents import AGENTS
 from rich.console import Console
 
 from rankgym.experiments import bench
+from rankgym_agents import AGENTS
 
 TINY = bench.Effort(turns=1, slice=0.0002, learning=3)
 

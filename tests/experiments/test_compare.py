@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rankgym_agents import AGENTS
 
 import rankgym
 from rankgym.experiments import compare, plots
 from rankgym.experiments.compare import Parts, _Plan, aside, mean_and_error, slug
 from rankgym.experiments.files import caption, cell, columns, counted, csv_text, markdown_text
 from rankgym.simulate import History
+from rankgym_agents import AGENTS
 
 ENV = "rankgym/PBM-Synthetic-v0"
 SMALL = {"rounds": 150, "query": [4, 0, 7], "runs": 2, "seed": 3, "progress": False}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rankgym_agents import AGENTS, TopRank
 
 from rankgym import ENVS
 from rankgym.experiments.naming import AgentSpec, env_id, literal, near, parse_agent, split_names
+from rankgym_agents import AGENTS, TopRank
 
 
 @pytest.mark.parametrize("name", AGENTS)

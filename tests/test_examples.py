@@ -1,0 +1,28 @@
+"""The examples run, with a small horizon, and say what they promise."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
+PROMISED = {
+    "first_steps.py": ["query 3: the best list earns", "60 random lists: regret"],
+    "own_agent.py": ["EpsilonGreedy keeps the contract.", "TopRank        regret after 60 rounds"],
+}
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_runs(script):
+    output = subprocess.run(
+        [sys.executable, "-W", "error", str(script), "--rounds", "60"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    ).stdout
+    for words in PROMISED[script.name]:
+        assert words in output
