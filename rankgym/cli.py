@@ -202,7 +202,8 @@ def _queries(text: str) -> str | list[int]:
 def _show_comparison(comparison: Comparison, folder: Path) -> None:
     from rich.console import Console
 
-    from rankgym.experiments.files import NO_PLOTS, caption
+    from rankgym.experiments.comparison import caption
+    from rankgym.experiments.files import NO_PLOTS
 
     console = Console()
     for note in comparison.notes:

@@ -20,7 +20,7 @@ import gymnasium as gym
 import numpy as np
 
 from rankgym.checks import whole_number
-from rankgym.experiments.compare import aside, versions
+from rankgym.experiments.parts import aside, versions
 from rankgym.progress import count_bar
 from rankgym.simulate import simulate
 from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety

@@ -7,18 +7,12 @@ agent, so agents meet the same users, and one more run adds rows without touchin
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
-import inspect
 import itertools
 import json
 import os
-import platform
-import re
-import zipfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from importlib import metadata
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,109 +20,19 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-import rankgym
 from rankgym.checks import env_attribute, whole_number
-from rankgym.envs import RankingVectorEnv
 from rankgym.experiments.blocks import Block, play, play_all
+from rankgym.experiments.comparison import Comparison, decades
+from rankgym.experiments.files import save
 from rankgym.experiments.naming import AgentSpec, env_id, parse_agent
+from rankgym.experiments.parts import Parts, code_digest, slug, versions
 from rankgym.progress import AgentBars, working
 from rankgym.simulate import History
 
-__all__ = ["Comparison", "compare", "mean_and_error"]
+__all__ = ["compare"]
 
 LARGEST = 600  # rows of a block: where the rate has levelled off, and few enough for the memory of any machine
 SMALLEST = 150  # rows of a block that is cut for the sake of another process: smaller ones lose what they win
-EARLY = 100  # rounds: violations are also counted in the first so many (BubbleRank, section 5.3)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What came out: a history for each agent, and all that decided the numbers."""
-
-    env_id: str
-    env_kwargs: dict[str, Any]  # as given to gym.make_vec, besides num_envs and query
-    agents: tuple[AgentSpec, ...]
-    rounds: int
-    runs: int
-    seed: int
-    queries: tuple[int, ...]
-    cutoff: int  # positions that count for the reward and the NDCG
-    histories: dict[str, History]  # by the agents' labels; (records, rows)
-    seconds: dict[str, float]  # it took to play each agent's rows, in one process
-    notes: list[str] = field(default_factory=list)  # what the user should hear: rows kept from an earlier run, ...
-
-    @property
-    def rows(self) -> int:
-        return len(self.queries) * self.runs
-
-    @property
-    def source(self) -> str | None:
-        """Where the click models come from: "calibrated" or "published"; None where they are given or drawn."""
-        arguments = {**gym.spec(self.env_id).kwargs, **self.env_kwargs}
-        if arguments.get("dataset") != "yandex":
-            return None
-        return str(arguments.get("source", inspect.signature(RankingVectorEnv).parameters["source"].default))
-
-    @property
-    def milestones(self) -> list[int]:
-        """The rounds that tables have regret for: 100, 1,000, ... and the last."""
-        return [r for r in _decades(self.rounds) if r >= EARLY and r != self.rounds] + [self.rounds]
-
-    def table(self) -> list[dict[str, Any]]:
-        """One dict an agent, in the order they were asked for: means over rows, and their standard errors (``..._se``).
-
-        The keys are ``agent``; ``regret_<round>`` for each milestone, and ``regret``, after the last;
-        ``violations_early`` (in the first 100 rounds) and ``violations``; ``ndcg``, mean of all rounds; ``reward``, of
-        a round; and ``sessions_per_second``, in one process. Standard errors are over rows, of all queries and runs;
-        NaN of one row.
-        """
-        return [self._line(spec.label) for spec in self.agents]
-
-    def _line(self, label: str) -> dict[str, Any]:
-        history = self.histories[label]
-        early, end = history.at(min(EARLY, self.rounds)), history.at(self.rounds)
-        measures = {f"regret_{r}": history.at(r)["regret"] for r in self.milestones}
-        measures |= {
-            "regret": end["regret"],
-            "violations_early": early["violations"],
-            "violations": end["violations"],
-            "ndcg": end["ndcg"],
-            "reward": end["reward"] / self.rounds,
-        }
-        line: dict[str, Any] = {"agent": label}
-        for name, values in measures.items():
-            line[name], line[f"{name}_se"] = map(float, mean_and_error(values))
-        line["sessions_per_second"] = self.rows * self.rounds / self.seconds[label]
-        return line
-
-    def settings(self) -> dict[str, Any]:
-        """Everything that decided the numbers, as plain JSON values."""
-        return {
-            "environment": self.env_id,
-            "arguments": self.env_kwargs,
-            "source": self.source,
-            "agents": [
-                {"name": s.label, "class": s.where, "knobs": s.knobs, "file": f"{slug(s.label)}.npz"}
-                for s in self.agents
-            ],
-            "rounds": self.rounds,
-            "runs": self.runs,
-            "seed": self.seed,
-            "seeds": f"row b: {self.seed} + b, for environment and agent",
-            "queries": list(self.queries),
-            "rows": self.rows,
-            "cutoff": self.cutoff,
-            "recorded_rounds": self.histories[self.agents[0].label].rounds.tolist(),
-            "versions": versions(),
-            "code": code_digest(),
-        }
-
-
-def mean_and_error(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The mean of ``values`` (..., rows) over rows and its standard error; NaN where there is one row."""
-    rows = values.shape[-1]
-    error = values.std(axis=-1, ddof=1) / np.sqrt(rows) if rows > 1 else np.full(values.shape[:-1], np.nan)
-    return np.asarray(values.mean(axis=-1)), np.asarray(error)
 
 
 def compare(
@@ -205,8 +109,6 @@ def compare(
         notes=notes,
     )
     if out is not None:
-        from rankgym.experiments.files import save
-
         save(comparison, Path(out))
     return comparison
 
@@ -269,7 +171,7 @@ class _Plan:
             seed=self.seed,
             horizon=self.rounds,
             rounds=self.rounds,
-            record_at=_decades(self.rounds),
+            record_at=decades(self.rounds),
         )
 
     def rehearse(self, spec: AgentSpec) -> None:
@@ -299,7 +201,7 @@ class _Plan:
             "agent": spec.where,
             "knobs": spec.knobs,
             "rounds": self.rounds,
-            "recorded": _decades(self.rounds),
+            "recorded": decades(self.rounds),
             "queries": self.queries,
             "seed": self.seed,
             "versions": versions(),
@@ -322,11 +224,6 @@ def _queries(name: str, query: Any, kwargs: dict[str, Any]) -> tuple[list[int], 
     with contextlib.closing(gym.make_vec(name, num_envs=problems.num_queries, query=query, **kwargs)) as env:
         _, info = env.reset(seed=0)
     return list(dict.fromkeys(info["query"].tolist())), cutoff  # rows cycle over the queries
-
-
-def _decades(rounds: int) -> list[int]:
-    """1, 10, 100, ... up to ``rounds``."""
-    return [10**power for power in range(len(str(rounds))) if 10**power <= rounds]
 
 
 def _kept(kept: dict[str, int], rows: int) -> list[str]:
@@ -364,78 +261,3 @@ class _Tally:
     def history(self) -> History:
         assert self.rounds is not None
         return History(self.rounds, **self.values)
-
-
-class Parts:
-    """The folder of finished blocks, ``<agent>-<digest>-rows-<start>-<stop>.npz``: what is there is whole."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def _files(self, key: str) -> Iterator[tuple[int, int, Path]]:
-        for path in sorted(self.folder.glob("*.npz")):
-            rows = re.fullmatch(rf"{re.escape(key)}-rows-(\d+)-(\d+)\.npz", path.name)
-            if rows:
-                yield int(rows[1]), int(rows[2]), path
-
-    def find(self, key: str) -> Iterator[tuple[int, int, History, float]]:
-        """All finished blocks of ``key``: first row, the row after the last, history, seconds."""
-        for start, stop, path in self._files(key):
-            try:
-                with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-                    history = History(*(file[name] for name in History._fields))
-                    seconds = float(file["seconds"])
-            except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
-                continue  # damaged: played and written again
-            if history.regret.shape == (len(history.rounds), stop - start):
-                yield start, stop, history, seconds
-
-    def keep(self, key: str, block: Block, history: History, seconds: float) -> None:
-        """Write a finished block."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with aside(self.folder / f"{key}-rows-{block.start}-{block.stop}.npz") as path, path.open("wb") as file:
-            np.savez(file, **history._asdict(), seconds=np.float64(seconds))
-
-    def forget(self, key: str) -> None:
-        """Remove what there is of ``key``."""
-        for _, _, path in list(self._files(key)):
-            path.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def aside(path: Path) -> Iterator[Path]:
-    """A name to write to, beside ``path``, that becomes ``path`` once it is written, or is removed."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        yield unfinished
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def slug(label: str) -> str:
-    """An agent's label as a file name on any system."""
-    return re.sub(r"[^\w.=+-]+", "_", label)
-
-
-def versions() -> dict[str, str]:
-    """Of everything that takes part in the numbers."""
-    return {
-        "rankgym": rankgym.__version__,
-        "python": platform.python_version(),
-        **{name: metadata.version(name) for name in ("numpy", "numba", "gymnasium")},
-        "machine": platform.machine(),
-    }
-
-
-@functools.cache
-def code_digest() -> str:
-    """A digest of the package's files but those that only show results: whoever edits a model gets no stale numbers."""
-    home = Path(rankgym.__file__).parent
-    outside = {"experiments", "__main__.py", "cli.py", "progress.py", "sb3.py"}
-    digest = hashlib.sha256()
-    for path in sorted(home.rglob("*")):
-        inner = path.relative_to(home)
-        if path.suffix in (".py", ".npz") and inner.parts[0] not in outside:
-            digest.update(f"{inner.as_posix()} ".encode() + hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankgym.experiments.compare import EARLY, Comparison, aside, slug
+from rankgym.experiments.comparison import EARLY, Comparison, caption, counted
+from rankgym.experiments.parts import aside, slug
 
-__all__ = ["Column", "caption", "columns", "counted", "csv_text", "markdown_text", "save"]
+__all__ = ["Column", "columns", "csv_text", "markdown_text", "save"]
 
 NO_PLOTS = 'no figure without matplotlib: pip install "rankgym[plots]"'
 
@@ -46,14 +47,6 @@ def columns(comparison: Comparison) -> list[Column]:
     ]
 
 
-def counted(rounds: int) -> str:
-    """10_000 as 10k, 2_500_000 as 2.5M, 1_234 as 1,234."""
-    for size, letter in ((1_000_000, "M"), (1_000, "k")):
-        if rounds >= size and rounds % (size // 10) == 0:
-            return f"{rounds / size:g}{letter}"
-    return f"{rounds:,}"
-
-
 def cell(line: dict[str, Any], key: str, *, error: bool = True) -> str:
     """A table's entry: mean ± standard error, with digits that suit them."""
     mean, spread = line[key], line.get(f"{key}_se", math.nan)
@@ -63,16 +56,6 @@ def cell(line: dict[str, Any], key: str, *, error: bool = True) -> str:
     digits = always.get(key, 0 if abs(mean) >= 1000 or mean == 0 else 1 if abs(mean) >= 10 else 2)
     text = f"{mean:,.{digits}f}"
     return text if not error or math.isnan(spread) else f"{text} ± {spread:,.{digits}f}"
-
-
-def caption(comparison: Comparison) -> str:
-    """What the table's numbers are means of."""
-    queries, runs = len(comparison.queries), comparison.runs
-    each = " each" if queries > 1 else ""
-    over = f"{queries:,} {'query' if queries == 1 else 'queries'}, {runs:,} {'run' if runs == 1 else 'runs'}{each}"
-    where = comparison.env_id + (f", {comparison.source} click models" if comparison.source else "")
-    number = "mean" if comparison.rows == 1 else "mean ± standard error"
-    return f"{where}: {number} over {over}; {counted(comparison.rounds)} rounds, seed {comparison.seed}"
 
 
 def csv_text(comparison: Comparison) -> str:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from rankgym.experiments.compare import mean_and_error
-
-if TYPE_CHECKING:
-    from rankgym.experiments.compare import Comparison
+from rankgym.experiments.comparison import Comparison, caption, mean_and_error
 
 __all__ = ["regret_figure", "write"]
 
@@ -48,8 +45,6 @@ def regret_figure(comparison: Comparison) -> Figure:
 
     Lines are means over rows, bands one standard error to either side.
     """
-    from rankgym.experiments.files import caption
-
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(13.5, 4.9), dpi=150, layout="constrained")
         regret, violations, quality = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 import rankgym
 from rankgym.experiments import compare, plots
-from rankgym.experiments.compare import Parts, _Plan, aside, mean_and_error, slug
-from rankgym.experiments.files import caption, cell, columns, counted, csv_text, markdown_text
+from rankgym.experiments.compare import _Plan
+from rankgym.experiments.comparison import caption, counted, mean_and_error
+from rankgym.experiments.files import cell, columns, csv_text, markdown_text
+from rankgym.experiments.parts import Parts, aside, slug
 from rankgym.simulate import History
 from rankgym_agents import AGENTS
 

@@ -1,0 +1,133 @@
+"""What a comparison of agents is, whoever played it: histories, and all that decided their numbers."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.envs import RankingVectorEnv
+from rankgym.experiments.naming import AgentSpec
+from rankgym.experiments.parts import code_digest, slug, versions
+from rankgym.simulate import History
+
+__all__ = ["EARLY", "Comparison", "caption", "counted", "decades", "mean_and_error"]
+
+EARLY = 100  # rounds: violations are also counted in the first so many (BubbleRank, section 5.3)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came out: a history for each agent, and all that decided the numbers."""
+
+    env_id: str
+    env_kwargs: dict[str, Any]  # as given to gym.make_vec, besides num_envs and query
+    agents: tuple[AgentSpec, ...]
+    rounds: int
+    runs: int
+    seed: int
+    queries: tuple[int, ...]
+    cutoff: int  # positions that count for the reward and the NDCG
+    histories: dict[str, History]  # by the agents' labels; (records, rows)
+    seconds: dict[str, float]  # it took to play each agent's rows, in one process
+    notes: list[str] = field(default_factory=list)  # what the user should hear: rows kept from an earlier run, ...
+
+    @property
+    def rows(self) -> int:
+        return len(self.queries) * self.runs
+
+    @property
+    def source(self) -> str | None:
+        """Where the click models come from: "calibrated" or "published"; None where they are given or drawn."""
+        arguments = {**gym.spec(self.env_id).kwargs, **self.env_kwargs}
+        if arguments.get("dataset") != "yandex":
+            return None
+        return str(arguments.get("source", inspect.signature(RankingVectorEnv).parameters["source"].default))
+
+    @property
+    def milestones(self) -> list[int]:
+        """The rounds that tables have regret for: 100, 1,000, ... and the last."""
+        return [r for r in decades(self.rounds) if r >= EARLY and r != self.rounds] + [self.rounds]
+
+    def table(self) -> list[dict[str, Any]]:
+        """One dict an agent, in the order they were asked for: means over rows, and their standard errors (``..._se``).
+
+        The keys are ``agent``; ``regret_<round>`` for each milestone, and ``regret``, after the last;
+        ``violations_early`` (in the first 100 rounds) and ``violations``; ``ndcg``, mean of all rounds; ``reward``, of
+        a round; and ``sessions_per_second``, in one process. Standard errors are over rows, of all queries and runs;
+        NaN of one row.
+        """
+        return [self._line(spec.label) for spec in self.agents]
+
+    def _line(self, label: str) -> dict[str, Any]:
+        history = self.histories[label]
+        early, end = history.at(min(EARLY, self.rounds)), history.at(self.rounds)
+        measures = {f"regret_{r}": history.at(r)["regret"] for r in self.milestones}
+        measures |= {
+            "regret": end["regret"],
+            "violations_early": early["violations"],
+            "violations": end["violations"],
+            "ndcg": end["ndcg"],
+            "reward": end["reward"] / self.rounds,
+        }
+        line: dict[str, Any] = {"agent": label}
+        for name, values in measures.items():
+            line[name], line[f"{name}_se"] = map(float, mean_and_error(values))
+        line["sessions_per_second"] = self.rows * self.rounds / self.seconds[label]
+        return line
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that decided the numbers, as plain JSON values."""
+        return {
+            "environment": self.env_id,
+            "arguments": self.env_kwargs,
+            "source": self.source,
+            "agents": [
+                {"name": s.label, "class": s.where, "knobs": s.knobs, "file": f"{slug(s.label)}.npz"}
+                for s in self.agents
+            ],
+            "rounds": self.rounds,
+            "runs": self.runs,
+            "seed": self.seed,
+            "seeds": f"row b: {self.seed} + b, for environment and agent",
+            "queries": list(self.queries),
+            "rows": self.rows,
+            "cutoff": self.cutoff,
+            "recorded_rounds": self.histories[self.agents[0].label].rounds.tolist(),
+            "versions": versions(),
+            "code": code_digest(),
+        }
+
+
+def mean_and_error(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The mean of ``values`` (..., rows) over rows and its standard error; NaN where there is one row."""
+    rows = values.shape[-1]
+    error = values.std(axis=-1, ddof=1) / np.sqrt(rows) if rows > 1 else np.full(values.shape[:-1], np.nan)
+    return np.asarray(values.mean(axis=-1)), np.asarray(error)
+
+
+def decades(rounds: int) -> list[int]:
+    """1, 10, 100, ... up to ``rounds``."""
+    return [10**power for power in range(len(str(rounds))) if 10**power <= rounds]
+
+
+def counted(rounds: int) -> str:
+    """10_000 as 10k, 2_500_000 as 2.5M, 1_234 as 1,234."""
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if rounds >= size and rounds % (size // 10) == 0:
+            return f"{rounds / size:g}{letter}"
+    return f"{rounds:,}"
+
+
+def caption(comparison: Comparison) -> str:
+    """What the table's numbers are means of."""
+    queries, runs = len(comparison.queries), comparison.runs
+    each = " each" if queries > 1 else ""
+    over = f"{queries:,} {'query' if queries == 1 else 'queries'}, {runs:,} {'run' if runs == 1 else 'runs'}{each}"
+    where = comparison.env_id + (f", {comparison.source} click models" if comparison.source else "")
+    number = "mean" if comparison.rows == 1 else "mean ± standard error"
+    return f"{where}: {number} over {over}; {counted(comparison.rounds)} rounds, seed {comparison.seed}"
