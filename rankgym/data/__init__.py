@@ -1,0 +1,25 @@
+"""Data: fitted click models, embedded or published, and the cache of what was downloaded.
+
+The default, ``source="calibrated"``, is synthetic and comes with the package. The published fits are fetched from their
+public address, or imported from a copy, and checked by digest. ``DATASETS`` says what there is.
+"""
+
+from rankgym.data.catalogue import DATASETS, Dataset, fetch, home, import_file, listing
+from rankgym.data.errors import DataError, DownloadFailed, MissingData, RefusedPickle, WrongDigest
+from rankgym.data.fitted import parameters, query_ids
+
+__all__ = [
+    "DATASETS",
+    "DataError",
+    "Dataset",
+    "DownloadFailed",
+    "MissingData",
+    "RefusedPickle",
+    "WrongDigest",
+    "fetch",
+    "home",
+    "import_file",
+    "listing",
+    "parameters",
+    "query_ids",
+]

@@ -1,0 +1,84 @@
+"""The click models' parameters by data set, model and source, as environments take them."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.data import catalogue
+from rankgym.data.errors import DataError
+
+__all__ = ["parameters", "query_ids"]
+
+# data set: source: name in the catalogue
+SOURCES = {"yandex": {"calibrated": "yandex-calibrated", "published": "yandex60"}}
+# model: its parameters. Those that a data set has once, for all queries, are repeated.
+MODELS = {"CM": ("attraction",), "PBM": ("attraction", "examination"), "DCM": ("attraction", "termination")}
+
+
+def parameters(dataset: str, model: str, source: str = "calibrated") -> dict[str, NDArray[np.float64]]:
+    """A click model's parameters for all queries of a data set.
+
+    Args:
+        dataset: ``"yandex"``.
+        model: ``"CM"``, ``"PBM"`` or ``"DCM"``.
+        source: ``"calibrated"``: 100 synthetic queries that come with the package. ``"published"``: the 60 original
+            ones, which ``rankgym data fetch yandex60`` brings.
+
+    Returns:
+        Fresh arrays (queries, 10): ``attraction`` by item, in the order of the production result page, so that the
+        initial list is 0 .. 9; ``examination`` (PBM) or ``termination`` (DCM) by position, the same for every query.
+
+    Raises:
+        ValueError: an argument is unknown; the message has the choices.
+        MissingData: the published data is not here; the message has the commands that bring it.
+    """
+    arrays = _arrays(dataset, source)
+    if model not in MODELS:
+        raise ValueError(f"model = {model!r} is unknown; allowed: {list(MODELS)}")
+    queries = len(arrays["query_id"])
+    found = {}
+    for name in MODELS[model]:
+        values = arrays[f"{model.lower()}_{name}"]
+        found[name] = np.array(values, ndmin=2) if values.ndim == 2 else np.tile(values, (queries, 1))
+    return found
+
+
+def query_ids(dataset: str, source: str = "calibrated") -> list[str]:
+    """The queries' names, in the order of the rows of ``parameters``; raises as that does."""
+    return [str(name) for name in _arrays(dataset, source)["query_id"]]
+
+
+def _arrays(dataset: str, source: str) -> dict[str, NDArray[Any]]:
+    if dataset not in SOURCES:
+        raise ValueError(f"dataset = {dataset!r} is unknown; allowed: {list(SOURCES)}")
+    if source not in SOURCES[dataset]:
+        raise ValueError(f"source = {source!r} is unknown; allowed: {list(SOURCES[dataset])}")
+    name = SOURCES[dataset][source]
+    if catalogue.DATASETS[name].embedded:
+        return _embedded(name)
+    path = catalogue.cached(name)
+    return _from_cache(name, path, path.stat().st_mtime_ns if path.exists() else 0)
+
+
+@functools.cache
+def _embedded(name: str) -> dict[str, NDArray[Any]]:
+    dataset = catalogue.DATASETS[name]
+    data = resources.files("rankgym.data").joinpath(dataset.embedded or "").read_bytes()
+    if hashlib.sha256(data).hexdigest() != dataset.sha256:
+        raise DataError(f"{dataset.embedded} of the installed package is damaged; install rankgym again")
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+@functools.lru_cache(maxsize=1)
+def _from_cache(name: str, path: Path, changed: int) -> dict[str, NDArray[Any]]:
+    """The published arrays, read anew when the cache is another or has changed."""
+    return catalogue.published(name)
