@@ -44,7 +44,7 @@ DATASETS: dict[str, Dataset] = {
             "of the 60 published fits; nobody's clicks"
         ),
         embedded="yandex_calibrated.npz",
-        sha256="fbf7ab3a9fa177ec9de5a7ad2bdf40320bf1c7a03460f41a60b422417030289c",
+        sha256="363bb5976544d48f673a40545eab66e1a4913e73d9aed82e9ffe1895d08351b9",
     ),
     "yandex60": Dataset(
         what="click models CM, PBM, DCM, DBN, CCM and UBM fitted to 60 queries of the Yandex log; the original",

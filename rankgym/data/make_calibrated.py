@@ -201,7 +201,9 @@ def _loadings(residuals: list[Array], levels: list[Array], slope: list[float], u
     same = np.asarray(np.corrcoef(levels))
     for i in range(len(MODELS)):
         for j in range(len(MODELS)):
-            apart = slope[i] ** 2 + slope[j] ** 2 - 2.0 * slope[i] * slope[j] * same[i, j] + (uneven[i] - uneven[j]) ** 2
+            apart = (
+                slope[i] ** 2 + slope[j] ** 2 - 2.0 * slope[i] * slope[j] * same[i, j] + (uneven[i] - uneven[j]) ** 2
+            )
             agree[i, j] *= math.exp(apart / 2.0)
     loadings = []
     for m in range(len(MODELS)):
