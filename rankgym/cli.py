@@ -107,7 +107,12 @@ def compare(
     rounds: Annotated[int, typer.Option(metavar="N", help="User sessions in each row.")] = 100_000,
     runs: Annotated[int, typer.Option(metavar="R", help="Runs of every query.")] = 1,
     seed: Annotated[
-        int, typer.Option(metavar="S", help="Seed of row 0; row b has S + b, for its users and its agent.")
+        int,
+        typer.Option(
+            metavar="S",
+            help="Seed of row 0; row b has S + b, for its users and its agent. Independent repetitions need seeds "
+            "at least as far apart as there are rows.",
+        ),
     ] = 0,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the results. Default: `results/ENV`.")

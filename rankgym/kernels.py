@@ -6,19 +6,20 @@ notice that a callee in another file was edited, and this file's digest names th
 Random numbers
 --------------
 The generator is **SplitMix64** (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014;
-constants of the authors' ``mix64variant13``). Its n-th output is a bijective mix of ``seed + n * GOLDEN``, so any
-output can be computed without those before it. It was chosen over Philox4x32-10 because a session asks for single
-coins at scattered indices (the coin of *this* item): SplitMix64 gives each for two multiplications that vectorise,
-Philox computes four words for twenty. It has published known answers, and passes BigCrush.
+the constants are Stafford's Mix13, the authors' ``mix64variant13``). Its n-th output is a bijective mix of
+``seed + n * GOLDEN``, so any output can be computed without those before it. It was chosen over Philox4x32-10 because a
+session asks for single coins at scattered indices (the coin of *this* item): SplitMix64 gives each for three multiplications that vectorise,
+Philox computes four words for twenty. It has published known answers, and its sequential output passes BigCrush; the
+two-step path below is tested in ``tests/test_kernels.py``.
 
 Coins are addressed by a path of two steps, each of them a SplitMix64 sequence:
 
     key of a row  --round-->  seed of the session  --index-->  64 bits
 
 Within a row the seeds of different rounds are distinct, because the first step is a bijection of the round. Two
-sessions whose 64-bit seeds differ by less than the number of coins times GOLDEN share coins; among n sessions of m
-coins that is expected n^2 m / 2^64 times: 5e-7 in a row of a million rounds with ten coins. It is no generator for
-cryptography.
+sessions share a coin where their seeds differ by d GOLDEN (modulo 2^64) for a difference d of two indices in use. Among
+n sessions that is expected n^2 D / 2^65 times, D the number of such differences: in a row of a million rounds 5e-7
+times with ten attraction coins, 1.5e-6 with ten examination coins as well. It is no generator for cryptography.
 """
 
 from __future__ import annotations

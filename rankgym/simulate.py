@@ -95,8 +95,8 @@ def simulate(
             start = time.perf_counter()
             for _ in range(stride):  # the loop
                 displayed = agent.act(observation)
-                observation, *_ = recorded.step(displayed)
-                agent.update(displayed, observation)
+                observation, *_, info = recorded.step(displayed)
+                agent.update(displayed, last_clicks(observation, info) if "final_obs" in info else observation)
             played += stride
             tell(stride)
             stride = max(1, min(2 * stride, int(stride * NEWS / (time.perf_counter() - start + 1e-9))))
@@ -109,3 +109,11 @@ def simulate(
         ranking.records("ndcg")[1] / kept[:, None],
         regret.records("reward")[1],
     )
+
+
+def last_clicks(observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
+    """The clicks of a step that ended episodes and reset them at once: those rows' clicks are in ``final_obs``."""
+    clicks = observation.copy()
+    for row in np.flatnonzero(info["_final_obs"]):
+        clicks[row] = info["final_obs"][row]
+    return clicks

@@ -69,12 +69,16 @@ def test_a_bar_is_shown_only_on_long_work(capsys, monkeypatch):
 
 
 def test_a_history_at_the_horizon_is_whole_in_every_autoreset_mode():
-    histories = []
+    histories, clicks = [], []
     for mode in ("NextStep", "SameStep", "Disabled"):
         venv = gym.make_vec(PBM, num_envs=3, query=1, horizon=50, autoreset_mode=mode)
-        histories.append(rankgym.simulate(Plain(venv), venv, rounds=50, seed=0, progress=False))
+        agent = Plain(venv)
+        histories.append(rankgym.simulate(agent, venv, rounds=50, seed=0, progress=False))
+        clicks.append(agent.clicks)
     assert all((a == b).all() for other in histories[1:] for a, b in zip(histories[0], other, strict=True))
     assert histories[0].rounds[-1] == 50
+    assert all((c == clicks[0]).all() for c in clicks)  # the agent has learned from the last session, too
+    assert clicks[0].sum() == histories[0].reward[-1].sum()
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_played():

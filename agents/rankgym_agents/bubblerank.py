@@ -1,9 +1,10 @@
 """BubbleRank (Li, Kveton, Lattimore, Markov, de Rijke, Szepesvari and Zoghi, "BubbleRank: safe online learning to
 re-rank via implicit click feedback", UAI 2019), Algorithm 1; comments give its lines.
 
-Starts from the production list and bubbles up items that are found better than their upper neighbour. It is safe
-(Lemma 2): with probability at least 1 - delta^(1/2) K^2 n no displayed list has more than K / 2 incorrectly ordered
-pairs above those of the initial list. With the default delta = n^-4 that is 1 - K^2 / n.
+Starts from the production list and bubbles up items that are found better than their upper neighbour. With as many
+positions as items, and under the paper's Assumption 1, it is safe (Lemma 2): with probability at least
+1 - delta^(1/2) K^2 n no displayed list has more than K / 2 incorrectly ordered pairs above those of the initial list.
+With the default delta = n^-4 that is 1 - K^2 / n.
 
 How the paper is read. The rounds are t = 1, 2, ... and h = t mod 2 as in the listing, so that the first round exchanges
 positions (2, 3), (4, 5), ... (the text of section 3.1 has it the other way round). The statistics of a pair grow also

@@ -4,8 +4,9 @@ NeurIPS 2018), Algorithm 1; comments give its lines.
 The relation G holds (j, i) once item i has drawn significantly more clicks than item j while both stood in one block.
 The blocks are the layers of G's topological order; each round shuffles every block uniformly.
 
-Two things the paper leaves open. Items of a block that are not displayed count as not clicked (without them the regret
-is linear). Where G has a cycle, which has probability at most delta L^2, the items that remain form one block.
+Items of a block that are not displayed count as not clicked (Assumption 1 and line 8; without them the regret is
+linear). One thing the paper leaves open (Remark 2): where G has a cycle, which has probability at most delta L^2, the
+items that remain form one block.
 """
 
 from __future__ import annotations

@@ -324,6 +324,8 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
     ) -> tuple[NDArray[np.int8], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Display a list in every row; ``actions`` (num_envs, num_positions) of distinct items.
 
+        A row that is reset in this step (autoreset in the next step) ignores its entry, whatever it is.
+
         Raises:
             ValueError: a row is no ranking; nothing has happened then.
             ResetNeeded: there was no reset yet, or (autoreset disabled) a row's episode is over.
@@ -403,15 +405,13 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         return self._some_ended
 
     def _ignored(self, actions: Any, waiting: NDArray[np.bool_]) -> Any:
-        """``actions`` with the entries of waiting rows, whatever they are, replaced by a ranking."""
+        """``actions`` with the waiting rows' entries replaced by a ranking, where it has an entry for each row."""
         placeholder = np.arange(self.num_positions)
         if isinstance(actions, np.ndarray) and actions.shape == self.action_space.shape and actions.dtype.kind in "iu":
             actions = actions.copy()
             actions[waiting] = placeholder
         elif isinstance(actions, (list, tuple)) and len(actions) == self.num_envs:
             actions = [placeholder if waiting[row] else action for row, action in enumerate(actions)]
-        elif waiting.all():
-            actions = np.tile(placeholder, (self.num_envs, 1))
         return actions
 
     def _step_and_reset(

@@ -131,6 +131,7 @@ def best_lists_by_clicks(parameters: Parameters, num_positions: int, cutoff: int
     the positions below. In one alpha the whole is linear, so in a best list no unused item is more attractive than an
     item with a positive slope, nor less attractive than one with a negative slope: its items are the a most and the b
     least attractive ones, a + b = cutoff. Each of these cutoff + 1 sets is solved exactly over its 2^cutoff subsets.
+    (A slope of 0 decides nothing, but almost no v has one, and both sides are continuous in v.)
 
     Raises:
         ValueError: ``cutoff`` exceeds 16 positions.
@@ -138,7 +139,7 @@ def best_lists_by_clicks(parameters: Parameters, num_positions: int, cutoff: int
     if cutoff > MOST_POSITIONS:
         raise ValueError(
             f"cutoff = {cutoff} is out of range for the best list of the DCM by expected clicks; allowed: 1 .. "
-            f'{MOST_POSITIONS} (or reward="abandonment", which has a closed form)'
+            f'{MOST_POSITIONS} (or reward="abandonment" or reference="sorted", which have a closed form)'
         )
     rows, items = parameters.attraction.shape
     ranked = sorted_lists(parameters.attraction, items)

@@ -138,8 +138,7 @@ class Logic(ABC):
             ended, final = info["_final_info"], info["final_info"]
             info = {
                 name: np.where(_like(ended, final[name]), final[name], info.get(name, final[name]))
-                for name in final
-                if not name.startswith("_")
+                for name in ("displayed", "regret", "misordered")  # all that amounts are made of
             }
             rows, fresh = None, ~ended
         elif "displayed" not in info:

@@ -586,6 +586,18 @@ def test_an_ignored_action_may_be_anything():
         env.step(np.array([[0, 1, 2, 3, 4], [7, 7, 7, 7, -9]]))
 
 
+@pytest.mark.parametrize("actions", [None, "x", np.zeros((2, 7), int), np.zeros((2, 5)), [[0, 1, 2, 3, 4]]])
+def test_where_every_row_is_reset_the_batch_of_actions_still_has_its_shape(actions):
+    env = gym.make_vec(PBM, num_envs=2, horizon=1).unwrapped
+    env.reset(seed=0)
+    env.step(np.tile(np.arange(5), (2, 1)))
+    before = state(env)
+    with pytest.raises(ValueError, match="action"):
+        env.step(actions)
+    assert state(env) == before
+    assert not env.step(np.zeros((2, 5), int))[3].any()  # the rows' entries are ignored
+
+
 def test_what_was_returned_is_never_changed_later():
     env = gym.make_vec(PBM, num_envs=2, query="all")
     kept = [env.reset(seed=0)]

@@ -147,3 +147,18 @@ def test_records_of_a_sync_batch_of_singles_equal_the_native_ones(horizon):
         for mine, theirs in zip(layers(native).values(), layers(sync).values(), strict=True):
             assert mine.totals.keys() == theirs.totals.keys()
             assert all((mine.totals[k] == theirs.totals[k]).all() for k in mine.totals)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_other_wrappers_below_may_put_what_they_like_into_info(mode):
+    """Gymnasium's RecordEpisodeStatistics adds a dict to info at the end of an episode."""
+
+    def single():
+        return gym.wrappers.RecordEpisodeStatistics(gym.make(PBM, query=0, horizon=3))
+
+    env = recorded(gym.vector.SyncVectorEnv([single] * 2, autoreset_mode=gym.vector.AutoresetMode(mode)))
+    env.reset(seed=0)
+    for actions in random_lists(2, 3):
+        info = env.step(actions)[4]
+    ends = info["final_info"] if mode == "SameStep" else info
+    assert (info["episode_reward"] == ends["episode"]["r"]).all()
