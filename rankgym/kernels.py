@@ -6,11 +6,11 @@ notice that a callee in another file was edited, and this file's digest names th
 Random numbers
 --------------
 The generator is **SplitMix64** (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014;
-the constants are Stafford's Mix13, the authors' ``mix64variant13``). Its n-th output is a bijective mix of
-``seed + n * GOLDEN``, so any output can be computed without those before it. It was chosen over Philox4x32-10 because a
-session asks for single coins at scattered indices (the coin of *this* item): SplitMix64 gives each for three multiplications that vectorise,
-Philox computes four words for twenty. It has published known answers, and its sequential output passes BigCrush; the
-two-step path below is tested in ``tests/test_kernels.py``.
+the constants are Stafford's Mix13, the authors' ``mix64variant13``). Its n-th output is a bijective mix of ``seed + n *
+GOLDEN``, so any output can be computed without those before it. It was chosen over Philox4x32-10 because a session asks
+for single coins at scattered indices (the coin of *this* item): SplitMix64 gives each for three multiplications that
+vectorise, Philox computes four words for twenty. It has published known answers, and its sequential output passes
+BigCrush; the two-step path below is tested in ``tests/test_kernels.py``.
 
 Coins are addressed by a path of two steps, each of them a SplitMix64 sequence:
 
