@@ -8,6 +8,7 @@ and its own clicks alone.
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 import secrets
 from abc import ABC, abstractmethod
@@ -67,7 +68,8 @@ class Agent(ABC):
         num_positions: number of displayed positions K, 1 .. ``num_items``.
         num_envs: rows of the batch, at least 1.
         horizon: number of rounds n, if the agent may know it.
-        seed: row b gets the seed ``seed + b``; or a sequence with one seed a row; None: unpredictable.
+        seed: row b gets the seed ``seed + b``; or a sequence with one seed a row; None: unpredictable. Agents with the
+            same seed draw the same random numbers, so two of them that shuffle alike show the same lists.
         initial_list: the production ranker's list of all items, best first: (num_items,), or (num_envs, num_items) for
             one a row. Default: ``0 .. num_items - 1``.
 
@@ -127,7 +129,12 @@ class Agent(ABC):
 
         It is told what a ranker may know: item and position count, the number of rows, the base lists, and the
         horizon (``horizon``, or the environment's own where it is None). ``knobs`` go to the class.
+
+        An agent of a single environment is a batch of one: ``env.step(agent.act()[0])``, and then
+        ``agent.update(displayed, clicks[None])``.
         """
+        if not hasattr(env, "unwrapped"):
+            raise ValueError(f"env = {env!r} is no environment; allowed: what gym.make or gym.make_vec gives")
         space = getattr(env, "single_action_space", None) or env.action_space
         if not (hasattr(space, "n") and hasattr(space, "k")):
             raise ValueError(f"env has the action space {space}; allowed: a Permutation of items")
@@ -140,6 +147,10 @@ class Agent(ABC):
             initial_list=env_attribute(env, "initial_list"),
             **knobs,
         )
+
+    def __repr__(self) -> str:
+        shape = f"num_items={self.num_items}, num_positions={self.num_positions}, num_envs={self.num_envs}"
+        return f"{type(self).__name__}({shape}, horizon={self.horizon})"
 
     @abstractmethod
     def act(self, observation: Any = None) -> NDArray[np.int64]:
@@ -159,11 +170,25 @@ class KernelAgent(Agent):
         learn(state, displayed, clicks)   clicks (rows, positions) int8
 
     The state is all that the agent remembers: to resume, save it (``np.savez(file, **agent.state._asdict())``).
+    ``examples/own_kernel_agent.py`` has a whole one.
+
+    Random numbers come from the row's key, the round and an index, and from nowhere else:
+    ``uniform(bits(session_seed(s.key[row], s.round[row]), index))`` of ``rankgym.kernels``, with ``key=self.keys()`` in
+    the state.
     """
 
     rank: ClassVar[Callable[..., None]]
     learn: ClassVar[Callable[..., None]]
     state: NamedTuple
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        for name in ("rank", "learn"):
+            found = inspect.getattr_static(cls, name, None)
+            if found is None:
+                raise TypeError(f"{cls.__name__} has no {name}; give it one: {name} = staticmethod(your_kernel)")
+            if not isinstance(found, staticmethod):  # as a method it would get self before the state
+                setattr(cls, name, staticmethod(found))
 
     def keys(self) -> NDArray[np.uint64]:
         """One random key per row, from the rows' seeds."""
@@ -246,9 +271,18 @@ def check_agent(
         AgentError: a rule is broken.
         ValueError: an argument of ``check_agent`` is out of range.
     """
+    if not callable(factory):
+        raise ValueError(
+            f"factory = {factory!r} makes no agents; allowed: an agent's class, or a function that makes one"
+        )
     num_positions = whole_number("num_positions", num_positions, 1)
     num_items = whole_number("num_items", num_items, num_positions + 1)
     rounds, seed = whole_number("rounds", rounds, 2), whole_number("seed", seed, 0)
+    keywords = ("num_items", "num_positions", "num_envs", "horizon", "seed", "initial_list")
+    try:
+        inspect.signature(factory).bind(**dict.fromkeys(keywords))
+    except TypeError as error:
+        raise ValueError(f"factory = {factory!r}: {error}; allowed: one that takes the keywords {keywords}") from None
     for items, positions in ((num_items, num_positions), (num_positions, num_positions), (1, 1)):
         _Trial(factory, items, positions, rounds, seed).run()
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["env_attribute", "env_horizons", "probabilities", "whole_number"]
+__all__ = ["env_attribute", "env_horizons", "probabilities", "round_numbers", "whole_number"]
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -52,8 +53,24 @@ def env_attribute(env: Any, name: str) -> Any:
 
 
 def env_horizons(env: Any) -> tuple[int | None, int | None]:
-    """The shortest and the longest horizon of the environments below ``env``; None stands for no end."""
-    values = env_attribute(env, "horizon")
-    ends = [math.inf if value is None else int(value) for value in np.atleast_1d(values).tolist()]
+    """The shortest and the longest horizon of the environments below ``env``; None stands for no end.
+
+    Gymnasium's ``TimeLimit`` (``max_episode_steps``) counts like a horizon.
+    """
+    bare = env.unwrapped
+    if hasattr(bare, "get_attr"):  # a batch of singles
+        horizons, specs = np.atleast_1d(env_attribute(env, "horizon")).tolist(), bare.get_attr("spec")
+    else:
+        horizons, specs = [getattr(bare, "horizon", None)], [getattr(env, "spec", None)]
+    horizons = horizons * len(specs) if len(horizons) == 1 else horizons
+    limits = [getattr(spec, "max_episode_steps", None) for spec in specs]
+    ends = [min(math.inf if end is None else int(end) for end in both) for both in zip(horizons, limits, strict=True)]
     shortest, longest = (None if math.isinf(end) else int(end) for end in (min(ends), max(ends)))
     return shortest, longest
+
+
+def round_numbers(name: str, values: Any) -> list[Any]:
+    """``values`` as a list, or a ValueError where they are none."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ValueError(f"{name} = {values!r} is no list; allowed: round numbers such as [100, 1000]")
+    return list(values)

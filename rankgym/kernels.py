@@ -97,6 +97,8 @@ def kernel(func: F) -> F:
     before, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, str(folder)
     try:
         compiled: Any = numba.njit(cache=True)(func)
+    except RuntimeError:  # typed at a prompt, the function has no file that its cache could be checked against
+        compiled = numba.njit(func)
     finally:
         CONFIG.CACHE_DIR = before
     return compiled

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from rankgym.checks import env_horizons, whole_number
+from rankgym.checks import env_horizons, round_numbers, whole_number
 from rankgym.progress import told
 from rankgym.wrappers.records import VectorRecordRanking, VectorRecordRegret, VectorRecordSafety
 
@@ -54,6 +54,8 @@ def simulate(
 ) -> History:
     """Let ``agent`` rank for ``rounds`` sessions in every row of ``env``, from a fresh reset on.
 
+    The environment is reset, the agent is not: it goes on from what it has learned. Make a new one for a new run.
+
     Args:
         agent: has ``act(observation)``, giving lists (num_envs, num_positions), and ``update(displayed, clicks)``.
         env: a vector environment of rankings (``gym.make_vec``); a batch of one is the single run.
@@ -68,8 +70,13 @@ def simulate(
 
     Raises:
         ValueError: an argument does not fit; nothing was played then.
+        RuntimeError: an episode ended early, by a wrapper's doing.
     """
     rounds = whole_number("rounds", rounds, 1)
+    if isinstance(agent, type) or not (hasattr(agent, "act") and hasattr(agent, "update")):
+        raise ValueError(
+            f"agent = {agent!r} is no agent; allowed: an object with act and update, such as TopRank.for_env(env)"
+        )
     if not isinstance(env, VectorEnv):
         raise ValueError(f"env = {env!r} is not a vector environment; make one with gym.make_vec(id, num_envs=1)")
     mine = getattr(agent, "num_envs", env.num_envs)
@@ -82,7 +89,7 @@ def simulate(
         raise ValueError(
             f"rounds = {rounds} exceeds the environment's horizon; make it with horizon={rounds}, or horizon=None"
         )
-    record_at = [whole_number("record_at", r, 1, rounds) for r in record_at] + [rounds]
+    record_at = [*(whole_number("record_at", r, 1, rounds) for r in round_numbers("record_at", record_at)), rounds]
 
     ranking = VectorRecordRanking(env, record_at=record_at)
     safety = VectorRecordSafety(ranking, record_at=record_at)
@@ -102,6 +109,10 @@ def simulate(
             stride = max(1, min(2 * stride, int(stride * NEWS / (time.perf_counter() - start + 1e-9))))
 
     kept = regret.records("regret")[0]
+    if kept[-1] != rounds:
+        raise RuntimeError(
+            f"an episode ended before round {rounds}; the environment must not end, or have horizon={rounds}"
+        )
     return History(
         kept,
         regret.records("regret")[1],

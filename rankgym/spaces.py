@@ -231,7 +231,9 @@ def _need(n: int, k: int) -> str:
 
 def _check_array(name: str, array: NDArray[Any], shape: tuple[int, ...], need: str) -> None:
     if array.dtype.kind not in "iu":
-        raise ValueError(f"{name} {_short.repr(array)} has dtype {array.dtype}, no integer one; {need}")
+        shown = " ".join(_short.repr(array).split())
+        cast = ": cast it with .astype(int)" if array.dtype.kind == "f" else ""
+        raise ValueError(f"{name} {shown} has dtype {array.dtype}, no integer one{cast}; {need}")
     if array.shape != shape:
         raise ValueError(f"{name} {_short.repr(array)} has shape {array.shape}, not {shape}; {need}")
 

@@ -196,3 +196,9 @@ def test_without_the_compiler_the_same_lines_give_the_same_bits():
         for flag in ("0", "1")
     }
     assert len(outputs) == 1
+
+
+def test_a_kernel_typed_at_a_prompt_is_compiled():
+    scope = {"kernel": kernel}
+    exec("@kernel\ndef twice(x):\n    return 2 * x", scope)
+    assert scope["twice"](21) == 42

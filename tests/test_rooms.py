@@ -19,7 +19,7 @@ from rankgym.registry import ENVS
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {"rankgym": ROOT / "rankgym", "rankgym_agents": ROOT / "agents" / "rankgym_agents"}
 
-# A room may import the rooms above it in this list, and its own. DESIGN has the short form: kernels <- spaces,
+# A room may import the rooms above it in this list, and its own. CONTRIBUTING has the short form: kernels <- spaces,
 # metrics <- models <- envs <- wrappers, registry <- experiments <- cli.
 LEVELS = [
     {"kernels", "checks", "progress"},

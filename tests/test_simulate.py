@@ -108,3 +108,55 @@ def test_a_batch_of_singles_is_simulated_like_the_native_batch(horizon):
     sync = run(vectorization_mode="sync")
     assert (sync.at(200)["regret"] > 0).all()
     assert (sync.regret[:, 0] == run().regret[:, 0]).all()
+
+
+def test_a_time_limit_is_a_horizon():
+    singles = gym.make_vec(PBM, num_envs=2, query=3, vectorization_mode="sync", max_episode_steps=50)
+    assert rankgym_agents.TopRank.for_env(singles).horizon == 50
+    assert rankgym_agents.TopRank.for_env(gym.wrappers.TimeLimit(gym.make(PBM), 60)).horizon == 60
+    with pytest.raises(ValueError, match="rounds = 100 exceeds the environment's horizon"):
+        rankgym.simulate(rankgym_agents.TopRank.for_env(singles), singles, 100)
+
+
+def test_an_episode_that_ends_early_is_noticed():
+    class Hurry(gym.vector.VectorWrapper):
+        def step(self, actions):
+            observation, reward, terminated, truncated, info = self.env.step(actions)
+            self.env.unwrapped._ended[:] = True  # as if a wrapper had cut the episode
+            self.env.unwrapped._some_ended = True
+            return observation, reward, terminated, truncated | True, info
+
+    env = Hurry(gym.make_vec(PBM, num_envs=2))
+    with pytest.raises(RuntimeError, match="ended before round 20"):
+        rankgym.simulate(Plain(env), env, 20)
+
+
+@pytest.mark.parametrize(
+    ("agent", "words"),
+    [
+        (
+            rankgym_agents.TopRank,
+            r"TopRank.*is no agent; allowed: an object with act and update, such as TopRank\.for_env",
+        ),
+        ("toprank", "agent = 'toprank' is no agent"),
+    ],
+)
+def test_what_is_no_agent_is_refused(agent, words):
+    with pytest.raises(ValueError, match=words):
+        rankgym.simulate(agent, gym.make_vec(PBM, num_envs=2), 10)
+
+
+def test_rounds_to_record_are_a_list():
+    env = gym.make_vec(PBM, num_envs=2)
+    with pytest.raises(ValueError, match=r"record_at = 50 is no list; allowed: round numbers such as \[100, 1000\]"):
+        rankgym.simulate(Plain(env), env, 100, record_at=50)
+
+
+def test_other_environments_are_refused():
+    env = gym.make_vec("CartPole-v1", num_envs=2)
+    with pytest.raises(ValueError, match="is no ranking environment"):
+        rankgym.simulate(rankgym_agents.TopRank(num_items=3, num_positions=2, num_envs=2, horizon=9), env, 5)
+    with pytest.raises(ValueError, match="is no ranking environment"):
+        rankgym.RecordRegret(gym.make("CartPole-v1"))
+    with pytest.raises(ValueError, match=r"env = 'rankgym/PBM-Yandex-v0' is no environment; allowed: what gym\.make"):
+        rankgym_agents.TopRank.for_env(PBM)

@@ -172,7 +172,10 @@ NEED = "a ranking of 3 positions needs 3 different items out of 0..9"
         (None, f"action None is a NoneType, no list of items; {NEED}"),
         ("012", f"action '012' is a str, no list of items; {NEED}"),
         (7, f"action 7 is a int, no list of items; {NEED}"),
-        (np.array([1.0, 2.0, 3.0]), f"action array([1., 2., 3.]) has dtype float64, no integer one; {NEED}"),
+        (
+            np.array([1.0, 2.0, 3.0]),
+            f"action array([1., 2., 3.]) has dtype float64, no integer one: cast it with .astype(int); {NEED}",
+        ),
         (np.array([], int), f"action array([], dtype=int64) has shape (0,), not (3,); {NEED}"),
         (np.array([[1, 2, 3]]), f"action array([[1, 2, 3]]) has shape (1, 3), not (3,); {NEED}"),
     ],
@@ -203,7 +206,7 @@ ROWS_NEED = "each of the 2 rows needs 3 different items out of 0..9"
         ([[1, 2, 3], [4, 5]], f"action[row 1] = [4, 5] has 2 items; {NEED}"),
         (
             [np.arange(3), np.arange(3.0)],
-            f"action[row 1] = array([0., 1., 2.]) has dtype float64, no integer one; {NEED}",
+            f"action[row 1] = array([0., 1., 2.]) has dtype float64, no integer one: cast it with .astype(int); {NEED}",
         ),
         ([[1, 2, 3]], f"action [[1, 2, 3]] has 1 rows; {ROWS_NEED}"),
         (None, f"action None is a NoneType, no batch of rankings; {ROWS_NEED}"),

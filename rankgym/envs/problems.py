@@ -115,6 +115,8 @@ def _synthetic(
     names: Sequence[str], num_items: int | None, num_positions: int, parameters: dict[str, Any] | None
 ) -> dict[str, NDArray[np.float64]]:
     """Tables (queries, entries) of the given parameters, with what is missing drawn."""
+    if parameters is not None and not isinstance(parameters, dict):
+        raise ValueError(f"parameters = {parameters!r} is no dict; allowed: lists by the names {list(names)}")
     given = {
         name: np.atleast_2d(probabilities(f"parameters[{name!r}]", v, 2)) for name, v in (parameters or {}).items()
     }

@@ -78,19 +78,22 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
     `step` gives arrays with one entry a row: `displayed`, `clicks`, `expected_reward` of the displayed list,
     `optimal_reward`, `regret` (their difference), `misordered` (number of incorrectly ordered pairs; a hidden item
     stands below the displayed ones), `round` of this session in its episode (from 0), `query`. `reset` gives
-    `optimal_reward`, `round`, `query`. Where rows of one step differ in what they have, Gymnasium's masks `_key` say
-    which row has it.
+    `optimal_reward`, `round`, `query`. A row that a step has just reset has zeros in the other entries, and False in
+    Gymnasium's masks `_key`, which are there wherever rows differ.
 
     ## Arguments
     ```python
     gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=600, query="all", horizon=1_000_000)
     ```
     * `model`: `"CM"`, `"PBM"` or `"DCM"`.
-    * `dataset`: `"yandex"`, or `"synthetic"` with `parameters` (a dict of lists) or drawn ones: see
-      `rankgym.envs.problems`.
+    * `dataset`: `"yandex"`, or `"synthetic"`: with `parameters`, a dict of lists by the model's parameter names, or
+      1,000 queries that were drawn once and for all, of which the environment's seed draws one; see
+      `rankgym.envs.problems`. (Arrays do as well, but then the environment's spec has no JSON form.)
     * `source`: `"calibrated"` (embedded, made to resemble the fits) or `"published"` (the original, once fetched).
     * `query`: an int; a list, cycled over the rows; `"all"`: row b plays query b mod Q; `"train"`, `"test"`: the same
-      over a fixed split (every fifth query is a test query); None: a new query is drawn at every reset.
+      over a fixed split (every fifth query is a test query); None: a new query is drawn at every reset. A single
+      environment is row 0 of its batch, so of a list it plays the first query; so does each single of a
+      `SyncVectorEnv`: give each its own `query`.
     * `num_items`: the first so many of the query's items. Default: all.
     * `num_positions`: displayed positions.
     * `cutoff`: the first so many positions count. Default: all.
@@ -420,14 +423,12 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         """A step in which the rows of ``waiting`` are reset instead of played (autoreset in the next step)."""
         observation, reward = np.zeros((self.num_envs, self.num_positions), np.int8), np.zeros(self.num_envs)
         truncated = np.zeros(self.num_envs, bool)
-        info: dict[str, Any] = {}
-        if not waiting.all():
-            clicks, rewards = self.play(displayed)
-            info = self._step_info(clicks)
-            self._session -= waiting  # nobody came to the waiting rows
-            observation[~waiting], reward[~waiting] = clicks[~waiting], rewards[~waiting]
-            self.at_horizon()
-            truncated |= self._ended & ~waiting
+        clicks, rewards = self.play(displayed)
+        info = self._step_info(clicks)
+        self._session -= waiting  # nobody came to the waiting rows
+        observation[~waiting], reward[~waiting] = clicks[~waiting], rewards[~waiting]
+        self.at_horizon()
+        truncated |= self._ended & ~waiting
         self._begin(waiting)
         np.copyto(self.last_observation, observation)
         return observation, reward, np.zeros(self.num_envs, bool), truncated, self._mixed_info(info, waiting)
@@ -458,8 +459,6 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
     def _mixed_info(self, info: dict[str, Any], begun: NDArray[np.bool_]) -> dict[str, Any]:
         """The info of a step after which the rows of ``begun`` have just been reset, with masks where rows differ."""
         fresh = self._reset_info(np.ones(self.num_envs, bool))
-        if begun.all():
-            return fresh
         mixed: dict[str, Any] = {}
         for name, values in info.items():
             mixed[name] = _only(values, ~begun)

@@ -16,7 +16,7 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
-from rankgym.checks import env_attribute, env_horizons, whole_number
+from rankgym.checks import env_attribute, env_horizons, round_numbers, whole_number
 from rankgym.metrics import ideal_dcg, ndcg, rank_discounts
 
 __all__ = ["RecordRanking", "RecordRegret", "RecordSafety", "record_rounds"]
@@ -32,7 +32,7 @@ def record_rounds(horizon: int | None, record_at: Iterable[int] = ()) -> NDArray
         ValueError: a round of ``record_at`` is not in 1 .. ``horizon``.
     """
     last = ENDLESS if horizon is None else whole_number("horizon", horizon, 1)
-    asked = [whole_number("record_at", r, 1, last) for r in record_at]
+    asked = [whole_number("record_at", r, 1, last) for r in round_numbers("record_at", record_at)]
     steps = np.arange(int(np.ceil(PER_DECADE * np.log10(last))) + 1)
     spaced = np.rint(10.0 ** (steps / PER_DECADE)).astype(np.int64)
     return np.unique(np.concatenate([spaced[spaced <= last], [last], np.array(asked, np.int64)]))
@@ -119,6 +119,8 @@ class Logic(ABC):
     series: ClassVar[tuple[str, ...]]
 
     def __init__(self, env: Any, num_envs: int, record_at: Iterable[int]) -> None:
+        if env_attribute(env, "initial_misordered") is None:
+            raise ValueError(f"env = {env} is no ranking environment; allowed: one of rankgym's, wrapped or not")
         self.env = env
         self.log = Log(num_envs, record_rounds(env_horizons(env)[1], record_at), self.series)
 
@@ -146,6 +148,9 @@ class Logic(ABC):
             return {}
         elif rows is not None and rows.all():
             rows = None
+        elif rows is not None and not rows.any():
+            self.begin(~rows)
+            return {}
         self.log.add(self.amounts(info, reward), rows)
         extra: dict[str, Any] = {}
         if done.any():
@@ -176,8 +181,8 @@ class SafetyLogic(Logic):
 
     def begin(self, rows: NDArray[np.bool_]) -> None:
         super().begin(rows)
-        space = getattr(self.env, "single_action_space", None) or self.env.action_space
-        self._limit = np.atleast_1d(env_attribute(self.env, "initial_misordered")) + space.k / 2
+        positions = np.atleast_1d(env_attribute(self.env, "num_positions"))
+        self._limit = np.atleast_1d(env_attribute(self.env, "initial_misordered")) + positions / 2
 
     def amounts(self, info: dict[str, Any], reward: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
         return (info["misordered"] > self._limit,)
@@ -261,7 +266,7 @@ class SingleRecorder(Records, gym.Wrapper[Any, Any, Any, Any], RecordConstructor
         return super().__new__(cls)
 
     def __init__(self, env: gym.Env[Any, Any], *, record_at: Iterable[int] = ()) -> None:
-        record_at = list(record_at)
+        record_at = round_numbers("record_at", record_at)
         RecordConstructorArgs.__init__(self, record_at=record_at)
         gym.Wrapper.__init__(self, env)
         self._logic = self.logic(env, 1, record_at)

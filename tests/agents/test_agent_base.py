@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import rankgym
+import rankgym_agents
 from rankgym_agents import AGENTS, BubbleRank, RandomRanker, StaticRanker, TopRank
 
 SHAPE = {"num_items": 4, "num_positions": 2}
@@ -186,3 +188,38 @@ def test_an_agent_fits_a_single_environment_and_a_batch_of_singles():
 def test_an_environment_without_rankings_is_refused():
     with pytest.raises(ValueError, match="env has the action space Discrete"):
         RandomRanker.for_env(gym.make("CartPole-v1"))
+
+
+def test_kernels_need_no_staticmethod_but_must_be_there():
+    class Bare(rankgym.KernelAgent):
+        rank, learn = rank_nothing, rank_nothing
+
+    class Inherited(Bare):
+        pass
+
+    assert Bare.rank is Inherited.rank is rank_nothing
+    with pytest.raises(TypeError, match=r"Half has no learn; give it one: learn = staticmethod\(your_kernel\)"):
+
+        class Half(rankgym.KernelAgent):
+            rank = rank_nothing
+
+
+def rank_nothing(state, *arrays):
+    """Stands for a kernel."""
+
+
+def test_an_agent_says_its_shape():
+    agent = rankgym_agents.TopRank(num_items=9, num_positions=4, num_envs=2, horizon=70)
+    assert repr(agent) == "TopRank(num_items=9, num_positions=4, num_envs=2, horizon=70)"
+
+
+@pytest.mark.parametrize(
+    ("factory", "words"),
+    [
+        ("toprank", "factory = 'toprank' makes no agents"),
+        (lambda num_items: None, "got an unexpected keyword argument .*allowed: one that takes the keywords"),
+    ],
+)
+def test_check_agent_says_what_a_factory_takes(factory, words):
+    with pytest.raises(ValueError, match=words):
+        rankgym.check_agent(factory)
