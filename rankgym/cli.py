@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
+import json
 import os
 import re
 import sys
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "main"]
 
+LONGEST = 80  # letters of a folder's name
 INTERRUPTED = 130  # the shell's exit code for Ctrl-C
 NOT_TO_SET = ("query", "num_envs", "env_id", "agents", "rounds", "runs", "seed", "jobs", "out", "progress", "fresh")
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
@@ -31,10 +35,12 @@ class OneLineErrors(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            _complain("interrupted; finished blocks of rows are kept: the same command goes on from there")
+        except KeyboardInterrupt as interruption:
+            _complain("; ".join(["interrupted", *getattr(interruption, "__notes__", [])]))
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
+            from rankgym.experiments.naming import AgentFailed
+
             if hasattr(error, "exit_code") or isinstance(error, (typer.Abort, BrokenPipeError)):
                 raise  # typer's own
             if os.environ.get("RANKGYM_DEBUG", "0") not in ("", "0"):
@@ -43,6 +49,8 @@ class OneLineErrors(TyperGroup):
             text = str(error) or type(error).__name__
             if isinstance(error, OSError) and error.strerror and error.filename is not None:
                 text = f"{error.filename}: {error.strerror}"
+            if isinstance(error, AgentFailed):
+                text += " (RANKGYM_DEBUG=1 shows the traceback)"
             _complain(f"error: {text if plain else f'{type(error).__name__}: {text}'}")
             raise typer.Exit(2) from None
 
@@ -85,6 +93,8 @@ def rankgym(
     """Online learning to rank: compare agents on click models, and measure speed.
 
     Start with `rankgym compare PBM-Yandex-v0`, which plays every agent and writes a table and a figure.
+
+    What goes wrong is said in one line; with `RANKGYM_DEBUG=1` in the environment the traceback is shown instead.
     """
 
 
@@ -115,7 +125,12 @@ def compare(
         ),
     ] = 0,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for the results. Default: `results/ENV`.")
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder for the results; another comparison there is replaced. Default: `results/ENV`, with what is "
+            "not the default of ENV: `results/ENV-published-query=0_3_7`.",
+        ),
     ] = None,
     source: Annotated[
         str | None,
@@ -125,11 +140,19 @@ def compare(
         str, typer.Option(metavar="all|train|test|0,3,7", help="Queries; row b plays query b mod their number.")
     ] = "all",
     positions: Annotated[int | None, typer.Option(metavar="K", help="Displayed positions.")] = None,
-    jobs: Annotated[int, typer.Option(metavar="J", help="Processes. The numbers do not depend on it.")] = 1,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            metavar="J",
+            help="Processes. The numbers do not depend on it, for agents that pass `rankgym.check_agent`.",
+        ),
+    ] = 1,
     set_: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="Any other argument of the environment, as JSON; may be repeated."
+            "--set",
+            metavar="KEY=VALUE",
+            help="Any other argument of the environment, as JSON; may be repeated. `rankgym envs ENV` lists them.",
         ),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Play again what DIR already has.")] = False,
@@ -161,9 +184,12 @@ def compare(
     if any(agent.partition(":")[0] not in AGENTS for agent in chosen):
         sys.path.insert(0, str(Path.cwd()))  # where agents of one's own are looked for, as python -m does
     arguments = _assignments(set_ or [])
-    arguments |= {} if source is None else {"source": source}
-    arguments |= {} if positions is None else {"num_positions": positions}
-    folder = out or Path("results") / name.rpartition("/")[2]
+    for option, key, value in (("source", "source", source), ("positions", "num_positions", positions)):
+        if value is not None:
+            if key in arguments:
+                raise ValueError(f"--{option} {value} and --set {key}={arguments[key]}; allowed: one of them")
+            arguments[key] = value
+    folder = out or Path("results") / folder_name(name, arguments, query)
     comparison = experiments.compare(
         name,
         chosen,
@@ -189,8 +215,31 @@ def _assignments(texts: Iterable[str]) -> dict[str, Any]:
             raise ValueError(f"--set {text} is no assignment; allowed: key=value")
         if key in NOT_TO_SET:
             raise ValueError(f"--set {text}: {key} is no argument of the environment here; see rankgym compare --help")
-        arguments[key] = literal(value)
+        if key in arguments:
+            raise ValueError(f"--set {text}: {key} is set twice; allowed: once")
+        try:
+            arguments[key] = literal(value)
+        except ValueError as error:
+            raise ValueError(f"--set {key}: {error}") from None
     return arguments
+
+
+def folder_name(name: str, arguments: dict[str, Any], query: str) -> str:
+    """An environment's id and, of its arguments and the query, what is not its default, as the name of a folder."""
+    from rankgym.experiments.naming import env_arguments
+    from rankgym.experiments.parts import slug
+
+    defaults = {"query": "all", **(env_arguments(name) or {})}
+    words = [name.rpartition("/")[2]]
+    for key, value in sorted({**arguments, "query": query}.items()):
+        if key not in defaults or value != defaults[key]:
+            text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+            words.append(text if key == "source" else f"{key.removeprefix('num_')}={text}")
+    whole = "-".join(words)
+    short = slug(whole).strip("_")
+    if len(short) > LONGEST:
+        short = f"{short[: LONGEST - 9]}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+    return short
 
 
 def _queries(text: str) -> str | list[int]:
@@ -221,23 +270,28 @@ def _show_comparison(comparison: Comparison, folder: Path) -> None:
 
 
 def comparison_table(comparison: Comparison, console: Console) -> Table:
-    """The comparison's table, with as many columns, and then standard errors, as ``console`` has room for."""
-    from rankgym.experiments.files import columns
+    """The comparison's table, with as many columns and standard errors as ``console`` has room for.
+
+    What has no room even so, and an agent's name of more than half the width, is folded; nothing is cut.
+    """
+    from rankgym.experiments.files import ERRORS, columns
 
     shown = columns(comparison)
     endless = console.options.update(width=10_000)
+    errors = [(), ("regret",), ("",)]  # what the keys start with of the measures that have them
     while True:
-        table = _filled(comparison, shown)
+        table = _filled(comparison, shown, errors[-1], console.width // 2)
         least = max(shown, key=lambda column: column.optional)
-        if console.measure(table, options=endless).maximum <= console.width:
+        if console.measure(table, options=endless).maximum <= console.width or len(shown) == 1 == len(errors):
             return table
-        if not least.optional:
-            return _filled(comparison, shown, with_error="regret")
-        shown.remove(least)
+        if least.optional < ERRORS and len(errors) > 1:
+            errors.pop()
+        else:
+            shown.remove(least)
 
 
-def _filled(comparison: Comparison, shown: list[Any], with_error: str = "") -> Table:
-    """The table of the columns ``shown``; standard errors are with the measures whose keys start so."""
+def _filled(comparison: Comparison, shown: list[Any], errors: tuple[str, ...], longest: int) -> Table:
+    """The table of the columns ``shown``, with standard errors where the keys start with one of ``errors``."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -246,16 +300,16 @@ def _filled(comparison: Comparison, shown: list[Any], with_error: str = "") -> T
 
     lines = comparison.table()
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("agent", no_wrap=True, vertical="bottom")
+    table.add_column("agent", overflow="fold", vertical="bottom", max_width=longest)
     for column in shown:
-        table.add_column(Text("\n".join(column.head)), justify="right", no_wrap=True)
+        table.add_column(Text("\n".join(column.head)), justify="right", overflow="fold")
     best = {
         column.key: (min if column.lowest_is_best else max)(line[column.key] for line in lines)
         for column in shown
         if column.lowest_is_best is not None and len(lines) > 1
     }
     for line in lines:
-        texts = [cell(line, c.key, error=c.key.startswith(with_error)) for c in shown]
+        texts = [cell(line, c.key, error=c.key.startswith(errors)) for c in shown]
         cells = [
             Text(text, "bold green" if line[c.key] == best.get(c.key) else "")
             for text, c in zip(texts, shown, strict=True)
@@ -268,29 +322,72 @@ def _filled(comparison: Comparison, shown: list[Any], with_error: str = "") -> T
 
 
 @app.command()
-def envs() -> None:
-    """List the environments.
+def envs(
+    env: Annotated[
+        str | None, typer.Argument(metavar="[ENV]", show_default=False, help="One of them, to see its arguments.")
+    ] = None,
+) -> None:
+    """List the environments, or the arguments of one: those that `rankgym compare ENV --set KEY=VALUE` sets.
 
     Each is made by `gymnasium.make_vec("rankgym/PBM-Yandex-v0", num_envs=600)`, or singly by `gymnasium.make`.
+
+    Example: `rankgym envs PBM-Yandex-v0`
     """
     from rankgym import ENVS
 
+    if env is not None:
+        _show_arguments(env)
+        return
     rows = []
     for name, (_, _, text) in ENVS.items():
         what, opening, paper = text.rpartition(" (")
         rows.append((name, what if opening else text, paper.rstrip(")") if opening else ""))
     _show_table(("environment", "what it is", "paper"), rows)
+    typer.echo("rankgym envs ENV lists the arguments of one, which rankgym compare ENV --set KEY=VALUE sets.")
+
+
+def _show_arguments(env: str) -> None:
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from rankgym.experiments.naming import env_arguments, env_creator, env_id
+
+    name = env_id(env)
+    defaults = env_arguments(name)
+    if defaults is None:
+        raise ValueError(f"the arguments of {name} are not known; see its own documentation")
+    typer.echo(f"{name}\n")
+    rows = [(key, _as_typed(value)) for key, value in defaults.items() if key not in NOT_TO_SET]
+    _show_table(("argument", "default here"), rows)
+    section = re.search(r"^## Arguments\n(.*?)(?=^## |\Z)", inspect.getdoc(env_creator(name)) or "", re.M | re.S)
+    if section:
+        Console().print(Markdown(section[1]))
+
+
+def _as_typed(value: Any) -> str:
+    """A value as one would type it after ``=``."""
+    value = getattr(value, "value", value)  # of an enum
+    try:
+        return value if isinstance(value, str) else json.dumps(value)
+    except TypeError:
+        return repr(value)
 
 
 @app.command()
 def agents() -> None:
     """List the agents.
 
-    Knobs go after colons: `rankgym compare PBM-Yandex-v0 --agents toprank:delta=1e-6`.
+    Knobs go after colons: `rankgym compare PBM-Yandex-v0 --agents toprank:delta=1e-6`. Those shown are the defaults.
     """
+    from rankgym.experiments import naming
     from rankgym_agents import AGENTS
 
-    _show_table(("agent", "what it does", "paper"), [(name, *agent_texts(cls)) for name, cls in AGENTS.items()])
+    rows = []
+    for name, cls in AGENTS.items():
+        what, paper = agent_texts(cls)
+        knobs = ", ".join(f"{knob}={_as_typed(default)}" for knob, default in naming.knobs(cls).items())
+        rows.append((name, f"{what}\nknobs: {knobs}" if knobs else what, paper))
+    _show_table(("agent", "what it does", "paper"), rows)
 
 
 def agent_texts(cls: type) -> tuple[str, str]:
@@ -309,7 +406,7 @@ def _show_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for number, head in enumerate(heads):
-        table.add_column(head, no_wrap=number == 0, style="bold" if number == 0 else None)
+        table.add_column(head, overflow="fold", no_wrap=number == 0, style="bold" if number == 0 else None)
     for row in rows:
         table.add_row(*map(Text, row))
     Console().print(table)
@@ -336,6 +433,8 @@ def list_() -> None:
     from rankgym import data as room
 
     blocks = Table.grid(padding=(0, 2))
+    blocks.add_column()
+    blocks.add_column(overflow="fold")
     for dataset in room.listing():
         entries = dict(dataset)
         blocks.add_row(Text(entries.pop("name"), "bold"))
@@ -355,8 +454,10 @@ def fetch(
     Example: `rankgym data fetch yandex60`
     """
     from rankgym import data as room
+    from rankgym.data import catalogue
 
-    typer.echo(f"{name}: {room.fetch(name)}")
+    news = "here already, nothing was downloaded: " if catalogue.usable(name) else ""
+    typer.echo(f"{name}: {news}{room.fetch(name)}")
 
 
 @data_app.command("import")
@@ -395,6 +496,8 @@ def bench(
         sizes = [int(part) for part in rows.split(",")]
     except ValueError:
         raise ValueError(f"--rows {rows} is no list of numbers; allowed: 1,64,600,6000") from None
+    if out is not None:
+        benches.check_out(out)
     report = benches.measure(sizes, quick=quick)
     console = Console()
     for part in benches.tables(report):

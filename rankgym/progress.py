@@ -73,13 +73,16 @@ class AgentBars:
         self, agents: Iterable[str], rows: int, rounds: int, *, shown: bool = True, console: Any = None
     ) -> None:
         self.agents, self.rows, self.rounds = list(agents), rows, rounds
-        self.bars: Any = _sessions_bars(rows, console) if shown else None
+        self.bars: Any = _sessions_bars(self.agents, rows, rounds, console) if shown else None
         self.tasks: dict[str, Any] = {}
 
     def __enter__(self) -> AgentBars:
         if self.bars is not None:
             sessions = self.rows * self.rounds
-            self.tasks = {agent: self.bars.add_task(agent, total=sessions, start=False) for agent in self.agents}
+            self.tasks = {
+                agent: self.bars.add_task(agent, total=sessions, start=False, played=0, seconds=0.0)
+                for agent in self.agents
+            }
             self.bars.start()
         return self
 
@@ -87,7 +90,14 @@ class AgentBars:
         """``sessions`` more of the agent's were played."""
         if self.bars is not None:
             self.bars.start_task(self.tasks[agent])
-            self.bars.advance(self.tasks[agent], sessions)
+            task = self.bars.tasks[self.tasks[agent]]
+            self.bars.update(task.id, advance=sessions, played=task.fields["played"] + sessions)
+
+    def took(self, agent: str, seconds: float) -> None:
+        """A block of the agent's rows is done, and took so long in its process."""
+        if self.bars is not None:
+            task = self.bars.tasks[self.tasks[agent]]
+            self.bars.update(task.id, seconds=task.fields["seconds"] + seconds)
 
     def kept(self, agent: str, rows: int) -> None:
         """So many of the agent's rows need not be played: their results are there."""
@@ -101,8 +111,9 @@ class AgentBars:
             self.bars.stop()
 
 
-def _sessions_bars(rows: int, console: Any) -> Any:
-    """A ``rich.progress.Progress`` of sessions: rounds of all rows, with their rates and the time left."""
+def _sessions_bars(agents: list[str], rows: int, rounds: int, console: Any) -> Any:
+    """A ``rich.progress.Progress`` of sessions: rounds of all rows, with the time left, and what has room of bar and
+    rates. Names are folded, no number is cut."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
     from rich.table import Column
@@ -119,18 +130,22 @@ def _sessions_bars(rows: int, console: Any) -> Any:
             self.unit, self.sessions = unit, sessions
 
         def render(self, task: Task) -> Text:
-            speed = task.finished_speed or task.speed
-            text = "" if speed is None else f"{_short(speed / self.sessions)} {self.unit}/s"
+            # not rich's speed: news comes in bursts from other processes; when all is done, what the table has
+            played, elapsed = task.fields["played"], task.elapsed or 0.0
+            seconds = task.fields["seconds"] if task.finished else elapsed if elapsed > PATIENCE / 4 else 0.0
+            text = f"{_short(played / seconds / self.sessions)} {self.unit}/s" if played and seconds else ""
             return Text(text, style="progress.data.speed")
 
+    console = console or Console(stderr=True)
+    room = console.width - max(map(len, agents), default=0) - len(f"{rounds:,}/{rounds:,}") - 10
     return Progress(
-        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
-        BarColumn(bar_width=16),
+        TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
+        *([BarColumn(bar_width=16)] if room >= 35 else []),
         RoundsColumn(Column(justify="right", no_wrap=True)),
-        RateColumn("rounds", rows),
-        RateColumn("sessions", 1),
+        *([RateColumn("rounds", rows)] if room >= 50 else []),
+        *([RateColumn("sessions", 1)] if room >= 18 else []),
         TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        console=console or Console(stderr=True),
+        console=console,
         speed_estimate_period=10.0,
     )
 

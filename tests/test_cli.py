@@ -1,5 +1,6 @@
 """The command line: what it says, what it writes, how it fails."""
 
+import io
 import json
 import os
 import re
@@ -9,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import rankgym
 from rankgym import ENVS, data
-from rankgym.cli import agent_texts, app
-from rankgym.experiments import bench
+from rankgym.cli import agent_texts, app, comparison_table, folder_name
+from rankgym.experiments import bench, compare
 from rankgym_agents import AGENTS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,6 +46,7 @@ def test_help_teaches(run):
     result = run("--help")
     assert result.exit_code == 0
     assert "rankgym compare PBM-Yandex-v0" in plain(result.output)
+    assert "RANKGYM_DEBUG=1" in result.output
     for command in ("compare", "envs", "agents", "bench", "data"):
         assert command in result.output
     text = plain(run("compare", "--help").output)
@@ -98,7 +101,7 @@ def test_python_m_rankgym():
 def test_compare_from_end_to_end(run, tmp_path):
     result = run("compare", "PBM-Synthetic-v0", *TINY)
     assert result.exit_code == 0, result.output
-    folder = tmp_path / "results" / "PBM-Synthetic-v0"
+    folder = tmp_path / "results" / "PBM-Synthetic-v0-query=0_5"
     assert {path.name for path in folder.iterdir()} == {
         "compare.json",
         "parts",
@@ -124,6 +127,30 @@ def test_options_reach_the_comparison(run, tmp_path):
     settings = json.loads((tmp_path / "here" / "compare.json").read_text())
     assert settings["arguments"] == {"horizon": 120, "num_positions": 3, "cutoff": 2, "reference": "sorted"}
     assert [settings[k] for k in ("seed", "runs", "queries", "cutoff")] == [9, 2, [0, 5], 2]
+
+
+@pytest.mark.parametrize(
+    ("env", "arguments", "query", "folder"),
+    [
+        ("PBM-Yandex-v0", {}, "all", "PBM-Yandex-v0"),
+        ("PBM-Yandex-v0", {"source": "calibrated", "num_positions": 5}, "all", "PBM-Yandex-v0"),
+        ("PBM-Yandex-v0", {"source": "published"}, "0,3", "PBM-Yandex-v0-query=0_3-published"),
+        ("PBM-Yandex-v0", {"num_positions": 3, "cutoff": 2}, "test", "PBM-Yandex-v0-cutoff=2-positions=3-query=test"),
+        ("PBM-Yandex-v0", {"cutoff": 2, "num_positions": 3}, "test", "PBM-Yandex-v0-cutoff=2-positions=3-query=test"),
+        ("CM-Synthetic-v0", {"reference": "../sorted"}, "all", "CM-Synthetic-v0-reference=.._sorted"),
+    ],
+)
+def test_the_default_folder_says_what_is_not_the_default(env, arguments, query, folder):
+    assert folder_name(f"rankgym/{env}", arguments, query) == folder
+
+
+def test_a_long_folder_name_is_cut_and_still_its_own():
+    names = {
+        folder_name("rankgym/PBM-Synthetic-v0", {"parameters": {"attraction": [0.5] * 50 + [last]}}, "all")
+        for last in (0.1, 0.2)
+    }
+    assert len(names) == 2
+    assert all(len(name) == 80 and name.startswith("PBM-Synthetic-v0-parameters=_attraction") for name in names)
 
 
 def test_all_agents_by_default(run, tmp_path):
@@ -177,6 +204,39 @@ def test_the_table_fits_the_terminal_or_is_as_small_as_can_be(run, monkeypatch, 
     assert "…" not in result.stdout
 
 
+def test_columns_and_errors_go_one_by_one_where_there_is_less_room():
+    found = compare("PBM-Synthetic-v0", ["static", "toprank"], rounds=120, query=[0, 5], progress=False)
+    seen = []
+    for width in range(120, 20, -1):
+        console = Console(file=io.StringIO(), width=width)
+        console.print(comparison_table(found, console))
+        text = console.file.getvalue()
+        shown = [word for word in ("a round", "a second", "in 100", "at 5", "in all") if word in text]
+        if (state := (shown, text.count("±"))) not in seen:
+            seen.append(state)
+    everything = ["a round", "a second", "in 100", "at 5", "in all"]
+    errors = 12, 10  # two agents with regret after 100 and 120, violations twice, NDCG and reward
+    assert seen[0] == (everything, errors[0])
+    assert seen[1] == (everything, errors[1])  # the regret after 100 goes first
+    assert [shown for shown, _ in seen[-4:]] == [everything[2:], everything[3:], everything[4:], []]
+    assert [count for _, count in seen[-6:]] == [8, 8, 2, 0, 0, 0]
+
+
+@pytest.mark.parametrize("columns", [24, 40, 60])
+def test_neither_numbers_nor_names_are_cut(run, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    agents = "static,cascade-kl-ucb:feedback=last:exploration=log"
+    result = run("compare", "PBM-Synthetic-v0", *TINY[:-1], agents, "--positions", "3")
+    table = result.stdout.split("rankgym/PBM-Synthetic-v0:")[0]
+    assert "…" not in result.stdout + result.stderr
+    assert max(map(len, table.splitlines())) <= columns
+    file = next(Path("results").rglob("static.npz"))
+    assert f"{np.load(file)['regret'][-1].mean():.1f}" in table
+    assert "cascade-kl-ucb:feedback=last:exploration=log" in "".join(
+        line.split()[0] for line in table.splitlines() if line.strip() and not line.startswith(" static")
+    )
+
+
 # -- errors -----------------------------------------------------------------------------------------------------------
 
 
@@ -206,12 +266,58 @@ def test_the_table_fits_the_terminal_or_is_as_small_as_can_be(run, monkeypatch, 
             ["PBM-Synthetic-v0", "--set", "cutoff=7"],
             "cutoff = 7 is out of range; allowed: a whole number in 1 .. 5",
         ),
+        (
+            ["PBM-Synthetic-v0", "--set", "cutof=3"],
+            "rankgym/PBM-Synthetic-v0 has no argument 'cutof'; did you mean 'cutoff'? allowed: model, dataset, source, "
+            "num_items, num_positions, cutoff, reward, reference, horizon, max_episode_steps, parameters, "
+            "initial_list, autoreset_mode, render_mode",
+        ),
+        (
+            ["PBM-Synthetic-v0", "--set", 'parameters={"attraction":[0.9'],
+            '--set parameters: {"attraction":[0.9 is no valid JSON: '
+            "Expecting ',' delimiter: line 1 column 19 (char 18)",
+        ),
+        (
+            ["PBM-Synthetic-v0", "--rounds", "60", "--set", "max_episode_steps=50"],
+            "rounds = 60 exceeds the environment's horizon of 50; allowed: --rounds 50 at most, or no --set of horizon "
+            "and max_episode_steps",
+        ),
+        (
+            ["PBM-Synthetic-v0", "--positions", "3", "--set", "num_positions=4"],
+            "--positions 3 and --set num_positions=4; allowed: one of them",
+        ),
+        (
+            ["PBM-Yandex-v0", "--source", "calibrated", "--set", "source=published"],
+            "--source calibrated and --set source=published; allowed: one of them",
+        ),
+        (
+            ["PBM-Synthetic-v0", "--set", "cutoff=2", "--set", "cutoff=3"],
+            "--set cutoff=3: cutoff is set twice; allowed: once",
+        ),
+        (
+            ["PBM-Synthetic-v0", "--query", "3,3"],
+            "query = [3, 3] has 3 twice; allowed: each once, and runs=2 to play them twice",
+        ),
     ],
 )
 def test_errors_are_one_plain_line_and_exit_code_2(run, tmp_path, words, message):
     result = run("compare", *words)
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"error: {message}\n")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("out", ["taken", "taken/inside"])
+def test_a_bad_folder_is_refused_before_anything_is_played(run, monkeypatch, tmp_path, out):
+    (tmp_path / "taken").write_text("a file")
+    monkeypatch.setattr(bench, "measure", lambda *_, **__: pytest.fail("measured"))
+    result = run("compare", "PBM-Synthetic-v0", *TINY, "--out", out)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: out = '{out}' cannot be written: ")
+    assert "/120" not in result.stderr  # no bar
+    if out == "taken/inside":
+        assert run("bench", "--out", out).stderr == f"error: out = '{out}' cannot be written: taken is no folder\n"
+    assert run("bench", "--out", ".").stderr == "error: out = '.' is a folder; allowed: a file\n"
+    assert (tmp_path / "taken").read_text() == "a file"
 
 
 def test_debugging_shows_the_traceback(run, monkeypatch):
@@ -231,14 +337,30 @@ def test_failing_and_interrupted_agents(run, tmp_path):
         "class Stops(Fails):\n"
         "    def act(self, observation):\n"
         "        raise KeyboardInterrupt\n"
+        "class Later:\n"
+        "    def __init__(self, num_positions):\n"
+        "        self.rounds, self.list = 0, [list(range(num_positions))]\n"
+        "    def act(self, observation):\n"
+        "        self.rounds += 1\n"
+        "        if self.rounds == 5:\n"
+        "            raise KeyboardInterrupt\n"
+        "        return self.list\n"
+        "    def update(self, displayed, clicks):\n"
+        "        pass\n"
     )
     words = ["compare", "PBM-Synthetic-v0", "--query", "0", "--rounds", "9", "--agents"]
     failed = run(*words, f"{name}:Fails")
     assert failed.exit_code == 2
-    assert failed.stderr == f"error: agent = '{name}:Fails': ZeroDivisionError: division by zero\n"
+    assert failed.stderr == (
+        f"error: agent = '{name}:Fails': ZeroDivisionError: division by zero ({name}.py:3) "
+        "(RANKGYM_DEBUG=1 shows the traceback)\n"
+    )
     stopped = run(*words, f"{name}:Stops")
     assert stopped.exit_code == 130
-    assert stopped.stderr == "interrupted; finished blocks of rows are kept: the same command goes on from there\n"
+    assert stopped.stderr == "interrupted\n"  # in the rehearsal: nothing is kept
+    late = run(*words, f"static,{name}:Later", "--out", "here")
+    said = "interrupted; finished blocks of rows are kept in here: the same command goes on from there"
+    assert (late.exit_code, late.stderr.splitlines()[-1]) == (130, said)
 
 
 def test_a_wrong_option_is_a_usage_error(run):
@@ -258,6 +380,17 @@ def test_envs_and_agents_list_their_tables(run):
     assert "Ranked" in text or "ranking" in text
 
 
+def test_knobs_and_arguments_are_shown_with_their_defaults(run):
+    text = plain(run("agents").stdout)
+    assert "knobs: delta=null" in text
+    assert "knobs: exploration=log+3loglog, feedback=first" in text
+    assert "rankgym envs ENV lists the arguments" in run("envs").stdout
+    text = plain(run("envs", "PBM-WeakTail-Rerank-v0").stdout)
+    for words in ("num_positions 10", "initial_list [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]", "cutoff: the first so many"):
+        assert words in text
+    assert "did you mean 'PBM-Yandex-v0'?" in run("envs", "PBM-Yandx-v0").stderr
+
+
 def test_learners_name_their_papers():
     for name, cls in AGENTS.items():
         what, paper = agent_texts(cls)
@@ -267,11 +400,16 @@ def test_learners_name_their_papers():
 
 def test_data_commands_call_the_data_room(run, monkeypatch, tmp_path):
     calls = []
+    monkeypatch.setenv("RANKGYM_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setattr(data, "fetch", lambda name: calls.append(("fetch", name)) or tmp_path / "a")
     monkeypatch.setattr(data, "import_file", lambda name, file: calls.append((name, file)) or tmp_path / "b")
     fetched, imported = run("data", "fetch", "yandex60"), run("data", "import", "yandex60", "some.pkl")
     assert (fetched.exit_code, imported.exit_code) == (0, 0), fetched.output + imported.output
     assert calls == [("fetch", "yandex60"), ("yandex60", Path("some.pkl"))]
+    assert fetched.stdout == f"yandex60: {tmp_path / 'a'}\n"
+    monkeypatch.setattr(data.catalogue, "usable", lambda name: True)
+    said = f"yandex60: here already, nothing was downloaded: {tmp_path / 'a'}\n"
+    assert run("data", "fetch", "yandex60").stdout == said
 
 
 def test_data_list_tells_where_everything_comes_from(run, monkeypatch, tmp_path):
@@ -281,6 +419,8 @@ def test_data_list_tells_where_everything_comes_from(run, monkeypatch, tmp_path)
     for dataset in data.listing():
         for value in dataset.values():
             assert plain(value) in text
+    monkeypatch.setenv("COLUMNS", "40")
+    assert "…" not in run("data", "list").stdout
     assert f"data folder: {tmp_path / 'data'}" in text
 
 

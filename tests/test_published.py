@@ -15,7 +15,6 @@ ORIGINAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "yandex60.p
 MODEL_NAMES = ["CM", "PBM", "DCM"]
 
 
-
 def available():
     """Whether the published queries are beside this checkout, or in the user's data cache."""
     try:

@@ -17,7 +17,7 @@ from rankgym.data import yandex
 from rankgym.data.errors import DataError, DownloadFailed, MissingData, RefusedPickle, WrongDigest
 from rankgym.data.pickles import foreign_names, shown
 
-__all__ = ["DATASETS", "Dataset", "fetch", "home", "import_file", "listing", "published"]
+__all__ = ["DATASETS", "Dataset", "fetch", "home", "import_file", "listing", "published", "usable"]
 
 PATIENCE = 30.0  # seconds without an answer from the server
 
@@ -113,12 +113,24 @@ def published(name: str) -> dict[str, NDArray[Any]]:
     if not path.exists():
         raise MissingData(f"{name}, the {dataset.source} data, is not here ({path} does not exist); run {bring}")
     try:
-        arrays = yandex.read(path)
+        data = yandex.contents(path)
+        if not yandex.is_npz(data):
+            raise DataError("it is no .npz file")
+        arrays = yandex.from_npz(data)
     except DataError as error:
         raise DataError(f"{path} is damaged: {error}; run {bring}") from None
     if yandex.content_digest(arrays) != dataset.content:
         raise DataError(f"{path} does not hold the published numbers; run {bring}")
     return arrays
+
+
+def usable(name: str) -> bool:
+    """Whether a published data set is here, and right; a ValueError for an unknown name."""
+    try:
+        published(name)
+    except DataError:
+        return False
+    return True
 
 
 def fetch(name: str, *, url: str | None = None, progress: bool = True) -> Path:
@@ -138,11 +150,7 @@ def fetch(name: str, *, url: str | None = None, progress: bool = True) -> Path:
         ValueError: the name is unknown.
     """
     dataset = _published(name)
-    try:
-        published(name)
-    except DataError:
-        pass
-    else:
+    if usable(name):
         return cached(name)
     address = url or dataset.url or ""
     with _workspace(home()) as folder:

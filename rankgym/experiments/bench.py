@@ -20,12 +20,12 @@ import gymnasium as gym
 import numpy as np
 
 from rankgym.checks import whole_number
-from rankgym.experiments.parts import aside, versions
+from rankgym.experiments.parts import aside, check_writable, versions
 from rankgym.progress import count_bar
 from rankgym.simulate import simulate
 from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
 
-__all__ = ["GOALS", "measure", "tables", "write"]
+__all__ = ["GOALS", "check_out", "measure", "tables", "write"]
 
 MODELS = ("PBM", "CM", "DCM")
 LISTS = ("fixed list", "random lists")
@@ -360,7 +360,8 @@ def tables(report: dict[str, Any]) -> Iterator[Any]:
         ratios.add_row(name, f"{ratio:.2f}x")
     yield ratios
 
-    yield Text(f"Goals, {AGENT_ROWS} rows, one core, sessions a second", "bold")
+    text = f"The project's own goals for its speed on one core, sessions a second, {AGENT_ROWS} rows"
+    yield Text(text, "bold")
     goals = table("", "wanted", "median", "fastest", "")
     for goal in report["goals"]:
         met = Text("met", "green") if goal["met"] else Text(f"{goal['measured'] / goal['wanted']:.0%}", "yellow")
@@ -374,6 +375,13 @@ def tables(report: dict[str, Any]) -> Iterator[Any]:
 
 def _rate(rate: float) -> str:
     return f"{rate / 1e6:.2f} M" if rate >= 999_500 else f"{rate / 1e3:.0f} k"
+
+
+def check_out(path: Path) -> None:
+    """Refuse a file that ``write`` could not write, before anything is measured, with a ValueError."""
+    if path.is_dir():
+        raise ValueError(f"out = {str(path)!r} is a folder; allowed: a file")
+    check_writable(path, path.parent)
 
 
 def write(report: dict[str, Any], path: Path) -> None:

@@ -6,6 +6,7 @@ played. (An agent whose rows are not independent breaks this; ``rankgym.check_ag
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import queue
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
-from rankgym.experiments.naming import AgentSpec
+from rankgym.experiments.naming import AgentFailed, AgentSpec
 from rankgym.simulate import History, simulate
 
 __all__ = ["Block", "Stopped", "play", "play_all"]
@@ -55,15 +56,20 @@ def play(block: Block, tell: Callable[[int], None]) -> tuple[History, float]:
     """The block's history, (records, rows), and the seconds it took; ``tell`` hears of sessions as they are played.
 
     Raises:
-        ValueError: something does not fit.
-        RuntimeError: the agent or the environment failed; the message says how.
+        ValueError: the agent cannot be made so.
+        AgentFailed: the agent failed, or its lists are none; the message says how and where.
     """
-    try:
-        env = gym.make_vec(block.env_id, num_envs=block.rows, query=block.queries, **block.env_kwargs)
+    env = gym.make_vec(block.env_id, num_envs=block.rows, query=block.queries, **block.env_kwargs)
+    seed = block.seed + block.start
+    with contextlib.closing(env):
         try:
-            seed = block.seed + block.start
             agent = block.agent.make(env, block.horizon, seed)
-            start = time.perf_counter()
+        except (ValueError, AgentFailed):
+            raise
+        except Exception as error:
+            raise block.agent.failure(error) from error
+        start = time.perf_counter()
+        try:
             history = simulate(
                 agent,
                 env,
@@ -72,13 +78,11 @@ def play(block: Block, tell: Callable[[int], None]) -> tuple[History, float]:
                 record_at=block.record_at,
                 progress=lambda rounds: tell(rounds * block.rows),
             )
-            return history, time.perf_counter() - start
-        finally:
-            env.close()
-    except (ValueError, OSError, Stopped):
-        raise
-    except Exception as error:
-        raise RuntimeError(f"agent = {block.agent.label!r}: {type(error).__name__}: {error}") from error
+        except Stopped:
+            raise
+        except Exception as error:
+            raise block.agent.failure(error) from error
+        return history, time.perf_counter() - start
 
 
 def play_all(

@@ -20,12 +20,12 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.checks import env_attribute, whole_number
+from rankgym.checks import env_attribute, env_horizons, whole_number
 from rankgym.experiments.blocks import Block, play, play_all
 from rankgym.experiments.comparison import Comparison, decades
 from rankgym.experiments.files import save
-from rankgym.experiments.naming import AgentSpec, env_id, parse_agent
-from rankgym.experiments.parts import Parts, code_digest, slug, versions
+from rankgym.experiments.naming import AgentSpec, env_arguments, env_id, near, parse_agent
+from rankgym.experiments.parts import Parts, check_writable, code_digest, slug, versions
 from rankgym.progress import AgentBars, working
 from rankgym.simulate import History
 
@@ -59,10 +59,10 @@ def compare(
         runs: rows for each query, at least 1.
         seed: of row 0, at least 0.
         query: one query, a list of them, ``"all"``, ``"train"`` or ``"test"``.
-        jobs: processes, at least 1. The numbers do not depend on it. Scripts that ask for more than one need an
-            ``if __name__ == "__main__":``.
+        jobs: processes, at least 1. The numbers of agents that pass ``rankgym.check_agent`` do not depend on it.
+            Scripts that ask for more than one need an ``if __name__ == "__main__":``.
         out: a folder for histories, tables and the figure. What was played before into the same folder, with the same
-            code and settings, is not played again.
+            code and settings, is not played again; another comparison's tables there are replaced.
         progress: show a bar an agent.
         fresh: play everything again, whatever ``out`` has.
         **env_kwargs: of the environment, plain JSON values. ``horizon`` is ``rounds`` where it is not given.
@@ -75,7 +75,10 @@ def compare(
     with working("compiling what is not compiled yet", shown=progress):
         for spec in plan.agents:
             plan.rehearse(spec)
-    parts = None if out is None else Parts(Path(out) / "parts")
+    parts = None
+    if out is not None:
+        check_writable(out, Path(out))
+        parts = Parts(Path(out) / "parts")
     tallies = {spec.label: _Tally(plan.rows) for spec in plan.agents}
     if parts is not None:
         for spec in plan.agents:
@@ -89,12 +92,18 @@ def compare(
     with AgentBars(tallies, plan.rows, plan.rounds, shown=progress and bool(blocks)) as bars:
         for label, tally in tallies.items():
             bars.kept(label, int(tally.done.sum()))
-        for block, history, seconds in play_all(
-            blocks, plan.jobs, lambda block, sessions: bars.advance(block.agent.label, sessions)
-        ):
-            if parts is not None:
-                parts.keep(plan.key(block.agent), block, history, seconds)
-            tallies[block.agent.label].add(block.start, block.stop, history, seconds)
+        try:
+            for block, history, seconds in play_all(
+                blocks, plan.jobs, lambda block, sessions: bars.advance(block.agent.label, sessions)
+            ):
+                if parts is not None:
+                    parts.keep(plan.key(block.agent), block, history, seconds)
+                tallies[block.agent.label].add(block.start, block.stop, history, seconds)
+                bars.took(block.agent.label, seconds)
+        except KeyboardInterrupt as interruption:
+            if parts is not None and any(tally.done.any() for tally in tallies.values()):
+                interruption.add_note(f"finished blocks of rows are kept in {out}: the same command goes on from there")
+            raise
     comparison = Comparison(
         env_id=plan.env_id,
         env_kwargs=plan.env_kwargs,
@@ -146,14 +155,25 @@ class _Plan:
         if not specs or len(set(labels)) < len(labels):
             raise ValueError(f"agents = {[spec.label for spec in specs]}; allowed: at least one, each once")
         for spec in specs:
-            spec.load()
+            try:
+                spec.load()
+            except Exception as error:
+                if isinstance(error, ValueError) and str(error).startswith("agent = "):
+                    raise
+                raise spec.failure(error) from error
         kwargs = {"horizon": rounds, **env_kwargs}
         try:
             kwargs = json.loads(json.dumps(kwargs))
         except TypeError as error:
             raise ValueError(f"the environment's arguments {env_kwargs} are no plain JSON values: {error}") from None
         found = env_id(name)
-        queries, cutoff = _queries(found, query, kwargs)
+        known = env_arguments(found)
+        for key in kwargs:
+            if known is not None and key not in known:
+                raise ValueError(
+                    f"{found} has no argument {key!r}{near(key, known) or ';'} allowed: {', '.join(known)}"
+                )
+        queries, cutoff = _queries(found, query, kwargs, rounds)
         return cls(found, kwargs, specs, rounds, runs, seed, queries, jobs, cutoff)
 
     @property
@@ -212,15 +232,25 @@ class _Plan:
         return f"{slug(spec.label)}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
-def _queries(name: str, query: Any, kwargs: dict[str, Any]) -> tuple[list[int], int]:
+def _queries(name: str, query: Any, kwargs: dict[str, Any], rounds: int) -> tuple[list[int], int]:
     """The queries that ``query`` means, and the cutoff."""
     if query is None:
         raise ValueError("query = None is no choice of queries; allowed: a number, a list, 'all', 'train' or 'test'")
     with contextlib.closing(gym.make_vec(name, num_envs=1, query=query, **kwargs)) as env:
         cutoff = int(np.max(env_attribute(env, "cutoff")))
         problems = env_attribute(env, "problems")
+        horizon, _ = env_horizons(env)
+    if horizon is not None and rounds > horizon:
+        raise ValueError(
+            f"rounds = {rounds} exceeds the environment's horizon of {horizon}; allowed: --rounds {horizon} at most, "
+            f"or no --set of horizon and max_episode_steps"
+        )
     if not isinstance(query, str):
-        return [int(q) for q in ([query] if isinstance(query, (int, np.integer)) else query)], cutoff
+        queries = [int(q) for q in ([query] if isinstance(query, (int, np.integer)) else query)]
+        twice = next((q for n, q in enumerate(queries) if q in queries[:n]), None)
+        if twice is not None:
+            raise ValueError(f"query = {queries} has {twice} twice; allowed: each once, and runs=2 to play them twice")
+        return queries, cutoff
     with contextlib.closing(gym.make_vec(name, num_envs=problems.num_queries, query=query, **kwargs)) as env:
         _, info = env.reset(seed=0)
     return list(dict.fromkeys(info["query"].tolist())), cutoff  # rows cycle over the queries
@@ -231,7 +261,8 @@ def _kept(kept: dict[str, int], rows: int) -> list[str]:
     if not any(kept.values()):
         return []
     if all(count == rows for count in kept.values()):
-        return [f"all {rows} rows of every agent were kept from an earlier run; --fresh plays them again"]
+        said = "the one row of every agent was" if rows == 1 else f"all {rows} rows of every agent were"
+        return [f"{said} kept from an earlier run; --fresh plays them again"]
     each = ", ".join(f"{label} {count}" for label, count in kept.items() if count)
     return [f"kept from an earlier run, of {rows} rows: {each}; --fresh plays them again"]
 

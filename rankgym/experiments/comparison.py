@@ -30,9 +30,9 @@ class Comparison:
     rounds: int
     runs: int
     seed: int
-    queries: tuple[int, ...]
+    queries: tuple[int, ...] = field(repr=False)
     cutoff: int  # positions that count for the reward and the NDCG
-    histories: dict[str, History]  # by the agents' labels; (records, rows)
+    histories: dict[str, History] = field(repr=False)  # by the agents' labels; (records, rows)
     seconds: dict[str, float]  # it took to play each agent's rows, in one process
     notes: list[str] = field(default_factory=list)  # what the user should hear: rows kept from an earlier run, ...
 
@@ -77,7 +77,7 @@ class Comparison:
         line: dict[str, Any] = {"agent": label}
         for name, values in measures.items():
             line[name], line[f"{name}_se"] = map(float, mean_and_error(values))
-        line["sessions_per_second"] = self.rows * self.rounds / self.seconds[label]
+        line["sessions_per_second"] = float(self.rows * self.rounds / self.seconds[label])
         return line
 
     def settings(self) -> dict[str, Any]:
@@ -129,5 +129,6 @@ def caption(comparison: Comparison) -> str:
     each = " each" if queries > 1 else ""
     over = f"{queries:,} {'query' if queries == 1 else 'queries'}, {runs:,} {'run' if runs == 1 else 'runs'}{each}"
     where = comparison.env_id + (f", {comparison.source} click models" if comparison.source else "")
+    rounds = "round" if comparison.rounds == 1 else "rounds"
     number = "mean" if comparison.rows == 1 else "mean ± standard error"
-    return f"{where}: {number} over {over}; {counted(comparison.rounds)} rounds, seed {comparison.seed}"
+    return f"{where}: {number} over {over}; {counted(comparison.rounds)} {rounds}, seed {comparison.seed}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -17,6 +18,7 @@ from rankgym.experiments.parts import aside, slug
 
 __all__ = ["Column", "columns", "csv_text", "markdown_text", "save"]
 
+ERRORS = 4
 NO_PLOTS = 'no figure without matplotlib: pip install "rankgym[plots]"'
 
 
@@ -26,7 +28,7 @@ class Column(NamedTuple):
     head: tuple[str, str]  # two lines; the first is shared by neighbours
     key: str
     lowest_is_best: bool | None  # None: nothing is best
-    optional: int = 0  # the larger, the sooner it may be left out where there is no room
+    optional: int = 0  # the larger, the sooner it is left out where there is no room; below ERRORS, after the errors
 
 
 def columns(comparison: Comparison) -> list[Column]:
@@ -39,11 +41,11 @@ def columns(comparison: Comparison) -> list[Column]:
     early = min(EARLY, comparison.rounds)
     return [
         *regret,
-        Column(("violations", f"in {counted(early)}"), "violations_early", True),
-        Column(("violations", "in all"), "violations", True),
-        Column(("NDCG", f"at {comparison.cutoff}"), "ndcg", False),
-        Column(("reward", "a round"), "reward", False, 2),
-        Column(("sessions", "a second"), "sessions_per_second", None, 1),
+        Column(("violations", f"in {counted(early)}"), "violations_early", True, 3),
+        Column(("violations", "in all"), "violations", True, 1),
+        Column(("NDCG", f"at {comparison.cutoff}"), "ndcg", False, 2),
+        Column(("reward", "a round"), "reward", False, ERRORS + 1),
+        Column(("sessions", "a second"), "sessions_per_second", None, ERRORS),
     ]
 
 
@@ -84,14 +86,34 @@ def _json_text(settings: dict[str, Any]) -> str:
     return numbers.sub(lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"
 
 
+def _clear(out: Path, new: dict[str, Any], notes: list[str]) -> None:
+    """Remove the histories of the comparison in ``out`` that ``new`` does not have; say so if it was another one."""
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):  # none there, or nobody's compare.json
+        old = json.loads((out / "compare.json").read_text(encoding="utf-8"))
+        files, names = ([str(agent[key]) for agent in old["agents"]] for key in ("file", "name"))
+        kept = {agent["file"] for agent in new["agents"]}
+        same = all(old[key] == new[key] for key in ("environment", "arguments", "rounds", "seed", "queries"))
+        if not same or old["runs"] > new["runs"] or not set(files) <= kept:
+            rounds = f"{old['rounds']} {'round' if old['rounds'] == 1 else 'rounds'}, seed {old['seed']}"
+            notes.append(f"replaces the comparison of {old['environment']} ({', '.join(names)}; {rounds}) in {out}")
+        for file in set(files) - kept:
+            if Path(file).name == file and file.endswith(".npz"):
+                (out / file).unlink(missing_ok=True)
+
+
 def save(comparison: Comparison, out: Path) -> None:
     """Write histories, tables, settings and the figure into the folder ``out``.
 
     They are ``<agent>.npz``, ``table.csv``, ``table.md``, ``compare.json``, ``regret.png`` and ``regret.svg``. A
     history file has ``rounds`` (records,), ``regret``, ``violations``, ``ndcg`` and ``reward`` (records, rows), and
     ``query`` and ``seed`` (rows,). Without matplotlib there is no figure, and a note says so.
+
+    Histories of an earlier comparison in the same folder, which its ``compare.json`` names, are removed unless the new
+    one has them too; where something else was compared, a note says so.
     """
     out.mkdir(parents=True, exist_ok=True)
+    settings = json.loads(json.dumps(comparison.settings()))
+    _clear(out, settings, comparison.notes)
     query = np.tile(comparison.queries, comparison.runs)
     seeds = [comparison.seed + row for row in range(comparison.rows)]
     seed = np.array(seeds) if seeds[-1] < 2**63 else np.array(list(map(str, seeds)))  # seeds may have any size
@@ -99,7 +121,7 @@ def save(comparison: Comparison, out: Path) -> None:
         with aside(out / f"{slug(label)}.npz") as path, path.open("wb") as file:
             np.savez(file, **history._asdict(), query=query, seed=seed)
     texts = {
-        "compare.json": _json_text(comparison.settings()),
+        "compare.json": _json_text(settings),
         "table.csv": csv_text(comparison),
         "table.md": markdown_text(comparison),
     }

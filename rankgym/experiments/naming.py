@@ -7,19 +7,37 @@ import hashlib
 import importlib
 import inspect
 import json
+import os
 import re
+import traceback
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gymnasium as gym
+from gymnasium.envs.registration import load_env_creator
 from gymnasium.vector import VectorEnv
 
 from rankgym.registry import ENVS
 
-__all__ = ["AgentSpec", "env_id", "literal", "near", "parse_agent", "split_names"]
+__all__ = [
+    "AgentFailed",
+    "AgentSpec",
+    "env_arguments",
+    "env_creator",
+    "env_id",
+    "knobs",
+    "literal",
+    "near",
+    "parse_agent",
+    "split_names",
+]
 
 SHAPE = ("num_items", "num_positions", "num_envs", "horizon", "seed", "initial_list")  # what every agent may be told
+
+
+class AgentFailed(RuntimeError):
+    """What an agent raised, in one line with its name and the place."""
 
 
 class AgentSpec(NamedTuple):
@@ -41,7 +59,9 @@ class AgentSpec(NamedTuple):
         except ModuleNotFoundError as error:
             if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
                 raise  # the module is there; what it imports is not
-            raise ValueError(f"agent = {self.label!r}: there is no module {error.name!r}") from None
+            stem = module_name.removesuffix(".py").replace("\\", "/").lstrip("./").replace("/", ".")
+            hint = f"; did you mean '{stem}:{class_name}'?" if module_name.endswith(".py") else ""
+            raise ValueError(f"agent = {self.label!r}: there is no module {error.name!r}{hint}") from None
         found: Any = module
         for name in class_name.split("."):
             if not hasattr(found, name):
@@ -54,6 +74,7 @@ class AgentSpec(NamedTuple):
 
         Raises:
             ValueError: the class does not take these arguments.
+            AgentFailed: a class of one's own raised one of these errors itself.
         """
         cls = self.load()
         try:
@@ -71,9 +92,25 @@ class AgentSpec(NamedTuple):
             taken, takes_all = _parameters(cls)
             return cls(**{name: value for name, value in known.items() if takes_all or name in taken}, **self.knobs)
         except (TypeError, ValueError) as error:
-            knobs = [name for name in _parameters(cls)[0] if name not in SHAPE]
-            hint = f"; its knobs: {', '.join(knobs) or 'none'}" if isinstance(error, TypeError) else ""
+            hint = f"; its knobs: {', '.join(knobs(cls)) or 'none'}" if isinstance(error, TypeError) else ""
+            if self._own_place(error) and not self.where.startswith("rankgym_agents."):
+                raise self.failure(error, hint) from error
             raise ValueError(f"agent = {self.label!r}: {error}{hint}") from error
+
+    def failure(self, error: BaseException, hint: str = "") -> AgentFailed:
+        """``error``, which the agent or its lists brought about, with the agent's name and the place."""
+        frames = [] if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)[-1:]
+        place = self._own_place(error) or "".join(f"{f.filename}:{f.lineno}" for f in frames)
+        said = f"{type(error).__name__}: {error}".removesuffix(": ")
+        return AgentFailed(f"agent = {self.label!r}: {said}{hint}{place and f' ({_near_path(place)})'}")
+
+    def _own_place(self, error: BaseException) -> str:
+        """File and line of the last frame of ``error`` in the agent's own file, or ""."""
+        module = self.where.partition(":")[0].split(".")
+        for frame in reversed(traceback.extract_tb(error.__traceback__)):
+            if list(Path(frame.filename).with_suffix("").parts[-len(module) :]) == module:
+                return f"{frame.filename}:{frame.lineno}"
+        return ""
 
     def digest(self) -> str:
         """The sha256 of the file that the class is written in; "" where there is none."""
@@ -91,16 +128,34 @@ def _parameters(cls: Any) -> tuple[list[str], bool]:
     return named, any(kind is kind.VAR_KEYWORD for kind in kinds.values())
 
 
+def knobs(cls: Any) -> dict[str, Any]:
+    """The knobs of an agent's class with their defaults (``inspect.Parameter.empty``: none)."""
+    parameters = inspect.signature(cls).parameters
+    return {name: parameters[name].default for name in _parameters(cls)[0] if name not in SHAPE}
+
+
+def _near_path(path: str) -> str:
+    """``path`` from the present folder on, where it is in it."""
+    folder = os.path.join(os.getcwd(), "")
+    return path.removeprefix(folder)
+
+
 def split_names(text: str) -> list[str]:
     """The parts of ``text`` between its commas, but not those within brackets."""
     return [part.strip() for part in re.split(r",(?![^\[]*\])", text)]
 
 
 def literal(text: str) -> Any:
-    """``text`` as JSON where it is JSON (numbers, true, false, null, lists, "quoted"), or else as it stands."""
+    """``text`` as JSON where it is JSON (numbers, true, false, null, lists, "quoted"), or else as it stands.
+
+    Raises:
+        ValueError: it begins as a list, an object or a quoted text does, and is no JSON.
+    """
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except json.JSONDecodeError as error:
+        if text.lstrip().startswith(("[", "{", '"')):
+            raise ValueError(f"{text} is no valid JSON: {error}") from None
         return text
 
 
@@ -128,7 +183,7 @@ def parse_agent(agent: str | type) -> AgentSpec:
     if not isinstance(agent, str):
         raise ValueError(f"agent = {agent!r} is no agent; allowed: a name or a class")
     name, *rest = agent.split(":")
-    if rest and "=" not in rest[0]:
+    if rest and "=" not in rest[0] and (name not in AGENTS or rest[0][:1].isupper()):
         where = f"{name}:{rest.pop(0)}"
     elif name in AGENTS:
         where = f"{AGENTS[name].__module__}:{AGENTS[name].__qualname__}"
@@ -136,13 +191,18 @@ def parse_agent(agent: str | type) -> AgentSpec:
         hint = near(name, AGENTS)
         allowed = f"allowed: {', '.join(AGENTS)}, or one of your own as package.module:Class"
         raise ValueError(f"agent = {name!r} is unknown{hint or ';'} {allowed}")
-    knobs = {}
+    chosen = {}
     for part in rest:
         knob, equals, value = part.partition("=")
-        if not equals or not knob.isidentifier():
+        if not knob.isidentifier():
             raise ValueError(f"agent = {agent!r}: {part!r} is no knob; allowed: name=value")
-        knobs[knob] = literal(value)
-    return AgentSpec(agent, where, knobs)
+        if not equals:
+            raise ValueError(f"agent = {agent!r}: the knob {knob!r} needs a value: {knob}=value")
+        try:
+            chosen[knob] = literal(value)
+        except ValueError as error:
+            raise ValueError(f"agent = {agent!r}: {knob} = {error}") from None
+    return AgentSpec(agent, where, chosen)
 
 
 def env_id(name: str) -> str:
@@ -162,3 +222,25 @@ def env_id(name: str) -> str:
     short = [known.removeprefix("rankgym/") for known in ENVS]
     hint = near(name.removeprefix("rankgym/"), short)
     raise ValueError(f"environment {name!r} is unknown{hint or ';'} allowed: {', '.join(short)}")
+
+
+def env_creator(name: str) -> Any:
+    """What makes the vector environment of an id, a class or a function; None where it has none of its own."""
+    try:
+        made = gym.spec(name).vector_entry_point
+    except gym.error.Error:  # "module:id": not imported yet
+        return None
+    return load_env_creator(made) if isinstance(made, str) else made
+
+
+def env_arguments(name: str) -> dict[str, Any] | None:
+    """The arguments of the vector environment of an id, besides rows and query, with their defaults under this id.
+
+    None where they are not known: there is no native vector environment, or it takes any keyword.
+    """
+    creator = env_creator(name)
+    if creator is None or _parameters(creator)[1]:
+        return None
+    parameters = inspect.signature(creator).parameters
+    defaults = {key: parameters[key].default for key in _parameters(creator)[0] if key not in ("num_envs", "query")}
+    return {**defaults, **gym.spec(name).kwargs}

@@ -8,6 +8,7 @@ import hashlib
 import os
 import platform
 import re
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from importlib import metadata
@@ -19,7 +20,7 @@ import rankgym
 from rankgym.experiments.blocks import Block
 from rankgym.simulate import History
 
-__all__ = ["Parts", "aside", "code_digest", "slug", "versions"]
+__all__ = ["Parts", "aside", "check_writable", "code_digest", "slug", "versions"]
 
 
 class Parts:
@@ -67,6 +68,21 @@ def aside(path: Path) -> Iterator[Path]:
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def check_writable(out: str | os.PathLike[str], folder: Path) -> None:
+    """Make ``folder`` and write a probe into it; ``out`` is what the user called it, or the file to be in it.
+
+    Raises:
+        ValueError: it cannot be written to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(b"probe")
+    except OSError as error:
+        reason = f"{folder} is no folder" if isinstance(error, FileExistsError) else error.strerror or error
+        raise ValueError(f"out = {os.fspath(out)!r} cannot be written: {reason}") from None
 
 
 def slug(label: str) -> str:

@@ -529,7 +529,11 @@ def test_a_damaged_cache_is_not_used(home, table, tmp_path):
     file.write_bytes(ORIGINAL)
     kept = data.import_file("yandex60", file)
     good = kept.read_bytes()
-    for bad, complaint in ((good[:-100], "damaged"), (npz(changed("cm_attraction", (0, 0), 0.5)), "published numbers")):
+    for bad, complaint in (
+        (good[:-100], "damaged"),
+        (b"garbage", "it is no .npz file"),
+        (npz(changed("cm_attraction", (0, 0), 0.5)), "published numbers"),
+    ):
         kept.write_bytes(bad)
         with pytest.raises(data.DataError, match=rf"(?s){complaint}.*rankgym data fetch"):
             data.parameters("yandex", "CM", "published")

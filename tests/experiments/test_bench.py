@@ -57,6 +57,7 @@ def test_tables_and_file(report, tmp_path):
         *bench.GOALS,
         "PBM, fixed list, regret recorded",
         "CartPole-v1, native vector",
+        "The project's own goals",
     ):
         assert words in text.getvalue()
     bench.write(report, tmp_path / "bench.json")

@@ -1,8 +1,10 @@
 """Comparing agents: which row is what, the same numbers however they are made, and what is kept on disk."""
 
 import csv
+import io
 import json
 import math
+import re
 import types
 
 import gymnasium as gym
@@ -10,13 +12,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 import rankgym
 from rankgym.experiments import compare, plots
 from rankgym.experiments.compare import _Plan
 from rankgym.experiments.comparison import caption, counted, mean_and_error
 from rankgym.experiments.files import cell, columns, csv_text, markdown_text
+from rankgym.experiments.naming import AgentFailed
 from rankgym.experiments.parts import Parts, aside, slug
+from rankgym.progress import AgentBars
 from rankgym.simulate import History
 from rankgym_agents import AGENTS
 
@@ -179,7 +184,9 @@ def test_an_agents_failure_is_told_and_what_was_done_is_kept(tmp_path, my_agents
     broken = f"{my_agents}:Breaks"
     with pytest.raises(RuntimeError) as failure:
         compare(ENV, ["static", broken], **SMALL, jobs=jobs, out=tmp_path / "out")
-    assert str(failure.value) == f"agent = {broken!r}: LookupError: lost my way"
+    said = f"agent = {broken!r}: LookupError: lost my way ("
+    assert str(failure.value).startswith(said)
+    assert str(failure.value).endswith(f"{my_agents}.py:21)")
     kept = [path.name for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert all(name.startswith("static-") and name.endswith("-rows-0-6.npz") for name in kept)
     if jobs == 1:
@@ -287,17 +294,38 @@ def test_one_more_run_plays_its_own_rows_only(tmp_path):
 )
 def test_other_settings_are_other_results(tmp_path, change):
     compare(ENV, ["toprank"], **SMALL, out=tmp_path)
-    assert compare(ENV, ["toprank"], **{**SMALL, **change}, out=tmp_path).notes == []
+    found = compare(ENV, ["toprank"], **{**SMALL, **change}, out=tmp_path)
+    assert found.notes == [f"replaces the comparison of {ENV} (toprank; 150 rounds, seed 3) in {tmp_path}"]
 
 
 def test_other_knobs_and_an_edited_agent_are_other_results(tmp_path, my_agents, monkeypatch):
     mine = f"{my_agents}:Shuffles"
     compare(ENV, ["toprank", mine], **SMALL, out=tmp_path / "out")
-    assert compare(ENV, ["toprank:delta=0.1"], **SMALL, out=tmp_path / "out").notes == []
+    notes = compare(ENV, ["toprank:delta=0.1"], **SMALL, out=tmp_path / "out").notes
+    assert notes == [f"replaces the comparison of {ENV} (toprank, {mine}; 150 rounds, seed 3) in {tmp_path / 'out'}"]
     source = tmp_path / f"{my_agents}.py"
     source.write_text(source.read_text() + "\n# edited\n")
     notes = compare(ENV, ["toprank", mine], **SMALL, out=tmp_path / "out").notes
-    assert notes == ["kept from an earlier run, of 6 rows: toprank 6; --fresh plays them again"]
+    assert notes[0] == "kept from an earlier run, of 6 rows: toprank 6; --fresh plays them again"
+
+
+def test_the_histories_of_a_replaced_comparison_go_and_nothing_else(tmp_path):
+    compare(ENV, ["random", "toprank"], **SMALL, out=tmp_path)
+    (tmp_path / "mine.npz").write_text("somebody's")
+    kept = parts(tmp_path)
+    found = compare("CM-Synthetic-v0", ["toprank", "static"], **SMALL, out=tmp_path)
+    assert found.notes == [f"replaces the comparison of {ENV} (random, toprank; 150 rounds, seed 3) in {tmp_path}"]
+    assert sorted(path.stem for path in tmp_path.glob("*.npz")) == ["mine", "static", "toprank"]
+    assert kept.items() <= parts(tmp_path).items()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"agents": [{"file": "../../x.npz", "name": 3}]}', "{'"])
+def test_somebody_elses_compare_json_removes_nothing(tmp_path, text):
+    (tmp_path / "x.npz").write_text("x")
+    (tmp_path / "out" / "a").mkdir(parents=True)
+    (tmp_path / "out" / "compare.json").write_text(text)
+    assert compare(ENV, ["static"], **SMALL, out=tmp_path / "out").notes == []
+    assert (tmp_path / "x.npz").exists()
 
 
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[: len(b) // 2], lambda b: b"\x00" * len(b)])
@@ -365,7 +393,15 @@ def test_parts_of_other_agents_are_not_mistaken(tmp_path):
         ),
         ({"query": None}, "query = None is no choice of queries; allowed: a number, a list, 'all', 'train' or 'test'"),
         ({"num_positions": 11}, "num_positions = 11 is out of range; allowed: a whole number in 1 .. 10"),
-        ({"horizon": 10}, "rounds = 150 exceeds the environment's horizon; make it with horizon=150, or horizon=None"),
+        (
+            {"horizon": 10},
+            "rounds = 150 exceeds the environment's horizon of 10; allowed: --rounds 10 at most, or no --set of "
+            "horizon and max_episode_steps",
+        ),
+        (
+            {"query": [4, 0, 4]},
+            "query = [4, 0, 4] has 4 twice; allowed: each once, and runs=2 to play them twice",
+        ),
         ({"agents": []}, "agents = []; allowed: at least one, each once"),
         ({"agents": ["static", "static"]}, "agents = ['static', 'static']; allowed: at least one, each once"),
     ],
@@ -377,6 +413,39 @@ def test_bad_arguments_are_refused_before_anything_is_written(tmp_path, change, 
         compare(ENV, **arguments, out=tmp_path / "out")
     assert str(refusal.value) == message
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("kind", ["Refuses", "Repeats", "Starts"])
+def test_every_failure_of_ones_own_agent_names_it_and_a_place(my_agents, tmp_path, kind):
+    source = tmp_path / f"{my_agents}.py"
+    source.write_text(
+        source.read_text()
+        + """
+class Refuses(Shuffles):
+    def update(self, displayed, clicks):
+        raise ValueError('no more')
+
+class Repeats(Shuffles):
+    def act(self, observation):
+        return 0 * super().act(observation)
+
+class Starts(Shuffles):
+    def __init__(self, num_items):
+        np.zeros(3) + np.zeros(4)
+"""
+    )
+    with pytest.raises(AgentFailed) as failure:
+        compare(ENV, [f"{my_agents}:{kind}"], **SMALL)
+    assert re.match(rf"agent = '{my_agents}:{kind}': ValueError: .* \(.*\.py:\d+\)$", str(failure.value))
+    assert (f"{my_agents}.py:" in str(failure.value)) == (kind != "Repeats")
+
+
+def test_a_module_that_cannot_be_imported_names_the_agent(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    name = f"torn_{tmp_path.name}".replace("-", "_")
+    (tmp_path / f"{name}.py").write_text("class Mine(:\n")
+    with pytest.raises(AgentFailed, match=rf"^agent = '{name}:Mine': SyntaxError: .*{name}\.py, line 1\)$"):
+        compare(ENV, [f"{name}:Mine"], **SMALL)
 
 
 def test_only_json_reaches_the_environment():
@@ -425,6 +494,25 @@ def test_nobody_takes_calibrated_queries_for_the_original(env):
     found = compare(env, ["static"], rounds=1, query=0, progress=False)
     assert found.settings()["source"] == "calibrated"
     assert caption(found).startswith(f"rankgym/{env}, calibrated click models: ")
+
+
+def test_one_round_and_a_short_repr():
+    found = compare(ENV, ["static"], rounds=1, query=0, progress=False)
+    assert caption(found).endswith("1 query, 1 run; 1 round, seed 0")
+    assert len(repr(found)) < 500
+    assert type(found.table()[0]["sessions_per_second"]) is float
+
+
+def test_rates_of_finished_bars_are_those_of_the_table_however_the_news_came():
+    console = Console(file=io.StringIO(), width=120, force_terminal=True)
+    with AgentBars(["static"], 10, 1000, console=console) as bars:
+        bars.kept("static", 5)
+        bars.advance("static", 2500)
+        bars.advance("static", 2500)
+        bars.took("static", 2.0)
+        console.print(bars.bars.get_renderable())
+    assert "250 rounds/s" in console.file.getvalue()
+    assert "2.5k sessions/s" in console.file.getvalue()
 
 
 def test_slugs_are_file_names_everywhere():

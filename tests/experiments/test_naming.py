@@ -48,7 +48,13 @@ def test_a_class_of_ones_own_by_path_and_by_itself():
             "agent = 'topranc' is unknown; did you mean 'toprank'? allowed: static, random, bubblerank, toprank, "
             "cascade-kl-ucb, or one of your own as package.module:Class",
         ),
-        ("toprank:delta=1:x", "agent = 'toprank:delta=1:x': 'x' is no knob; allowed: name=value"),
+        ("toprank:delta=1:x", "agent = 'toprank:delta=1:x': the knob 'x' needs a value: x=value"),
+        ("toprank:delta", "agent = 'toprank:delta': the knob 'delta' needs a value: delta=value"),
+        (
+            "toprank:delta=[1",
+            "agent = 'toprank:delta=[1': delta = [1 is no valid JSON: "
+            "Expecting ',' delimiter: line 1 column 3 (char 2)",
+        ),
         ("toprank:=1", "agent = 'toprank:=1': '=1' is no knob; allowed: name=value"),
         (7, "agent = 7 is no agent; allowed: a name or a class"),
     ],
@@ -66,6 +72,11 @@ def test_what_is_no_agent_is_refused(agent, message):
         (
             "rankgym_agents.nowhere:Mine",
             "agent = 'rankgym_agents.nowhere:Mine': there is no module 'rankgym_agents.nowhere'",
+        ),
+        (
+            "agents/no_such_file.py:Mine",
+            "agent = 'agents/no_such_file.py:Mine': there is no module 'agents/no_such_file'; "
+            "did you mean 'agents.no_such_file:Mine'?",
         ),
         ("rankgym_agents:Mine", "agent = 'rankgym_agents:Mine': module 'rankgym_agents' has no 'Mine'"),
     ],
