@@ -163,6 +163,7 @@ def test_first_fault_finds_the_first_row_that_is_no_ranking(rows, num_items):
 
 
 def test_the_cache_folder_is_named_by_the_flags(monkeypatch):
+    monkeypatch.delenv("NUMBA_BOUNDSCHECK", raising=False)
     plain = kernels.cache_folder()
     assert plain == kernels.cache_folder()
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
