@@ -14,6 +14,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv, VectorWrapper
+from numpy import count_nonzero  # of a small array it costs a tenth of any()
 from numpy.typing import NDArray
 
 from rankgym.checks import env_attribute, env_horizons, round_numbers, whole_number
@@ -49,7 +50,12 @@ class Log:
         self._stale = np.zeros(num_envs, bool)  # rows that still hold their last episode
         self._any_stale = False
         self._common: int | None = 0  # rounds played, where all rows agree
-        self._next = 0  # index of the next record, where all rows agree
+        self._look_to(0)
+
+    def _look_to(self, record: int) -> None:
+        """Where all rows agree, ``record`` is the next one."""
+        self._next = record
+        self._next_round = int(self.rounds[record]) if record < len(self.rounds) else -1
 
     def begin(self, rows: NDArray[np.bool_]) -> None:
         """A new episode starts in ``rows`` (num_envs,) bool. What they hold stays readable until its first round."""
@@ -68,7 +74,7 @@ class Log:
         self._any_stale = bool(self._stale.any())
         if (self.played == self.played[0]).all():
             self._common = int(self.played[0])
-            self._next = int(np.searchsorted(self.rounds, self._common, side="right"))
+            self._look_to(int(np.searchsorted(self.rounds, self._common, side="right")))
 
     def _settle(self) -> None:
         """Give up the common clock: write it into the rows."""
@@ -84,10 +90,10 @@ class Log:
             for total, amount in zip(self.totals.values(), amounts, strict=True):
                 total += amount
             self._common += 1
-            if self._next < len(self.rounds) and self._common == self.rounds[self._next]:
+            if self._common == self._next_round:
                 for name, total in self.totals.items():
                     self._room(name, self._next)[self._next] = total
-                self._next += 1
+                self._look_to(self._next + 1)
             return
         self._settle()
         rows = np.ones_like(self._stale) if rows is None else rows
@@ -250,7 +256,10 @@ class VectorRecorder(Records, VectorWrapper[Any, Any, Any, Any, Any]):
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(actions)
-        info.update(self._logic.step(reward, terminated | truncated, info))
+        if "displayed" in info and "_displayed" not in info and not count_nonzero(truncated | terminated):
+            self._logic.log.add(self._logic.amounts(info, reward))  # nearly always: all rows played, none has ended
+        else:
+            info.update(self._logic.step(reward, terminated | truncated, info))
         return observation, reward, terminated, truncated, info
 
 
