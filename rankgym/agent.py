@@ -11,6 +11,7 @@ import copy
 import inspect
 import pickle
 import secrets
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -18,7 +19,9 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.checks import env_attribute, env_horizons, whole_number
+from rankgym.checks import env_attribute, env_horizons
+from rankgym.checks import probabilities as probabilities  # agents take these two from here
+from rankgym.checks import whole_number as whole_number
 from rankgym.kernels import AGENT, first_fault, kernel, row_keys
 
 __all__ = ["Agent", "AgentError", "KernelAgent", "check_agent"]
@@ -35,6 +38,17 @@ def open_unit(name: str, value: Any) -> float:
         or not 0 < float(value) < 1
     ):
         raise ValueError(f"{name} = {value!r} is out of range; allowed: a number in (0, 1)")
+    return float(value)
+
+
+def positive(name: str, value: Any) -> float:
+    """``value`` as a finite float above 0, or a ValueError that names the parameter."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float, np.integer, np.floating))
+        or not 0 < value <= sys.float_info.max
+    ):
+        raise ValueError(f"{name} = {value!r} is out of range; allowed: a finite number above 0")
     return float(value)
 
 

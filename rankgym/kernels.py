@@ -40,15 +40,19 @@ __all__ = [
     "AGENT",
     "ENVIRONMENT",
     "EXAMINATION",
+    "FEEDBACK",
     "QUERY",
     "TERMINATION",
     "bernoulli",
     "bits",
     "cache_folder",
     "first_fault",
+    "first_then_shuffled",
     "kernel",
+    "last_observed",
     "popcount",
     "row_keys",
+    "select_top",
     "session_seed",
     "shuffle",
     "uniform",
@@ -155,6 +159,53 @@ def shuffle(items, start, stop, places, seed, index):
     for place in range(start, min(start + places, stop - 1)):
         other = place + uniform_below(bits(seed, index + place), stop - place)
         items[place], items[other] = items[other], items[place]
+
+
+@kernel
+def first_then_shuffled(order, first, positions, seed):
+    """Item ``first`` at place 0, a uniform draw of the others below; place p takes the bits numbered p."""
+    for item in range(order.shape[0]):
+        order[item] = item
+    order[0], order[first] = first, 0
+    shuffle(order, 1, order.shape[0], positions - 1, seed, 0)
+
+
+@kernel
+def select_top(order, index, row, places, seed):
+    """Bring the items of the largest ``index`` (items,) to the first ``places`` of ``order[row]``, the largest first.
+
+    Equal indices are ordered by the items' random words: item i takes the bits numbered i of ``seed``. Fastest where
+    the row has the last round's order. The items below the first ``places`` stand in no particular order.
+    """
+    for place in range(order.shape[1]):
+        i, k = order[row, place], place
+        while k > 0:
+            above = min(k, places) - 1  # from below an item climbs to the last of the places at once
+            j = order[row, above]
+            if not (index[i] > index[j] or (index[i] == index[j] and bits(seed, i) > bits(seed, j))):
+                break
+            order[row, k] = j
+            k = above
+        order[row, k] = i
+
+
+FIRST, LAST, ALL = range(3)
+FEEDBACK = {"first": FIRST, "last": LAST, "all": ALL}  # what a user has seen: down to a click, or everything
+
+
+@kernel
+def last_observed(clicks, row, feedback):
+    """The lowest place of the row's list that counts as observed; ``feedback`` is a value of FEEDBACK."""
+    last = clicks.shape[1] - 1
+    if feedback == FIRST:
+        for k in range(last):
+            if clicks[row, k] != 0:
+                return k
+    if feedback == LAST:
+        for k in range(last, -1, -1):
+            if clicks[row, k] != 0:
+                return k
+    return last
 
 
 C55, C33, C0F, C01 = (np.uint64(int(byte * 8, 16)) for byte in ("55", "33", "0f", "01"))

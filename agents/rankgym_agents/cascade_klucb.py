@@ -1,5 +1,5 @@
 """CascadeKL-UCB (Kveton, Szepesvari, Wen and Ashkan, "Cascading bandits: learning to rank in the cascade model", ICML
-2015), Algorithm 1 with the KL upper confidence bounds of its section 3.2; comments give the listing's headings.
+2015), Algorithm 1 with the KL upper confidence bounds of its section 3; comments give the listing's headings.
 
 An item's index is U = max{q in [w, 1] : T kl(w, q) <= f(t)}, w being the mean and T the number of its observations and
 f(t) = log t + 3 log log t; the list is the items of the largest indices. ``exploration="log"`` has f(t) = log t, as in
@@ -22,12 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, one_of
-from rankgym.kernels import bits, kernel, session_seed, shuffle
+from rankgym.kernels import FEEDBACK, bits, first_then_shuffled, kernel, last_observed, session_seed
 
 __all__ = ["CascadeKLUCB", "State", "kl_ucb_index", "learn", "rank"]
 
-FIRST, LAST, ALL = range(3)
-FEEDBACK = {"first": FIRST, "last": LAST, "all": ALL}
 EXPLORATION = {"log+3loglog": 3.0, "log": 0.0}
 UNKNOWN = -1.0
 ACCURACY = 2e-10  # of an index, as estimated before the last step; the promise is 1e-8
@@ -40,7 +38,7 @@ class State(NamedTuple):
     key: NDArray[np.uint64]  # (rows,): random key
     round: NDArray[np.int64]  # (rows,): rounds learned from; the paper's t is one more
     loglog: NDArray[np.float64]  # (rows,): weight of log log t in f
-    feedback: NDArray[np.int64]  # (rows,): FIRST, LAST or ALL
+    feedback: NDArray[np.int64]  # (rows,): a value of FEEDBACK
     observed: NDArray[np.int64]  # (rows, items): T, how often the item was observed
     clicked: NDArray[np.int64]  # (rows, items): how often it was clicked then
     upper: NDArray[np.float64]  # (rows, items): U in the last round
@@ -97,15 +95,6 @@ def moved(upper, clicked, observed, click):
         return upper
     middle = 0.5 * (upper + clicked / observed)
     return upper + (click - middle) / (observed + 1) * upper * (1.0 - upper) / (middle * (1.0 - middle))
-
-
-@kernel
-def first_then_shuffled(order, first, positions, seed):
-    """Item ``first`` at place 0, a uniform draw of the others below; place p takes the bits numbered p."""
-    for item in range(order.shape[0]):
-        order[item] = item
-    order[0], order[first] = first, 0
-    shuffle(order, 1, order.shape[0], positions - 1, seed, 0)
 
 
 @kernel
@@ -180,21 +169,6 @@ def select(order, upper, observed, clicked, row, positions, seed):
             order[row, k] = j
             k = above
         order[row, k] = i
-
-
-@kernel
-def last_observed(clicks, row, feedback):
-    """The lowest place of the row's list that counts as observed."""
-    last = clicks.shape[1] - 1
-    if feedback == FIRST:
-        for k in range(last):
-            if clicks[row, k] != 0:
-                return k
-    if feedback == LAST:
-        for k in range(last, -1, -1):
-            if clicks[row, k] != 0:
-                return k
-    return last
 
 
 class CascadeKLUCB(KernelAgent):

@@ -1,0 +1,208 @@
+"""CascadeSWUCB (Li and de Rijke, "Cascading non-stationary bandits: online learning to rank in the non-stationary
+cascade model", IJCAI 2019), Algorithm 1 with equations 7 and 8; comments give its lines.
+
+Old observations are forgotten: N(a) and X(a) are the observations and clicks of item a in the last tau rounds. The
+index is U(a) = X(a) / N(a) + sqrt(epsilon ln(min(t, tau)) / N(a)), and the list is the items of the largest indices. A
+ring buffer of what was observed lets a round cost as much as it displays, however long the window is.
+
+How the paper is read.
+
+* The window is the last tau rounds ("the previous tau steps" of the text): lines 19 and 20 sum over tau - 1 of them,
+  and lines 21 to 24 add the round just played.
+* Line 19 counts the rounds in which an item was displayed, line 21 and the text ("observations") those in which it was
+  observed. It is observations here; ``counts="displayed"`` has line 19, for the round just played as for the others.
+* In the cascade model there is at most one click, and the user has seen the items down to it. Elsewhere there may be
+  more: ``feedback`` says what then counts as observed. A click below that counts for nothing.
+* With x / 0 := 1 an item without observations in the window would have the index 1 + 1 = 2, less than others may have;
+  the text means optimism, so the index is infinity, also when the item's last observation has left the window.
+* tau = 2 sqrt(n ln n) is rounded, and at least 1. Equation 4 leaves the order in the list open; it is by decreasing
+  index, and equal indices are ordered at random.
+
+The doubling trick of section 4.3, for an unknown horizon: in the rounds 2^k <= t < 2^(k + 1) tau is that of the horizon
+2^k. Only tau is reset: lines 19 and 20 then sum over the longer window, so rounds that had left the shorter one count
+again, and are kept for that. The text has this for t > n, as if n were known; a horizon that is given is taken as said
+once and for all.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.agent import KernelAgent, one_of, positive, whole_number
+from rankgym.kernels import FEEDBACK, kernel, last_observed, select_top, session_seed
+
+__all__ = ["CascadeSWUCB", "State", "learn", "rank", "window_of"]
+
+COUNTS = {"observed": False, "displayed": True}
+LONGEST = 2**62  # a longer horizon or window is as good as this one, and rounds are counted in 64 bits
+FIRST_ROOM = 256  # rounds; room for more is made when it is needed, so that a window nobody fills costs nothing
+NOT_COUNTED = -1
+
+
+class State(NamedTuple):
+    """What CascadeSWUCB remembers. The leading axis is the row.
+
+    ``past`` has the round numbered r, from 0, at r modulo ``room``. An entry is twice the item, plus 1 if a click was
+    counted, or NOT_COUNTED. There is room for at least the last tau rounds, or for all, and for at most the longest
+    tau that comes into sight: that of 2^(k + 1) under the doubling trick.
+    """
+
+    key: NDArray[np.uint64]  # (rows,): random key
+    round: NDArray[np.int64]  # (rows,): rounds learned from; the paper's t is one more
+    feedback: NDArray[np.int64]  # (rows,): a value of FEEDBACK
+    displayed: NDArray[np.bool_]  # (rows,): what is displayed counts, not only what is observed
+    epsilon: NDArray[np.float64]  # (rows,): epsilon
+    doubling: NDArray[np.bool_]  # (rows,): tau follows t, as the horizon is unknown
+    tau: NDArray[np.int64]  # (rows,): tau
+    observed: NDArray[np.int64]  # (rows, items): N, observations of the item in the window
+    clicked: NDArray[np.int64]  # (rows, items): X, clicks among them
+    past: NDArray[np.signedinteger[Any]]  # (rows, room, positions): see above; int8 for up to 64 items
+    order: NDArray[np.int64]  # (rows, items): all items, those of the last list first
+
+
+@kernel
+def rank(s, displayed):
+    """Lines 6 to 10."""
+    rows, positions = displayed.shape
+    num_items = s.order.shape[1]
+    upper = np.empty(num_items)
+    for row in range(rows):
+        budget = s.epsilon[row] * math.log(min(s.round[row] + 1, s.tau[row]))
+        for item in range(num_items):  # line 6
+            upper[item] = swucb_index(s.clicked[row, item], s.observed[row, item], budget)  # line 8
+        select_top(s.order, upper, row, positions, session_seed(s.key[row], s.round[row]))  # line 10
+        for k in range(positions):
+            displayed[row, k] = s.order[row, k]
+
+
+@kernel
+def learn(s, displayed, clicks):
+    """Lines 12 and 17 to 24: the oldest round leaves the window, this one enters it; and the doubling trick."""
+    rows, positions = displayed.shape
+    room = s.past.shape[1]
+    for row in range(rows):
+        leaving = s.round[row] - s.tau[row]
+        if leaving >= 0:  # lines 19 and 20
+            count(s.past, s.observed, s.clicked, row, leaving % room, -1)
+        last, slot = last_observed(clicks, row, s.feedback[row]), s.round[row] % room
+        for k in range(positions):  # lines 21 and 22
+            if k <= last:
+                s.past[row, slot, k] = 2 * displayed[row, k] + clicks[row, k]
+            else:
+                s.past[row, slot, k] = 2 * displayed[row, k] if s.displayed[row] else NOT_COUNTED
+        count(s.past, s.observed, s.clicked, row, slot, 1)  # lines 23 and 24
+        s.round[row] += 1
+        t = s.round[row] + 1
+        if s.doubling[row] and t & (t - 1) == 0:  # section 4.3, t = 2^k
+            window = window_of(t)
+            for back in range(s.tau[row] + 1, min(window, s.round[row]) + 1):
+                count(s.past, s.observed, s.clicked, row, (s.round[row] - back) % room, 1)
+            s.tau[row] = window
+
+
+@kernel
+def count(past, observed, clicked, row, slot, sign):
+    """Add ``sign`` times the observations and clicks of the row's round at ``slot`` to N and X."""
+    for k in range(past.shape[2]):
+        entry = np.int64(past[row, slot, k])
+        if entry != NOT_COUNTED:
+            observed[row, entry >> 1] += sign
+            clicked[row, entry >> 1] += sign * (entry & 1)
+
+
+@kernel
+def swucb_index(clicked, observed, budget):
+    """Equation 7, with ``budget`` = epsilon ln(min(t, tau))."""
+    if observed == 0:
+        return math.inf
+    return clicked / observed + math.sqrt(budget / observed)
+
+
+@kernel
+def window_of(horizon):
+    """The tau of section 5, 2 sqrt(n ln n), rounded and at least 1, for a horizon of at least 1 and less than 2^63."""
+    return max(1, int(2.0 * math.sqrt(horizon * math.log(horizon)) + 0.5))
+
+
+@kernel
+def move(past, rounds, roomier):
+    """Copy the rounds that ``past`` holds, of ``rounds`` (rows,) so far, to where ``roomier`` has them."""
+    for row in range(past.shape[0]):
+        for number in range(max(0, rounds[row] - past.shape[1]), rounds[row]):
+            roomier[row, number % roomier.shape[1]] = past[row, number % past.shape[1]]
+
+
+class CascadeSWUCB(KernelAgent):
+    """CascadeSWUCB: the items with the largest sliding-window upper confidence bounds, in this order.
+
+    For each round of the window a row remembers ``num_positions`` small numbers, of one byte for up to 64 items.
+
+    Args:
+        tau: length of the window in rounds, at least 1; default 2 sqrt(n ln n) for the horizon n, rounded, and by the
+            doubling trick where the horizon is unknown.
+        epsilon: width of the confidence interval, above 0; section 5 has 0.5.
+        feedback: what was observed where there are clicks: the items down to the ``"first"`` or the ``"last"`` click,
+            or ``"all"`` of them.
+        counts: whether N counts the rounds in which an item was ``"observed"``, or ``"displayed"`` as in line 19.
+        **shape: as in ``Agent``. ``initial_list`` is not used.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+
+    rank, learn = staticmethod(rank), staticmethod(learn)
+    state: State
+
+    def __init__(
+        self,
+        *,
+        tau: int | None = None,
+        epsilon: float = 0.5,
+        feedback: str = "first",
+        counts: str = "observed",
+        **shape: Any,
+    ) -> None:
+        super().__init__(**shape)
+        rows, items = self.num_envs, self.num_items
+        first = window_of(min(self.horizon or 1, LONGEST)) if tau is None else whole_number("tau", tau, 1)
+        doubling = tau is None and self.horizon is None
+        self.state = State(
+            key=self.keys(),
+            round=np.zeros(rows, np.int64),
+            feedback=np.full(rows, one_of("feedback", feedback, FEEDBACK)),
+            displayed=np.full(rows, one_of("counts", counts, COUNTS)),
+            epsilon=np.full(rows, positive("epsilon", epsilon)),
+            doubling=np.full(rows, doubling),
+            tau=np.full(rows, min(first, LONGEST)),
+            observed=np.zeros((rows, items), np.int64),
+            clicked=np.zeros((rows, items), np.int64),
+            past=np.full(
+                (rows, FIRST_ROOM if doubling else min(first, FIRST_ROOM), self.num_positions),
+                NOT_COUNTED,
+                np.min_scalar_type(-2 * items),
+            ),
+            order=np.tile(np.arange(items), (rows, 1)),
+        )
+
+    def update(self, displayed: NDArray[np.int64], clicks: NDArray[Any]) -> None:
+        super().update(displayed, clicks)
+        room, wanted = self.state.past.shape[1], self.wanted_room()
+        if room < wanted and room <= self.state.round.max():  # full, and the next round would overwrite what is needed
+            self.make_room(min(2 * room, wanted))
+
+    def wanted_room(self) -> int:
+        """The rounds to remember: a window's, and under the doubling trick those of the next one."""
+        if not self.state.doubling[0]:
+            return int(self.state.tau[0])
+        return int(window_of(2 ** int(self.state.round.max() + 1).bit_length()))
+
+    def make_room(self, room: int) -> None:
+        """Give the past room for so many rounds, more than it has."""
+        rows, _, positions = self.state.past.shape
+        roomier = np.full((rows, room, positions), NOT_COUNTED, self.state.past.dtype)
+        move(self.state.past, self.state.round, roomier)
+        self.state = self.state._replace(past=roomier)

@@ -1,0 +1,100 @@
+"""CascadeUCB1 (Kveton, Szepesvari, Wen and Ashkan, "Cascading bandits: learning to rank in the cascade model", ICML
+2015), Algorithm 1 with the UCB1 upper confidence bounds of its section 3; comments give the listing's headings.
+
+An item's index is U = w + sqrt(1.5 log t / T), w being the mean and T the number of its observations; the list is the
+items of the largest indices.
+
+Where the paper is silent we do as in ``cascade_klucb``: its initial observation of every item takes the first L rounds,
+of which the t-th shows item t first and the others shuffled, and t goes on counting from there; ties are broken at
+random; ``feedback`` says what was observed where there may be more than one click. Without a click it was everything
+displayed. An item never observed, because somebody else chose the lists, has the index infinity.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.agent import KernelAgent, one_of
+from rankgym.kernels import FEEDBACK, first_then_shuffled, kernel, last_observed, select_top, session_seed
+
+__all__ = ["CascadeUCB1", "State", "learn", "rank"]
+
+
+class State(NamedTuple):
+    """What CascadeUCB1 remembers. The leading axis is the row."""
+
+    key: NDArray[np.uint64]  # (rows,): random key
+    round: NDArray[np.int64]  # (rows,): rounds learned from; the paper's t is one more
+    feedback: NDArray[np.int64]  # (rows,): a value of FEEDBACK
+    observed: NDArray[np.int64]  # (rows, items): T, how often the item was observed
+    clicked: NDArray[np.int64]  # (rows, items): how often it was clicked then
+    order: NDArray[np.int64]  # (rows, items): all items, those of the last list first
+
+
+@kernel
+def rank(s, displayed):
+    """Compute UCBs; recommend the items with the largest ones."""
+    rows, positions = displayed.shape
+    num_items = s.order.shape[1]
+    upper = np.empty(num_items)
+    for row in range(rows):
+        seed = session_seed(s.key[row], s.round[row])
+        if s.round[row] < num_items:  # initialization
+            first_then_shuffled(s.order[row], s.round[row], positions, seed)
+        else:
+            budget = 1.5 * math.log(s.round[row] + 1)
+            for item in range(num_items):
+                upper[item] = ucb1_index(s.clicked[row, item], s.observed[row, item], budget)
+            select_top(s.order, upper, row, positions, seed)
+        for k in range(positions):
+            displayed[row, k] = s.order[row, k]
+
+
+@kernel
+def learn(s, displayed, clicks):
+    """Update statistics of the items that were observed."""
+    for row in range(displayed.shape[0]):
+        s.round[row] += 1
+        for k in range(last_observed(clicks, row, s.feedback[row]) + 1):
+            item = displayed[row, k]
+            s.observed[row, item] += 1
+            s.clicked[row, item] += clicks[row, k]
+
+
+@kernel
+def ucb1_index(clicked, observed, budget):
+    """The mean plus sqrt(budget / observed)."""
+    if observed == 0:
+        return math.inf
+    return clicked / observed + math.sqrt(budget / observed)
+
+
+class CascadeUCB1(KernelAgent):
+    """CascadeUCB1: the items with the largest UCB1 upper confidence bounds, in this order.
+
+    Args:
+        feedback: what was observed where there are clicks: the items down to the ``"first"`` or the ``"last"`` click,
+            or ``"all"`` of them.
+        **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are not used.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+
+    rank, learn = staticmethod(rank), staticmethod(learn)
+
+    def __init__(self, *, feedback: str = "first", **shape: Any) -> None:
+        super().__init__(**shape)
+        rows, items = self.num_envs, self.num_items
+        self.state = State(
+            key=self.keys(),
+            round=np.zeros(rows, np.int64),
+            feedback=np.full(rows, one_of("feedback", feedback, FEEDBACK)),
+            observed=np.zeros((rows, items), np.int64),
+            clicked=np.zeros((rows, items), np.int64),
+            order=np.tile(np.arange(items), (rows, 1)),
+        )

@@ -1,0 +1,126 @@
+"""PBM-UCB (Lagree, Vernade and Cappe, "Multiple-play bandits in the position-based model", NIPS 2016).
+
+The examination probability kappa(l) of each position l is known. With S(k) the clicks on item k, N(k) the rounds in
+which it was displayed, and N~(k) the sum of kappa over the positions where it was displayed, the attraction's unbiased
+estimate is S / N~ and PBM-UCB's upper confidence bound is
+
+    U(k) = S / N~ + sqrt(N / N~) sqrt(delta / (2 N~)).
+
+The items with the largest bounds are displayed, the best at the position that is examined most, and so on: the paper
+numbers the positions by falling kappa. Its analysis of the regret takes delta = (1 + epsilon) log t with epsilon > 0;
+the default here is epsilon = 0, delta = log t.
+
+Where the paper is silent: an item that was never displayed has the bound infinity, t counts from 1, and ties are broken
+at random. Equal kappas leave their positions in their order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankgym.agent import KernelAgent, probabilities
+from rankgym.kernels import kernel, select_top, session_seed
+
+__all__ = ["PBMUCB", "State", "learn", "pbm_ucb_index", "rank"]
+
+
+class State(NamedTuple):
+    """What PBM-UCB remembers. The leading axis is the row."""
+
+    key: NDArray[np.uint64]  # (rows,): random key
+    round: NDArray[np.int64]  # (rows,): rounds learned from; the paper's t is one more
+    factor: NDArray[np.float64]  # (rows,): 1 + epsilon
+    examination: NDArray[np.float64]  # (rows, positions): kappa
+    best_first: NDArray[np.int64]  # (rows, positions): the positions by falling kappa
+    clicked: NDArray[np.int64]  # (rows, items): S
+    displays: NDArray[np.int64]  # (rows, items): N
+    examined: NDArray[np.float64]  # (rows, items): N~, the expected number of rounds in which it was examined
+    order: NDArray[np.int64]  # (rows, items): all items, those of the last list first
+
+
+@kernel
+def rank(s, displayed):
+    """The items with the largest upper confidence bounds, at the positions by falling examination."""
+    rows, positions = displayed.shape
+    bounds = np.empty(s.order.shape[1], np.float64)
+    for row in range(rows):
+        seed = session_seed(s.key[row], s.round[row])
+        delta = s.factor[row] * math.log(s.round[row] + 1)
+        for item in range(bounds.shape[0]):
+            bounds[item] = pbm_ucb_index(s.clicked[row, item], s.displays[row, item], s.examined[row, item], delta)
+        select_top(s.order, bounds, row, positions, seed)
+        for k in range(positions):
+            displayed[row, s.best_first[row, k]] = s.order[row, k]
+
+
+@kernel
+def learn(s, displayed, clicks):
+    """Update S, N and N~ of the displayed items."""
+    rows, positions = displayed.shape
+    for row in range(rows):
+        for k in range(positions):
+            item = displayed[row, k]
+            s.clicked[row, item] += clicks[row, k]
+            s.displays[row, item] += 1
+            s.examined[row, item] += s.examination[row, k]
+        s.round[row] += 1
+
+
+@kernel
+def pbm_ucb_index(clicked, displays, examined, delta):
+    """U for S = ``clicked``, N = ``displays``, N~ = ``examined`` and ``delta`` >= 0; infinity where N is 0."""
+    if displays == 0:
+        return math.inf
+    return clicked / examined + math.sqrt(displays / examined) * math.sqrt(delta / (2.0 * examined))
+
+
+class PBMUCB(KernelAgent):
+    """PBM-UCB: upper confidence bounds on attraction where the examination of the positions is known.
+
+    Args:
+        examination: probability in (0, 1] that position k is examined: (num_positions,), or (num_envs, num_positions)
+            for one a row. Default: 1 / k for k = 1, 2, ..., a common guess; the paper's guarantee needs the truth.
+        epsilon: delta = (1 + epsilon) log t; a number in [0, 1000].
+        **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are not used.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+
+    rank, learn = staticmethod(rank), staticmethod(learn)
+
+    def __init__(self, *, examination: ArrayLike | None = None, epsilon: float = 0.0, **shape: Any) -> None:
+        super().__init__(**shape)
+        rows, items = self.num_envs, self.num_items
+        kappa = self._checked_examination(examination)
+        number = isinstance(epsilon, (int, float, np.integer, np.floating)) and not isinstance(epsilon, bool)
+        if not number or not 0 <= epsilon <= 1000:
+            raise ValueError(f"epsilon = {epsilon!r} is out of range; allowed: a number in [0, 1000]")
+        self.state = State(
+            key=self.keys(),
+            round=np.zeros(rows, np.int64),
+            factor=np.full(rows, 1.0 + float(epsilon)),
+            examination=kappa,
+            best_first=np.argsort(-kappa, axis=1, kind="stable"),
+            clicked=np.zeros((rows, items), np.int64),
+            displays=np.zeros((rows, items), np.int64),
+            examined=np.zeros((rows, items)),
+            order=np.tile(np.arange(items), (rows, 1)),
+        )
+
+    def _checked_examination(self, examination: ArrayLike | None) -> NDArray[np.float64]:
+        shape = (self.num_envs, self.num_positions)
+        if examination is None:
+            examination = 1 / np.arange(1, self.num_positions + 1)
+        given = probabilities("examination", examination, 2)
+        if given.shape not in (shape, shape[1:]):
+            raise ValueError(f"examination has shape {given.shape}; allowed: {shape[1:]} or {shape}")
+        never = np.argwhere(given == 0)
+        if len(never):
+            place = [int(i) for i in never[0]]
+            raise ValueError(f"examination{place} = 0.0 is out of range; allowed: a number in (0, 1]")
+        return np.array(np.broadcast_to(given, shape))
