@@ -99,4 +99,6 @@ def test_uncompiled_kernels_display_the_same_lists():
     )
     uncompiled = json.loads(found.stdout)
     assert uncompiled == digests()
-    assert len(set(uncompiled.values())) == 2 * len(AGENTS)
+    alike = [uncompiled.pop(f"batchrank {shape}") == uncompiled[f"random {shape}"] for shape in ("7 3", "5 5")]
+    assert all(alike)  # BatchRank is sure of nothing yet, and shuffles everything by the same words
+    assert len(set(uncompiled.values())) == len(uncompiled) == 2 * len(AGENTS) - 2

@@ -45,8 +45,8 @@ def test_a_class_of_ones_own_by_path_and_by_itself():
     [
         (
             "topranc",
-            "agent = 'topranc' is unknown; did you mean 'toprank'? allowed: static, random, bubblerank, toprank, "
-            "cascade-kl-ucb, or one of your own as package.module:Class",
+            f"agent = 'topranc' is unknown; did you mean 'toprank'? allowed: {', '.join(AGENTS)}, "
+            "or one of your own as package.module:Class",
         ),
         ("toprank:delta=1:x", "agent = 'toprank:delta=1:x': the knob 'x' needs a value: x=value"),
         ("toprank:delta", "agent = 'toprank:delta': the knob 'delta' needs a value: delta=value"),
