@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from abc import abstractmethod
 from typing import Any
 
 import gymnasium as gym
@@ -171,8 +172,9 @@ class ChangedResult(Walk):
     def step(self, actions: Any) -> Any:
         return self.changed(*super().step(actions))
 
+    @abstractmethod
     def changed(self, observation: Any, reward: Any, terminated: Any, truncated: Any, info: Any) -> Any:
-        raise NotImplementedError
+        """What a mutant makes of them."""
 
 
 @breaks("step", *MODES)
@@ -579,8 +581,9 @@ class ChangedFinal(Walk):
     def final(self, info: dict[str, Any]) -> dict[str, Any]:
         return self.change(super().final(info))
 
+    @abstractmethod
     def change(self, final: dict[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError
+        """What a mutant makes of it."""
 
 
 @breaks("same step", SAME_STEP)

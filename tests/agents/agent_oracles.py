@@ -7,7 +7,11 @@ Run as a script it prints a digest of what every agent displays, for whichever c
 import hashlib
 import json
 import math
+import os
+import subprocess
+import sys
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 
@@ -262,6 +266,40 @@ def played(agent, rounds, seed):
         lists.append(agent.act())
         agent.update(lists[-1], np.array([u.clicks(row) for u, row in zip(users, lists[-1], strict=True)], np.int8))
     return np.array(lists)
+
+
+def beside_foreign_lists(agent, oracle, rounds, *, seed=0, share=0.7, clicked=0.6):
+    """Play an agent of one row and its oracle, with a ``share`` of the lists chosen by somebody else.
+
+    What the two propose must be the same list. Yields after each round.
+    """
+    chance = np.random.default_rng(seed)
+    for _ in range(rounds):
+        displayed = agent.act()
+        assert displayed[0].tolist() == oracle.act()
+        if chance.random() < share:
+            displayed = chance.permutation(agent.num_items)[None, : agent.num_positions]
+        clicks = (chance.random(agent.num_positions) < clicked).astype(int).tolist()
+        agent.update(displayed, [clicks])
+        oracle.update(displayed[0].tolist(), clicks)
+        yield
+
+
+def shown_uncompiled(module):
+    """What ``shown()`` of a test module of this folder returns where kernels are not compiled, by way of JSON."""
+    paths = [Path(__file__).parent, *map(Path, sys.path)]
+    found = subprocess.run(
+        [sys.executable, "-c", f"import json, {module} as t; print(json.dumps(t.shown()))"],
+        env={
+            **os.environ,
+            "NUMBA_DISABLE_JIT": "1",
+            "PYTHONPATH": os.pathsep.join(str(path.resolve()) for path in paths),
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(found.stdout)
 
 
 def digests(rounds=300):

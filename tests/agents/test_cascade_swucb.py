@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, word
+from agent_oracles import Oracle, Users, beside_foreign_lists, word
 from cascade_runs import MODELS, SHAPES, both_digests, digest, down_to
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -94,15 +94,7 @@ def test_the_lists_are_the_papers(shape, model, case):
 def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape, knobs):
     L, K = shape
     agent, oracle = CascadeSWUCB(num_items=L, num_positions=K, seed=3, **knobs), CascadeSWUCBOracle(L, K, 3, **knobs)
-    chance = np.random.default_rng(1)
-    for _ in range(600):
-        displayed = agent.act()
-        assert displayed[0].tolist() == oracle.act()
-        if chance.random() < 0.5:
-            displayed = chance.permutation(L)[None, :K]
-        clicks = (chance.random(K) < 0.3).astype(int).tolist()
-        agent.update(displayed, [clicks])
-        oracle.update(displayed[0].tolist(), clicks)
+    for _ in beside_foreign_lists(agent, oracle, 600, seed=1, share=0.5, clicked=0.3):
         assert (agent.state.observed[0].tolist(), agent.state.clicked[0].tolist()) == oracle.statistics()
 
 

@@ -1,15 +1,10 @@
 """PBM-UCB: against a plain reading of its paper, its index, where the items go, what it refuses."""
 
-import json
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, played, word
+from agent_oracles import Oracle, Users, beside_foreign_lists, played, shown_uncompiled, word
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,15 +77,7 @@ def test_the_lists_are_the_papers(shape, model, number):
 def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape):
     L, K = shape
     agent, oracle = PBMUCB(num_items=L, num_positions=K, seed=3), PBMUCBOracle(L, K, 3)
-    chance = np.random.default_rng(0)
-    for _ in range(600):
-        displayed = agent.act()
-        assert displayed[0].tolist() == oracle.act()
-        if chance.random() < 0.7:
-            displayed = chance.permutation(L)[None, :K]
-        clicks = (chance.random(K) < 0.6).astype(int).tolist()
-        agent.update(displayed, [clicks])
-        oracle.update(displayed[0].tolist(), clicks)
+    for _ in beside_foreign_lists(agent, oracle, 600):
         assert oracle.remembers(agent.state)
 
 
@@ -237,15 +224,4 @@ def shown():
 
 
 def test_uncompiled_kernels_display_the_same_lists():
-    found = subprocess.run(
-        [sys.executable, "-c", "import json, test_pbm_ucb as t; print(json.dumps(t.shown()))"],
-        env={
-            **os.environ,
-            "NUMBA_DISABLE_JIT": "1",
-            "PYTHONPATH": os.pathsep.join(str(Path(p).resolve()) for p in [Path(__file__).parent, *sys.path]),
-        },
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert json.loads(found.stdout) == shown()
+    assert shown_uncompiled("test_pbm_ucb") == shown()

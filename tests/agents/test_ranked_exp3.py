@@ -1,16 +1,11 @@
 """RankedEXP3: against a plain reading of its papers, and facts of Exp3 and of the ranked bandits algorithm."""
 
-import json
 import math
-import os
-import subprocess
-import sys
 from itertools import permutations, product
-from pathlib import Path
 
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, below, played, word
+from agent_oracles import Oracle, Users, below, beside_foreign_lists, played, shown_uncompiled, word
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,15 +86,7 @@ def test_the_lists_are_the_papers(shape, model, eta):
 def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape):
     L, K = shape
     agent, oracle = RankedEXP3(num_items=L, num_positions=K, eta=0.1, seed=3), RankedEXP3Oracle(L, K, 3, 0.1)
-    chance = np.random.default_rng(0)
-    for _ in range(600):
-        displayed = agent.act()
-        assert displayed[0].tolist() == oracle.act()
-        if chance.random() < 0.7:
-            displayed = chance.permutation(L)[None, :K]
-        clicks = (chance.random(K) < 0.6).astype(int).tolist()
-        agent.update(displayed, [clicks])
-        oracle.update(displayed[0].tolist(), clicks)
+    for _ in beside_foreign_lists(agent, oracle, 600):
         assert oracle.remembers(agent.state)
 
 
@@ -245,15 +232,4 @@ def shown():
 
 
 def test_uncompiled_kernels_display_the_same_lists():
-    found = subprocess.run(
-        [sys.executable, "-c", "import json, test_ranked_exp3 as t; print(json.dumps(t.shown()))"],
-        env={
-            **os.environ,
-            "NUMBA_DISABLE_JIT": "1",
-            "PYTHONPATH": os.pathsep.join(str(Path(p).resolve()) for p in [Path(__file__).parent, *sys.path]),
-        },
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert json.loads(found.stdout) == shown()
+    assert shown_uncompiled("test_ranked_exp3") == shown()

@@ -1,15 +1,10 @@
 """ThompsonCascade: its Beta variates, its lists against a plain reading of its papers, what it takes as observed."""
 
-import json
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, played, word
+from agent_oracles import Oracle, Users, beside_foreign_lists, played, shown_uncompiled, word
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -93,15 +88,7 @@ def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape, feedback)
     L, K = shape
     agent = ThompsonCascade(num_items=L, num_positions=K, feedback=feedback, seed=3)
     oracle = ThompsonCascadeOracle(L, K, 3, feedback)
-    chance = np.random.default_rng(0)
-    for _ in range(300):
-        displayed = agent.act()
-        assert displayed[0].tolist() == oracle.act()
-        if chance.random() < 0.7:
-            displayed = chance.permutation(L)[None, :K]
-        clicks = (chance.random(K) < 0.6).astype(int).tolist()
-        agent.update(displayed, [clicks])
-        oracle.update(displayed[0].tolist(), clicks)
+    for _ in beside_foreign_lists(agent, oracle, 300):
         assert oracle.remembers(agent.state)
 
 
@@ -222,15 +209,4 @@ def shown():
 
 
 def test_uncompiled_kernels_sample_and_display_the_same():
-    found = subprocess.run(
-        [sys.executable, "-c", "import json, test_thompson_cascade as t; print(json.dumps(t.shown()))"],
-        env={
-            **os.environ,
-            "NUMBA_DISABLE_JIT": "1",
-            "PYTHONPATH": os.pathsep.join(str(Path(p).resolve()) for p in [Path(__file__).parent, *sys.path]),
-        },
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert json.loads(found.stdout) == shown()
+    assert shown_uncompiled("test_thompson_cascade") == shown()
