@@ -19,7 +19,8 @@ Coins are addressed by a path of two steps, each of them a SplitMix64 sequence:
 Within a row the seeds of different rounds are distinct, because the first step is a bijection of the round. Two
 sessions share a coin where their seeds differ by d GOLDEN (modulo 2^64) for a difference d of two indices in use. Among
 n sessions that is expected n^2 D / 2^65 times, D the number of such differences: in a row of a million rounds 5e-7
-times with ten attraction coins, 1.5e-6 with ten examination coins as well. It is no generator for cryptography.
+times with ten attraction coins, 1.5e-6 with ten examination coins as well, 3.6e-6 with ten coins of two more kinds. It
+is no generator for cryptography.
 """
 
 from __future__ import annotations
@@ -37,11 +38,13 @@ import platformdirs
 from numpy.typing import NDArray
 
 __all__ = [
+    "ABANDONMENT",
     "AGENT",
     "ENVIRONMENT",
     "EXAMINATION",
     "FEEDBACK",
     "QUERY",
+    "SCHEDULE",
     "TERMINATION",
     "bernoulli",
     "bits",
@@ -62,10 +65,11 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 CONFIG: Any = numba.config
 
-ENVIRONMENT, AGENT, QUERY = 0, 1, 2  # purposes of a seed: users, rankers and the draw of queries never share a stream
+# Purposes of a seed: users, rankers, the draw of queries and the schedule of changes never share a stream.
+ENVIRONMENT, AGENT, QUERY, SCHEDULE = 0, 1, 2, 3
 
 # Where in a session's sequence its coins lie: an item's attraction at the item's number, the others far behind.
-EXAMINATION, TERMINATION = 1 << 32, 2 << 32  # plus the position
+EXAMINATION, TERMINATION, ABANDONMENT = 1 << 32, 2 << 32, 3 << 32  # plus the position
 
 
 def cache_folder() -> Path:

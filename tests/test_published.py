@@ -13,6 +13,7 @@ from rankgym_agents import AGENTS, BubbleRank
 
 ORIGINAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "yandex60.pkl"
 MODEL_NAMES = ["CM", "PBM", "DCM"]
+LATER_MODELS = ["DBN", "UBM", "CCM"]
 
 
 def available():
@@ -52,6 +53,36 @@ def test_the_figures_of_the_fits():
         assert env.initial_misordered.mean() == pytest.approx(misordered, abs=0.05)
 
 
+def test_the_figures_of_the_other_fits():
+    """As stated with the data: DBN's abandonment and mean satisfaction, CCM's continuation; and UBM's table."""
+    dbn, ccm = (data.parameters("yandex", model, "published") for model in ("DBN", "CCM"))
+    assert dbn["abandonment"] == pytest.approx(np.full(60, 2.4e-6), rel=0.01)
+    satisfaction = dbn["satisfaction"].mean(axis=0)
+    assert satisfaction[0] == pytest.approx(0.35, abs=0.005)
+    assert satisfaction[3:7] == pytest.approx([0.12] * 4, abs=0.015)
+    figures = {"continue_noclick": 1.0, "continue_click_irrelevant": 0.941, "continue_click_relevant": 9e-6}
+    for name, figure in figures.items():
+        assert ccm[name] == pytest.approx(np.full(60, figure), rel=0.01)
+    examination = data.parameters("yandex", "UBM", "published")["examination"][0]
+    assert examination[:3, -1] == pytest.approx([1.0, 0.885, 0.523], abs=5e-4)  # nothing clicked yet
+    assert examination[4, :4] == pytest.approx([0.150, 0.384, 0.713, 1.0], abs=5e-4)  # after a click at 1, 2, 3, 4
+
+
+@pytest.mark.parametrize(
+    ("model", "mean", "worst"), [("DBN", 0.0852, 0.462), ("UBM", 0.0183, 0.088), ("CCM", 0.0804, 0.364)]
+)
+def test_what_the_sorted_list_loses_in_the_other_models(model, mean, worst):
+    """In expected clicks of 5 positions: a satisfied user leaves, so that most of TopRank's regret in DBN and CCM is
+    that of the list sorted by attraction."""
+    env = make(model).unwrapped
+    env.reset(seed=0)
+    by_attraction = np.argsort(-env.attraction, axis=1, kind="stable")[:, :5]
+    lost = env.step(by_attraction)[4]["regret"]
+    assert (lost > -1e-12).all()
+    assert lost.mean() == pytest.approx(mean, rel=0.01)
+    assert lost.max() == pytest.approx(worst, rel=0.01)
+
+
 def test_what_the_sorted_list_loses_in_the_dcm():
     """At the first 5 positions: in abandonment clicks up to 2.2e-4 a round, in expected clicks .036 on average."""
     table = data.parameters("yandex", "DCM", "published")
@@ -66,15 +97,18 @@ def test_what_the_sorted_list_loses_in_the_dcm():
         assert figure == pytest.approx(lost, rel=0.05)
 
 
-def test_no_random_list_beats_the_best_one():
+@pytest.mark.parametrize(
+    "name",
+    [f"rankgym/{model}-Yandex-v0" for model in MODEL_NAMES + LATER_MODELS]
+    + [f"rankgym/{model}-Yandex-Rerank-v0" for model in MODEL_NAMES],
+)
+def test_no_random_list_beats_the_best_one(name):
     rng = np.random.default_rng(0)
-    for model in MODEL_NAMES:
-        for name in (f"rankgym/{model}-Yandex-v0", f"rankgym/{model}-Yandex-Rerank-v0"):
-            env = gym.make_vec(name, num_envs=60, query="all", source="published").unwrapped
-            env.reset(seed=0)
-            for _ in range(500):
-                lists = rng.permuted(np.tile(np.arange(10), (60, 1)), axis=1)[:, : env.num_positions]
-                assert (env.step(lists)[4]["regret"] >= -1e-12).all()
+    env = gym.make_vec(name, num_envs=60, query="all", source="published").unwrapped
+    env.reset(seed=0)
+    for _ in range(500):
+        lists = rng.permuted(np.tile(np.arange(10), (60, 1)), axis=1)[:, : env.num_positions]
+        assert (env.step(lists)[4]["regret"] >= -1e-12).all()
 
 
 @pytest.mark.slow

@@ -37,14 +37,14 @@ class Dataset(NamedTuple):
 
 DATASETS: dict[str, Dataset] = {
     "yandex-calibrated": Dataset(
-        what="click models CM, PBM and DCM of 100 SYNTHETIC queries of 10 items; not the Yandex data",
+        what="click models CM, PBM, DCM, DBN, UBM and CCM of 100 SYNTHETIC queries of 10 items; not the Yandex data",
         source="calibrated",
         provenance=(
             "drawn by rankgym.data.make_calibrated from a small model with figures (means, deviations, correlations) "
             "of the 60 published fits; nobody's clicks"
         ),
         embedded="yandex_calibrated.npz",
-        sha256="363bb5976544d48f673a40545eab66e1a4913e73d9aed82e9ffe1895d08351b9",
+        sha256="6d8cec28e7e45fdf8cde8514a6afea5f3085ba795d20d68fc021f8cfb195347d",
     ),
     "yandex60": Dataset(
         what="click models CM, PBM, DCM, DBN, CCM and UBM fitted to 60 queries of the Yandex log; the original",

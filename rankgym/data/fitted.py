@@ -12,15 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.data import catalogue
+from rankgym.data import catalogue, yandex
 from rankgym.data.errors import DataError
 
 __all__ = ["parameters", "query_ids"]
 
 # data set: source: name in the catalogue
 SOURCES = {"yandex": {"calibrated": "yandex-calibrated", "published": "yandex60"}}
-# model: its parameters. Those that a data set has once, for all queries, are repeated.
-MODELS = {"CM": ("attraction",), "PBM": ("attraction", "examination"), "DCM": ("attraction", "termination")}
+# model: its parameters, by item (those of ``yandex.PER_QUERY``) or the same for all queries
+MODELS = {
+    "CM": ("attraction",),
+    "PBM": ("attraction", "examination"),
+    "DCM": ("attraction", "termination"),
+    "DBN": ("attraction", "satisfaction", "abandonment"),
+    "UBM": ("attraction", "examination"),
+    "CCM": ("attraction", "continue_noclick", "continue_click_irrelevant", "continue_click_relevant"),
+    "DBM": ("attraction",),
+}
+STAND_IN = {"DBM": "PBM"}  # nobody fitted a DBM; it is the PBM whose user examines everything
 
 
 def parameters(dataset: str, model: str, source: str = "calibrated") -> dict[str, NDArray[np.float64]]:
@@ -28,13 +37,24 @@ def parameters(dataset: str, model: str, source: str = "calibrated") -> dict[str
 
     Args:
         dataset: ``"yandex"``.
-        model: ``"CM"``, ``"PBM"`` or ``"DCM"``.
+        model: ``"CM"``, ``"PBM"``, ``"DCM"``, ``"DBN"``, ``"UBM"``, ``"CCM"`` or ``"DBM"``.
         source: ``"calibrated"``: 100 synthetic queries that come with the package. ``"published"``: the 60 original
             ones, which ``rankgym data fetch yandex60`` brings.
 
     Returns:
-        Fresh arrays (queries, 10): ``attraction`` by item, in the order of the production result page, so that the
-        initial list is 0 .. 9; ``examination`` (PBM) or ``termination`` (DCM) by position, the same for every query.
+        Fresh arrays of probabilities whose first axis is the queries:
+
+        * ``attraction`` (queries, 10) of all models, and ``satisfaction`` (queries, 10) of the DBN: by item, in the
+          order of the production result page, so that the initial list is 0 .. 9. The DBM's attraction is the PBM's:
+          nobody fitted a DBM, and it is the PBM whose user examines everything.
+        * ``examination`` (queries, 10) of the PBM and ``termination`` (queries, 10) of the DCM: by position.
+        * ``examination`` (queries, 10, 10) of the UBM: a row for each position, a column for the position of the
+          previous click, and the last column where nothing was clicked yet. A user at position k can have clicked above
+          it only: in row k, the columns k .. 8 are never used.
+        * ``abandonment`` (queries,) of the DBN; ``continue_noclick``, ``continue_click_irrelevant`` and
+          ``continue_click_relevant`` (queries,) of the CCM.
+
+        What the fits have once for all queries (all but attraction and satisfaction) is the same in each query.
 
     Raises:
         ValueError: an argument is unknown; the message has the choices.
@@ -46,8 +66,11 @@ def parameters(dataset: str, model: str, source: str = "calibrated") -> dict[str
     queries = len(arrays["query_id"])
     found = {}
     for name in MODELS[model]:
-        values = arrays[f"{model.lower()}_{name}"]
-        found[name] = np.array(values, ndmin=2) if values.ndim == 2 else np.tile(values, (queries, 1))
+        values = arrays[f"{STAND_IN.get(model, model).lower()}_{name}"]
+        if name in yandex.PER_QUERY:
+            found[name] = values.copy()
+        else:  # a single number is kept as (1,)
+            found[name] = np.repeat(values if values.shape == (1,) else values[None], queries, axis=0)
     return found
 
 

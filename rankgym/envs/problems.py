@@ -18,14 +18,13 @@ __all__ = ["Problems"]
 
 DRAWN_QUERIES, DRAWN_SEED = 1_000, 2018
 DRAWN_ITEMS = 10
-PER_ITEM = ("attraction",)  # parameters with an entry for each item; the others have one for each position
 
 
 class Problems(NamedTuple):
     """Queries of one click model."""
 
     model: str
-    parameters: Any  # the model's Parameters: (queries, items), or (queries, positions) for what positions have
+    parameters: Any  # the model's Parameters, each (queries, *its axes): see ClickModel.axes
     initial_list: NDArray[np.int64]  # (queries, items): the production ranker's list of all items
 
     @property
@@ -56,9 +55,13 @@ class Problems(NamedTuple):
             source: of the Yandex fits: ``"calibrated"`` or ``"published"``.
             num_items: default: all items of the dataset (10 where synthetic queries are drawn).
             num_positions: 1 .. num_items.
-            parameters: of the synthetic queries, by the model's parameter names: a list with an entry for each item
-                (attraction) or position, or a list of such lists, one a query. What is not given is drawn, for 1,000
-                queries, from a fixed seed: attraction and termination uniform in [0, 1]; examination is 1 / k.
+            parameters: of the synthetic queries, by the model's parameter names: an entry for each item (attraction,
+                satisfaction) or position (examination, termination), a number (abandonment, continue_...), or a list
+                of such, one a query. The UBM's examination is a table: a row for each position k, a column for the
+                position of the click before; the last column stands for none yet, so that a table of more columns than
+                ``num_positions`` K loses those from K on, but for its last. What is not given is drawn, for 1,000
+                queries, from a fixed seed: all uniform in [0, 1], but for examination, which is 1 / k, and in the UBM
+                1 / (k - r) after a click at r (none yet: r = 0).
             initial_list: the base list of every query, a permutation of all items. Default: 0, 1, 2, ...
 
         Raises:
@@ -66,9 +69,9 @@ class Problems(NamedTuple):
         """
         if model not in MODELS:
             raise ValueError(f"model = {model!r} is unknown; allowed: {sorted(MODELS)}")
-        names = MODELS[model].parameters._fields
+        axes = MODELS[model].axes
         if dataset == "synthetic":
-            tables = _synthetic(names, num_items, num_positions, parameters)
+            tables = _synthetic(axes, num_items, num_positions, parameters)
         elif dataset == "yandex":
             if parameters is not None:
                 raise ValueError("parameters are given, but dataset = 'yandex' has its own; allowed with 'synthetic'")
@@ -78,14 +81,10 @@ class Problems(NamedTuple):
         most = tables["attraction"].shape[1]
         items = most if num_items is None else whole_number("num_items", num_items, 1, most)
         positions = whole_number("num_positions", num_positions, 1, items)
-        sizes = {name: items if name in PER_ITEM else positions for name in names}
-        for name in names:
-            if tables[name].shape[1] < sizes[name]:
-                raise ValueError(
-                    f"parameters[{name!r}] has {tables[name].shape[1]} entries; allowed: at least {sizes[name]}"
-                )
-        kept = MODELS[model].parameters(*(np.ascontiguousarray(tables[name][:, : sizes[name]]) for name in names))
-        return cls(model, kept, _initial_lists(initial_list, len(tables["attraction"]), items))
+        kept = (_cut(name, tables[name], axes[name], items, positions) for name in MODELS[model].parameters._fields)
+        return cls(
+            model, MODELS[model].parameters(*kept), _initial_lists(initial_list, len(tables["attraction"]), items)
+        )
 
     def best_lists(self, reward: str, cutoff: int, num_positions: int, reference: str) -> NDArray[np.int64]:
         """One list a query, (queries, num_positions): of the largest expected reward (``reference="best"``), or sorted
@@ -111,18 +110,30 @@ def _initial_lists(initial_list: Sequence[int] | None, queries: int, items: int)
     return lists
 
 
+def _cut(name: str, table: NDArray[np.float64], axes: Sequence[str], items: int, positions: int) -> NDArray[np.float64]:
+    """A copy of ``table`` (queries, *axes) with the entries of the first items and positions."""
+    for number, axis in enumerate(axes, start=1):
+        entries, size = table.shape[number], items if axis == "item" else positions
+        if entries < size:
+            along = f" for each {axis}" if len(axes) > 1 else ""
+            raise ValueError(f"parameters[{name!r}] has {entries} entries{along}; allowed: at least {size}")
+        first = np.arange(size)
+        if axis == "previous":
+            first[-1] = entries - 1  # no click yet
+        table = table.take(first, axis=number)
+    return np.array(table, order="C")
+
+
 def _synthetic(
-    names: Sequence[str], num_items: int | None, num_positions: int, parameters: dict[str, Any] | None
+    axes: dict[str, tuple[str, ...]], num_items: int | None, num_positions: int, parameters: dict[str, Any] | None
 ) -> dict[str, NDArray[np.float64]]:
-    """Tables (queries, entries) of the given parameters, with what is missing drawn."""
+    """Tables (queries, *axes) of the given parameters, with what is missing drawn."""
     if parameters is not None and not isinstance(parameters, dict):
-        raise ValueError(f"parameters = {parameters!r} is no dict; allowed: lists by the names {list(names)}")
-    given = {
-        name: np.atleast_2d(probabilities(f"parameters[{name!r}]", v, 2)) for name, v in (parameters or {}).items()
-    }
-    unknown = sorted(set(given) - set(names))
+        raise ValueError(f"parameters = {parameters!r} is no dict; allowed: lists by the names {list(axes)}")
+    given = {name: _given(name, values, len(axes.get(name, ("item",)))) for name, values in (parameters or {}).items()}
+    unknown = sorted(set(given) - set(axes))
     if unknown:
-        raise ValueError(f"parameters has the unknown name {unknown[0]!r}; allowed: {list(names)}")
+        raise ValueError(f"parameters has the unknown name {unknown[0]!r}; allowed: {list(axes)}")
     sizes = {len(table) for table in given.values()} - {1}
     if len(sizes) > 1:
         raise ValueError(
@@ -131,15 +142,34 @@ def _synthetic(
     queries = sizes.pop() if sizes else (1 if "attraction" in given else DRAWN_QUERIES)
     items = given["attraction"].shape[1] if "attraction" in given else num_items or DRAWN_ITEMS
     items = whole_number("num_items", items, 1)
+    positions = whole_number("num_positions", num_positions, 1)
     tables = {}
-    for number, name in enumerate(names):
+    for number, name in enumerate(axes):
         rng = np.random.default_rng([DRAWN_SEED, number])
-        entries = items if name in PER_ITEM else whole_number("num_positions", num_positions, 1)
         if name in given:
             table = given[name]
         elif name == "examination":
-            table = 1.0 / np.arange(1.0, entries + 1.0)[None]
+            table = _examination(positions, axes[name])[None]
         else:
-            table = rng.random((queries, entries))
-        tables[name] = np.broadcast_to(table, (queries, table.shape[1]))
+            table = rng.random((queries, *(items if axis == "item" else positions for axis in axes[name])))
+        tables[name] = np.broadcast_to(table, (queries, *table.shape[1:]))
     return tables
+
+
+def _given(name: str, values: Any, axes: int) -> NDArray[np.float64]:
+    """A given parameter as a table (queries, ...) with so many axes behind the queries."""
+    label = f"parameters[{name!r}]"
+    table = probabilities(label, [values] if axes == 0 and not hasattr(values, "__len__") else values, axes + 1)
+    if table.ndim < axes:
+        raise ValueError(f"{label} has shape {table.shape}; allowed: {axes} to {axes + 1} dimensions")
+    return table if table.ndim > axes else table[None]
+
+
+def _examination(positions: int, axes: Sequence[str]) -> NDArray[np.float64]:
+    """1 / k at position k = 1, 2, ...; with a click before, 1 / (its distance). What cannot happen is 0."""
+    place = np.arange(1.0, positions + 1.0)
+    if "previous" not in axes:
+        return 1.0 / place
+    previous = np.append(place[:-1], 0.0)  # the last column: no click yet
+    distance = place[:, None] - previous
+    return np.divide(1.0, distance, out=np.zeros_like(distance), where=distance > 0)

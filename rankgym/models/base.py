@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankgym.kernels import kernel
+
 
 class Reward(NamedTuple):
     """One way to be paid in a click model. Arrays have a leading axis of rows; ``cutoff`` counts paid positions.
@@ -27,11 +29,28 @@ class Reward(NamedTuple):
 
 
 class ClickModel(NamedTuple):
-    """A click model: its name, its NamedTuple of parameters (each with a leading axis), and its rewards by name."""
+    """A click model: its name, its parameters, who examines what, and its rewards by name.
+
+    ``parameters`` is a NamedTuple of arrays with a leading axis of rows; ``axes`` has the names of each one's other
+    axes: ``"item"``, ``"position"``, or ``"previous"`` (the position of the click before; the last entry stands for
+    none yet). A number for each row has none: ().
+
+    ``examine(*parameters, displayed, examination)`` is a kernel that fills ``examination`` (rows, positions) with
+    chi(R, k), the probability that position k of the row's list R is examined. In every model here a user clicks at
+    position k with probability chi(R, k) alpha(R(k)).
+    """
 
     name: str
     parameters: type[Any]
+    axes: dict[str, tuple[str, ...]]
+    examine: Callable[..., None]
     rewards: dict[str, Reward]
+
+    def examination(self, parameters: Any, displayed: NDArray[np.int64]) -> NDArray[np.float64]:
+        """chi(R, k), (rows, positions): how probably each position of ``displayed`` (rows, positions) is examined."""
+        examination = np.empty(displayed.shape)
+        self.examine(*parameters, np.ascontiguousarray(displayed, np.int64), examination)
+        return examination
 
     def values(self, parameters: Any, displayed: NDArray[np.int64], cutoff: int, reward: str) -> NDArray[np.float64]:
         """The expected reward (rows,) of each list of ``displayed`` (rows, positions)."""
@@ -57,3 +76,58 @@ def matched_lists(
     matched = lists.copy()
     np.put_along_axis(matched, places, lists[:, :cutoff], axis=1)
     return matched
+
+
+def completed_lists(first: NDArray[np.int64], ranked: NDArray[np.int64], num_positions: int) -> NDArray[np.int64]:
+    """Lists that begin with ``first`` (rows, cutoff); behind, the other items in the order of ``ranked``."""
+    taken = np.zeros(ranked.shape, bool)
+    np.put_along_axis(taken, first, True, axis=1)
+    behind = np.argsort(np.take_along_axis(taken, ranked, axis=1), axis=1, kind="stable")
+    others = np.take_along_axis(ranked, behind, axis=1)[:, : num_positions - first.shape[1]]
+    return np.concatenate([first, others], axis=1)
+
+
+@kernel
+def choose(attraction, onward, order, value_of, taken, best):
+    """Which items of ``order`` (rows, items) make the best list, by dynamic programming; see ``scanned_lists``.
+
+    ``value_of`` (cutoff + 1,) and ``taken`` (items, cutoff + 1) are room to work in.
+    """
+    items, cutoff = order.shape[1], best.shape[1]
+    for row in range(order.shape[0]):
+        value_of[:] = -1.0  # of so many positions, filled from the items done: 0 positions, or impossible
+        value_of[0] = 0.0
+        for place in range(items - 1, -1, -1):
+            item = order[row, place]
+            for size in range(min(cutoff, items - place), 0, -1):  # value_of[size - 1] is still without this item
+                with_it = attraction[row, item] + onward[row, item] * value_of[size - 1]
+                taken[place, size] = with_it >= value_of[size]
+                value_of[size] = max(with_it, value_of[size])
+        size = cutoff
+        for place in range(items):
+            if size > 0 and taken[place, size]:
+                best[row, cutoff - size] = order[row, place]
+                size -= 1
+
+
+def scanned_lists(
+    attraction: NDArray[np.float64], onward: NDArray[np.float64], num_positions: int, cutoff: int
+) -> NDArray[np.int64]:
+    """The exact best lists for expected clicks where going on depends on the item alone, in O(L log L + L cutoff).
+
+    A user who examines item i clicks it with probability a_i and goes on with q_i = ``onward`` (rows, items), clicked
+    or not. With W the expected clicks below, those from i on are a_i + q_i W. If j stands under i, to exchange them
+    loses a_i (1 - q_j) - a_j (1 - q_i), whatever W is. So some best list has its items by falling a / (1 - q): those
+    with q = 1 first (where a = 0 as well, an item does nothing wherever it stands). It remains to choose the items,
+    from the last of that order to the first: as W counts with q_i >= 0 only, f(i, m) = max(f(i + 1, m),
+    a_i + q_i f(i + 1, m - 1)) is the largest number of expected clicks at m positions from the items i, i + 1, ...
+    """
+    ranked = sorted_lists(attraction, attraction.shape[1])
+    leaving = 1.0 - onward
+    ratio = np.divide(attraction, leaving, out=np.full(attraction.shape, np.inf), where=leaving > 0)
+    by_ratio = np.argsort(-np.take_along_axis(ratio, ranked, axis=1), axis=1, kind="stable")
+    order = np.take_along_axis(ranked, by_ratio, axis=1)
+    rows, items = attraction.shape
+    best = np.empty((rows, cutoff), np.int64)
+    choose(attraction, onward, order, np.empty(cutoff + 1), np.empty((items, cutoff + 1), bool), best)
+    return completed_lists(best, ranked, num_positions)

@@ -45,9 +45,20 @@ def value(attraction, displayed, cutoff, expected):
         expected[row] = 1.0 - unclicked
 
 
+@kernel
+def examine(attraction, displayed, examination):
+    """chi(R, k) = prod over i < k of (1 - alpha(R(i)))."""
+    rows, positions = displayed.shape
+    for row in range(rows):
+        examined = 1.0
+        for k in range(positions):
+            examination[row, k] = examined
+            examined *= 1.0 - attraction[row, displayed[row, k]]
+
+
 def best_lists(parameters: Parameters, num_positions: int, cutoff: int) -> NDArray[np.int64]:
     """The most attractive items, best first: any order of the first ``cutoff`` of them is optimal."""
     return sorted_lists(parameters.attraction, num_positions)
 
 
-MODEL = ClickModel("CM", Parameters, {"clicks": Reward(click, value, best_lists)})
+MODEL = ClickModel("CM", Parameters, {"attraction": ("item",)}, examine, {"clicks": Reward(click, value, best_lists)})

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.kernels import TERMINATION, bits, kernel, session_seed, uniform
-from rankgym.models.base import ClickModel, Reward, matched_lists, sorted_lists
+from rankgym.models.base import ClickModel, Reward, completed_lists, matched_lists, sorted_lists
 
 MOST_POSITIONS = 16  # of best_lists_by_clicks: it visits 2^cutoff sets of items, cutoff + 1 times
 
@@ -83,6 +83,16 @@ def value_abandonment(attraction, termination, displayed, cutoff, expected):
         expected[row] = 1.0 - staying
 
 
+@kernel
+def examine(attraction, termination, displayed, examination):
+    """chi(R, k) = prod over i < k of (1 - v(i) alpha(R(i)))."""
+    for row in range(displayed.shape[0]):
+        examined = 1.0
+        for k in range(displayed.shape[1]):
+            examination[row, k] = examined
+            examined *= 1.0 - termination[row, k] * attraction[row, displayed[row, k]]
+
+
 def best_lists_by_abandonment(parameters: Parameters, num_positions: int, cutoff: int) -> NDArray[np.int64]:
     """The most attractive items matched to the positions of the largest v(k).
 
@@ -145,16 +155,14 @@ def best_lists_by_clicks(parameters: Parameters, num_positions: int, cutoff: int
     ranked = sorted_lists(parameters.attraction, items)
     best = np.empty((rows, cutoff), np.int64)
     fill_best(*parameters, ranked, cutoff, best, np.empty(1 << cutoff), np.zeros(1 << cutoff, np.int64))
-    taken = np.zeros((rows, items), bool)
-    np.put_along_axis(taken, best, True, axis=1)
-    behind = np.argsort(np.take_along_axis(taken, ranked, axis=1), axis=1, kind="stable")  # the others, best first
-    others = np.take_along_axis(ranked, behind, axis=1)[:, : num_positions - cutoff]
-    return np.concatenate([best, others], axis=1)
+    return completed_lists(best, ranked, num_positions)
 
 
 MODEL = ClickModel(
     "DCM",
     Parameters,
+    {"attraction": ("item",), "termination": ("position",)},
+    examine,
     {
         "clicks": Reward(click, value, best_lists_by_clicks),
         "abandonment": Reward(click_abandonment, value_abandonment, best_lists_by_abandonment),

@@ -45,6 +45,14 @@ def value(attraction, examination, displayed, cutoff, expected):
         expected[row] = total
 
 
+@kernel
+def examine(attraction, examination, displayed, examined):
+    """chi(k), whatever is displayed."""
+    for row in range(displayed.shape[0]):
+        for k in range(displayed.shape[1]):
+            examined[row, k] = examination[row, k]
+
+
 def best_lists(parameters: Parameters, num_positions: int, cutoff: int) -> NDArray[np.int64]:
     """The most attractive items matched to the most examined of the first ``cutoff`` positions.
 
@@ -54,4 +62,10 @@ def best_lists(parameters: Parameters, num_positions: int, cutoff: int) -> NDArr
     return matched_lists(parameters.attraction, parameters.examination, num_positions, cutoff)
 
 
-MODEL = ClickModel("PBM", Parameters, {"clicks": Reward(click, value, best_lists)})
+MODEL = ClickModel(
+    "PBM",
+    Parameters,
+    {"attraction": ("item",), "examination": ("position",)},
+    examine,
+    {"clicks": Reward(click, value, best_lists)},
+)

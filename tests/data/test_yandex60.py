@@ -474,7 +474,27 @@ def test_importing_fills_the_cache(home, table, tmp_path):
     found = data.parameters("yandex", "PBM", "published")
     np.testing.assert_array_equal(found["attraction"], ARRAYS["pbm_attraction"])
     np.testing.assert_array_equal(found["examination"], np.tile(ARRAYS["pbm_examination"], (60, 1)))
+    found = data.parameters("yandex", "UBM", "published")
+    np.testing.assert_array_equal(found["attraction"], ARRAYS["ubm_attraction"])
+    np.testing.assert_array_equal(found["examination"], np.tile(ARRAYS["ubm_examination"], (60, 1, 1)))
     assert data.query_ids("yandex", "published") == [str(query) for query in ARRAYS["query_id"]]
+
+
+def test_the_parameters_of_all_models_are_what_was_imported(home, table, tmp_path):
+    """What is by query stays as it is; what the file has once is the same in each query; the DBM is the PBM's."""
+    file = tmp_path / "copy"
+    file.write_bytes(ORIGINAL)
+    data.import_file("yandex60", file)
+    for model, (_, shapes) in yandex.CLASSES.items():
+        found = data.parameters("yandex", model, "published")
+        assert list(found) == list(shapes)
+        for parameter, shape in shapes.items():
+            values, expected = found[parameter], ARRAYS[f"{model.lower()}_{parameter}"]
+            assert values.shape == (60, *shape)
+            for query in range(60):
+                by_query = expected[query] if parameter in yandex.PER_QUERY else expected.reshape(shape)
+                np.testing.assert_array_equal(values[query], by_query)
+    np.testing.assert_array_equal(data.parameters("yandex", "DBM", "published")["attraction"], ARRAYS["pbm_attraction"])
 
 
 def test_a_converted_file_can_be_imported_if_it_holds_the_published_numbers(home, table, tmp_path):
