@@ -9,6 +9,7 @@ import gymnasium as gym
 __all__ = ["ENVS", "register_all"]
 
 RANKING = ("rankgym.envs:single_ranking", "rankgym.envs:RankingVectorEnv")  # single and vector entry points
+BREAKPOINT = ("rankgym.envs:single_breakpoint", "rankgym.envs:BreakpointVectorEnv")
 
 # BubbleRank, section 5.4: query i - 1 has chi = 0.5^i at the last two positions; the best item starts at the very last.
 WEAK_TAIL: dict[str, Any] = {
@@ -17,6 +18,10 @@ WEAK_TAIL: dict[str, Any] = {
 }
 
 RERANK: dict[str, Any] = {"dataset": "yandex", "num_positions": 10, "cutoff": 5}
+
+# Li and de Rijke, section 5: in every other epoch of 10,000 rounds three suboptimal items jump to 0.9.
+JUMP: dict[str, Any] = {"dataset": "yandex", "num_positions": 3, "scenario": "jump"}
+TWO_LEVEL: dict[str, Any] = {"dataset": "synthetic", "num_positions": 5, "scenario": "two-level", "p": 0.5, "gap": 0.2}
 
 ENVS: dict[str, tuple[tuple[str, str], dict[str, Any], str]] = {
     # id: (entry points, keyword arguments, what it is)
@@ -34,6 +39,26 @@ ENVS: dict[str, tuple[tuple[str, str], dict[str, Any], str]] = {
         RANKING,
         {"model": "DCM", "dataset": "yandex", "num_positions": 5},
         "dependent click model, 10 items, 5 positions, expected clicks",
+    ),
+    "rankgym/DBN-Yandex-v0": (
+        RANKING,
+        {"model": "DBN", "dataset": "yandex", "num_positions": 5},
+        "dynamic Bayesian network model, 10 items, 5 positions, expected clicks",
+    ),
+    "rankgym/UBM-Yandex-v0": (
+        RANKING,
+        {"model": "UBM", "dataset": "yandex", "num_positions": 5},
+        "user browsing model, 10 items, 5 positions, expected clicks",
+    ),
+    "rankgym/CCM-Yandex-v0": (
+        RANKING,
+        {"model": "CCM", "dataset": "yandex", "num_positions": 5},
+        "click chain model, 10 items, 5 positions, expected clicks",
+    ),
+    "rankgym/DBM-Yandex-v0": (
+        RANKING,
+        {"model": "DBM", "dataset": "yandex", "num_positions": 5},
+        "document-based model with the PBM's attraction, 10 items, 5 positions, expected clicks",
     ),
     "rankgym/CM-Yandex-Rerank-v0": (
         RANKING,
@@ -75,6 +100,61 @@ ENVS: dict[str, tuple[tuple[str, str], dict[str, Any], str]] = {
         RANKING,
         {"model": "DCM", "dataset": "synthetic", "num_positions": 5},
         "dependent click model with parameters from the caller, or drawn",
+    ),
+    "rankgym/DBN-Synthetic-v0": (
+        RANKING,
+        {"model": "DBN", "dataset": "synthetic", "num_positions": 5},
+        "dynamic Bayesian network model with parameters from the caller, or drawn",
+    ),
+    "rankgym/UBM-Synthetic-v0": (
+        RANKING,
+        {"model": "UBM", "dataset": "synthetic", "num_positions": 5},
+        "user browsing model with parameters from the caller, or drawn",
+    ),
+    "rankgym/CCM-Synthetic-v0": (
+        RANKING,
+        {"model": "CCM", "dataset": "synthetic", "num_positions": 5},
+        "click chain model with parameters from the caller, or drawn",
+    ),
+    "rankgym/DBM-Synthetic-v0": (
+        RANKING,
+        {"model": "DBM", "dataset": "synthetic", "num_positions": 5},
+        "document-based model with parameters from the caller, or drawn",
+    ),
+    "rankgym/CM-Yandex-Breakpoint-v0": (
+        BREAKPOINT,
+        {"model": "CM", **JUMP},
+        "cascade model, 10 items, 3 positions, three items jump in every other epoch (Li and de Rijke section 5)",
+    ),
+    "rankgym/PBM-Yandex-Breakpoint-v0": (
+        BREAKPOINT,
+        {"model": "PBM", **JUMP},
+        "position-based model, 10 items, 3 positions, three items jump in every other epoch",
+    ),
+    "rankgym/DCM-Yandex-Breakpoint-v0": (
+        BREAKPOINT,
+        {"model": "DCM", **JUMP},
+        "dependent click model, 10 items, 3 positions, three items jump in every other epoch",
+    ),
+    "rankgym/DBN-Yandex-Breakpoint-v0": (
+        BREAKPOINT,
+        {"model": "DBN", **JUMP},
+        "dynamic Bayesian network, 10 items, 3 positions, three items jump in every other epoch",
+    ),
+    "rankgym/UBM-Yandex-Breakpoint-v0": (
+        BREAKPOINT,
+        {"model": "UBM", **JUMP},
+        "user browsing model, 10 items, 3 positions, three items jump in every other epoch",
+    ),
+    "rankgym/CCM-Yandex-Breakpoint-v0": (
+        BREAKPOINT,
+        {"model": "CCM", **JUMP},
+        "click chain model, 10 items, 3 positions, three items jump in every other epoch",
+    ),
+    "rankgym/CM-TwoLevel-Breakpoint-v0": (
+        BREAKPOINT,
+        {"model": "CM", **TWO_LEVEL},
+        "cascade model, the lower-bound problem: in each epoch other items are best (Li and de Rijke section 4.2)",
     ),
 }
 

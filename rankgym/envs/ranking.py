@@ -85,7 +85,7 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
     ```python
     gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=600, query="all", horizon=1_000_000)
     ```
-    * `model`: `"CM"`, `"PBM"` or `"DCM"`.
+    * `model`: a key of `rankgym.models.MODELS`: `"CM"`, `"PBM"`, `"DCM"` and so on.
     * `dataset`: `"yandex"`, or `"synthetic"`: with `parameters`, a dict of lists by the model's parameter names, or
       1,000 queries that were drawn once and for all, of which the environment's seed draws one; see
       `rankgym.envs.problems`. (Arrays do as well, but then the environment's spec has no JSON form.)
@@ -170,16 +170,8 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         self.action_space = BatchedPermutation(self.num_items, self.num_positions, self.num_envs)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
 
-        self._reward = self.model.rewards[reward]
-        best = problems.best_lists(reward, self.cutoff, self.num_positions, reference)
-        self._optimal_of = self.model.values(problems.parameters, best, self.cutoff, reward)  # (queries,)
-        self._better_of = better_items(problems.parameters.attraction)  # (queries, items, words)
-        self._initial_misordered_of = np.empty(problems.num_queries, np.int64)
-        misordered_pairs(
-            self._better_of,
-            np.ascontiguousarray(problems.initial_list[:, : self.num_positions]),
-            self._initial_misordered_of,
-        )
+        self._reward, self._paid, self._reference = self.model.rewards[reward], reward, reference
+        self._optimal_of, self._better_of, self._initial_misordered_of = self._truth_of(problems)  # of each query
         self._choice, self._pool = _query_choice(query, problems.num_queries, self.num_envs)
 
         rows = self.num_envs  # all below: what changes, and the truth of the rows' queries
@@ -196,7 +188,7 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         self._better = np.zeros((rows, *self._better_of.shape[1:]), np.uint64)
         self._optimal = np.zeros(rows)
         self.initial_list = np.zeros((rows, self.num_items), np.int64)
-        self.initial_misordered = np.zeros(rows, np.int64)  # |V(R_0)|
+        self._initial_misordered = np.zeros(rows, np.int64)
         self._displayed = np.full((rows, self.num_positions), -1, np.int64)  # the last lists, and their values
         self._expected = np.zeros(rows)
         self._misordered = np.zeros(rows, np.int64)
@@ -211,6 +203,33 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         """Attraction probabilities of the rows' queries, (num_envs, num_items)."""
         attraction: NDArray[np.float64] = self._parameters.attraction
         return attraction
+
+    @property
+    def initial_misordered(self) -> NDArray[np.int64]:
+        """|V(R_0)|, the number of incorrectly ordered pairs of the production lists, (num_envs,)."""
+        return self._initial_misordered
+
+    @property
+    def changes(self) -> int:
+        """How many times the truth of some row's coming session has changed other than by a reset: never, here."""
+        return 0
+
+    def common_breakpoints(self, rounds: int) -> list[int] | None:
+        """The rounds below ``rounds`` at which every row begins a new epoch: none, here."""
+        whole_number("rounds", rounds, 0)
+        return []
+
+    def _truth_of(self, problems: Problems) -> tuple[NDArray[np.float64], NDArray[np.uint64], NDArray[np.int64]]:
+        """Of each query the optimal reward (queries,), the better items (queries, items, words), |V(R_0)| (queries,).
+
+        The better items are those of ``rankgym.metrics.better_items``.
+        """
+        best = problems.best_lists(self._paid, self.cutoff, self.num_positions, self._reference)
+        optimal = self.model.values(problems.parameters, best, self.cutoff, self._paid)
+        better = better_items(problems.parameters.attraction)
+        misordered = np.empty(problems.num_queries, np.int64)
+        misordered_pairs(better, np.ascontiguousarray(problems.initial_list[:, : self.num_positions]), misordered)
+        return optimal, better, misordered
 
     @property
     def unseeded(self) -> bool:
@@ -278,9 +297,13 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         if rows[0] == 0:  # Gymnasium's own generator of a vector env is that of its first row
             self._np_random, self._np_random_seed = gym.utils.seeding.np_random(chosen[0])
         self._key[rows] = row_keys(chosen, ENVIRONMENT)  # type: ignore[arg-type]
-        self._query_key[rows] = row_keys(chosen, QUERY)  # type: ignore[arg-type]
+        self._take_seeds(rows, chosen)  # type: ignore[arg-type]
         self._session[rows] = -1
         self._episode[rows] = -1
+
+    def _take_seeds(self, rows: list[int], seeds: list[int]) -> None:
+        """New streams, besides those of the users, for ``rows`` from their seeds."""
+        self._query_key[rows] = row_keys(seeds, QUERY)
 
     def _begin(self, mask: NDArray[np.bool_]) -> None:
         """Start an episode in the rows of ``mask``; their random streams go on."""
@@ -307,18 +330,22 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         self._better[mask] = self._better_of[q]
         self._optimal[mask] = self._optimal_of[q]
         self.initial_list[mask] = self.problems.initial_list[q]
-        self.initial_misordered[mask] = self._initial_misordered_of[q]
+        self._initial_misordered[mask] = self._initial_misordered_of[q]
         self._displayed[mask] = -1  # their values are not known yet
 
     def _reset_info(self, mask: NDArray[np.bool_]) -> dict[str, Any]:
-        info: dict[str, Any] = {
+        info = self._fresh_info()
+        if not mask.all():
+            info |= {f"_{name}": mask.copy() for name in info}
+        return info
+
+    def _fresh_info(self) -> dict[str, Any]:
+        """What a reset tells of every row."""
+        return {
             "optimal_reward": self._optimal.copy(),
             "round": np.zeros(self.num_envs, np.int64),
             "query": self._query.copy(),
         }
-        if not mask.all():
-            info |= {f"_{name}": mask.copy() for name in info}
-        return info
 
     # -- step --------------------------------------------------------------------------------------------------------
 
@@ -458,7 +485,7 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
 
     def _mixed_info(self, info: dict[str, Any], begun: NDArray[np.bool_]) -> dict[str, Any]:
         """The info of a step after which the rows of ``begun`` have just been reset, with masks where rows differ."""
-        fresh = self._reset_info(np.ones(self.num_envs, bool))
+        fresh = self._fresh_info()
         mixed: dict[str, Any] = {}
         for name, values in info.items():
             mixed[name] = _only(values, ~begun)
@@ -480,13 +507,15 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
     def _text(self, row: int) -> str:
         if self._round[row] < 0:
             return f"query {self._query[row]}: nothing displayed yet"
-        head = f"query {self._query[row]}, round {self._round[row]}"
         shown = self._displayed[row]
         lines = [
             f"{k + 1:3d}. item {item:<4d} {'click' if click else ''}".rstrip()
             for k, (item, click) in enumerate(zip(shown, self.last_observation[row], strict=True))
         ]
-        return "\n".join([head, *lines])
+        return "\n".join([self._heading(row), *lines])
+
+    def _heading(self, row: int) -> str:
+        return f"query {self._query[row]}, round {self._round[row]}"
 
 
 def _only(values: NDArray[Any], rows: NDArray[np.bool_]) -> NDArray[Any]:

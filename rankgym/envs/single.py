@@ -43,12 +43,21 @@ class SingleEnv(gym.Env[NDArray[np.int8], NDArray[np.int64]]):
 
     @property
     def initial_misordered(self) -> int:
-        """|V(R_0)| of the current query."""
+        """|V(R_0)| in the coming session."""
         return int(self.engine.initial_misordered[0])
 
     @property
+    def changes(self) -> int:
+        """How many times the truth of the coming session has changed other than by a reset."""
+        return self.engine.changes
+
+    def common_breakpoints(self, rounds: int) -> list[int] | None:
+        """The rounds below ``rounds`` at which every row begins a new epoch; None where rows differ, or may differ."""
+        return self.engine.common_breakpoints(rounds)
+
+    @property
     def attraction(self) -> NDArray[np.float64]:
-        """Attraction probabilities of the current query, (num_items,): the truth, not for agents."""
+        """Attraction probabilities in the coming session, (num_items,): the truth, not for agents."""
         return self.engine.attraction[0]
 
     def reset(

@@ -104,8 +104,19 @@ class AgentSpec(NamedTuple):
         said = f"{type(error).__name__}: {error}".removesuffix(": ")
         return AgentFailed(f"agent = {self.label!r}: {said}{hint}{place and f' ({_near_path(place)})'}")
 
+    def inner(self) -> AgentSpec | None:
+        """The agent that this one wraps, where it has a knob ``agent`` that names one; else None."""
+        try:
+            return parse_agent({**knobs(self.load()), **self.knobs}["agent"])
+        except Exception:  # who asks for a class that cannot be loaded has been told already
+            return None
+
     def _own_place(self, error: BaseException) -> str:
-        """File and line of the last frame of ``error`` in the agent's own file, or ""."""
+        """File and line of the last frame of ``error`` in the file of the agent it wraps, or in its own, or ""."""
+        inner = self.inner()
+        place = inner._own_place(error) if inner else ""
+        if place:
+            return place
         module = self.where.partition(":")[0].split(".")
         for frame in reversed(traceback.extract_tb(error.__traceback__)):
             if list(Path(frame.filename).with_suffix("").parts[-len(module) :]) == module:
@@ -113,12 +124,14 @@ class AgentSpec(NamedTuple):
         return ""
 
     def digest(self) -> str:
-        """The sha256 of the file that the class is written in; "" where there is none."""
+        """The sha256 of the file that the class is written in, and of the one it wraps; "" where there is none."""
+        inner = self.inner()
+        wrapped = f" {inner.digest()}" if inner else ""
         try:
             source = inspect.getsourcefile(self.load())
-            return hashlib.sha256(Path(source).read_bytes()).hexdigest() if source else ""
+            return (hashlib.sha256(Path(source).read_bytes()).hexdigest() if source else "") + wrapped
         except (OSError, TypeError):  # typed into an interpreter, or compiled
-            return ""
+            return wrapped
 
 
 def _parameters(cls: Any) -> tuple[list[str], bool]:
@@ -171,7 +184,8 @@ def parse_agent(agent: str | type) -> AgentSpec:
 
     Args:
         agent: a name of ``rankgym_agents.AGENTS``, or ``"package.module:Class"``, both with knobs if wanted:
-            ``"toprank:delta=1e-6"``, ``"cascade-kl-ucb:feedback=last:exploration=log"``; or a class.
+            ``"toprank:delta=1e-6"``, ``"cascade-kl-ucb:feedback=last:exploration=log"``; or a class. A knob ``agent``
+            may be ``package.module:Class`` too: ``"restarting:agent=package.module:Class:every=5000"``.
 
     Raises:
         ValueError: nothing has this name.
@@ -191,9 +205,13 @@ def parse_agent(agent: str | type) -> AgentSpec:
         hint = near(name, AGENTS)
         allowed = f"allowed: {', '.join(AGENTS)}, or one of your own as package.module:Class"
         raise ValueError(f"agent = {name!r} is unknown{hint or ';'} {allowed}")
-    chosen = {}
+    chosen: dict[str, Any] = {}
     for part in rest:
         knob, equals, value = part.partition("=")
+        module = chosen.get("agent")
+        if not equals and isinstance(module, str) and module not in AGENTS and ":" not in module:
+            chosen["agent"] = f"{module}:{part}"
+            continue
         if not knob.isidentifier():
             raise ValueError(f"agent = {agent!r}: {part!r} is no knob; allowed: name=value")
         if not equals:
@@ -236,11 +254,20 @@ def env_creator(name: str) -> Any:
 def env_arguments(name: str) -> dict[str, Any] | None:
     """The arguments of the vector environment of an id, besides rows and query, with their defaults under this id.
 
-    None where they are not known: there is no native vector environment, or it takes any keyword.
+    A class that takes any keyword hands it on to its base, so that the base's arguments are its own too. None where
+    they are not known: there is no native vector environment, or nobody says what keywords it takes in the end.
     """
     creator = env_creator(name)
-    if creator is None or _parameters(creator)[1]:
+    if creator is None:
         return None
-    parameters = inspect.signature(creator).parameters
-    defaults = {key: parameters[key].default for key in _parameters(creator)[0] if key not in ("num_envs", "query")}
-    return {**defaults, **gym.spec(name).kwargs}
+    defaults: dict[str, Any] = {}
+    for taker in inspect.getmro(creator)[:-1] if inspect.isclass(creator) else [creator]:
+        if inspect.isclass(taker) and "__init__" not in vars(taker):
+            continue  # it is made by the next one's
+        named, any_keyword = _parameters(taker)
+        parameters = inspect.signature(taker).parameters
+        defaults = {key: parameters[key].default for key in named} | defaults
+        if not any_keyword:
+            mine = {key: value for key, value in defaults.items() if key not in ("num_envs", "query")}
+            return {**mine, **gym.spec(name).kwargs}
+    return None

@@ -23,6 +23,7 @@ from rankgym.metrics import ideal_dcg, ndcg, rank_discounts
 __all__ = ["RecordRanking", "RecordRegret", "RecordSafety", "record_rounds"]
 
 PER_DECADE = 20
+MOST_EPOCHS = 1_000  # that are kept apart
 ENDLESS = 10**15  # the last round that is recorded where an episode has no horizon
 
 
@@ -47,6 +48,8 @@ class Log:
         self.played = np.zeros(num_envs, np.int64)  # rounds of the row's episode
         self.totals = {name: np.zeros(num_envs) for name in series}
         self.kept = {name: np.full((0, num_envs), np.nan) for name in series}  # grows to (records, num_envs)
+        self.entered = np.full((0, num_envs), np.nan)  # (epochs, num_envs) the first series' totals as epochs began
+        self._epoch = np.full(num_envs, -1)  # that the row is in; -1: not known yet
         self._stale = np.zeros(num_envs, bool)  # rows that still hold their last episode
         self._any_stale = False
         self._common: int | None = 0  # rounds played, where all rows agree
@@ -70,6 +73,8 @@ class Log:
             total[rows] = 0.0
         for kept in self.kept.values():
             kept[:, rows] = np.nan
+        self.entered[:, rows] = np.nan
+        self._epoch[rows] = -1
         self._stale &= ~rows
         self._any_stale = bool(self._stale.any())
         if (self.played == self.played[0]).all():
@@ -82,10 +87,20 @@ class Log:
             self.played[:] = self._common
             self._common = None
 
-    def add(self, amounts: tuple[NDArray[Any], ...], rows: NDArray[np.bool_] | None = None) -> None:
-        """One round of ``rows`` (None: of all): ``amounts`` has an array (num_envs,) for each series."""
+    def add(
+        self,
+        amounts: tuple[NDArray[Any], ...],
+        rows: NDArray[np.bool_] | None = None,
+        epoch: NDArray[np.int64] | None = None,
+    ) -> None:
+        """One round of ``rows`` (None: of all): ``amounts`` has an array (num_envs,) for each series.
+
+        ``epoch`` (num_envs,) is that of the round. It may be None where no row of ``rows`` is in a new one.
+        """
         if self._any_stale:
             self._clear(np.ones_like(self._stale) if rows is None else rows)
+        if epoch is not None:
+            self._enter(epoch, rows)
         if rows is None and self._common is not None:
             for total, amount in zip(self.totals.values(), amounts, strict=True):
                 total += amount
@@ -104,6 +119,32 @@ class Log:
             total[rows] += amount[rows]
             if len(due):
                 self._room(name, int(index[due].max()))[index[due], due] = total[due]
+
+    def _enter(self, epoch: NDArray[np.int64], rows: NDArray[np.bool_] | None) -> None:
+        """Note the totals of ``rows`` that come to another epoch."""
+        epoch = np.minimum(epoch, MOST_EPOCHS - 1)
+        entering = epoch != self._epoch
+        if rows is not None:
+            entering &= rows
+        (new,) = np.nonzero(entering)
+        if not len(new):
+            return
+        needed, epochs = int(epoch[new].max()) + 1, len(self.entered)
+        if needed > epochs:
+            more = min(max(needed, 2 * epochs), MOST_EPOCHS) - epochs
+            self.entered = np.concatenate([self.entered, np.full((more, self.entered.shape[1]), np.nan)])
+        self.entered[epoch[new], new] = next(iter(self.totals.values()))[new]
+        self._epoch[new] = epoch[new]
+
+    def by_epoch(self) -> NDArray[np.float64]:
+        """What each epoch added to the first series' totals, (epochs, num_envs); NaN where a row has not come to it."""
+        epochs = int(self._epoch.max()) + 1
+        added, after = np.full((epochs, len(self._epoch)), np.nan), next(iter(self.totals.values()))
+        for epoch in range(epochs - 1, -1, -1):
+            entered = self.entered[epoch]
+            added[epoch] = after - entered
+            after = np.where(np.isnan(entered), after, entered)
+        return added
 
     def _room(self, name: str, index: int) -> NDArray[np.float64]:
         kept = self.kept[name]
@@ -127,16 +168,42 @@ class Logic(ABC):
     def __init__(self, env: Any, num_envs: int, record_at: Iterable[int]) -> None:
         if env_attribute(env, "initial_misordered") is None:
             raise ValueError(f"env = {env} is no ranking environment; allowed: one of rankgym's, wrapped or not")
-        self.env = env
+        self.env, self.num_envs = env, num_envs
+        self._bare = env.unwrapped if hasattr(env.unwrapped, "changes") else None
+        self._seen: int | None = None  # changes of the truth when it was read last
         self.log = Log(num_envs, record_rounds(env_horizons(env)[1], record_at), self.series)
 
     def begin(self, rows: NDArray[np.bool_]) -> None:
         """A new episode, perhaps of another query, starts in ``rows`` (num_envs,) bool."""
         self.log.begin(rows)
+        self.read_truth()
+        self._seen = self._changes()
+
+    def look_again(self) -> None:
+        """Between two sessions: read the truth anew where a row's coming session is the first of an epoch."""
+        changes = self._changes() if self._bare is None else self._bare.changes
+        if changes != self._seen or changes is None:
+            self._seen = changes
+            self.read_truth()
+
+    def _changes(self) -> int | None:
+        """How often the truth has changed other than by resets; None: the environment does not tell."""
+        if self._bare is not None:
+            return self._bare.changes
+        changes = env_attribute(self.env, "changes")  # of each single environment of a batch
+        return None if changes is None else int(np.sum(changes))
+
+    @abstractmethod
+    def read_truth(self) -> None:
+        """Take over what amounts need of the truth of the rows' coming sessions."""
 
     @abstractmethod
     def amounts(self, info: dict[str, Any], reward: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
         """For each series the amount (num_envs,) of one session, from arrays with a leading axis of rows."""
+
+    def record(self, info: dict[str, Any], reward: NDArray[np.float64], rows: NDArray[np.bool_] | None = None) -> None:
+        """One session of ``rows`` (None: of all)."""
+        self.log.add(self.amounts(info, reward), rows)
 
     def step(self, reward: NDArray[np.float64], done: NDArray[np.bool_], info: dict[str, Any]) -> dict[str, Any]:
         """One step of a vector environment, whatever its autoreset mode; what to add to ``info``."""
@@ -146,7 +213,8 @@ class Logic(ABC):
             ended, final = info["_final_info"], info["final_info"]
             info = {
                 name: np.where(_like(ended, final[name]), final[name], info.get(name, final[name]))
-                for name in ("displayed", "regret", "misordered")  # all that amounts are made of
+                for name in ("displayed", "regret", "misordered", "epoch")  # all that records are made of
+                if name in final
             }
             rows, fresh = None, ~ended
         elif "displayed" not in info:
@@ -157,13 +225,15 @@ class Logic(ABC):
         elif rows is not None and not rows.any():
             self.begin(~rows)
             return {}
-        self.log.add(self.amounts(info, reward), rows)
+        self.record(info, reward, rows)
         extra: dict[str, Any] = {}
         if done.any():
             for name, total in self.log.totals.items():
                 extra |= {f"episode_{name}": np.where(done, total, 0.0), f"_episode_{name}": done.copy()}
         if fresh is not None and not fresh.all():  # these rows were reset in this step
             self.begin(~fresh)
+        elif "epoch" in info:
+            self.look_again()
         return extra
 
 
@@ -172,9 +242,17 @@ def _like(mask: NDArray[np.bool_], values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 class RegretLogic(Logic):
-    """Cumulative expected regret and cumulative reward."""
+    """Cumulative expected regret, also by epoch, and cumulative reward."""
 
     series = ("regret", "reward")
+    _turning = True
+
+    def read_truth(self) -> None:
+        self._turning = True  # the next session may be the first of an epoch
+
+    def record(self, info: dict[str, Any], reward: NDArray[np.float64], rows: NDArray[np.bool_] | None = None) -> None:
+        self.log.add(self.amounts(info, reward), rows, info.get("epoch") if self._turning else None)
+        self._turning = False
 
     def amounts(self, info: dict[str, Any], reward: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
         return info["regret"], reward
@@ -185,8 +263,7 @@ class SafetyLogic(Logic):
 
     series = ("violations",)
 
-    def begin(self, rows: NDArray[np.bool_]) -> None:
-        super().begin(rows)
+    def read_truth(self) -> None:
         positions = np.atleast_1d(env_attribute(self.env, "num_positions"))
         self._limit = np.atleast_1d(env_attribute(self.env, "initial_misordered")) + positions / 2
 
@@ -199,10 +276,9 @@ class RankingLogic(Logic):
 
     series = ("ndcg",)
 
-    def begin(self, rows: NDArray[np.bool_]) -> None:
-        super().begin(rows)
+    def read_truth(self) -> None:
         attraction = env_attribute(self.env, "attraction")
-        self._attraction = np.array(attraction, np.float64).reshape(len(rows), -1)
+        self._attraction = np.array(attraction, np.float64).reshape(self.num_envs, -1)
         self._discounts = rank_discounts(int(np.max(env_attribute(self.env, "cutoff"))))
         self._ideal = ideal_dcg(self._attraction, len(self._discounts))
 
@@ -257,7 +333,9 @@ class VectorRecorder(Records, VectorWrapper[Any, Any, Any, Any, Any]):
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(actions)
         if "displayed" in info and "_displayed" not in info and not count_nonzero(truncated | terminated):
-            self._logic.log.add(self._logic.amounts(info, reward))  # nearly always: all rows played, none has ended
+            self._logic.record(info, reward)  # nearly always: all rows played, none has ended
+            if "epoch" in info:
+                self._logic.look_again()
         else:
             info.update(self._logic.step(reward, terminated | truncated, info))
         return observation, reward, terminated, truncated, info
@@ -287,13 +365,30 @@ class SingleRecorder(Records, gym.Wrapper[Any, Any, Any, Any], RecordConstructor
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(action)
-        batch = {name: np.asarray(info[name])[None] for name in ("displayed", "regret", "misordered")}
+        told = ("displayed", "regret", "misordered", "epoch")
+        batch = {name: np.asarray(info[name])[None] for name in told if name in info}
         extra = self._logic.step(np.array([reward], np.float64), np.array([terminated or truncated]), batch)
         info |= {name: float(value[0]) for name, value in extra.items() if not name.startswith("_")}
         return observation, reward, terminated, truncated, info
 
 
-class VectorRecordRegret(VectorRecorder):
+class RegretByEpoch:
+    """What both shells of ``RecordRegret`` show besides."""
+
+    _logic: Logic
+
+    @property
+    def epoch_regret(self) -> NDArray[np.float64]:
+        """Expected regret of each epoch of the rows' current (or, once it is over, last) episode.
+
+        (epochs, num_envs), as many epochs as some row has come to; NaN where a row has not; (0, num_envs) in a
+        stationary environment and before the first session. Epochs 0 .. 998 are kept apart; a row's entry of epoch 999,
+        the last there can be, is its regret in that and all later ones. A row's entries make up its total.
+        """
+        return self._logic.log.by_epoch()
+
+
+class VectorRecordRegret(RegretByEpoch, VectorRecorder):
     """``RecordRegret`` over a vector environment."""
 
     logic = RegretLogic
@@ -311,10 +406,11 @@ class VectorRecordRanking(VectorRecorder):
     logic = RankingLogic
 
 
-class RecordRegret(SingleRecorder):
+class RecordRegret(RegretByEpoch, SingleRecorder):
     """Record cumulative expected regret ("regret") and cumulative reward ("reward").
 
-    At the end of an episode ``info`` gets ``episode_regret`` and ``episode_reward``.
+    At the end of an episode ``info`` gets ``episode_regret`` and ``episode_reward``. Where the environment has epochs,
+    ``epoch_regret`` has the regret of each.
 
     Args:
         env: a ranking environment, single or vector, wrapped or not.
@@ -330,6 +426,8 @@ class RecordSafety(SingleRecorder):
     The constraint is |V(R_t)| <= |V(R_0)| + K / 2 (BubbleRank, section 5.3), V the set of incorrectly ordered pairs.
     The paper displays all items; for K < L a hidden item stands below every displayed one here, both in V(R_t) and
     V(R_0). One exchange with a hidden item can then put many pairs out of order: Lemma 2 speaks of K = L alone.
+    Where the environment has epochs, both V(R_t) and the limit follow the attraction of the current one: R_0 stays the
+    production list, V(R_0) does not stay.
     At the end of an episode ``info`` gets ``episode_violations``.
 
     Args:
