@@ -14,7 +14,9 @@ from rankgym.checks import env_horizons, round_numbers, whole_number
 from rankgym.progress import told
 from rankgym.wrappers.records import VectorRecordRanking, VectorRecordRegret, VectorRecordSafety
 
-__all__ = ["History", "simulate"]
+__all__ = ["MEASURES", "History", "simulate"]
+
+MEASURES = ("regret", "violations", "ndcg", "reward")  # the fields of a history with one entry a record and row
 
 NEWS = 0.1  # seconds between looks at the clock, about
 
@@ -27,20 +29,21 @@ class ActsAndUpdates(Protocol):
 
 
 class History(NamedTuple):
-    """What happened in each row, after each of the recorded rounds."""
+    """What happened in each row, after each of the recorded rounds; and the regret of each epoch."""
 
     rounds: NDArray[np.int64]  # (records,) rounds played
     regret: NDArray[np.float64]  # (records, num_envs) cumulative expected regret
     violations: NDArray[np.float64]  # (records, num_envs) rounds that violated the safety constraint so far
     ndcg: NDArray[np.float64]  # (records, num_envs) mean NDCG at the cutoff so far
     reward: NDArray[np.float64]  # (records, num_envs) cumulative reward
+    epoch_regret: NDArray[np.float64]  # (epochs, num_envs) of each epoch; NaN: not come to; no epochs if stationary
 
     def at(self, round: int) -> dict[str, NDArray[np.float64]]:
         """Each measure (num_envs,) after ``round`` rounds; a ValueError where they were not recorded."""
         index = int(np.searchsorted(self.rounds, round))
         if index == len(self.rounds) or self.rounds[index] != round:
             raise ValueError(f"round = {round} was not recorded; ask for it with record_at=[{round}]")
-        return {name: getattr(self, name)[index] for name in self._fields[1:]}
+        return {name: getattr(self, name)[index] for name in MEASURES}
 
 
 def simulate(
@@ -119,6 +122,7 @@ def simulate(
         safety.records("violations")[1],
         ranking.records("ndcg")[1] / kept[:, None],
         regret.records("reward")[1],
+        regret.epoch_regret,
     )
 
 

@@ -40,6 +40,27 @@ def test_a_plain_python_agent_is_simulated():
         history.at(122)
 
 
+def test_regret_by_epoch_is_no_record():
+    venv = gym.make_vec(PBM, num_envs=3)
+    history = rankgym.simulate(Plain(venv), venv, rounds=20, seed=0, progress=False)
+    assert history.epoch_regret.shape == (0, 3)
+    assert list(history.at(20)) == ["regret", "violations", "ndcg", "reward"]
+    venv = gym.make_vec("rankgym/PBM-Yandex-Breakpoint-v0", num_envs=3, breakpoints=[5, 12, 50])
+    history = rankgym.simulate(Plain(venv), venv, rounds=20, seed=0, record_at=[5, 12], progress=False)
+    assert list(history.at(20)) == ["regret", "violations", "ndcg", "reward"]
+    corners = [np.zeros(3), *(history.at(round)["regret"] for round in (5, 12, 20))]
+    assert np.allclose(history.epoch_regret, np.diff(corners, axis=0), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+def test_regret_by_epoch_is_whole_at_the_horizon_in_every_autoreset_mode(mode):
+    arguments = {"num_envs": 3, "query": 1, "horizon": 30, "num_breakpoints": 4, "autoreset_mode": mode}
+    venv = gym.make_vec("rankgym/CM-Yandex-Breakpoint-v0", **arguments)
+    history = rankgym.simulate(Plain(venv), venv, rounds=30, seed=0, progress=False)
+    assert history.epoch_regret.shape == (5, 3)
+    assert np.allclose(history.epoch_regret.sum(axis=0), history.regret[-1], rtol=1e-12, atol=1e-12)
+
+
 def test_the_same_seed_gives_the_same_history():
     def run(seed):
         venv = gym.make_vec(PBM, num_envs=4, query="all")

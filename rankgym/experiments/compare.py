@@ -27,11 +27,13 @@ from rankgym.experiments.files import save
 from rankgym.experiments.naming import AgentSpec, env_arguments, env_id, near, parse_agent
 from rankgym.experiments.parts import Parts, check_writable, code_digest, slug, versions
 from rankgym.progress import AgentBars, working
-from rankgym.simulate import History
+from rankgym.simulate import MEASURES, History
 
 __all__ = ["compare"]
 
 LARGEST = 600  # rows of a block: where the rate has levelled off, and few enough for the memory of any machine
+EVENLY = 200  # evenly spaced rounds to record where epochs are: log-spaced ones are too sparse for a linear axis
+CORNERS = 200  # breakpoints to record at; of more, a figure cannot show the corners
 SMALLEST = 150  # rows of a block that is cut for the sake of another process: smaller ones lose what they win
 
 
@@ -113,6 +115,7 @@ def compare(
         seed=plan.seed,
         queries=tuple(plan.queries),
         cutoff=plan.cutoff,
+        breakpoints=plan.breakpoints,
         histories={label: tally.history() for label, tally in tallies.items()},
         seconds={label: tally.seconds for label, tally in tallies.items()},
         notes=notes,
@@ -135,6 +138,7 @@ class _Plan:
     queries: list[int]
     jobs: int
     cutoff: int
+    breakpoints: tuple[int, ...] | None
 
     @classmethod
     def make(
@@ -173,12 +177,21 @@ class _Plan:
                 raise ValueError(
                     f"{found} has no argument {key!r}{near(key, known) or ';'} allowed: {', '.join(known)}"
                 )
-        queries, cutoff = _queries(found, query, kwargs, rounds)
-        return cls(found, kwargs, specs, rounds, runs, seed, queries, jobs, cutoff)
+        queries, cutoff, breakpoints = _queries(found, query, kwargs, rounds)
+        return cls(found, kwargs, specs, rounds, runs, seed, queries, jobs, cutoff, breakpoints)
 
     @property
     def rows(self) -> int:
         return len(self.queries) * self.runs
+
+    @property
+    def record_at(self) -> list[int]:
+        """Rounds to record besides those that always are."""
+        if self.breakpoints == ():
+            return decades(self.rounds)
+        evenly = [round(self.rounds * n / EVENLY) for n in range(1, EVENLY + 1)]
+        corners = self.breakpoints if self.breakpoints and len(self.breakpoints) <= CORNERS else ()
+        return sorted({*decades(self.rounds), *evenly, *corners} - {0})
 
     def block(self, spec: AgentSpec, start: int, stop: int) -> Block:
         return Block(
@@ -191,7 +204,7 @@ class _Plan:
             seed=self.seed,
             horizon=self.rounds,
             rounds=self.rounds,
-            record_at=decades(self.rounds),
+            record_at=self.record_at,
         )
 
     def rehearse(self, spec: AgentSpec) -> None:
@@ -221,7 +234,7 @@ class _Plan:
             "agent": spec.where,
             "knobs": spec.knobs,
             "rounds": self.rounds,
-            "recorded": decades(self.rounds),
+            "recorded": self.record_at,
             "queries": self.queries,
             "seed": self.seed,
             "versions": versions(),
@@ -232,14 +245,19 @@ class _Plan:
         return f"{slug(spec.label)}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
-def _queries(name: str, query: Any, kwargs: dict[str, Any], rounds: int) -> tuple[list[int], int]:
-    """The queries that ``query`` means, and the cutoff."""
+def _queries(
+    name: str, query: Any, kwargs: dict[str, Any], rounds: int
+) -> tuple[list[int], int, tuple[int, ...] | None]:
+    """The queries that ``query`` means, the cutoff, and the breakpoints that rows share (None: they share none)."""
     if query is None:
         raise ValueError("query = None is no choice of queries; allowed: a number, a list, 'all', 'train' or 'test'")
     with contextlib.closing(gym.make_vec(name, num_envs=1, query=query, **kwargs)) as env:
         cutoff = int(np.max(env_attribute(env, "cutoff")))
         problems = env_attribute(env, "problems")
         horizon, _ = env_horizons(env)
+        tell = getattr(env.unwrapped, "common_breakpoints", None)  # not of an environment from elsewhere
+        common = [] if tell is None else tell(rounds)
+    breakpoints = None if common is None else tuple(map(int, common))
     if horizon is not None and rounds > horizon:
         raise ValueError(
             f"rounds = {rounds} exceeds the environment's horizon of {horizon}; allowed: --rounds {horizon} at most, "
@@ -250,10 +268,10 @@ def _queries(name: str, query: Any, kwargs: dict[str, Any], rounds: int) -> tupl
         twice = next((q for n, q in enumerate(queries) if q in queries[:n]), None)
         if twice is not None:
             raise ValueError(f"query = {queries} has {twice} twice; allowed: each once, and runs=2 to play them twice")
-        return queries, cutoff
+        return queries, cutoff, breakpoints
     with contextlib.closing(gym.make_vec(name, num_envs=problems.num_queries, query=query, **kwargs)) as env:
         _, info = env.reset(seed=0)
-    return list(dict.fromkeys(info["query"].tolist())), cutoff  # rows cycle over the queries
+    return list(dict.fromkeys(info["query"].tolist())), cutoff, breakpoints  # rows cycle over the queries
 
 
 def _kept(kept: dict[str, int], rows: int) -> list[str]:
@@ -275,6 +293,7 @@ class _Tally:
         self.seconds = 0.0
         self.rounds: NDArray[np.int64] | None = None
         self.values: dict[str, NDArray[np.float64]] = {}
+        self.epoch_regret = np.empty((0, rows))
 
     def add(self, start: int, stop: int, history: History, seconds: float) -> None:
         """Take the rows of a block that are asked for and not there yet."""
@@ -283,12 +302,16 @@ class _Tally:
         wanted[wanted] &= ~self.done[rows[wanted]]
         if self.rounds is None:
             self.rounds = history.rounds
-            self.values = {n: np.full((len(history.rounds), len(self.done)), np.nan) for n in History._fields[1:]}
+            self.values = {n: np.full((len(history.rounds), len(self.done)), np.nan) for n in MEASURES}
         for name, values in self.values.items():
             values[:, rows[wanted]] = getattr(history, name)[:, wanted]
+        more = len(history.epoch_regret) - len(self.epoch_regret)  # rows may have drawn breakpoints, more or fewer
+        self.epoch_regret = np.pad(self.epoch_regret, ((0, max(more, 0)), (0, 0)), constant_values=np.nan)
+        self.epoch_regret[: len(history.epoch_regret), rows[wanted]] = history.epoch_regret[:, wanted]
         self.done[rows[wanted]] = True
         self.seconds += seconds * wanted.sum() / len(rows)
 
     def history(self) -> History:
         assert self.rounds is not None
-        return History(self.rounds, **self.values)
+        reached = int(np.sum(~np.isnan(self.epoch_regret).all(axis=1)))  # by these rows; a block may have had more
+        return History(self.rounds, **self.values, epoch_regret=self.epoch_regret[:reached])

@@ -32,6 +32,7 @@ class Comparison:
     seed: int
     queries: tuple[int, ...] = field(repr=False)
     cutoff: int  # positions that count for the reward and the NDCG
+    breakpoints: tuple[int, ...] | None  # rounds at which all rows begin a new epoch; None: each row has its own
     histories: dict[str, History] = field(repr=False)  # by the agents' labels; (records, rows)
     seconds: dict[str, float]  # it took to play each agent's rows, in one process
     notes: list[str] = field(default_factory=list)  # what the user should hear: rows kept from an earlier run, ...
@@ -49,6 +50,13 @@ class Comparison:
         return str(arguments.get("source", inspect.signature(RankingVectorEnv).parameters["source"].default))
 
     @property
+    def epochs(self) -> int:
+        """How many epochs are told apart; 0 where nothing changes within ``rounds``."""
+        if self.breakpoints == ():
+            return 0
+        return max(len(history.epoch_regret) for history in self.histories.values())
+
+    @property
     def milestones(self) -> list[int]:
         """The rounds that tables have regret for: 100, 1,000, ... and the last."""
         return [r for r in decades(self.rounds) if r >= EARLY and r != self.rounds] + [self.rounds]
@@ -58,8 +66,9 @@ class Comparison:
 
         The keys are ``agent``; ``regret_<round>`` for each milestone, and ``regret``, after the last;
         ``violations_early`` (in the first 100 rounds) and ``violations``; ``ndcg``, mean of all rounds; ``reward``, of
-        a round; and ``sessions_per_second``, in one process. Standard errors are over rows, of all queries and runs;
-        NaN of one row.
+        a round; ``sessions_per_second``, in one process; and ``regret_epoch_<n>`` for each epoch, from 0, where there
+        are any: over the rows that have come to it (that of epoch 999 holds all later ones). Standard errors are over
+        rows, of all queries and runs; NaN of one row.
         """
         return [self._line(spec.label) for spec in self.agents]
 
@@ -78,10 +87,17 @@ class Comparison:
         for name, values in measures.items():
             line[name], line[f"{name}_se"] = map(float, mean_and_error(values))
         line["sessions_per_second"] = float(self.rows * self.rounds / self.seconds[label])
+        for epoch, values in enumerate(history.epoch_regret[: self.epochs]):
+            name = f"regret_epoch_{epoch}"
+            line[name], line[f"{name}_se"] = map(float, mean_and_error(values[~np.isnan(values)]))
         return line
 
     def settings(self) -> dict[str, Any]:
-        """Everything that decided the numbers, as plain JSON values."""
+        """Everything that decided the numbers, as plain JSON values.
+
+        Where something changes within ``rounds``, ``breakpoints`` are the rounds at which all rows begin a new epoch,
+        or None: each row has its own, which its seed draws.
+        """
         return {
             "environment": self.env_id,
             "arguments": self.env_kwargs,
@@ -97,6 +113,7 @@ class Comparison:
             "queries": list(self.queries),
             "rows": self.rows,
             "cutoff": self.cutoff,
+            **({"breakpoints": self.breakpoints and list(self.breakpoints)} if self.epochs else {}),
             "recorded_rounds": self.histories[self.agents[0].label].rounds.tolist(),
             "versions": versions(),
             "code": code_digest(),
@@ -131,4 +148,5 @@ def caption(comparison: Comparison) -> str:
     where = comparison.env_id + (f", {comparison.source} click models" if comparison.source else "")
     rounds = "round" if comparison.rounds == 1 else "rounds"
     number = "mean" if comparison.rows == 1 else "mean ± standard error"
-    return f"{where}: {number} over {over}; {counted(comparison.rounds)} {rounds}, seed {comparison.seed}"
+    drawn = "; breakpoints drawn for each row" if comparison.breakpoints is None else ""
+    return f"{where}: {number} over {over}; {counted(comparison.rounds)} {rounds}, seed {comparison.seed}{drawn}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import itertools
 import json
 import math
 import re
@@ -16,9 +17,10 @@ import numpy as np
 from rankgym.experiments.comparison import EARLY, Comparison, caption, counted
 from rankgym.experiments.parts import aside, slug
 
-__all__ = ["Column", "columns", "csv_text", "markdown_text", "save"]
+__all__ = ["Column", "columns", "csv_text", "epoch_columns", "epoch_title", "markdown_text", "save"]
 
 ERRORS = 4
+EPOCHS = 12  # columns of a table for reading: of more epochs the first and the last; table.csv has all
 NO_PLOTS = 'no figure without matplotlib: pip install "rankgym[plots]"'
 
 
@@ -49,8 +51,35 @@ def columns(comparison: Comparison) -> list[Column]:
     ]
 
 
+def epoch_columns(comparison: Comparison, most: int = EPOCHS) -> list[Column]:
+    """The columns of the table of regret per epoch, ``most`` of them, at least 3; none where there are no epochs.
+
+    Where there are more epochs, one column, without a key, stands for those in the middle.
+    """
+    number = comparison.epochs
+    if comparison.breakpoints is None:
+        heads = [("epoch", f"{epoch:,}") for epoch in range(number)]
+    else:
+        starts = [0, *comparison.breakpoints[: number - 1]] if number else []
+        heads = [(f"{start:,}-", f"{stop - 1:,}") for start, stop in itertools.pairwise([*starts, comparison.rounds])]
+    made = [Column(head, f"regret_epoch_{epoch}", True) for epoch, head in enumerate(heads)]
+    if number <= most:
+        return made
+    first, last = most // 2, number - (most - 1 - most // 2)
+    return [*made[:first], Column((f"{last - first:,}", "more"), "", None), *made[last:]]
+
+
+def epoch_title(comparison: Comparison, shown: list[Column]) -> str:
+    """What stands above the table of regret per epoch of the columns ``shown``."""
+    rows = ", mean over the rows that have come to it" if comparison.breakpoints is None else ""
+    rest = "" if all(column.key for column in shown) else f"; table.csv has all {comparison.epochs:,}"
+    return f"regret per epoch{rows}{rest}"
+
+
 def cell(line: dict[str, Any], key: str, *, error: bool = True) -> str:
     """A table's entry: mean ± standard error, with digits that suit them."""
+    if not key:
+        return "..."
     mean, spread = line[key], line.get(f"{key}_se", math.nan)
     if key == "sessions_per_second":
         return f"{mean / 1e6:.2f}M" if mean >= 1e5 else f"{mean:,.0f}"
@@ -71,12 +100,19 @@ def csv_text(comparison: Comparison) -> str:
 
 
 def markdown_text(comparison: Comparison) -> str:
-    """The table as it is shown."""
-    shown = columns(comparison)
-    rows = [["agent", *(" ".join(c.head) for c in shown)], ["---", *("---:" for _ in shown)]]
+    """The table as it is shown, and that of the epochs."""
+    text = f"{_markdown_table(comparison, columns(comparison))}\n\n{caption(comparison)}.\n"
+    shown = epoch_columns(comparison)
+    if shown:
+        text += f"\n{epoch_title(comparison, shown).capitalize()}:\n\n{_markdown_table(comparison, shown)}\n"
+    return text
+
+
+def _markdown_table(comparison: Comparison, shown: list[Column]) -> str:
+    heads = (" ".join(column.head).replace("- ", "-") for column in shown)
+    rows = [["agent", *heads], ["---", *("---:" for _ in shown)]]
     rows += [[line["agent"], *(cell(line, c.key) for c in shown)] for line in comparison.table()]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"{table}\n\n{caption(comparison)}.\n"
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _json_text(settings: dict[str, Any]) -> str:
@@ -106,7 +142,8 @@ def save(comparison: Comparison, out: Path) -> None:
 
     They are ``<agent>.npz``, ``table.csv``, ``table.md``, ``compare.json``, ``regret.png`` and ``regret.svg``. A
     history file has ``rounds`` (records,), ``regret``, ``violations``, ``ndcg`` and ``reward`` (records, rows), and
-    ``query`` and ``seed`` (rows,). Without matplotlib there is no figure, and a note says so.
+    ``query`` and ``seed`` (rows,); in a non-stationary environment also ``epoch_regret`` (epochs, rows), NaN where a
+    row has not come to an epoch. Without matplotlib there is no figure, and a note says so.
 
     Histories of an earlier comparison in the same folder, which its ``compare.json`` names, are removed unless the new
     one has them too; where something else was compared, a note says so.
@@ -119,7 +156,8 @@ def save(comparison: Comparison, out: Path) -> None:
     seed = np.array(seeds) if seeds[-1] < 2**63 else np.array(list(map(str, seeds)))  # seeds may have any size
     for label, history in comparison.histories.items():
         with aside(out / f"{slug(label)}.npz") as path, path.open("wb") as file:
-            np.savez(file, **history._asdict(), query=query, seed=seed)
+            arrays = {name: a for name, a in history._asdict().items() if name != "epoch_regret" or len(a)}
+            np.savez(file, **arrays, query=query, seed=seed)
     texts = {
         "compare.json": _json_text(settings),
         "table.csv": csv_text(comparison),

@@ -44,7 +44,8 @@ class Parts:
                     seconds = float(file["seconds"])
             except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
                 continue  # damaged: played and written again
-            if history.regret.shape == (len(history.rounds), stop - start):
+            shape = (len(history.rounds), stop - start), (len(history.epoch_regret), stop - start)
+            if (history.regret.shape, history.epoch_regret.shape) == shape:
                 yield start, stop, history, seconds
 
     def keep(self, key: str, block: Block, history: History, seconds: float) -> None:

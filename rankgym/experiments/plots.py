@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -22,6 +24,9 @@ BASELINES: dict[str, dict[str, Any]] = {  # those that learn nothing stand back
     "static": {"color": "#8A8A8A", "linestyle": "-"},
     "random": {"color": "#8A8A8A", "linestyle": (0, (4, 1.6))},
 }
+BREAKPOINTS: Any = {"colors": "#9A9A9A", "linewidths": 0.8, "linestyles": ":", "zorder": 1.5}
+MOST_BREAKPOINTS = 30  # in a panel; of more, every second, fifth, tenth, ... is drawn
+SETTLED = 0.01  # of a linear axis: a mean so far that comes of fewer rounds would be a vertical stroke at its left end
 STYLE: Any = {
     "font.size": 11,
     "axes.titlesize": 12,
@@ -43,30 +48,46 @@ STYLE: Any = {
 def regret_figure(comparison: Comparison) -> Figure:
     """Three panels over rounds: regret (both axes logarithmic), violations of the safety constraint, and NDCG.
 
-    Lines are means over rows, bands one standard error to either side.
+    Lines are means over rows, bands one standard error to either side. In a non-stationary environment all axes are
+    linear, so that late epochs are as wide as early ones, and vertical lines mark the breakpoints that rows share.
     """
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(13.5, 4.9), dpi=150, layout="constrained")
         regret, violations, quality = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
         lines = {}
-        least = _least(comparison)
+        changing = comparison.epochs > 0
+        least = None if changing else _least(comparison)
         looks = _looks(spec.label for spec in comparison.agents)
         for spec, look in zip(comparison.agents, looks, strict=True):
             history = comparison.histories[spec.label]
             lines[spec.label] = _line(regret, history.rounds, history.regret, look, least)
             _line(violations, history.rounds, history.violations, look)
-            _line(quality, history.rounds, history.ndcg, look)
-        regret.set(title="Cumulative regret", xscale="log", yscale="linear" if least is None else "log")
-        violations.set(title="Safety violations", xscale="log")
-        violations.set_yscale("symlog", linthresh=1.0)
-        violations.set_ylim(bottom=-0.05)
-        quality.set(title=f"NDCG at {comparison.cutoff}, mean so far", xscale="log")
+            settled = history.rounds >= (SETTLED * comparison.rounds if changing else 1)
+            _line(quality, history.rounds[settled], history.ndcg[settled], look)
+        scale = "linear" if changing else "log"
+        regret.set(title="Cumulative regret", xscale=scale, yscale="linear" if least is None else "log")
+        violations.set(title="Safety violations", xscale=scale)
+        if changing:
+            regret.set_ylim(bottom=0)
+            violations.set_ylim(bottom=0)
+        else:
+            violations.set_yscale("symlog", linthresh=1.0)
+            violations.set_ylim(bottom=-0.05)
+        quality.set(title=f"NDCG at {comparison.cutoff}, mean so far", xscale=scale)
+        marks, words = _breakpoints(comparison)
         for axes in (regret, violations, quality):
-            axes.set_xlim(1, max(comparison.rounds, 2))
+            axes.set_xlim(0 if changing else 1, max(comparison.rounds, 2))
             axes.set_xlabel("rounds")
-            axes.xaxis.set_major_locator(LogLocator(numticks=20))
+            if changing:
+                axes.grid(visible=False, axis="x")
+            else:
+                axes.xaxis.set_major_locator(LogLocator(numticks=20))
             axes.xaxis.set_major_formatter(FuncFormatter(_counted))
             axes.xaxis.set_minor_formatter(NullFormatter())
+            if marks:
+                segments = [((round, 0.0), (round, 1.0)) for round in marks]
+                grid = LineCollection(segments, transform=axes.get_xaxis_transform(), **BREAKPOINTS)
+                axes.add_collection(grid, autolim=False)
         for axes in (regret, violations):
             axes.yaxis.set_major_formatter(FuncFormatter(_counted))
             axes.yaxis.set_minor_formatter(NullFormatter())
@@ -79,8 +100,19 @@ def regret_figure(comparison: Comparison) -> Figure:
             handlelength=1.8,
             columnspacing=1.6,
         )
-        figure.supxlabel(caption(comparison), fontsize=9, color="#555555", x=0.005, ha="left")
+        figure.supxlabel(f"{caption(comparison)}{words}", fontsize=9, color="#555555", x=0.005, ha="left")
         return figure
+
+
+def _breakpoints(comparison: Comparison) -> tuple[list[int], str]:
+    """The breakpoints to draw, and what the caption says of them."""
+    common = comparison.breakpoints
+    if not common:
+        return [], ""
+    steps = (digit * 10**power for power in itertools.count() for digit in (1, 2, 5))
+    step = next(step for step in steps if len(common) <= step * MOST_BREAKPOINTS)
+    which = "breakpoints" if step == 1 else f"every {'second' if step == 2 else f'{step:,}th'} breakpoint"
+    return list(common[step - 1 :: step]), f"; dotted lines: {which}"
 
 
 def _looks(labels: Iterable[str]) -> Iterator[dict[str, Any]]:

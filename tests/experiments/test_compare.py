@@ -22,7 +22,7 @@ from rankgym.experiments.files import cell, columns, csv_text, markdown_text
 from rankgym.experiments.naming import AgentFailed
 from rankgym.experiments.parts import Parts, aside, slug
 from rankgym.progress import AgentBars
-from rankgym.simulate import History
+from rankgym.simulate import MEASURES, History
 from rankgym_agents import AGENTS
 
 ENV = "rankgym/PBM-Synthetic-v0"
@@ -201,7 +201,7 @@ def test_blocks_cover_the_missing_rows_once(jobs_less_one, data):
     for start, stop in zip(edges[::2], edges[1::2], strict=False):
         missing[start:stop] = True
     agents = tuple(types.SimpleNamespace(label=str(n)) for n in range(data.draw(st.integers(1, 5))))
-    plan = _Plan(ENV, {}, agents, 10, rows, 0, [0], jobs_less_one + 1, 5)
+    plan = _Plan(ENV, {}, agents, 10, rows, 0, [0], jobs_less_one + 1, 5, ())
     blocks = plan.blocks(agents[0], missing)
     covered = np.zeros(rows, int)
     for block in blocks:
@@ -235,7 +235,7 @@ def test_files(tmp_path):
     ]
     file = np.load(tmp_path / "toprank_delta=1e-3.npz")
     history = found.histories["toprank:delta=1e-3"]
-    assert all(np.array_equal(file[name], values) for name, values in history._asdict().items())
+    assert all(np.array_equal(file[name], getattr(history, name)) for name in ("rounds", *MEASURES))
     assert file["query"].tolist() == [4, 0, 7, 4, 0, 7]
     assert file["seed"].tolist() == [3, 4, 5, 6, 7, 8]
     settings = json.loads((tmp_path / "compare.json").read_text())
@@ -367,7 +367,7 @@ def test_a_file_is_whole_or_not_there(tmp_path):
 
 def test_parts_of_other_agents_are_not_mistaken(tmp_path):
     store = Parts(tmp_path)
-    history = History(np.array([1]), *(np.zeros((1, 2)) for _ in range(4)))
+    history = History(np.array([1]), *(np.zeros((1, 2)) for _ in History._fields[1:]))
     block = types.SimpleNamespace(start=0, stop=2)
     store.keep("a-0", block, history, 1.0)
     store.keep("b-a-0", block, history, 1.0)
