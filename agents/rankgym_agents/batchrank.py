@@ -19,8 +19,9 @@ cut, at the highest numbered place that allows it, or else with eliminations.
 
 How the listing is read. It moves a batch to its next stage only where it has more items than positions; another one
 would stay in its stage, shuffled, forever: here it too goes on to its next stage. Where the exponent is negative
-(T <= 2) it is taken as 0. In both schedules a batch of a single item is not checked, and an item counts only where it
-stands at a position of its own batch (that it does not happens where somebody else chose the list).
+(T <= 2) it is taken as 0, and for T = 1 stage l ends after 4^l observations of each item. In both schedules a batch of
+a single item is not checked, and an item counts only where it stands at a position of its own batch (that it does not
+happens where somebody else chose the list).
 """
 
 from __future__ import annotations

@@ -15,6 +15,13 @@ rounds in which position K has no partner, one item below it, uniformly drawn fr
 be worse than the item at K, is its partner: with probability 1/2 it is displayed in its place, and the one that is
 not displayed counts as not clicked. The pass of lines 21 to 24 then goes on below K: each hidden item that was found
 better than the item at K at that moment takes its place.
+
+Unknown horizon (section 4.3, the doubling trick): delta is n^-4 for an estimate n of the horizon. At time n + 1 the
+base list is R_0 again and n is doubled, but the statistics are kept; lines 21 to 24, one pass a round, then repeat the
+exchanges of which the new delta is as sure. So n counts all rounds, not those since the last doubling: the statistics
+are as old as that, and Lemma 2 wants their bounds to hold all the while; the rounds in which n is the estimate are safe
+with probability 1 - K^2 / n. The paper has no first estimate; it is 1 here. Any other power of two up to 256 gives the
+same lists: a pair is settled after 16 log n comparisons at the earliest, and the first n rounds have n / 2 at most.
 """
 
 from __future__ import annotations
@@ -39,6 +46,8 @@ class State(NamedTuple):
     key: NDArray[np.uint64]  # (rows,): random key
     round: NDArray[np.int64]  # (rows,): rounds learned from; the paper's t is one more
     log_inv_delta: NDArray[np.float64]  # (rows,): log(1 / delta)
+    estimate: NDArray[np.int64]  # (rows,): n of the doubling trick; 0: delta stays as it is
+    initial: NDArray[np.int64]  # (rows, items): R_0
     base: NDArray[np.int64]  # (rows, items): base list, best first; the first positions are displayed
     wins: NDArray[np.int64]  # (rows, items, items): s(i, j) = wins[i, j] - wins[j, i], n(i, j) is their sum
     unsettled: NDArray[np.bool_]  # (rows,): a pass through the base list may exchange something
@@ -69,7 +78,7 @@ def rank(s, displayed):
 
 @kernel
 def learn(s, displayed, clicks):
-    """Lines 12 to 24."""
+    """Lines 12 to 24, and the doubling trick."""
     rows, positions = displayed.shape
     for row in range(rows):
         h = (s.round[row] + 1) % 2
@@ -94,6 +103,11 @@ def learn(s, displayed, clicks):
         if s.unsettled[row]:
             s.unsettled[row] = bubble(s.base[row], s.wins[row], s.log_inv_delta[row], positions)
         s.round[row] += 1
+        if s.round[row] == s.estimate[row]:  # section 4.3: the coming round is n + 1
+            s.estimate[row] *= 2
+            s.log_inv_delta[row] = 4.0 * math.log(s.estimate[row])
+            s.base[row] = s.initial[row]
+            s.unsettled[row] = True
 
 
 @kernel
@@ -162,11 +176,12 @@ class BubbleRank(KernelAgent):
     """BubbleRank: safe re-ranking of ``initial_list`` by random exchanges of neighbours.
 
     Args:
-        delta: confidence parameter in (0, 1); default ``horizon`` to the power of -4, as in section 4.3.
+        delta: confidence parameter in (0, 1); default n to the power of -4 for the horizon n, as in section 4.3, and by
+            the doubling trick where the horizon is unknown.
         **shape: as in ``Agent``. ``initial_list`` is R_0; its first ``num_positions`` items are displayed first.
 
     Raises:
-        ValueError: neither ``delta`` nor ``horizon`` is given, or an argument is out of range.
+        ValueError: an argument is out of range.
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
@@ -175,13 +190,13 @@ class BubbleRank(KernelAgent):
         super().__init__(**shape)
         rows, items = self.num_envs, self.num_items
         # 4 log n, not log(1 / n^-4): that power is 0 for long horizons
-        log_inv_delta = (
-            4 * math.log(self.known_horizon("delta")) if delta is None else -math.log(open_unit("delta", delta))
-        )
+        log_inv_delta = 4 * math.log(self.horizon or 1) if delta is None else -math.log(open_unit("delta", delta))
         self.state = State(
             key=self.keys(),
             round=np.zeros(rows, np.int64),
             log_inv_delta=np.full(rows, log_inv_delta),
+            estimate=np.full(rows, int(delta is None and self.horizon is None)),
+            initial=self.initial_list.copy(),
             base=self.initial_list.copy(),
             wins=np.zeros((rows, items, items), np.int64),
             unsettled=np.zeros(rows, np.bool_),

@@ -2,7 +2,7 @@
 2015), Algorithm 1 with the UCB1 upper confidence bounds of its section 3; comments give the listing's headings.
 
 An item's index is U = w + sqrt(1.5 log t / T), w being the mean and T the number of its observations; the list is the
-items of the largest indices.
+items of the largest indices. t is the current round, from 1 (the authors' later code has the rounds before it, t - 1).
 
 Where the paper is silent we do as in ``cascade_klucb``: its initial observation of every item takes the first L rounds,
 of which the t-th shows item t first and the others shuffled, and t goes on counting from there; ties are broken at

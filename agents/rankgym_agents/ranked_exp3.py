@@ -30,6 +30,7 @@ from rankgym.kernels import bits, kernel, session_seed, uniform, uniform_below
 
 __all__ = ["RankedEXP3", "State", "draw", "learn", "rank", "reweigh"]
 
+LONGEST = 2**62  # a longer horizon is as good as this one, and rounds are counted in 64 bits
 FLOOR = -600.0  # exponent of the least weight: exp of it, and 1 over that, are still float64 numbers
 TO_GRID = 1.5 * 2.0**36  # added and taken away it leaves a number below 2^35 rounded to a multiple of 2^-16
 
@@ -148,7 +149,7 @@ class RankedEXP3(KernelAgent):
         super().__init__(**shape)
         rows, positions, items = self.num_envs, self.num_positions, self.num_items
         if eta is None:
-            rate = math.sqrt(2 * math.log(items) / (self.known_horizon("eta") * items))
+            rate = math.sqrt(2 * math.log(items) / (min(self.known_horizon("eta"), LONGEST) * items))
         else:
             rate = positive("eta", eta)
         self.state = State(

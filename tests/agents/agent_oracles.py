@@ -111,11 +111,17 @@ class TopRankOracle(Oracle):
 
 
 class BubbleRankOracle(Oracle):
-    """Li et al. 2019, Algorithm 1 and the last paragraph of section 4.3. Positions count from 1, as in the paper."""
+    """Li et al. 2019, Algorithm 1 and the last paragraph of section 4.3. Positions count from 1, as in the paper.
+
+    ``log_inv_delta`` None: the horizon is unknown, and section 4.3's doubling trick in use.
+    """
 
     def __init__(self, num_items, num_positions, seed, initial_list, log_inv_delta):
         super().__init__(num_items, num_positions, seed)
-        self.log_inv_delta = log_inv_delta
+        self.log_inv_delta, self.estimated = log_inv_delta, math.inf
+        if log_inv_delta is None:
+            self.log_inv_delta, self.estimated = 0.0, 1
+        self.initial = initial_list
         self.s = dict.fromkeys(product(range(num_items), repeat=2), 0)  # line 2
         self.n = dict(self.s)
         self.base = dict(enumerate(initial_list, 1))  # line 3
@@ -175,6 +181,10 @@ class BubbleRankOracle(Oracle):
             if self.s[j, i] > self.bound(j, i):  # line 23
                 self.base[upper], self.base[lower] = j, i  # line 24
         self.t += 1
+        if self.t == self.estimated + 1:
+            self.base = dict(enumerate(self.initial, 1))
+            self.estimated = 2 * self.estimated
+            self.log_inv_delta = -math.log(self.estimated**-4.0)
 
     def remembers(self, state):
         wins = state.wins[0]
@@ -308,7 +318,8 @@ def digests(rounds=300):
 
     result = {}
     for (name, agent), (L, K) in product(AGENTS.items(), ((7, 3), (5, 5))):
-        lists = played(agent(num_items=L, num_positions=K, num_envs=2, horizon=rounds, seed=8), rounds, 9)
+        knobs = {"every": rounds // 3} if name == "restarting" else {}
+        lists = played(agent(num_items=L, num_positions=K, num_envs=2, horizon=rounds, seed=8, **knobs), rounds, 9)
         result[f"{name} {L} {K}"] = hashlib.sha256(lists.tobytes()).hexdigest()
     return result
 

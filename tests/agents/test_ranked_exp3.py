@@ -199,6 +199,7 @@ def test_the_default_rate():
     agent = RankedEXP3(num_items=10, num_positions=5, num_envs=2, horizon=1000)
     assert agent.state.eta == pytest.approx([math.sqrt(2 * math.log(10) / 10_000)] * 2)
     assert RankedEXP3(num_items=10, num_positions=5, eta=1, horizon=1000).state.eta == [1.0]
+    assert 0 < RankedEXP3(num_items=10, num_positions=5, horizon=10**400).state.eta[0] < 1e-9
 
 
 @unhurried

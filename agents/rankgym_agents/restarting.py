@@ -1,0 +1,164 @@
+"""Any agent, made anew every so many rounds: the plainest remedy against users who change, and a yardstick for others.
+
+What an agent has learned misleads it after a breakpoint. One that starts afresh at fixed rounds pays for learning all
+over again, needed or not, but is never misled for longer than a stretch; Rexp3 does so with Exp3 (Besbes, Gur and
+Zeevi, "Stochastic multi-armed-bandit problem with non-stationary rewards", NIPS 2014). Where the restarts meet the
+breakpoints, it shows what an agent would reach that knew when users change, and not how.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankgym.agent import Agent, whole_number
+
+__all__ = ["Restarting"]
+
+SHAPE = tuple(inspect.signature(Agent).parameters)  # the keywords that every agent may be told
+STRIDE = 2**32  # between the seeds of a row's stretches: rows of a batch lie closer to each other
+
+
+class Restarting(Agent):
+    """Makes another agent, which gets all further knobs, anew once in ``every`` rounds.
+
+    Stretch r = 0, 1, ... begins with round r ``every``, counted from 0; its agent knows nothing of those before. It is
+    told the same sizes and base list, and the horizon ``every``, or the whole one where that is shorter; a last stretch
+    that is cut short is no exception. In stretch r a row with the seed s has the seed s + r 2^32: the first stretch is
+    that of the plain agent with the horizon ``every``, and no row depends on its batch.
+
+    Args:
+        agent: a name of ``AGENTS``; a class or a function that is called with the keywords of ``Agent``, or as many of
+            them as it takes; or ``"package.module:Class"``. Not ``Restarting`` itself: its knobs would have the same
+            names.
+        every: rounds of a stretch, at least 1.
+        num_items, num_positions, num_envs, horizon, seed, initial_list: as in ``Agent``.
+        **knobs: of the agent that is made.
+
+    Attributes:
+        inner: the agent of the present stretch.
+
+    Raises:
+        ValueError: ``agent`` is unknown, or has no such knob, or an argument is out of range.
+    """
+
+    def __init__(
+        self,
+        *,
+        agent: str | Callable[..., Any] = "cascade-kl-ucb",
+        every: int = 10_000,
+        num_items: int,
+        num_positions: int,
+        num_envs: int = 1,
+        horizon: int | None = None,
+        seed: int | Sequence[int] | None = None,
+        initial_list: ArrayLike | None = None,
+        **knobs: Any,
+    ) -> None:
+        super().__init__(
+            num_items=num_items,
+            num_positions=num_positions,
+            num_envs=num_envs,
+            horizon=horizon,
+            seed=secrets.randbits(128) if seed is None else seed,  # neighbours, as a plain class may want a number
+            initial_list=initial_list,
+        )
+        self.every = whole_number("every", every, 1)
+        self.make, self.knobs = _found(agent), knobs
+        name = agent if isinstance(agent, str) else getattr(agent, "__name__", repr(agent))
+        self.told = _told(self.make, knobs, name)
+        self.round = self.stretch = 0
+        self.inner = self._made(0)
+        if not (hasattr(self.inner, "act") and hasattr(self.inner, "update")):
+            made = type(self.inner).__name__
+            raise ValueError(f"agent = {agent!r} makes a {made}; allowed: what makes an object with act and update")
+
+    def act(self, observation: Any = None) -> NDArray[np.int64]:
+        inner = self._present()
+        if self.round > 0 and self.round % self.every == 0 and isinstance(observation, np.ndarray):
+            observation = np.zeros_like(observation)  # as after a reset: the last clicks are from the stretch before
+        return inner.act(observation)
+
+    def update(self, displayed: NDArray[np.int64], clicks: NDArray[Any]) -> None:
+        self._present().update(displayed, clicks)
+        self.round += 1
+
+    def _present(self) -> Any:
+        """The agent of the coming round's stretch."""
+        stretch = self.round // self.every
+        if stretch != self.stretch:
+            self.inner, self.stretch = self._made(stretch), stretch
+        return self.inner
+
+    def _made(self, stretch: int) -> Any:
+        """A fresh agent for stretch number ``stretch``."""
+        seeds = [seed + stretch * STRIDE for seed in self.seeds]
+        neighbours = seeds == list(range(seeds[0], seeds[0] + len(seeds)))
+        shape = {
+            "num_items": self.num_items,
+            "num_positions": self.num_positions,
+            "num_envs": self.num_envs,
+            "horizon": self.every if self.horizon is None else min(self.every, self.horizon),
+            "seed": seeds[0] if neighbours else seeds,
+            "initial_list": self.initial_list.copy(),
+        }
+        return self.make(**{name: shape[name] for name in self.told}, **self.knobs)
+
+
+def _found(agent: Any) -> Callable[..., Any]:
+    """What makes the agents that ``agent`` stands for."""
+    from rankgym_agents import AGENTS
+
+    make = AGENTS.get(agent, agent) if isinstance(agent, str) else agent
+    if isinstance(make, str):
+        if ":" not in make:
+            allowed = f"{', '.join(name for name in AGENTS if name != 'restarting')}, package.module:Class, or a class"
+            raise ValueError(f"agent = {agent!r} is unknown; allowed: {allowed}")
+        module = make.partition(":")[0]
+        try:
+            make = pkgutil.resolve_name(make)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+                raise  # the module is there; what it imports is not
+            raise ValueError(f"agent = {agent!r}: there is no module {error.name!r}") from None
+        except (AttributeError, ValueError) as error:
+            raise ValueError(f"agent = {agent!r}: {error}; allowed: package.module:Class") from error
+    if not callable(make):
+        raise ValueError(f"agent = {agent!r} makes no agents; allowed: a name, a class, or a function that makes one")
+    if isinstance(make, type) and issubclass(make, Restarting):
+        raise ValueError(f"agent = {agent!r} restarts agents itself; allowed: any other")
+    return make
+
+
+def _told(make: Callable[..., Any], knobs: dict[str, Any], name: str) -> list[str]:
+    """Those of ``SHAPE`` that ``make`` takes; a ValueError where one of ``knobs`` is none of its own."""
+    taken, takes_all = _keywords(make)
+    for knob, value in knobs.items():
+        if knob not in taken and not takes_all:
+            its = ", ".join(key for key in taken if key not in SHAPE) or "none"
+            raise ValueError(f"{knob} = {value!r} is no knob of {name}; allowed: agent, every, and its own: {its}")
+    return [key for key in SHAPE if takes_all or key in taken]
+
+
+def _keywords(make: Callable[..., Any]) -> tuple[list[str], bool]:
+    """The keywords that ``make`` takes, and whether it takes any other.
+
+    A class whose ``__init__`` takes any keyword hands them on to its base's, as agents do with ``**shape``.
+    """
+    steps: list[Any] = [make]
+    if isinstance(make, type):
+        steps = [vars(cls)["__init__"] for cls in make.__mro__ if cls is not object and "__init__" in vars(cls)]
+    taken: list[str] = []
+    for step in steps:
+        kinds = {name: parameter.kind for name, parameter in inspect.signature(step).parameters.items()}
+        named = [name for name, kind in kinds.items() if kind in (kind.POSITIONAL_OR_KEYWORD, kind.KEYWORD_ONLY)]
+        taken += [name for name in named if name != "self" and name not in taken]
+        if not any(kind is kind.VAR_KEYWORD for kind in kinds.values()):
+            return taken, False
+    return taken, bool(steps)
