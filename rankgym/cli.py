@@ -159,8 +159,9 @@ def compare(
 ) -> None:
     """Compare agents: the same users for all of them, over queries and runs.
 
-    Shows a table, and writes into DIR: `regret.png` and `regret.svg`, `table.csv`, `table.md`, each agent's history
-    `<agent>.npz`, and `compare.json` with everything that decided the numbers.
+    Shows a table, and where users change one of regret per epoch, and writes into DIR: `regret.png` and `regret.svg`,
+    `table.csv`, `table.md`, each agent's history `<agent>.npz`, and `compare.json` with everything that decided the
+    numbers.
 
     Finished blocks of rows are kept in DIR/parts. The same command, stopped or not, goes on from them; more runs only
     play what is new.
@@ -172,6 +173,8 @@ def compare(
       `rankgym compare CM-Yandex-v0 --source published --agents toprank,cascade-kl-ucb --runs 2 --jobs 4`
     * Knobs of agents, after colons, and arguments of the environment:
       `rankgym compare DCM-Yandex-v0 --agents cascade-kl-ucb,cascade-kl-ucb:feedback=last --set cutoff=3`
+    * Users who change, every ten thousand sessions:
+      `rankgym compare CM-Yandex-Breakpoint-v0 --agents cascade-kl-ucb,cascade-ducb,cascade-swucb`
     * An agent of your own, the class Mine in mine.py of this folder, on three queries:
       `rankgym compare PBM-Yandex-v0 --agents random,mine:Mine --query 0,3,7 --rounds 20_000`
     """
@@ -181,14 +184,9 @@ def compare(
 
     name = env_id(env)
     chosen = list(AGENTS) if agents is None else split_names(agents)
-    if any(agent.partition(":")[0] not in AGENTS for agent in chosen):
+    if any(agent.partition(":")[0] not in AGENTS or ":agent=" in agent for agent in chosen):
         sys.path.insert(0, str(Path.cwd()))  # where agents of one's own are looked for, as python -m does
-    arguments = _assignments(set_ or [])
-    for option, key, value in (("source", "source", source), ("positions", "num_positions", positions)):
-        if value is not None:
-            if key in arguments:
-                raise ValueError(f"--{option} {value} and --set {key}={arguments[key]}; allowed: one of them")
-            arguments[key] = value
+    arguments = _arguments(set_ or [], source, positions)
     folder = out or Path("results") / folder_name(name, arguments, query)
     comparison = experiments.compare(
         name,
@@ -203,6 +201,17 @@ def compare(
         **arguments,
     )
     _show_comparison(comparison, folder)
+
+
+def _arguments(texts: Iterable[str], source: str | None, positions: int | None) -> dict[str, Any]:
+    """An environment's arguments from --set KEY=VALUE, --source and --positions."""
+    arguments = _assignments(texts)
+    for option, key, value in (("source", "source", source), ("positions", "num_positions", positions)):
+        if value is not None:
+            if key in arguments:
+                raise ValueError(f"--{option} {value} and --set {key}={arguments[key]}; allowed: one of them")
+            arguments[key] = value
+    return arguments
 
 
 def _assignments(texts: Iterable[str]) -> dict[str, Any]:
@@ -257,12 +266,16 @@ def _show_comparison(comparison: Comparison, folder: Path) -> None:
     from rich.console import Console
 
     from rankgym.experiments.comparison import caption
-    from rankgym.experiments.files import NO_PLOTS
+    from rankgym.experiments.files import NO_PLOTS, epoch_title
 
     console = Console()
     for note in comparison.notes:
         console.print(note, style="yellow", markup=False, highlight=False, soft_wrap=True)
     console.print(comparison_table(comparison, console))
+    if comparison.epochs:
+        table, shown = epoch_table(comparison, console)
+        console.print(epoch_title(comparison, shown), markup=False, highlight=False, soft_wrap=True)
+        console.print(table)
     console.print(caption(comparison), markup=False, highlight=False, soft_wrap=True)
     written = ["table.csv", "table.md", "compare.json", "a history for each agent"]
     written = written if NO_PLOTS in comparison.notes else ["regret.png", "regret.svg", *written]
@@ -276,11 +289,11 @@ def comparison_table(comparison: Comparison, console: Console) -> Table:
     """
     from rankgym.experiments.files import ERRORS, columns
 
-    shown = columns(comparison)
+    lines, shown = comparison.table(), columns(comparison)
     endless = console.options.update(width=10_000)
     errors = [(), ("regret",), ("",)]  # what the keys start with of the measures that have them
     while True:
-        table = _filled(comparison, shown, errors[-1], console.width // 2)
+        table = _filled(lines, shown, errors[-1], console.width // 2)
         least = max(shown, key=lambda column: column.optional)
         if console.measure(table, options=endless).maximum <= console.width or len(shown) == 1 == len(errors):
             return table
@@ -290,15 +303,28 @@ def comparison_table(comparison: Comparison, console: Console) -> Table:
             shown.remove(least)
 
 
-def _filled(comparison: Comparison, shown: list[Any], errors: tuple[str, ...], longest: int) -> Table:
-    """The table of the columns ``shown``, with standard errors where the keys start with one of ``errors``."""
+def epoch_table(comparison: Comparison, console: Console) -> tuple[Table, list[Any]]:
+    """Regret per epoch: with errors, or without, or of fewer epochs, as ``console`` has room; and the columns shown."""
+    from rankgym.experiments.files import EPOCHS, epoch_columns
+
+    lines, endless = comparison.table(), console.options.update(width=10_000)
+    most = min(EPOCHS, max(comparison.epochs, 3))
+    for number, errors in [(most, ("",)), *((number, ()) for number in range(most, 2, -1))]:
+        shown = epoch_columns(comparison, number)
+        table = _filled(lines, shown, errors, console.width // 2)
+        if console.measure(table, options=endless).maximum <= console.width:
+            break
+    return table, shown
+
+
+def _filled(lines: list[dict[str, Any]], shown: list[Any], errors: tuple[str, ...], longest: int) -> Table:
+    """The columns ``shown`` of ``lines``, with standard errors where the keys start with one of ``errors``."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     from rankgym.experiments.files import cell
 
-    lines = comparison.table()
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("agent", overflow="fold", vertical="bottom", max_width=longest)
     for column in shown:
@@ -311,11 +337,112 @@ def _filled(comparison: Comparison, shown: list[Any], errors: tuple[str, ...], l
     for line in lines:
         texts = [cell(line, c.key, error=c.key.startswith(errors)) for c in shown]
         cells = [
-            Text(text, "bold green" if line[c.key] == best.get(c.key) else "")
+            Text(text, "bold green" if c.key in best and line[c.key] == best[c.key] else "")
             for text, c in zip(texts, shown, strict=True)
         ]
         table.add_row(Text(line["agent"]), *cells)
     return table
+
+
+# -- assumptions ------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def assumptions(
+    env: Annotated[
+        str,
+        typer.Argument(metavar="ENV", help="An environment, as `rankgym envs` lists them; `rankgym/` may be left out."),
+    ],
+    query: Annotated[str, typer.Option(metavar="all|train|test|0,3,7", help="Queries.")] = "all",
+    around: Annotated[
+        str | None,
+        typer.Option(
+            metavar="initial|3,1,2,...",
+            help="Look only at this list and at those that one exchange of two items makes of it; `initial` is each "
+            "query's production list. Default: all lists.",
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(metavar="calibrated|published", help="Click models that come with the package, or the original."),
+    ] = None,
+    positions: Annotated[int | None, typer.Option(metavar="K", help="Displayed positions.")] = None,
+    exact_up_to: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Look at all lists where those of all queries together are no more; else at 20,000 random ones of "
+            "each query, where only a violation is a proof.",
+        ),
+    ] = 4_000_000,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Any other argument of the environment, as JSON; may be repeated. `rankgym envs ENV` lists them.",
+        ),
+    ] = None,
+) -> None:
+    """Check whether BubbleRank's and TopRank's theorems apply: which of their assumptions hold, and what breaks them.
+
+    Agents run on any click model, but what is proved of them is proved under assumptions. This shows for each whether
+    it holds for all lists, and if not, the lists that break it the most. Where users change, it is about their first
+    epoch.
+
+    Examples:
+
+    * One query, all 10! lists of it: `rankgym assumptions PBM-Yandex-Rerank-v0 --query 3`
+    * All original queries at 5 positions: `rankgym assumptions DCM-Yandex-v0 --source published`
+    * Around a list: `rankgym assumptions PBM-Yandex-v0 --query 3 --around 3,1,0,2,4`
+    """
+    import gymnasium as gym
+    import numpy as np
+
+    from rankgym.experiments.naming import env_arguments, env_id
+    from rankgym.models import PAPERS, check_assumptions
+
+    name = env_id(env)
+    arguments = _arguments(set_ or [], source, positions)
+    chosen = _queries(query)
+    venv: Any = gym.make_vec(name, num_envs=1, query=chosen, **arguments).unwrapped
+    if not hasattr(venv, "problems"):
+        raise ValueError(f"the click model of {name} is not known")
+    rows = venv.problems.num_queries if isinstance(chosen, str) else len(chosen)
+    venv = gym.make_vec(name, num_envs=rows, query=chosen, **arguments).unwrapped
+    queries, row_of = np.unique(venv.reset(seed=0)[1]["query"], return_index=True)
+    truth = type(venv.problems.parameters)(*(table[queries] for table in venv.problems.parameters))
+    displayed: Any = None
+    if around is not None:
+        displayed = venv.initial_list[row_of, : venv.num_positions] if around == "initial" else _items(around)
+    report = check_assumptions(
+        venv.model,
+        truth._replace(attraction=venv.attraction[row_of]),
+        num_positions=venv.num_positions,
+        cutoff=venv.cutoff,
+        reward={**(env_arguments(name) or {}), **arguments}.get("reward", "clicks"),
+        displayed=displayed,
+        exact_up_to=exact_up_to,
+    )
+    which = f", query {queries[0]}" if len(queries) == 1 else ""
+    typer.echo(f"{name}{which}: {report.headline()}")
+    for paper, (_, names) in PAPERS.items():
+        typer.echo(f"\n{report.title(paper)}")
+        lines = []
+        for each in names:
+            *cells, words = report.row(each)
+            against = report.counterexample(each, queries.tolist())
+            lines.append((*cells, f"{words}\n-> {against}" if against else words))
+        _show_table(("", "holds", "gap", "what it says"), lines)
+    for line in report.notes():
+        typer.echo(line)
+
+
+def _items(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--around {text} is no list; allowed: initial, or items: 3,1,2") from None
 
 
 # -- the registries ---------------------------------------------------------------------------------------------------

@@ -53,6 +53,7 @@ def test_help_teaches(run):
     for words in (
         "rankgym compare CM-Yandex-v0 --source published --agents toprank,cascade-kl-ucb --runs 2 --jobs 4",
         "--agents random,mine:Mine --query 0,3,7",
+        "rankgym compare CM-Yandex-Breakpoint-v0 --agents cascade-kl-ucb,cascade-ducb,cascade-swucb",
         *[
             "--agents",
             "--rounds",
@@ -151,6 +152,24 @@ def test_a_long_folder_name_is_cut_and_still_its_own():
     }
     assert len(names) == 2
     assert all(len(name) == 80 and name.startswith("PBM-Synthetic-v0-parameters=_attraction") for name in names)
+
+
+def test_regret_per_epoch_is_shown_below_the_table(run, tmp_path):
+    words = ["--set", "breakpoints=[30,90]", "--out", "here"]
+    result = run("compare", "CM-Yandex-Breakpoint-v0", *TINY, *words)
+    assert result.exit_code == 0, result.output
+    table, epochs = result.stdout.split("regret per epoch\n")
+    assert "NDCG" in table
+    assert "NDCG" not in epochs
+    assert plain(epochs).startswith("0- 30- 90- agent 29 89 119 static ")
+    regrets = np.load(tmp_path / "here" / "toprank.npz")["epoch_regret"]
+    shown = [f"{r.mean():.{1 if r.mean() >= 10 else 2}f} ±" for r in regrets]
+    assert re.search(r"toprank .*" + ".* ".join(map(re.escape, shown)), epochs)
+    assert "rankgym/CM-Yandex-Breakpoint-v0, calibrated click models: mean" in epochs
+    result = run("compare", "CM-Yandex-Breakpoint-v0", *TINY, "--set", "num_breakpoints=2")
+    assert "regret per epoch, mean over the rows that have come to it\n" in result.stdout
+    assert "seed 0; breakpoints drawn for each row" in result.stdout
+    assert "per epoch" not in run("compare", "CM-Yandex-v0", *TINY).output
 
 
 def test_all_agents_by_default(run, tmp_path):
@@ -437,7 +456,7 @@ def test_bench_prints_all(run, monkeypatch, tmp_path):
     monkeypatch.setattr(bench, "QUICK", bench.Effort(turns=1, slice=0.0002, learning=3))
     result = run("bench", "--quick", "--rows", "1", "--out", "speed.json")
     assert result.exit_code == 0, result.output
-    for words in (*AGENTS, *bench.GOALS, "single PBM / CartPole-v1", "DCM, random lists, all recorded"):
+    for words in (*AGENTS, *bench.goals(), "single PBM / CartPole-v1", "DCM, random lists, all recorded"):
         assert words in result.stdout
     assert json.loads((tmp_path / "speed.json").read_text())["goals"]
 
