@@ -176,11 +176,12 @@ def test_the_lists_are_those_of_the_oracle(shape, model, schedule, horizon):
 @pytest.mark.parametrize("shape", [(5, 5), (5, 3), (4, 1), (3, 2)], ids=str)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("horizon", [1, 2, 5])  # with one or two rounds the paper's bounds are the means: ties decide
-def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape, schedule, horizon):
+@pytest.mark.parametrize("levels", [0, 2])  # with two, batches of several items stay beside each other
+def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape, schedule, horizon, levels):
     L, K = shape
     agent = BatchRank(num_items=L, num_positions=K, seed=3, horizon=horizon, schedule=schedule)
     oracle, chance = BatchRankOracle(L, K, 3, schedule, horizon), np.random.default_rng(5)
-    favourites = np.linspace(0.9, 0.1, L)
+    favourites = np.linspace(0.9, 0.1, L) if levels == 0 else np.arange(L) < 2
     for t in range(1500):
         displayed = agent.act()
         assert displayed[0].tolist() == oracle.act(), f"round {t + 1}"

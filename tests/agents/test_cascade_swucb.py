@@ -185,6 +185,20 @@ def test_without_a_horizon_its_memory_is_the_next_window():
     assert agent.state.past.shape[1] == tau_of(2**14)
 
 
+def test_without_a_horizon_the_longer_window_has_all_its_rounds():
+    """Also those that had left the shorter one, where the buffer had to grow for them: from 4,096 rounds on."""
+    agent, chance = CascadeSWUCB(num_items=5, num_positions=2, feedback="all", seed=0), np.random.default_rng(3)
+    observed, clicked = np.zeros((2, 17_000, 5), int)
+    for t in range(1, 17_000):
+        if t & (t - 1) == 0 or t % 97 == 0:
+            window = slice(max(0, t - 1 - tau_of(2 ** (t.bit_length() - 1))), t - 1)  # round t is row t - 1
+            assert agent.state.observed[0].tolist() == observed[window].sum(0).tolist()
+            assert agent.state.clicked[0].tolist() == clicked[window].sum(0).tolist()
+        displayed, clicks = chance.permutation(5)[:2], chance.integers(0, 2, 2)
+        observed[t - 1, displayed], clicked[t - 1, displayed] = 1, clicks
+        agent.update(displayed[None], clicks[None])
+
+
 def test_a_saved_state_goes_on():
     """Also into a new agent, whose buffer had less room."""
     one, other = (CascadeSWUCB(num_items=5, num_positions=2, horizon=5000, seed=s) for s in (0, 1))

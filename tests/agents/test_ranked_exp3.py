@@ -127,7 +127,8 @@ def test_a_loss_lowers_only_its_arms_probability_and_a_reward_changes_nothing(et
         for k in range(3):
             if lost[k].any():
                 assert after[k, lost[k]] <= before[k, lost[k]]
-                assert (after[k, ~lost[k]] >= before[k, ~lost[k]] * (1 - 1e-12)).all()
+                # less 1e-250: an arm of the least weight has no probability to speak of
+                assert (after[k, ~lost[k]] >= before[k, ~lost[k]] * (1 - 1e-12) - 1e-250).all()
             else:
                 assert clicks[k] == 1
                 assert (after[k] == before[k]).all()
