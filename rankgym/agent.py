@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.checks import env_attribute, env_horizons
+from rankgym.checks import env_attribute, env_horizons, plain_number
 from rankgym.checks import probabilities as probabilities  # agents take these two from here
 from rankgym.checks import whole_number as whole_number
 from rankgym.kernels import AGENT, first_fault, kernel, row_keys
@@ -32,24 +32,18 @@ V = TypeVar("V")
 
 def open_unit(name: str, value: Any) -> float:
     """``value`` as a float in (0, 1), or a ValueError that names the parameter."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float, np.integer, np.floating))
-        or not 0 < float(value) < 1
-    ):
+    number = plain_number(value)
+    if number is None or not 0 < number < 1:
         raise ValueError(f"{name} = {value!r} is out of range; allowed: a number in (0, 1)")
-    return float(value)
+    return float(number)
 
 
 def positive(name: str, value: Any) -> float:
     """``value`` as a finite float above 0, or a ValueError that names the parameter."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float, np.integer, np.floating))
-        or not 0 < value <= sys.float_info.max
-    ):
+    number = plain_number(value)
+    if number is None or not 0 < number <= sys.float_info.max:
         raise ValueError(f"{name} = {value!r} is out of range; allowed: a finite number above 0")
-    return float(value)
+    return float(number)
 
 
 def one_of(name: str, value: Any, allowed: Mapping[str, V]) -> V:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["env_attribute", "env_horizons", "probabilities", "round_numbers", "whole_number"]
+__all__ = ["env_attribute", "env_horizons", "plain_number", "probabilities", "round_numbers", "whole_number"]
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -21,11 +21,23 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
     return int(value)
 
 
+def plain_number(value: Any) -> int | float | None:
+    """``value`` as Python's own number, or None if it is no number or a bool.
+
+    Python compares an int with a float exactly, however large. NumPy's small types would round the limit instead.
+    """
+    if isinstance(value, (np.integer, np.floating)):
+        value = value.item()
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
 def probabilities(name: str, values: Any, dimensions: int) -> NDArray[np.float64]:
     """``values`` as a float64 array of 1 .. ``dimensions`` dimensions with entries in [0, 1], or a ValueError."""
     try:
+        if np.asarray(values).dtype.kind in "SU":  # texts, out of which NumPy would read numbers
+            raise TypeError
         array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} = {values!r} is no array of numbers; allowed: probabilities in [0, 1]") from None
     if not 1 <= array.ndim <= dimensions or array.size == 0:
         raise ValueError(f"{name} has shape {array.shape}; allowed: 1 to {dimensions} dimensions, none of them empty")
@@ -71,6 +83,7 @@ def env_horizons(env: Any) -> tuple[int | None, int | None]:
 
 def round_numbers(name: str, values: Any) -> list[Any]:
     """``values`` as a list, or a ValueError where they are none."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
+    single = isinstance(values, (str, bytes)) or (isinstance(values, np.ndarray) and values.ndim == 0)
+    if single or not isinstance(values, Iterable):
         raise ValueError(f"{name} = {values!r} is no list; allowed: round numbers such as [100, 1000]")
     return list(values)

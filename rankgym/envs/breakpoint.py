@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.checks import round_numbers, whole_number
-from rankgym.envs.problems import DRAWN_ITEMS
+from rankgym.checks import plain_number, round_numbers, whole_number
+from rankgym.envs.problems import DRAWN_ITEMS, MOST_DRAWN_ITEMS
 from rankgym.envs.ranking import RankingVectorEnv
 from rankgym.kernels import SCHEDULE, bits, kernel, row_keys, shuffle, uniform
 from rankgym.models.base import sorted_lists
@@ -29,6 +29,7 @@ from rankgym.models.base import sorted_lists
 __all__ = ["SCENARIOS", "BreakpointVectorEnv", "Scenario"]
 
 NEVER = 1 << 60  # the round of a breakpoint that does not come
+MOST_DRAWN = 10_000  # breakpoints of a row: they take .03 s, and the square of their number
 
 
 # -- what is drawn ----------------------------------------------------------------------------------------------------
@@ -164,10 +165,10 @@ class Scenario(NamedTuple):
 
 
 def _number(name: str, value: Any, low: float, high: float, *, open_low: bool = False) -> float:
-    plain = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
-    if not plain or not low <= value <= high or (open_low and value == low):
+    number = plain_number(value)
+    if number is None or not low <= number <= high or (open_low and number == low):
         raise ValueError(f"{name} = {value!r} is out of range; allowed: a number in {'[('[open_low]}{low:g}, {high:g}]")
-    return float(value)
+    return float(number)
 
 
 def _jump_knobs(given: dict[str, Any], env: RankingVectorEnv) -> dict[str, Any]:
@@ -311,7 +312,7 @@ class BreakpointVectorEnv(RankingVectorEnv):
     * `breakpoints`: the rounds that begin a new epoch, ascending, counted from 0 in each episode: with 100, the first
       session of epoch 1 is that of round 100. Those at the horizon or later do not come.
     * `num_breakpoints`: so many rounds of 1 .. horizon - 1, drawn for each row and episode, every set of them equally
-      probable. Needs a horizon.
+      probable. Needs a horizon. At most 10,000.
     * `epoch_lengths`: rounds of an epoch, or a list that is cycled over the epochs: the paper's m2 and m1 are
       `[10_000, 10_000]`.
 
@@ -399,7 +400,7 @@ class BreakpointVectorEnv(RankingVectorEnv):
                     f"num_breakpoints = {num_breakpoints!r} and horizon = None; allowed: a horizon, or breakpoints or "
                     "epoch_lengths"
                 )
-            self._drawn = whole_number("num_breakpoints", num_breakpoints, 0, self.horizon - 1)
+            self._drawn = whole_number("num_breakpoints", num_breakpoints, 0, min(self.horizon - 1, MOST_DRAWN))
             self._starts = np.full((self.num_envs, self._drawn + 1), NEVER)
         else:
             lengths = self._scenario.length if epoch_lengths is None else epoch_lengths
@@ -456,7 +457,8 @@ class BreakpointVectorEnv(RankingVectorEnv):
         self._state[rows] = self._first_state(len(rows))
         if self._drawn:
             drawn = np.empty((len(rows), self._drawn), np.int64)
-            draw_breakpoints(self._schedule_key[rows], self._episode[rows], self.horizon - 1, drawn)  # type: ignore[operator]
+            last = min(self.horizon, NEVER) - 1  # type: ignore[operator,type-var]
+            draw_breakpoints(self._schedule_key[rows], self._episode[rows], last, drawn)
             self._starts[rows, : self._drawn] = drawn
         if self._scenario.from_start:
             self._change(rows)
@@ -552,5 +554,5 @@ def _with_attraction(parameters: Any, num_items: Any, p: Any) -> Any:
     """``parameters`` with some attraction, which the scenario replaces, so that no queries are drawn for it."""
     if (parameters is not None and not isinstance(parameters, dict)) or "attraction" in (parameters or {}):
         return parameters
-    items = DRAWN_ITEMS if num_items is None else whole_number("num_items", num_items, 1)
+    items = DRAWN_ITEMS if num_items is None else whole_number("num_items", num_items, 1, MOST_DRAWN_ITEMS)
     return {**(parameters or {}), "attraction": [0.0 if p is None else _number("p", p, 0, 1, open_low=True)] * items}

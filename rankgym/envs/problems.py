@@ -12,12 +12,12 @@ from rankgym import data
 from rankgym.checks import probabilities, whole_number
 from rankgym.kernels import first_fault
 from rankgym.models import MODELS
-from rankgym.models.base import sorted_lists
+from rankgym.models.base import cut, sorted_lists
 
 __all__ = ["Problems"]
 
 DRAWN_QUERIES, DRAWN_SEED = 1_000, 2018
-DRAWN_ITEMS = 10
+DRAWN_ITEMS, MOST_DRAWN_ITEMS = 10, 10_000
 
 
 class Problems(NamedTuple):
@@ -53,7 +53,7 @@ class Problems(NamedTuple):
             model: a key of ``rankgym.models.MODELS``.
             dataset: ``"yandex"``; or ``"synthetic"``: given or drawn queries.
             source: of the Yandex fits: ``"calibrated"`` or ``"published"``.
-            num_items: default: all items of the dataset (10 where synthetic queries are drawn).
+            num_items: default: all items of the dataset (where synthetic queries are drawn: 10; at most 10,000).
             num_positions: 1 .. num_items.
             parameters: of the synthetic queries, by the model's parameter names: an entry for each item (attraction,
                 satisfaction) or position (examination, termination), a number (abandonment, continue_...), or a list
@@ -81,7 +81,7 @@ class Problems(NamedTuple):
         most = tables["attraction"].shape[1]
         items = most if num_items is None else whole_number("num_items", num_items, 1, most)
         positions = whole_number("num_positions", num_positions, 1, items)
-        kept = (_cut(name, tables[name], axes[name], items, positions) for name in MODELS[model].parameters._fields)
+        kept = (cut(name, tables[name], axes[name], items, positions) for name in MODELS[model].parameters._fields)
         return cls(
             model, MODELS[model].parameters(*kept), _initial_lists(initial_list, len(tables["attraction"]), items)
         )
@@ -110,20 +110,6 @@ def _initial_lists(initial_list: Sequence[int] | None, queries: int, items: int)
     return lists
 
 
-def _cut(name: str, table: NDArray[np.float64], axes: Sequence[str], items: int, positions: int) -> NDArray[np.float64]:
-    """A copy of ``table`` (queries, *axes) with the entries of the first items and positions."""
-    for number, axis in enumerate(axes, start=1):
-        entries, size = table.shape[number], items if axis == "item" else positions
-        if entries < size:
-            along = f" for each {axis}" if len(axes) > 1 else ""
-            raise ValueError(f"parameters[{name!r}] has {entries} entries{along}; allowed: at least {size}")
-        first = np.arange(size)
-        if axis == "previous":
-            first[-1] = entries - 1  # no click yet
-        table = table.take(first, axis=number)
-    return np.array(table, order="C")
-
-
 def _synthetic(
     axes: dict[str, tuple[str, ...]], num_items: int | None, num_positions: int, parameters: dict[str, Any] | None
 ) -> dict[str, NDArray[np.float64]]:
@@ -140,8 +126,10 @@ def _synthetic(
             f"parameters describe {sorted(sizes)} queries; allowed: the same number in each, or one for all"
         )
     queries = sizes.pop() if sizes else (1 if "attraction" in given else DRAWN_QUERIES)
-    items = given["attraction"].shape[1] if "attraction" in given else num_items or DRAWN_ITEMS
-    items = whole_number("num_items", items, 1)
+    if "attraction" in given:
+        items = given["attraction"].shape[1]
+    else:
+        items = whole_number("num_items", DRAWN_ITEMS if num_items is None else num_items, 1, MOST_DRAWN_ITEMS)
     positions = whole_number("num_positions", num_positions, 1)
     tables = {}
     for number, name in enumerate(axes):

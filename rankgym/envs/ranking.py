@@ -546,7 +546,8 @@ def _query_choice(query: Any, num_queries: int, num_envs: int) -> tuple[str, NDA
             raise ValueError(f"query = {query!r} is unknown or empty with {num_queries} queries; {allowed}")
         return "fixed", pools[query]
     listed = [query] if isinstance(query, (int, np.integer)) else query
-    if not isinstance(listed, (list, tuple, np.ndarray, range)) or len(listed) == 0:
+    single = isinstance(listed, np.ndarray) and listed.ndim == 0
+    if single or not isinstance(listed, (list, tuple, np.ndarray, range)) or len(listed) == 0:
         raise ValueError(f"query = {query!r} is no choice of queries; {allowed}")
     for q in listed:
         if isinstance(q, (bool, np.bool_)) or not isinstance(q, (int, np.integer)) or not 0 <= q < num_queries:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import rankgym
 import rankgym_agents
-from rankgym.agent import KernelAgent
+from rankgym.agent import KernelAgent, open_unit, positive
 from rankgym_agents import AGENTS, BubbleRank, RandomRanker, StaticRanker, TopRank
 
 SHAPE = {"num_items": 4, "num_positions": 2}
@@ -208,6 +208,23 @@ def test_kernels_need_no_staticmethod_but_must_be_there():
 
 def rank_nothing(state, *arrays):
     """Stands for a kernel."""
+
+
+@pytest.mark.parametrize("check", [open_unit, positive])
+@pytest.mark.parametrize(
+    "value", [0, -1, 10**400, True, np.bool_(True), "0.5", None, float("nan"), float("inf"), [0.5]]
+)
+def test_what_is_no_number_in_range_is_refused_by_name(check, value):
+    with pytest.raises(ValueError, match=r"knob = .* is out of range; allowed: a (finite )?number"):
+        check("knob", value)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("check", [open_unit, positive])
+@pytest.mark.parametrize("number", [np.float32(0.5), np.float16(0.5), np.float64(0.5), 0.5])
+def test_numbers_of_any_type_are_taken(check, number):
+    """To compare a float32 with the largest float64 overflows."""
+    assert (check("knob", number), type(check("knob", number))) == (0.5, float)
 
 
 def test_an_agent_says_its_shape():

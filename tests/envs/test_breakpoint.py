@@ -787,13 +787,20 @@ def test_rendering_tells_the_epoch():
         ({"scenario": "two-level", "p": 0.4, "gap": 0.1, "num_positions": 10}, r"num_positions = 10 .* 1 \.\. 9"),
         ({"scenario": "two-level", "p": 0.4, "gap": 0.1, "horizon": None}, "horizon = None; .*two-level"),
         ({"scenario": "two-level", "p": 0.4, "gap": 0.1, "dataset": "synthetic", "num_items": 0}, "num_items = 0"),
+        (
+            {"scenario": "two-level", "p": 0.4, "gap": 0.1, "dataset": "synthetic", "num_items": 10**30},
+            r"num_items = 10{30} .* 1 \.\. 10000",
+        ),
         ({"breakpoints": [3, 3]}, r"breakpoints\[1\] = 3 .* at least 4"),
         ({"breakpoints": [5, 4]}, r"breakpoints\[1\] = 4 .* at least 6"),
         ({"breakpoints": [0]}, r"breakpoints\[0\] = 0 .* at least 1"),
         ({"breakpoints": [1.5]}, r"breakpoints\[0\] = 1.5"),
         ({"breakpoints": 7}, "breakpoints = 7 is no list"),
         ({"breakpoints": "789"}, "breakpoints = '789' is no list"),
+        ({"breakpoints": b"789"}, "breakpoints = b'789' is no list"),
+        ({"breakpoints": np.array(7)}, r"breakpoints = array\(7\) is no list"),
         ({"num_breakpoints": 7}, r"num_breakpoints = 7 .* 0 \.\. 6"),
+        ({"num_breakpoints": 10_001, "horizon": 10**30}, r"num_breakpoints = 10001 .* 0 \.\. 10000"),
         ({"num_breakpoints": -1}, r"num_breakpoints = -1 .* 0 \.\. 6"),
         ({"num_breakpoints": 2, "max_episode_steps": 2}, r"num_breakpoints = 2 .* 0 \.\. 1"),
         ({"num_breakpoints": 2, "horizon": None}, "num_breakpoints = 2 and horizon = None"),
@@ -801,6 +808,7 @@ def test_rendering_tells_the_epoch():
         ({"epoch_lengths": True}, "epoch_lengths = True"),
         ({"epoch_lengths": [3, 0]}, r"epoch_lengths\[1\] = 0 .* at least 1"),
         ({"epoch_lengths": []}, r"epoch_lengths = \[\] is empty"),
+        ({"epoch_lengths": np.array(3)}, r"epoch_lengths = array\(3\) is no list"),
         ({"epoch_lengths": 2.5}, "epoch_lengths = 2.5 is no list"),
         ({"breakpoints": [1], "epoch_lengths": 3}, r"breakpoints = \[1\] and epoch_lengths = 3 are given"),
         ({"breakpoints": [1], "num_breakpoints": 3}, r"breakpoints = \[1\] and num_breakpoints = 3 are given"),
@@ -811,6 +819,22 @@ def test_rendering_tells_the_epoch():
 def test_bad_arguments_are_named(keywords, words):
     with pytest.raises(ValueError, match=words):
         BreakpointVectorEnv(**{"num_envs": 2, "num_positions": 3, "horizon": 7, **keywords})
+
+
+@pytest.mark.filterwarnings("error")
+def test_small_types_are_numbers():
+    """To compare a float32 with the largest float64 overflows."""
+    env = BreakpointVectorEnv(2, scenario="drift", drift_step=np.float32(0.5), epoch_lengths=np.int8(3))
+    assert env.common_breakpoints(7) == [3, 6]
+    assert np.array_equal(epochs(env, 7)[:, 0], [0, 0, 0, 1, 1, 1, 2])
+
+
+@pytest.mark.parametrize("horizon", [2**60, 2**63, 2**64, 10**30])
+def test_breakpoints_are_drawn_for_any_horizon(horizon):
+    """None of them comes: the kernel draws 64-bit rounds, and nobody plays 2^60 of them."""
+    env = BreakpointVectorEnv(2, num_breakpoints=3, horizon=horizon)
+    assert (epochs(env, 5) == 0).all()
+    assert env.common_breakpoints(5) is None
 
 
 def test_an_unknown_argument_is_a_type_error_as_everywhere():

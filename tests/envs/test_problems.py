@@ -64,6 +64,9 @@ def test_a_wide_table_of_the_ubm_keeps_its_last_column():
         ("DBN", {"abandonment": [[0.1]]}, r"parameters\['abandonment'\] has shape \(1, 1\); allowed: 1 to 1 dim"),
         ("DBN", {"abandonment": None}, r"parameters\['abandonment'\].* = nan .*\[0, 1\]"),
         ("DBN", {"abandonment": "high"}, r"parameters\['abandonment'\] = .*high.* no array of numbers"),
+        ("DBN", {"abandonment": "0.3"}, r"parameters\['abandonment'\] = .*0\.3.* no array of numbers"),
+        ("DBN", {"abandonment": 10**400}, r"parameters\['abandonment'\] = .* no array of numbers"),
+        ("CM", {"attraction": ["0.5", 0.1, 0.2]}, r"parameters\['attraction'\] = .* no array of numbers"),
         ("DBN", {"abandonment": []}, r"parameters\['abandonment'\] has shape \(0,\)"),
         ("DBN", {"attraction": [0.5] * 4, "satisfaction": [0.5] * 3}, r"'satisfaction'\] has 3 entries; .* at least 4"),
         (
@@ -85,6 +88,12 @@ def test_a_wide_table_of_the_ubm_keeps_its_last_column():
 def test_wrong_parameters_are_refused(model, parameters, message):
     with pytest.raises(ValueError, match=message):
         load(model, parameters=parameters)
+
+
+@pytest.mark.parametrize("num_items", [0, 10_001, 10**30, "", []])
+def test_drawn_queries_have_up_to_ten_thousand_items(num_items):
+    with pytest.raises(ValueError, match=r"num_items = .* allowed: a whole number in 1 \.\. 10000"):
+        load("CM", num_items=num_items)
 
 
 @settings(max_examples=60, deadline=None)

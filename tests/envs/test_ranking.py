@@ -199,7 +199,7 @@ def test_without_a_choice_a_new_query_is_drawn_at_every_reset():
     assert (env.reset(seed=0)[1]["query"] == drawn[0]).all()
 
 
-@pytest.mark.parametrize("query", [-1, 100, 1.5, True, "some", [], [3, 100], ["3"], {}])
+@pytest.mark.parametrize("query", [-1, 100, 1.5, True, "some", [], [3, 100], ["3"], {}, np.array(3)])
 def test_a_query_that_is_not_there_is_refused(query):
     with pytest.raises(ValueError, match=r"query = .*allowed"):
         RankingVectorEnv(2, query=query)
