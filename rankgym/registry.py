@@ -151,6 +151,11 @@ ENVS: dict[str, tuple[tuple[str, str], dict[str, Any], str]] = {
         {"model": "CCM", **JUMP},
         "click chain model, 10 items, 3 positions, three items jump in every other epoch",
     ),
+    "rankgym/DBM-Yandex-Breakpoint-v0": (
+        BREAKPOINT,
+        {"model": "DBM", **JUMP},
+        "document-based model, 10 items, 3 positions, three items jump in every other epoch",
+    ),
     "rankgym/CM-TwoLevel-Breakpoint-v0": (
         BREAKPOINT,
         {"model": "CM", **TWO_LEVEL},

@@ -172,10 +172,16 @@ def _number(name: str, value: Any, low: float, high: float, *, open_low: bool = 
 
 
 def _jump_knobs(given: dict[str, Any], env: RankingVectorEnv) -> dict[str, Any]:
-    kept = whole_number("kept", given.get("kept", env.cutoff), 0, env.num_items - 1)
+    jumps = whole_number("jumps", given.get("jumps", min(3, env.num_items)), 1, env.num_items)
+    kept = whole_number("kept", given.get("kept", min(env.cutoff, env.num_items - jumps)), 0, env.num_items - 1)
+    if jumps + kept > env.num_items:
+        raise ValueError(
+            f"jumps = {jumps} and kept = {kept} are more than the {env.num_items} items; allowed: jumps + kept of at "
+            f"most {env.num_items}"
+        )
     return {
         "kept": kept,
-        "jumps": whole_number("jumps", given.get("jumps", 3), 1, env.num_items - kept),
+        "jumps": jumps,
         "jump_attraction": _number("jump_attraction", given.get("jump_attraction", 0.9), 0, 1),
     }
 
@@ -225,10 +231,12 @@ def _drifted(own: Any, state: NDArray[np.int64], knobs: dict[str, Any], axes: An
 
 
 def _two_level_knobs(given: dict[str, Any], env: RankingVectorEnv) -> dict[str, Any]:
-    for name in ("p", "gap"):
-        if name not in given:
-            upper = given.get("p", 1)
-            raise ValueError(f"{name} = None; allowed with scenario = 'two-level': a number in (0, {upper}]")
+    missing = [name for name in ("p", "gap") if name not in given]
+    if missing:
+        raise ValueError(
+            f"scenario = 'two-level' and {' and '.join(f'{name} = None' for name in missing)}; allowed: p in (0, 1] "
+            f"and gap in (0, p], such as p=0.5 and gap=0.2"
+        )
     if env.num_positions == env.num_items:
         raise ValueError(
             f"num_positions = {env.num_positions} displays all items, which are all in the one best set of the "
@@ -301,7 +309,8 @@ class BreakpointVectorEnv(RankingVectorEnv):
           another set, uniformly drawn of all but the last one. This replaces the query's attraction, not its other
           parameters (the lower-bound problem B_L of section 4.2, which has K = L / 2 and two breakpoints). With
           `dataset="synthetic"` there is one query unless `parameters` has more.
-    * `jumps`, `jump_attraction`, `kept`: of `"jump"`. Default: 3, 0.9, `cutoff`.
+    * `jumps`, `jump_attraction`, `kept`: of `"jump"`. Default: 3, 0.9, and `cutoff`, or fewer where the items that jump
+      would have no room.
     * `drift_step`: of `"drift"`. Default: 0.05; in 1,000 epochs this makes 1.6, more than the standard deviation of
       logits among the Yandex queries.
     * `p`, `gap`: of `"two-level"`, p in (0, 1], gap in (0, p]. They have no default.

@@ -12,7 +12,7 @@ from rankgym import data
 from rankgym.checks import probabilities, whole_number
 from rankgym.kernels import first_fault
 from rankgym.models import MODELS
-from rankgym.models.base import cut, sorted_lists
+from rankgym.models.base import cut, sorted_lists, table_form
 
 __all__ = ["Problems"]
 
@@ -116,18 +116,19 @@ def _synthetic(
     """Tables (queries, *axes) of the given parameters, with what is missing drawn."""
     if parameters is not None and not isinstance(parameters, dict):
         raise ValueError(f"parameters = {parameters!r} is no dict; allowed: lists by the names {list(axes)}")
-    given = {name: _given(name, values, len(axes.get(name, ("item",)))) for name, values in (parameters or {}).items()}
-    unknown = sorted(set(given) - set(axes))
+    unknown = sorted(set(parameters or {}) - set(axes), key=str)
     if unknown:
         raise ValueError(f"parameters has the unknown name {unknown[0]!r}; allowed: {list(axes)}")
+    given = {name: _given(name, values, axes[name]) for name, values in (parameters or {}).items()}
     sizes = {len(table) for table in given.values()} - {1}
     if len(sizes) > 1:
         raise ValueError(
             f"parameters describe {sorted(sizes)} queries; allowed: the same number in each, or one for all"
         )
     queries = sizes.pop() if sizes else (1 if "attraction" in given else DRAWN_QUERIES)
-    if "attraction" in given:
-        items = given["attraction"].shape[1]
+    by_item = [given[name] for name in axes if name in given and axes[name] == ("item",)]  # attraction before others
+    if "attraction" in given or (by_item and num_items is None):
+        items = by_item[0].shape[1]
     else:
         items = whole_number("num_items", DRAWN_ITEMS if num_items is None else num_items, 1, MOST_DRAWN_ITEMS)
     positions = whole_number("num_positions", num_positions, 1)
@@ -144,13 +145,17 @@ def _synthetic(
     return tables
 
 
-def _given(name: str, values: Any, axes: int) -> NDArray[np.float64]:
-    """A given parameter as a table (queries, ...) with so many axes behind the queries."""
-    label = f"parameters[{name!r}]"
-    table = probabilities(label, [values] if axes == 0 and not hasattr(values, "__len__") else values, axes + 1)
-    if table.ndim < axes:
-        raise ValueError(f"{label} has shape {table.shape}; allowed: {axes} to {axes + 1} dimensions")
-    return table if table.ndim > axes else table[None]
+def _given(name: str, values: Any, axes: Sequence[str]) -> NDArray[np.float64]:
+    """A given parameter as a table (queries, *axes)."""
+    label, number = f"parameters[{name!r}]", len(axes)
+    try:
+        table = probabilities(label, [values] if number == 0 and not hasattr(values, "__len__") else values, number + 1)
+    except ValueError as error:
+        raise ValueError(f"{error}{table_form(axes)}") from None
+    if table.ndim < number:
+        allowed = f"allowed: {number} to {number + 1} dimensions{table_form(axes)}"
+        raise ValueError(f"{label} has shape {table.shape}; {allowed}")
+    return table if table.ndim > number else table[None]
 
 
 def _examination(positions: int, axes: Sequence[str]) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +57,33 @@ class ClickModel(NamedTuple):
         expected = np.empty(len(displayed))
         self.rewards[reward].value(*parameters, np.ascontiguousarray(displayed, np.int64), cutoff, expected)
         return expected
+
+
+def cut(name: str, table: NDArray[np.float64], axes: Sequence[str], items: int, positions: int) -> NDArray[np.float64]:
+    """A copy of the parameter ``name``, (queries, *axes), with the entries of the first items and positions.
+
+    Raises:
+        ValueError: it has fewer.
+    """
+    for number, axis in enumerate(axes, start=1):
+        entries, size = table.shape[number], items if axis == "item" else positions
+        if entries < size:
+            counted = f"{entries} {'entry' if entries == 1 else 'entries'}"
+            if "previous" in axes:
+                counted = f"{entries} {('row', 'column')[number - 1]}{'s' * (entries != 1)}"
+            raise ValueError(f"parameters[{name!r}] has {counted}; allowed: at least {size}{table_form(axes)}")
+        first = np.arange(size)
+        if axis == "previous":
+            first[-1] = entries - 1  # no click yet
+        table = table.take(first, axis=number)
+    return np.array(table, order="C")
+
+
+def table_form(axes: Sequence[str]) -> str:
+    """What the rows and columns of a parameter are, in words for an error, where it is a table."""
+    if "previous" not in axes:
+        return ""
+    return ": a row for each position, a column for each position of the click before, the last one for none yet"
 
 
 def sorted_lists(attraction: NDArray[np.float64], num_positions: int) -> NDArray[np.int64]:

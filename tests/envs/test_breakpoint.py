@@ -150,6 +150,7 @@ def test_in_odd_epochs_exactly_so_many_suboptimal_items_jump(model):
         ({}, 3, 0.9, 3),
         ({"jumps": 1, "jump_attraction": 0.25, "kept": 0}, 1, 0.25, 0),
         ({"jumps": 9, "kept": 1}, 9, 0.9, 1),
+        ({"jumps": 9}, 9, 0.9, 1),
         ({"cutoff": 2}, 3, 0.9, 2),
     ):
         env = make(model=model, rows=50, query="all", breakpoints=[1, 3, 4, 6], **keywords)
@@ -706,13 +707,15 @@ def test_singles_are_a_batch_of_one_and_survive_their_specs():
 
 def test_the_registered_ids():
     ids = [name for name in ENVS if "-Breakpoint-" in name]
-    models = ("CM", "PBM", "DCM", "DBN", "UBM", "CCM")
+    models = ("CM", "PBM", "DCM", "DBN", "UBM", "CCM", "DBM")
     assert ids == [*(f"rankgym/{m}-Yandex-Breakpoint-v0" for m in models), "rankgym/CM-TwoLevel-Breakpoint-v0"]
     for name in ids[:-1]:
         env = gym.make_vec(name, num_envs=2).unwrapped
         assert (env.num_items, env.num_positions, env.cutoff, env.scenario) == (10, 3, 3, "jump")
         assert env._knobs == {"jumps": 3, "jump_attraction": 0.9, "kept": 3}
         assert env.common_breakpoints(100_001) == list(range(10_000, 100_001, 10_000))
+    reranked = gym.make_vec(CM, num_envs=2, num_positions=10).unwrapped
+    assert reranked._knobs["kept"] == 7  # of 10 displayed: three must be free to jump
     env = gym.make_vec(ids[-1], num_envs=2, horizon=300).unwrapped
     assert (env.num_items, env.num_positions, env.problems.num_queries) == (10, 5, 1)
     assert env.common_breakpoints(300) == [100, 200]
@@ -760,10 +763,9 @@ def test_rendering_tells_the_epoch():
         ({"scenario": "storm"}, "scenario = 'storm' is unknown; allowed: 'jump', 'shuffle', 'drift', 'two-level'"),
         ({"scenario": None}, "scenario = None is unknown"),
         ({"scenario": ["jump"]}, r"scenario = \['jump'\] is unknown"),
-        ({"jumps": 8}, r"jumps = 8 is out of range; allowed: a whole number in 1 \.\. 7"),
-        ({"jumps": 0}, r"jumps = 0 .* 1 \.\. 7"),
-        ({"jumps": 3, "kept": 8}, r"jumps = 3 .* 1 \.\. 2"),
-        ({"num_positions": 8}, r"jumps = 3 .* 1 \.\. 2"),
+        ({"jumps": 11}, r"jumps = 11 is out of range; allowed: a whole number in 1 \.\. 10"),
+        ({"jumps": 0}, r"jumps = 0 .* 1 \.\. 10"),
+        ({"jumps": 3, "kept": 8}, r"jumps = 3 and kept = 8 .* 10 items; allowed: jumps \+ kept of at most 10"),
         ({"kept": 10}, r"kept = 10 .* 0 \.\. 9"),
         ({"kept": -1}, r"kept = -1 .* 0 \.\. 9"),
         ({"jump_attraction": 1.1}, r"jump_attraction = 1.1 .* \[0, 1\]"),
@@ -778,8 +780,8 @@ def test_rendering_tells_the_epoch():
         ({"scenario": "drift", "drift_step": -1.0}, "drift_step = -1.0"),
         ({"scenario": "drift", "drift_step": float("inf")}, "drift_step = inf"),
         ({"scenario": "drift", "drift_step": True}, "drift_step = True"),
-        ({"scenario": "two-level", "gap": 0.1}, r"p = None; allowed .* \(0, 1\]"),
-        ({"scenario": "two-level", "p": 0.4}, r"gap = None; allowed .* \(0, 0.4\]"),
+        ({"scenario": "two-level", "gap": 0.1}, r"and p = None; allowed: p in \(0, 1\]"),
+        ({"scenario": "two-level", "p": 0.4}, r"and gap = None; allowed: .* gap in \(0, p\]"),
         ({"scenario": "two-level", "p": 0.4, "gap": 0.5}, r"gap = 0.5 .* \(0, 0.4\]"),
         ({"scenario": "two-level", "p": 0.4, "gap": 0}, r"gap = 0 .* \(0, 0.4\]"),
         ({"scenario": "two-level", "p": 1.5, "gap": 0.5}, r"p = 1.5 .* \(0, 1\]"),

@@ -77,9 +77,12 @@ def test_a_wide_table_of_the_ubm_keeps_its_last_column():
         ("DBN", {"attraction": [[0.5] * 4] * 3, "abandonment": [0.1, 0.2]}, r"describe \[2, 3\] queries"),
         ("CCM", {"continue_noclick": [0.5, -0.1]}, r"'continue_noclick'\]\[1\] = -0\.1 .*\[0, 1\]"),
         ("CCM", {"attraction": 0.5}, r"parameters\['attraction'\] has shape \(\)"),
-        ("UBM", {"examination": [0.5] * 3}, r"'examination'\] has shape \(3,\); allowed: 2 to 3 dimensions"),
-        ("UBM", {"examination": [[0.5] * 3] * 2}, r"'examination'\] has 2 entries for each position; .* at least 3"),
-        ("UBM", {"examination": [[0.5] * 2] * 3}, r"'examination'\] has 2 entries for each previous; .* at least 3"),
+        ("UBM", {"examination": [0.5] * 3}, r"'examination'\] has shape \(3,\); allowed: 2 to 3 dimensions: a row for"),
+        ("UBM", {"examination": [[0.5] * 3] * 2}, r"'examination'\] has 2 rows; allowed: at least 3: a row for each pos"),
+        ("UBM", {"examination": [[0.5]] * 3}, r"'examination'\] has 1 column; allowed: at least 3: a row for each pos"),
+        ("UBM", {"examination": [[0.5], [0.5, 0.5]]}, r"'examination'\] = .* a row for each position, a column for each"),
+        ("DBN", {"attraction": [0.5] * 4, "continuation": 0.9}, r"unknown name 'continuation'; .*'abandonment'"),
+        ("UBM", {"examination": [[0.5] * 2] * 3}, r"'examination'\] has 2 columns; .* at least 3"),
         ("UBM", {"examination": [[0.5, 2.0, 0.5]] * 3}, r"'examination'\]\[0, 1\] = 2\.0 .*\[0, 1\]"),
         ("UBM", {"examination": [[0.5], [0.5, 0.5]]}, r"'examination'\] = .* no array of numbers"),
         ("DBM", {"examination": [0.5] * 3}, r"unknown name 'examination'; allowed: \['attraction'\]"),
@@ -88,6 +91,12 @@ def test_a_wide_table_of_the_ubm_keeps_its_last_column():
 def test_wrong_parameters_are_refused(model, parameters, message):
     with pytest.raises(ValueError, match=message):
         load(model, parameters=parameters)
+
+
+def test_satisfaction_alone_says_how_many_items_there_are():
+    problems = load("DBN", parameters={"satisfaction": [0.5, 0.2, 0.1]})
+    assert problems.parameters.attraction.shape == (1000, 3)
+    assert (problems.parameters.satisfaction == [0.5, 0.2, 0.1]).all()
 
 
 @pytest.mark.parametrize("num_items", [0, 10_001, 10**30, "", []])

@@ -232,7 +232,7 @@ def test_a_query_that_is_not_there_is_refused(query):
         ({"dataset": "synthetic", "parameters": {"termination": [0.5]}}, "unknown name 'termination'"),
         (
             {"dataset": "synthetic", "parameters": {"examination": [0.5]}},
-            "examination.* 1 entries; allowed: at least 5",
+            "examination.* 1 entry; allowed: at least 5",
         ),
     ],
 )
