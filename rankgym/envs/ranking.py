@@ -86,9 +86,16 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
     gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=600, query="all", horizon=1_000_000)
     ```
     * `model`: a key of `rankgym.models.MODELS`: `"CM"`, `"PBM"`, `"DCM"` and so on.
-    * `dataset`: `"yandex"`, or `"synthetic"`: with `parameters`, a dict of lists by the model's parameter names, or
-      1,000 queries that were drawn once and for all, of which the environment's seed draws one; see
-      `rankgym.envs.problems`. (Arrays do as well, but then the environment's spec has no JSON form.)
+    * `dataset`: `"yandex"`; or `"synthetic"`: queries with the given `parameters`, or 1,000 that were drawn once and
+      for all, of which the environment's seed draws one.
+    * `parameters`: of synthetic queries: a dict of lists by the model's parameter names (the fields of
+      `rankgym.models.MODELS[model].parameters`), with an entry for each item (attraction, satisfaction) or position
+      (examination, termination); abandonment and continue_... are numbers; the UBM's examination has a row for each
+      position and a column for the position of the click before, the last one for none yet. One more level of lists
+      gives each query its own. What is left out is drawn; see `rankgym.envs.problems`. (Arrays do as well, but then the
+      environment's spec has no JSON form.)
+    * `initial_list`: of any queries, the production ranker's list of all items, best first. Default: 0,
+      1, 2, ..., the order of the production result page.
     * `source`: `"calibrated"` (embedded, made to resemble the fits) or `"published"` (the original, once fetched).
     * `query`: an int; a list, cycled over the rows; `"all"`: row b plays query b mod Q; `"train"`, `"test"`: the same
       over a fixed split (every fifth query is a test query); None: a new query is drawn at every reset. A single
