@@ -8,9 +8,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -27,6 +27,16 @@ LONGEST = 80  # letters of a folder's name
 INTERRUPTED = 130  # the shell's exit code for Ctrl-C
 NOT_TO_SET = ("query", "num_envs", "env_id", "agents", "rounds", "runs", "seed", "jobs", "out", "progress", "fresh")
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+CHOICES = ", a list of these, 'all', 'train', 'test' or None", ", several of these (0,3,7), all, train or test"  # here
+NUMBERS: dict[tuple[str, ...], tuple[str, Any]] = {  # what a click model's parameter is made of, by its axes
+    (): ("one number", 0.5),
+    ("item",): ("a list: one of each item", [0.8, 0.4, 0.1]),
+    ("position",): ("a list: one of each position", [0.9, 0.5]),
+    ("position", "previous"): (
+        "a list of each position: one for each position of the click before, the last one for none yet",
+        [[0.0, 0.9], [0.7, 0.5]],
+    ),
+}
 
 
 class OneLineErrors(TyperGroup):
@@ -49,6 +59,7 @@ class OneLineErrors(TyperGroup):
             text = str(error) or type(error).__name__
             if isinstance(error, OSError) and error.strerror and error.filename is not None:
                 text = f"{error.filename}: {error.strerror}"
+            text = text.replace(*CHOICES)  # the words for Python
             if isinstance(error, AgentFailed):
                 text += " (RANKGYM_DEBUG=1 shows the traceback)"
             _complain(f"error: {text if plain else f'{type(error).__name__}: {text}'}")
@@ -163,6 +174,9 @@ def compare(
     `table.csv`, `table.md`, each agent's history `<agent>.npz`, and `compare.json` with everything that decided the
     numbers.
 
+    A *violation* of the safety constraint is a round whose list had over K / 2 more incorrectly ordered pairs than the
+    production list, K being the displayed positions.
+
     Finished blocks of rows are kept in DIR/parts. The same command, stopped or not, goes on from them; more runs only
     play what is new.
 
@@ -177,6 +191,10 @@ def compare(
       `rankgym compare CM-Yandex-Breakpoint-v0 --agents cascade-kl-ucb,cascade-ducb,cascade-swucb`
     * An agent of your own, the class Mine in mine.py of this folder, on three queries:
       `rankgym compare PBM-Yandex-v0 --agents random,mine:Mine --query 0,3,7 --rounds 20_000`
+
+    A class of your own has `act(observation)` and `update(displayed, clicks)`, for all rows at once. It is called with
+    the keywords that it takes out of `num_items`, `num_positions`, `num_envs` (the rows), `horizon`, `seed` and
+    `initial_list` (num_envs, num_items); further ones are its knobs.
     """
     from rankgym import experiments
     from rankgym.experiments.naming import env_id, split_names
@@ -243,7 +261,8 @@ def folder_name(name: str, arguments: dict[str, Any], query: str) -> str:
     for key, value in sorted({**arguments, "query": query}.items()):
         if key not in defaults or value != defaults[key]:
             text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-            words.append(text if key == "source" else f"{key.removeprefix('num_')}={text}")
+            short = key.removeprefix("num_")
+            words.append(text if key == "source" else f"{key if short in defaults else short}={text}")
     whole = "-".join(words)
     short = slug(whole).strip("_")
     if len(short) > LONGEST:
@@ -264,22 +283,24 @@ def _queries(text: str) -> str | list[int]:
 
 def _show_comparison(comparison: Comparison, folder: Path) -> None:
     from rich.console import Console
+    from rich.text import Text
 
     from rankgym.experiments.comparison import caption
-    from rankgym.experiments.files import NO_PLOTS, epoch_title
+    from rankgym.experiments.files import NO_PLOTS
 
     console = Console()
     for note in comparison.notes:
-        console.print(note, style="yellow", markup=False, highlight=False, soft_wrap=True)
-    console.print(comparison_table(comparison, console))
+        console.print(Text(note, "yellow"))
+    table, errors = _fitting_table(comparison, console)
+    console.print(table)
     if comparison.epochs:
-        table, shown = epoch_table(comparison, console)
-        console.print(epoch_title(comparison, shown), markup=False, highlight=False, soft_wrap=True)
-        console.print(table)
-    console.print(caption(comparison), markup=False, highlight=False, soft_wrap=True)
+        title, table, _, with_errors = _fitting_epochs(comparison, console)
+        console.print(Text(title), table)
+        errors = errors if with_errors == (errors == "all") and errors != "some" else "some"
+    console.print(Text(caption(comparison, errors)))
     written = ["table.csv", "table.md", "compare.json", "a history for each agent"]
     written = written if NO_PLOTS in comparison.notes else ["regret.png", "regret.svg", *written]
-    console.print(f"Written to {folder}: {', '.join(written)}", markup=False, highlight=False, soft_wrap=True)
+    console.print(Text(f"Written to {folder}: {', '.join(written)}"))
 
 
 def comparison_table(comparison: Comparison, console: Console) -> Table:
@@ -287,37 +308,72 @@ def comparison_table(comparison: Comparison, console: Console) -> Table:
 
     What has no room even so, and an agent's name of more than half the width, is folded; nothing is cut.
     """
-    from rankgym.experiments.files import ERRORS, columns
+    return _fitting_table(comparison, console)[0]
+
+
+def _fitting_table(comparison: Comparison, console: Console) -> tuple[Table, Literal["all", "some", "none"]]:
+    """The table, and which of its measures have standard errors."""
+    from rankgym.experiments.files import OTHER_ERRORS, REGRET_ERRORS, columns
 
     lines, shown = comparison.table(), columns(comparison)
-    endless = console.options.update(width=10_000)
-    errors = [(), ("regret",), ("",)]  # what the keys start with of the measures that have them
-    while True:
-        table = _filled(lines, shown, errors[-1], console.width // 2)
-        least = max(shown, key=lambda column: column.optional)
-        if console.measure(table, options=endless).maximum <= console.width or len(shown) == 1 == len(errors):
-            return table
-        if least.optional < ERRORS and len(errors) > 1:
-            errors.pop()
-        else:
-            shown.remove(least)
+    errors: tuple[str, ...]  # what the keys start with of the measures that have them
+    for rank in sorted({1_000, OTHER_ERRORS, REGRET_ERRORS, *(column.optional for column in shown)} - {0})[::-1]:
+        shown = [column for column in shown if column.optional < rank]
+        errors = ("",) if rank > OTHER_ERRORS else ("regret",) if rank > REGRET_ERRORS else ()
+        table = _filled(lines, shown, errors, console.width // 2)
+        if _fits(table, console):
+            break
+    without = [c for c in shown if not c.key.startswith(errors)]
+    return table, "all" if not without else "some" if errors else "none"
+
+
+def _fits(table: Table, console: Console) -> bool:
+    return console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width
 
 
 def epoch_table(comparison: Comparison, console: Console) -> tuple[Table, list[Any]]:
     """Regret per epoch: with errors, or without, or of fewer epochs, as ``console`` has room; and the columns shown."""
-    from rankgym.experiments.files import EPOCHS, epoch_columns
-
-    lines, endless = comparison.table(), console.options.update(width=10_000)
-    most = min(EPOCHS, max(comparison.epochs, 3))
-    for number, errors in [(most, ("",)), *((number, ()) for number in range(most, 2, -1))]:
-        shown = epoch_columns(comparison, number)
-        table = _filled(lines, shown, errors, console.width // 2)
-        if console.measure(table, options=endless).maximum <= console.width:
-            break
+    _, table, shown, _ = _fitting_epochs(comparison, console)
     return table, shown
 
 
-def _filled(lines: list[dict[str, Any]], shown: list[Any], errors: tuple[str, ...], longest: int) -> Table:
+def _fitting_epochs(comparison: Comparison, console: Console) -> tuple[str, Table, list[Any], bool]:
+    """The title, the table of regret per epoch, its columns, and whether it has standard errors.
+
+    Names are folded and columns move together before epochs are left out.
+    """
+    from rankgym.experiments.files import epoch_title
+
+    half = console.width // 2
+    lines = comparison.table()
+    for columns, size in _epoch_choices(comparison):
+        if size > 1:
+            lines = [a | b for a, b in zip(lines, comparison.epoch_groups(size), strict=True)]
+        whole = all(column.key for column in columns)
+        looks = [(("",), half, 1)] if whole else []
+        for errors, longest, padding in [*looks, ((), half, 1), ((), half, 0), ((), min(half, max(half // 2, 12)), 0)]:
+            table = _filled(lines, columns, errors, longest, padding)
+            if _fits(table, console):
+                return epoch_title(comparison, columns, short=True, size=size), table, columns, bool(errors)
+    return epoch_title(comparison, columns, short=True, size=size), table, columns, False
+
+
+def _epoch_choices(comparison: Comparison) -> Iterator[tuple[list[Any], int]]:
+    """Columns for a terminal, fewer and fewer, and how many epochs each of them is the sum of."""
+    from rankgym.experiments.files import GROUPS, MANY, epoch_columns, group_columns
+
+    number = comparison.epochs
+    if number > MANY and comparison.breakpoints is not None:
+        for size in sorted({-(-number // groups) for groups in range(3, GROUPS + 1)}):
+            yield group_columns(comparison, size), size
+    else:
+        for most in range(min(MANY, max(number, 3)), 2, -1):
+            yield epoch_columns(comparison, most, short=True), 1
+
+
+def _filled(
+    lines: list[dict[str, Any]], shown: list[Any], errors: tuple[str, ...], longest: int, padding: int = 1
+) -> Table:
     """The columns ``shown`` of ``lines``, with standard errors where the keys start with one of ``errors``."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -325,7 +381,7 @@ def _filled(lines: list[dict[str, Any]], shown: list[Any], errors: tuple[str, ..
 
     from rankgym.experiments.files import cell
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, padding))
     table.add_column("agent", overflow="fold", vertical="bottom", max_width=longest)
     for column in shown:
         table.add_column(Text("\n".join(column.head)), justify="right", overflow="fold")
@@ -387,8 +443,8 @@ def assumptions(
     """Check whether BubbleRank's and TopRank's theorems apply: which of their assumptions hold, and what breaks them.
 
     Agents run on any click model, but what is proved of them is proved under assumptions. This shows for each whether
-    it holds for all lists, and if not, the lists that break it the most. Where users change, it is about their first
-    epoch.
+    it holds for all lists, and if not, the lists that break it the most. Where users change, it is about epoch 0, the
+    first one, alone.
 
     Examples:
 
@@ -396,25 +452,25 @@ def assumptions(
     * All original queries at 5 positions: `rankgym assumptions DCM-Yandex-v0 --source published`
     * Around a list: `rankgym assumptions PBM-Yandex-v0 --query 3 --around 3,1,0,2,4`
     """
-    import gymnasium as gym
     import numpy as np
 
-    from rankgym.experiments.naming import env_arguments, env_id
+    from rankgym.checks import whole_number
+    from rankgym.experiments.naming import check_env_arguments, env_arguments, env_id
     from rankgym.models import PAPERS, check_assumptions
 
     name = env_id(env)
     arguments = _arguments(set_ or [], source, positions)
-    chosen = _queries(query)
-    venv: Any = gym.make_vec(name, num_envs=1, query=chosen, **arguments).unwrapped
-    if not hasattr(venv, "problems"):
-        raise ValueError(f"the click model of {name} is not known")
-    rows = venv.problems.num_queries if isinstance(chosen, str) else len(chosen)
-    venv = gym.make_vec(name, num_envs=rows, query=chosen, **arguments).unwrapped
-    queries, row_of = np.unique(venv.reset(seed=0)[1]["query"], return_index=True)
+    check_env_arguments(name, arguments)
+    whole_number("--exact-up-to", exact_up_to, 0)
+    venv = _rows_of_queries(name, query, arguments)
+    _, info = venv.reset(seed=0)
+    queries, row_of = np.unique(info["query"], return_index=True)
     truth = type(venv.problems.parameters)(*(table[queries] for table in venv.problems.parameters))
     displayed: Any = None
-    if around is not None:
-        displayed = venv.initial_list[row_of, : venv.num_positions] if around == "initial" else _items(around)
+    if around == "initial":
+        displayed = venv.initial_list[row_of, : venv.num_positions]
+    elif around is not None:
+        displayed = _items(around, venv.num_items, venv.num_positions)
     report = check_assumptions(
         venv.model,
         truth._replace(attraction=venv.attraction[row_of]),
@@ -425,6 +481,10 @@ def assumptions(
         exact_up_to=exact_up_to,
     )
     which = f", query {queries[0]}" if len(queries) == 1 else ""
+    if "epoch" in info:  # users change
+        own = np.array_equal(truth.attraction, venv.attraction[row_of])
+        whose = "the query's" if len(queries) == 1 else "the queries'"
+        which += f", epoch 0 alone ({f'{whose} own numbers' if own else 'drawn with seed 0'})"
     typer.echo(f"{name}{which}: {report.headline()}")
     for paper, (_, names) in PAPERS.items():
         typer.echo(f"\n{report.title(paper)}")
@@ -438,11 +498,36 @@ def assumptions(
         typer.echo(line)
 
 
-def _items(text: str) -> list[int]:
+def _rows_of_queries(name: str, text: str, arguments: dict[str, Any]) -> Any:
+    """The bare environment with a row for each query that --query ``text`` chooses."""
+    import gymnasium as gym
+
+    chosen = _queries(text)
+    venv: Any = gym.make_vec(name, num_envs=1, query="all", **arguments).unwrapped
+    if not hasattr(venv, "problems"):
+        raise ValueError(f"the click model of {name} is not known")
+    count = venv.problems.num_queries
+    rows = count if isinstance(chosen, str) else len(chosen)
     try:
-        return [int(part) for part in text.split(",")]
+        return gym.make_vec(name, num_envs=rows, query=chosen, **arguments).unwrapped
+    except ValueError:  # with "all" it could be made, so it is the choice
+        pools = ", ".join(pool for pool in ("all", "train", "test") if pool != text)  # of few queries none is for tests
+        raise ValueError(
+            f"--query {text} is no choice of queries of {name}; allowed: {pools}, or numbers in 0 .. {count - 1}"
+        ) from None
+
+
+def _items(text: str, items: int, positions: int) -> list[int]:
+    try:
+        listed = [int(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(f"--around {text} is no list; allowed: initial, or items: 3,1,2") from None
+        listed = []
+    if len(set(listed)) != positions or len(listed) != positions or not 0 <= min(listed) <= max(listed) < items:
+        wanted = "1 item" if positions == 1 else f"{positions} different items"
+        raise ValueError(
+            f"--around {text} is no ranking; allowed: initial, or {wanted} out of 0 .. {items - 1}, with commas"
+        )
+    return listed
 
 
 # -- the registries ---------------------------------------------------------------------------------------------------
@@ -483,12 +568,28 @@ def _show_arguments(env: str) -> None:
     defaults = env_arguments(name)
     if defaults is None:
         raise ValueError(f"the arguments of {name} are not known; see its own documentation")
-    typer.echo(f"{name}\n")
-    rows = [(key, _as_typed(value)) for key, value in defaults.items() if key not in NOT_TO_SET]
-    _show_table(("argument", "default here"), rows)
+    typer.echo(f'gym.make_vec("{name}", num_envs=600, query="all")')
+    rows = [(key, "none" if value is None else _as_typed(value)) for key, value in defaults.items()]
+    _show_table(("argument", "default here"), [row for row in rows if row[0] not in NOT_TO_SET])
+    if None in defaults.values():
+        typer.echo("none: see below what it stands for; --set has null for it.\n")
+    if defaults.get("dataset") == "synthetic" and defaults.get("parameters", "") is None and "scenario" not in defaults:
+        _show_parameters(name, defaults["model"])
     section = re.search(r"^## Arguments\n(.*?)(?=^## |\Z)", inspect.getdoc(env_creator(name)) or "", re.M | re.S)
     if section:
-        Console().print(Markdown(section[1]))
+        Console().print(Markdown(re.sub(r"^```.*?^```\n", "", section[1], count=1, flags=re.M | re.S)))
+
+
+def _show_parameters(name: str, model: str) -> None:
+    """The names of a click model's parameters, what numbers each has, and how they are set."""
+    from rankgym.models import MODELS
+
+    axes = MODELS[model].axes
+    _show_table((f"{model} parameter", "probabilities"), [(key, NUMBERS[axes[key]][0]) for key in axes])
+    example = json.dumps({key: NUMBERS[axes[key]][1] for key in axes}, separators=(",", ":"))
+    typer.echo("Three items at two positions (with lists of such lists more queries):\n")
+    short = name.removeprefix("rankgym/")
+    typer.echo(f"rankgym compare {short} --agents toprank --rounds 1000 --positions 2 --set 'parameters={example}'\n")
 
 
 def _as_typed(value: Any) -> str:
@@ -501,20 +602,71 @@ def _as_typed(value: Any) -> str:
 
 
 @app.command()
-def agents() -> None:
-    """List the agents.
+def agents(
+    agent: Annotated[
+        str | None, typer.Argument(metavar="[AGENT]", show_default=False, help="One of them, to see its documentation.")
+    ] = None,
+) -> None:
+    """List the agents, or the knobs and the documentation of one.
 
     Knobs go after colons: `rankgym compare PBM-Yandex-v0 --agents toprank:delta=1e-6`. Those shown are the defaults.
+
+    Example: `rankgym agents toprank`
     """
     from rankgym.experiments import naming
     from rankgym_agents import AGENTS
 
+    if agent is not None:
+        _show_agent(agent)
+        return
     rows = []
     for name, cls in AGENTS.items():
         what, paper = agent_texts(cls)
         knobs = ", ".join(f"{knob}={_as_typed(default)}" for knob, default in naming.knobs(cls).items())
         rows.append((name, f"{what}\nknobs: {knobs}" if knobs else what, paper))
     _show_table(("agent", "what it does", "paper"), rows)
+    typer.echo("rankgym agents AGENT shows the documentation of one.")
+
+
+def _show_agent(name: str) -> None:
+    from rankgym.experiments import naming
+    from rankgym_agents import AGENTS
+
+    if name not in AGENTS:
+        sys.path.insert(0, str(Path.cwd()))
+    spec = naming.parse_agent(name)
+    cls = spec.load()
+    typer.echo(f"{name}: {cls.__module__}.{cls.__qualname__}")
+    empty = inspect.Parameter.empty
+    knobs = {knob: "" if default is empty else _as_typed(default) for knob, default in naming.knobs(cls).items()}
+    if knobs:
+        _show_table(("knob", "default"), knobs.items())
+        typer.echo(f"Knobs go after colons: --agents {name}:{next(iter(knobs))}=VALUE\n")
+    _show_documentation(inspect.getdoc(cls) or "")
+    if spec.where.startswith("rankgym_agents."):
+        typer.echo()
+        _show_documentation(inspect.getdoc(sys.modules[cls.__module__]) or "")
+
+
+def _show_documentation(text: str) -> None:
+    """A docstring, its lines as long as the terminal allows: what is indented deeper goes on from the line above."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    parts: list[tuple[int, str]] = []  # indentation and words
+    goes_on = False
+    for line in text.replace("``", "`").splitlines():
+        words = line.strip()
+        indent = len(line) - len(line.lstrip())
+        if goes_on and words and (indent > parts[-1][0] or indent == 0):
+            parts[-1] = (parts[-1][0], f"{parts[-1][1]} {words}")
+        else:
+            parts.append((indent, words))
+        goes_on = bool(words) and not (indent == 0 and re.fullmatch(r"\w+:", words))
+    console = Console()
+    for indent, words in parts:
+        console.print(Padding(Text(words), (0, 0, 0, indent), expand=False) if words else "")
 
 
 def agent_texts(cls: type) -> tuple[str, str]:
@@ -607,7 +759,9 @@ def import_(
 @app.command()
 def bench(
     rows: Annotated[str, typer.Option(metavar="A,B,...", help="Rows of the environments' steps.")] = "1,64,600,6000",
-    quick: Annotated[bool, typer.Option("--quick", help="A rougher measurement, in under 20 seconds.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A rougher measurement: about 15 seconds once all is compiled.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write all measurements to a file.")] = None,
 ) -> None:
     """Measure speed: sessions per second, on one core.

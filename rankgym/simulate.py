@@ -45,6 +45,18 @@ class History(NamedTuple):
             raise ValueError(f"round = {round} was not recorded; ask for it with record_at=[{round}]")
         return {name: getattr(self, name)[index] for name in MEASURES}
 
+    def __repr__(self) -> str:
+        """One line: the arrays of a long simulation would fill screens."""
+        if np.ndim(self.regret) != 2:
+            return tuple.__repr__(self)  # somebody's own
+        records, rows = np.shape(self.regret)
+        parts = [f"records={records}", f"rows={rows}"]
+        if records:
+            parts = [f"rounds={self.rounds[-1]}", *parts, f"mean_final_regret={float(np.mean(self.regret[-1])):.6g}"]
+        if len(self.epoch_regret):
+            parts.append(f"epochs={len(self.epoch_regret)}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
 
 def simulate(
     agent: ActsAndUpdates,

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,8 @@ import rankgym
 from rankgym import ENVS, data
 from rankgym.cli import agent_texts, app, comparison_table, folder_name
 from rankgym.experiments import bench, compare
+from rankgym.experiments.naming import SHAPE, knobs
+from rankgym.models import MODELS
 from rankgym_agents import AGENTS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,6 +56,8 @@ def test_help_teaches(run):
     for words in (
         "rankgym compare CM-Yandex-v0 --source published --agents toprank,cascade-kl-ucb --runs 2 --jobs 4",
         "--agents random,mine:Mine --query 0,3,7",
+        "A violation of the safety constraint is a round whose list had over K / 2 more incorrectly ordered pairs",
+        *SHAPE,  # what an agent of one's own is told
         "rankgym compare CM-Yandex-Breakpoint-v0 --agents cascade-kl-ucb,cascade-ducb,cascade-swucb",
         *[
             "--agents",
@@ -138,6 +143,8 @@ def test_options_reach_the_comparison(run, tmp_path):
         ("PBM-Yandex-v0", {"source": "published"}, "0,3", "PBM-Yandex-v0-query=0_3-published"),
         ("PBM-Yandex-v0", {"num_positions": 3, "cutoff": 2}, "test", "PBM-Yandex-v0-cutoff=2-positions=3-query=test"),
         ("PBM-Yandex-v0", {"cutoff": 2, "num_positions": 3}, "test", "PBM-Yandex-v0-cutoff=2-positions=3-query=test"),
+        ("CM-Yandex-Breakpoint-v0", {"num_breakpoints": 3}, "all", "CM-Yandex-Breakpoint-v0-num_breakpoints=3"),
+        ("CM-Yandex-Breakpoint-v0", {"breakpoints": [3]}, "all", "CM-Yandex-Breakpoint-v0-breakpoints=_3"),
         ("CM-Synthetic-v0", {"reference": "../sorted"}, "all", "CM-Synthetic-v0-reference=.._sorted"),
     ],
 )
@@ -158,18 +165,56 @@ def test_regret_per_epoch_is_shown_below_the_table(run, tmp_path):
     words = ["--set", "breakpoints=[30,90]", "--out", "here"]
     result = run("compare", "CM-Yandex-Breakpoint-v0", *TINY, *words)
     assert result.exit_code == 0, result.output
-    table, epochs = result.stdout.split("regret per epoch\n")
+    table, epochs = result.stdout.split("regret per epoch, by its first round\n")
     assert "NDCG" in table
     assert "NDCG" not in epochs
-    assert plain(epochs).startswith("0- 30- 90- agent 29 89 119 static ")
+    assert plain(epochs).startswith("agent 0 30 90 static ")
     regrets = np.load(tmp_path / "here" / "toprank.npz")["epoch_regret"]
     shown = [f"{r.mean():.{1 if r.mean() >= 10 else 2}f} ±" for r in regrets]
     assert re.search(r"toprank .*" + ".* ".join(map(re.escape, shown)), epochs)
     assert "rankgym/CM-Yandex-Breakpoint-v0, calibrated click models: mean" in epochs
     result = run("compare", "CM-Yandex-Breakpoint-v0", *TINY, "--set", "num_breakpoints=2")
-    assert "regret per epoch, mean over the rows that have come to it\n" in result.stdout
+    assert "regret per epoch, by its number, mean over the rows that have come to it\n" in result.stdout
     assert "seed 0; breakpoints drawn for each row" in result.stdout
     assert "per epoch" not in run("compare", "CM-Yandex-v0", *TINY).output
+
+
+@pytest.mark.parametrize(
+    ("env", "columns", "words"),
+    [
+        ("PBM-Synthetic-v0", 120, "mean ± standard error over 2 queries"),
+        ("PBM-Synthetic-v0", 60, "mean, partly ± standard error, over 2 queries"),
+        ("PBM-Synthetic-v0", 24, "mean ± standard error over 2 queries"),  # of the regret, and nothing else is there
+        ("PBM-Synthetic-v0", 16, "mean over 2 queries"),
+        ("CM-Yandex-Breakpoint-v0", 160, "mean ± standard error over 2 queries"),
+        ("CM-Yandex-Breakpoint-v0", 100, "mean, partly ± standard error, over 2 queries"),
+        ("CM-Yandex-Breakpoint-v0", 24, "mean, partly ± standard error, over 2 queries"),
+        ("CM-Yandex-Breakpoint-v0", 16, "mean over 2 queries"),
+    ],
+)
+def test_the_caption_tells_of_the_errors_that_are_shown(run, monkeypatch, columns, env, words):
+    """Of some, where the table has room for them and that of the epochs has not, or only the regret has them."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    breakpoints = ["--set", "epoch_lengths=15"] if "Breakpoint" in env else []
+    result = run("compare", env, *TINY, *breakpoints, "--out", "here")
+    table = result.stdout.partition("rankgym/")[0]
+    assert ("±" in table) == ("±" in words)
+    text = plain(result.stdout)
+    assert words in text
+    assert ("; standard errors in table.csv" in text) == ("mean ± standard" not in words)
+    assert "mean ± standard error over 2 queries" in Path("here/table.md").read_text()
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_lines_below_the_tables_are_wrapped_at_words(run, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for _ in range(2):  # the second time with a note
+        lines = run("compare", "PBM-Synthetic-v0", *TINY, "--out", "here").stdout.splitlines()
+    assert max(map(len, lines)) <= columns
+    text = " ".join(" ".join(lines).split())
+    assert "Written to here: regret.png, regret.svg, table.csv, table.md, compare.json, a history for each" in text
+    assert "all 2 rows of every agent were kept from an earlier run; --fresh plays them again" in text
+    assert "over 2 queries, 1 run each; 120 rounds, seed 0" in text
 
 
 def test_all_agents_by_default(run, tmp_path):
@@ -225,20 +270,21 @@ def test_the_table_fits_the_terminal_or_is_as_small_as_can_be(run, monkeypatch, 
 
 def test_columns_and_errors_go_one_by_one_where_there_is_less_room():
     found = compare("PBM-Synthetic-v0", ["static", "toprank"], rounds=120, query=[0, 5], progress=False)
+    everything = ["a round", "a second", "in first 100", "at 5", "in all"]
     seen = []
     for width in range(120, 20, -1):
         console = Console(file=io.StringIO(), width=width)
         console.print(comparison_table(found, console))
         text = console.file.getvalue()
-        shown = [word for word in ("a round", "a second", "in 100", "at 5", "in all") if word in text]
+        shown = [word for word in everything if word in text]
         if (state := (shown, text.count("±"))) not in seen:
             seen.append(state)
-    everything = ["a round", "a second", "in 100", "at 5", "in all"]
     errors = 12, 10  # two agents with regret after 100 and 120, violations twice, NDCG and reward
     assert seen[0] == (everything, errors[0])
     assert seen[1] == (everything, errors[1])  # the regret after 100 goes first
-    assert [shown for shown, _ in seen[-4:]] == [everything[2:], everything[3:], everything[4:], []]
-    assert [count for _, count in seen[-6:]] == [8, 8, 2, 0, 0, 0]
+    assert seen[2:4] == [(everything[1:], 8), (everything[2:], 8)]
+    # then the errors of all but the regret, columns again, and those of the regret as late as can be
+    assert seen[4:] == [(everything[2:], 2), (everything[3:], 2), (everything[4:], 2), ([], 2), ([], 0)]
 
 
 @pytest.mark.parametrize("columns", [24, 40, 60])
@@ -264,8 +310,8 @@ def test_neither_numbers_nor_names_are_cut(run, monkeypatch, columns):
     [
         (
             ["PBM-Syntetic-v0"],
-            "environment 'PBM-Syntetic-v0' is unknown; did you mean 'PBM-Synthetic-v0'? allowed: "
-            + ", ".join(name.removeprefix("rankgym/") for name in ENVS),
+            "environment 'PBM-Syntetic-v0' is unknown; did you mean 'PBM-Synthetic-v0'? "
+            f"`rankgym envs` lists all {len(ENVS)}",
         ),
         (["PBM-Synthetic-v0", "--rounds", "0"], "rounds = 0 is out of range; allowed: a whole number, at least 1"),
         (
@@ -312,6 +358,10 @@ def test_neither_numbers_nor_names_are_cut(run, monkeypatch, columns):
         (
             ["PBM-Synthetic-v0", "--set", "cutoff=2", "--set", "cutoff=3"],
             "--set cutoff=3: cutoff is set twice; allowed: once",
+        ),
+        (
+            ["PBM-Synthetic-v0", "--query", "3000"],
+            "query = 3000 is out of range; allowed: 0 .. 999, several of these (0,3,7), all, train or test",
         ),
         (
             ["PBM-Synthetic-v0", "--query", "3,3"],
@@ -410,6 +460,62 @@ def test_knobs_and_arguments_are_shown_with_their_defaults(run):
     assert "did you mean 'PBM-Yandex-v0'?" in run("envs", "PBM-Yandx-v0").stderr
 
 
+@pytest.mark.parametrize("name", ENVS)
+def test_an_environments_arguments_and_how_it_is_made(run, name):
+    text = run("envs", name).stdout
+    assert text.startswith(f'gym.make_vec("{name}", num_envs=600, query="all")\n')
+    assert text.count("gym.make_vec(") == 1  # the docstring's example is of another one
+    assert "null" not in plain(text).replace("none: see below what it stands for; --set has null for it.", "")
+    assert re.search(r"autoreset_mode +NextStep", text)
+    assert "scenario" in text or "cutoff: the first so many positions count" in plain(text)
+
+
+@pytest.mark.parametrize("name", [name for name in ENVS if "-Synthetic-" in name])
+def test_the_example_of_parameters_runs_as_it_stands(run, tmp_path, name):
+    text = run("envs", name).stdout
+    (line,) = (line for line in text.splitlines() if line.startswith("rankgym compare "))
+    result = run(*shlex.split(line)[1:], "--out", "here")
+    assert result.exit_code == 0, result.output
+    settings = json.loads((tmp_path / "here" / "compare.json").read_text())
+    model = MODELS[name.partition("/")[2].partition("-")[0]]
+    given = settings["arguments"]["parameters"]
+    assert list(given) == list(model.axes)  # all of them, none is drawn
+    assert settings["queries"] == [0]
+    assert all(f"\n {key} " in text for key in given)
+    for key, axes in model.axes.items():
+        assert np.shape(given[key]) == tuple(3 if axis == "item" else 2 for axis in axes)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_one_agents_knobs_and_documentation(run, name):
+    result = run("agents", name)
+    assert result.exit_code == 0, result.output
+    text, cls = plain(result.stdout), AGENTS[name]
+    assert text.startswith(f"{name}: {cls.__module__}.{cls.__qualname__} ")
+    assert all(re.search(rf"\b{knob}\b", text) for knob in knobs(cls))
+    for documented in (cls, sys.modules[cls.__module__]):
+        assert plain(documented.__doc__.replace("``", "`")) in text
+    assert "rankgym agents AGENT shows" in run("agents").stdout
+
+
+def test_the_documentation_of_an_agent_of_ones_own_and_of_none(run, tmp_path):
+    name = f"documented_{tmp_path.name}".replace("-", "_")
+    (tmp_path / f"{name}.py").write_text(
+        "class Mine:\n"
+        '    """Ranks by\n    taste.\n\n    Args:\n'
+        '        bold: how\n            much.\n        shy: or not.\n    """\n'
+        "    def __init__(self, num_items, bold, shy=2):\n"
+        "        pass\n"
+    )
+    lines = [line.rstrip() for line in run("agents", f"{name}:Mine").stdout.splitlines()]
+    assert lines[0] == f"{name}:Mine: {name}.Mine"
+    assert [line.split() for line in lines[4:6]] == [["bold"], ["shy", "2"]]
+    assert lines[-5:] == ["Ranks by taste.", "", "Args:", "    bold: how much.", "    shy: or not."]
+    wrong = run("agents", "topranc")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert wrong.stderr.startswith("error: agent = 'topranc' is unknown; did you mean 'toprank'? ")
+
+
 def test_learners_name_their_papers():
     for name, cls in AGENTS.items():
         what, paper = agent_texts(cls)
@@ -456,7 +562,7 @@ def test_bench_prints_all(run, monkeypatch, tmp_path):
     monkeypatch.setattr(bench, "QUICK", bench.Effort(turns=1, slice=0.0002, learning=3))
     result = run("bench", "--quick", "--rows", "1", "--out", "speed.json")
     assert result.exit_code == 0, result.output
-    for words in (*AGENTS, *bench.goals(), "single PBM / CartPole-v1", "DCM, random lists, all recorded"):
+    for words in (*AGENTS, "single PBM / CartPole-v1", "DCM, random lists, all recorded"):
         assert words in result.stdout
     assert json.loads((tmp_path / "speed.json").read_text())["goals"]
 

@@ -80,22 +80,39 @@ def test_the_environments_own_reward_and_cutoff(run):
 def test_around_a_list(run):
     report = check_assumptions("UBM", truth("UBM", 2, 3), num_positions=3, displayed=[3, 1, 0])
     result = run("UBM-Yandex-v0", "--query", "2", "--positions", "3", "--around", "3,1,0")
-    assert verdicts(result) == {name: "yes" if report.holds(name) else "no" for name in ASSUMPTIONS}
+    expected = {name: "none found" if report.holds(name) else "no" for name in ASSUMPTIONS} | {"T1": "yes"}
+    assert set(expected.values()) == {"none found", "no", "yes"}
+    assert verdicts(result) == expected
     assert "Looked at: the given list and its 24 exchanges." in result.stdout
+    assert "no violation in the given list and its 24 exchanges; other lists may break it." in result.stdout
     same = run("UBM-Yandex-v0", "--query", "2", "--positions", "3", "--around", "0,1,2")
     assert run("UBM-Yandex-v0", "--query", "2", "--positions", "3", "--around", "initial").stdout == same.stdout
     tail = run("PBM-WeakTail-Rerank-v0", "--around", "initial")
-    assert set(verdicts(tail).values()) == {"yes"}
+    assert verdicts(tail) == dict.fromkeys(ASSUMPTIONS, "none found") | {"T1": "yes"}
     assert "5 queries" in tail.stdout
+    assert "Looked at: the given list of each query and its 45 exchanges." in tail.stdout
+    assert tail.stdout.count(": none broken around the given list\n") == 2
+    assert "all hold" not in tail.stdout
 
 
 def test_where_users_change_it_is_about_the_first_epoch(run):
     result = run("CM-TwoLevel-Breakpoint-v0", "--set", "num_items=7")
     assert set(verdicts(result).values()) == {"yes"}
-    assert "CM, 7 items at 5 positions, 1 query" in result.stdout
+    assert result.stdout.startswith(
+        "rankgym/CM-TwoLevel-Breakpoint-v0, query 0, epoch 0 alone (drawn with seed 0): CM, 7 items at 5 positions, "
+    )
     changing = run("DCM-Yandex-Breakpoint-v0", "--query", "3")
     constant = run("DCM-Yandex-v0", "--query", "3", "--positions", "3")
     assert verdicts(changing)["A1"] == "no"
+    assert changing.stdout.startswith(
+        "rankgym/DCM-Yandex-Breakpoint-v0, query 3, epoch 0 alone (the query's own numbers): DCM, 10 items at 3 "
+    )
+    assert "epoch" not in constant.stdout
+    several = run("DCM-Yandex-Breakpoint-v0", "--query", "3,4")
+    assert several.stdout.startswith(
+        "rankgym/DCM-Yandex-Breakpoint-v0, epoch 0 alone (the queries' own numbers): DCM, 10 items at 3 positions, "
+        "2 queries; reward: clicks in the first 3. Looked at: all 720 lists of each query.\n"
+    )
     assert changing.stdout.partition("DCM,")[2] == constant.stdout.partition("DCM,")[2]
 
 
@@ -103,14 +120,48 @@ def test_where_users_change_it_is_about_the_first_epoch(run):
     ("words", "message"),
     [
         (["PBM-Yandex-v1"], "error: environment 'PBM-Yandex-v1' is unknown"),
-        (["PBM-Yandex-v0", "--around", "3,x"], "error: --around 3,x is no list; allowed: initial, or items: 3,1,2"),
+        *[
+            (
+                ["PBM-Yandex-v0", "--around", around],
+                f"error: --around {around} is no ranking; allowed: initial, or 5 different items out of 0 .. 9, "
+                "with commas\n",
+            )
+            for around in ("3,x", "3,1", "3,3,1,2,4", "3,3,1,2,4,0", "0,1,2,3,10", "0,1,2,3,-1", ",")
+        ],
         (
-            ["PBM-Yandex-v0", "--around", "3,3,1,2,4"],
-            "error: displayed = [3, 3, 1, 2, 4] is no ranking; allowed: 5 diff",
+            ["PBM-Yandex-v0", "--positions", "1", "--around", "3,1"],
+            "error: --around 3,1 is no ranking; allowed: initial, or 1 item out of 0 .. 9, with commas\n",
         ),
-        (["PBM-Yandex-v0", "--query", "100"], "error: query = 100 is out of range; allowed: 0 .. 99"),
+        *[
+            (
+                ["PBM-Yandex-v0", "--query", query],
+                f"error: --query {query} is no choice of queries of rankgym/PBM-Yandex-v0; allowed: all, train, test, "
+                "or numbers in 0 .. 99\n",
+            )
+            for query in ("100", "3,300", "-1")
+        ],
+        (
+            ["CM-TwoLevel-Breakpoint-v0", "--query", "test"],
+            "error: --query test is no choice of queries of rankgym/CM-TwoLevel-Breakpoint-v0; allowed: all, train, or "
+            "numbers in 0 .. 0\n",
+        ),
         (["PBM-Yandex-v0", "--query", "x"], "error: --query x is no choice of queries"),
-        (["PBM-Yandex-v0", "--exact-up-to", "-1"], "error: exact_up_to = -1 is out of range"),
+        (
+            ["PBM-Yandex-v0", "--exact-up-to", "-1"],
+            "error: --exact-up-to = -1 is out of range; allowed: a whole number",
+        ),
+        (
+            ["PBM-Yandex-v0", "--set", "foo=1"],
+            "error: rankgym/PBM-Yandex-v0 has no argument 'foo'; allowed: model, dataset, ",
+        ),
+        (
+            ["PBM-Yandex-v0", "--set", "scenario=jump"],
+            "error: rankgym/PBM-Yandex-v0 has no argument 'scenario'; ",
+        ),
+        (
+            ["PBM-Yandex-Breakpoint-v0", "--set", "cutof=2"],
+            "error: rankgym/PBM-Yandex-Breakpoint-v0 has no argument 'cutof'; did you mean 'cutoff'? allowed: ",
+        ),
         (["PBM-Yandex-v0", "--positions", "3", "--set", "num_positions=4"], "error: --positions 3 and --set num_posit"),
     ],
 )

@@ -1,5 +1,7 @@
 """The loop: shapes, pairing, and what it refuses."""
 
+import pickle
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -59,6 +61,30 @@ def test_regret_by_epoch_is_whole_at_the_horizon_in_every_autoreset_mode(mode):
     history = rankgym.simulate(Plain(venv), venv, rounds=30, seed=0, progress=False)
     assert history.epoch_regret.shape == (5, 3)
     assert np.allclose(history.epoch_regret.sum(axis=0), history.regret[-1], rtol=1e-12, atol=1e-12)
+
+
+def test_a_history_is_shown_in_one_line_and_is_a_tuple_as_ever():
+    venv = gym.make_vec("rankgym/CM-Yandex-Breakpoint-v0", num_envs=3, query=1, breakpoints=[40, 60])
+    history = rankgym.simulate(Plain(venv), venv, rounds=100, seed=0, progress=False)
+    mean = history.regret[-1].mean()
+    assert repr(history) == (
+        f"History(rounds=100, records={len(history.rounds)}, rows=3, mean_final_regret={mean:.6g}, epochs=3)"
+    )
+    still = history._replace(epoch_regret=np.empty((0, 3)))
+    assert repr(still) == repr(history).replace(", epochs=3", "")
+    assert str(history) == repr(history)
+    assert history._fields == ("rounds", "regret", "violations", "ndcg", "reward", "epoch_regret")
+    rounds, *measures, epochs = history
+    assert rounds is history.rounds
+    assert len(measures) == 4
+    assert epochs is history.epoch_regret
+    back = pickle.loads(pickle.dumps(history))
+    assert type(back) is type(history)
+    assert all(np.array_equal(a, b) for a, b in zip(back, history, strict=True))
+    assert repr(history._replace(rounds=history.rounds[:0], regret=history.regret[:0])) == (
+        "History(records=0, rows=3, epochs=3)"
+    )
+    assert repr(history._replace(regret=history.regret[-1])).startswith("(array(")  # somebody's own
 
 
 def test_the_same_seed_gives_the_same_history():

@@ -8,10 +8,11 @@ breakpoints, it shows what an agent would reach that knew when users change, and
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import pkgutil
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,8 +119,9 @@ def _found(agent: Any) -> Callable[..., Any]:
     make = AGENTS.get(agent, agent) if isinstance(agent, str) else agent
     if isinstance(make, str):
         if ":" not in make:
-            allowed = f"{', '.join(name for name in AGENTS if name != 'restarting')}, package.module:Class, or a class"
-            raise ValueError(f"agent = {agent!r} is unknown; allowed: {allowed}")
+            names = [name for name in AGENTS if name != "restarting"]
+            allowed = f"{', '.join(names)}, package.module:Class, or a class"
+            raise ValueError(f"agent = {agent!r} is unknown{_near(make, names)} allowed: {allowed}")
         module = make.partition(":")[0]
         try:
             make = pkgutil.resolve_name(make)
@@ -141,9 +143,17 @@ def _told(make: Callable[..., Any], knobs: dict[str, Any], name: str) -> list[st
     taken, takes_all = _keywords(make)
     for knob, value in knobs.items():
         if knob not in taken and not takes_all:
-            its = ", ".join(key for key in taken if key not in SHAPE) or "none"
-            raise ValueError(f"{knob} = {value!r} is no knob of {name}; allowed: agent, every, and its own: {its}")
+            its = [key for key in taken if key not in SHAPE]
+            hint = _near(knob, ["agent", "every", *its])
+            allowed = f"agent, every, and its own: {', '.join(its) or 'none'}"
+            raise ValueError(f"{knob} = {value!r} is no knob of {name}{hint} allowed: {allowed}")
     return [key for key in SHAPE if takes_all or key in taken]
+
+
+def _near(word: str, words: Iterable[str]) -> str:
+    """'; did you mean ...?' with the one of ``words`` that looks most like ``word``, or ';'."""
+    close = difflib.get_close_matches(word, list(words), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ";"
 
 
 def _keywords(make: Callable[..., Any]) -> tuple[list[str], bool]:

@@ -7,6 +7,7 @@ slows down meanwhile slows all of them. Nothing but the steps is timed, neither 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import platform
@@ -14,7 +15,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -24,6 +25,9 @@ from rankgym.experiments.parts import aside, check_writable, versions
 from rankgym.progress import count_bar
 from rankgym.simulate import simulate
 from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 __all__ = ["check_out", "goals", "measure", "tables", "write"]
 
@@ -43,6 +47,7 @@ POSITIONS = 5  # of 10 items
 HORIZON = 1_000_000  # that agents are told
 POOL = 16  # arrays of random lists that steps cycle through
 CARTPOLE = "CartPole-v1"
+ABREAST = 5  # batch sizes beside each other in a table
 BUSY = 0.9  # of a core: with less than this, somebody else was at work
 
 SLOWER = ("batchrank", "ranked-exp3")
@@ -326,9 +331,10 @@ def tables(report: dict[str, Any]) -> Iterator[Any]:
     from rich.text import Text
 
     def table(*heads: str) -> Table:
+        """The first column gives way on a narrow terminal; nothing is cut."""
         made = Table(box=SIMPLE_HEAD, pad_edge=False)
         for number, head in enumerate(heads):
-            made.add_column(head, justify="left" if number == 0 else "right", no_wrap=True)
+            made.add_column(head, justify="left" if number == 0 else "right", overflow="fold", vertical="bottom")
         return made
 
     found = {
@@ -343,20 +349,30 @@ def tables(report: dict[str, Any]) -> Iterator[Any]:
     )
 
     yield Text("Environment steps, sessions a second", "bold")
-    steps = table("rows", *(f"{size:,}" for size in sizes))
-    for model in STEPS:
-        for kind in LISTS:
-            for recording in RECORDINGS:
-                name = f"{model}, {kind}" + ("" if recording == "nothing" else f", {recording} recorded")
-                values = [rates["step", model, size, kind, recording] for size in sizes]
-                steps.add_row(name, *map(_rate, values), end_section=recording == "all" and kind == LISTS[-1])
-    steps.add_row(f"{CARTPOLE}, native vector", *(_rate(rates["cartpole", size]) for size in sizes))
-    yield steps
+    for some in (sizes[start : start + ABREAST] for start in range(0, len(sizes), ABREAST)):
+        steps = table("rows", *(f"{size:,}" for size in some))
+        for model in STEPS:
+            for kind in LISTS:
+                for recording in RECORDINGS:
+                    name = f"{model}, {kind}" + ("" if recording == "nothing" else f", {recording} recorded")
+                    values = [rates["step", model, size, kind, recording] for size in some]
+                    steps.add_row(name, *map(_rate, values), end_section=recording == "all" and kind == LISTS[-1])
+        steps.add_row(f"{CARTPOLE}, native vector", *(_rate(rates["cartpole", size]) for size in some))
+        yield steps
 
-    yield Text(f"Agents through rankgym.simulate, {AGENT_ROWS} rows, all recorded, sessions a second", "bold")
-    agents = table("agent", *MODELS)
+    goals = {goal["goal"]: goal for goal in report["goals"]}
+    text = f"Agents through rankgym.simulate, {AGENT_ROWS} rows, all recorded, sessions a second; the project's own"
+    yield Text(f"{text} goals beside them", "bold")
+    with_goals = [model for model in MODELS if any(name.endswith(f" on {model}") for name in goals)]
+    agents = table("agent", *itertools.chain(*([m, "goal", ""] if m in with_goals else [m] for m in MODELS)))
     for name in dict.fromkeys(key[1] for key in rates if key[0] == "agent"):
-        agents.add_row(name, *(_rate(rates["agent", name, model, AGENT_ROWS]) for model in MODELS))
+        cells: list[str | Text] = []
+        for model in MODELS:
+            cells.append(_rate(rates["agent", name, model, AGENT_ROWS]))
+            if model in with_goals:
+                goal = goals.get(f"{name} on {model}")
+                cells += ["", ""] if goal is None else [f"{goal['wanted'] / 1e6:g} M", _reached(goal)]
+        agents.add_row(name, *cells)
     yield agents
 
     yield Text("Single environments through gym.make", "bold")
@@ -373,17 +389,23 @@ def tables(report: dict[str, Any]) -> Iterator[Any]:
         ratios.add_row(name, f"{ratio:.2f}x")
     yield ratios
 
-    text = f"The project's own goals for its speed on one core, sessions a second, {AGENT_ROWS} rows"
-    yield Text(text, "bold")
-    wanted = table("", "wanted", "median", "fastest", "")
-    for goal in report["goals"]:
-        met = Text("met", "green") if goal["met"] else Text(f"{goal['measured'] / goal['wanted']:.0%}", "yellow")
-        wanted.add_row(goal["goal"], _rate(goal["wanted"]), _rate(goal["measured"]), _rate(goal["fastest"]), met)
-    yield wanted
+    yield Text(f"The project's own goals for its speed on one core, sessions a second, {AGENT_ROWS} rows", "bold")
+    for name, goal in goals.items():
+        if " step, " in name:
+            measured = f"{_rate(goal['measured'])} of {goal['wanted'] / 1e6:g} M, "
+            yield Text.assemble(f"{name}: {measured}", _reached(goal))
+    met, fast = (sum(goal[key] >= goal["wanted"] for goal in goals.values()) for key in ("measured", "fastest"))
+    yield Text(f"{met} of {len(goals)} met by the median of {report['setting']['turns']} slices, {fast} by the fastest")
     if machine["share_of_a_core"] < BUSY:
         share = f"{machine['share_of_a_core']:.0%}"
         text = f"The machine was busy: this process had {share} of a core. An idle one shows higher rates."
         yield Text(text, "yellow")
+
+
+def _reached(goal: dict[str, Any]) -> Text:
+    from rich.text import Text
+
+    return Text("met", "green") if goal["met"] else Text(f"{goal['measured'] / goal['wanted']:.0%}", "yellow")
 
 
 def _rate(rate: float) -> str:

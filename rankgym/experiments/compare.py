@@ -12,7 +12,7 @@ import itertools
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from rankgym.checks import env_attribute, env_horizons, whole_number
 from rankgym.experiments.blocks import Block, play, play_all
 from rankgym.experiments.comparison import Comparison, decades
 from rankgym.experiments.files import save
-from rankgym.experiments.naming import AgentSpec, env_arguments, env_id, near, parse_agent
+from rankgym.experiments.naming import AgentSpec, check_env_arguments, env_id, parse_agent
 from rankgym.experiments.parts import Parts, check_writable, code_digest, slug, versions
 from rankgym.progress import AgentBars, working
 from rankgym.simulate import MEASURES, History
@@ -34,6 +34,7 @@ __all__ = ["compare"]
 LARGEST = 600  # rows of a block: where the rate has levelled off, and few enough for the memory of any machine
 EVENLY = 200  # evenly spaced rounds to record where epochs are: log-spaced ones are too sparse for a linear axis
 CORNERS = 200  # breakpoints to record at; of more, a figure cannot show the corners
+ENDLESS = 2**53  # rounds that nobody plays
 SMALLEST = 150  # rows of a block that is cut for the sake of another process: smaller ones lose what they win
 
 
@@ -120,6 +121,8 @@ def compare(
         seconds={label: tally.seconds for label, tally in tallies.items()},
         notes=notes,
     )
+    if comparison.changing and comparison.breakpoints == ():
+        comparison = replace(comparison, first_breakpoint=_first_breakpoint(plan))
     if out is not None:
         save(comparison, Path(out))
     return comparison
@@ -171,12 +174,7 @@ class _Plan:
         except TypeError as error:
             raise ValueError(f"the environment's arguments {env_kwargs} are no plain JSON values: {error}") from None
         found = env_id(name)
-        known = env_arguments(found)
-        for key in kwargs:
-            if known is not None and key not in known:
-                raise ValueError(
-                    f"{found} has no argument {key!r}{near(key, known) or ';'} allowed: {', '.join(known)}"
-                )
+        check_env_arguments(found, kwargs)
         queries, cutoff, breakpoints = _queries(found, query, kwargs, rounds)
         return cls(found, kwargs, specs, rounds, runs, seed, queries, jobs, cutoff, breakpoints)
 
@@ -272,6 +270,21 @@ def _queries(
     with contextlib.closing(gym.make_vec(name, num_envs=problems.num_queries, query=query, **kwargs)) as env:
         _, info = env.reset(seed=0)
     return list(dict.fromkeys(info["query"].tolist())), cutoff, breakpoints  # rows cycle over the queries
+
+
+def _first_breakpoint(plan: _Plan) -> int | None:
+    """Where none comes within the plan's rounds: the first breakpoint of an episode that goes on; None if unknown."""
+    try:
+        env: Any = gym.make_vec(plan.env_id, num_envs=1, query=plan.queries[0], **{**plan.env_kwargs, "horizon": None})
+    except ValueError:  # it goes by the horizon
+        return None
+    with contextlib.closing(env):
+        rounds = plan.rounds
+        while rounds < ENDLESS:
+            rounds *= 2
+            if found := env.unwrapped.common_breakpoints(rounds):
+                return int(found[0])
+    return None
 
 
 def _kept(kept: dict[str, int], rows: int) -> list[str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.envs import RankingVectorEnv
-from rankgym.experiments.naming import AgentSpec
+from rankgym.envs import BreakpointVectorEnv, RankingVectorEnv
+from rankgym.experiments.naming import AgentSpec, env_creator
 from rankgym.experiments.parts import code_digest, slug, versions
 from rankgym.simulate import History
 
@@ -36,6 +36,7 @@ class Comparison:
     histories: dict[str, History] = field(repr=False)  # by the agents' labels; (records, rows)
     seconds: dict[str, float]  # it took to play each agent's rows, in one process
     notes: list[str] = field(default_factory=list)  # what the user should hear: rows kept from an earlier run, ...
+    first_breakpoint: int | None = None  # where users change, but not within ``rounds``: when they would, if ever
 
     @property
     def rows(self) -> int:
@@ -55,6 +56,12 @@ class Comparison:
         if self.breakpoints == ():
             return 0
         return max(len(history.epoch_regret) for history in self.histories.values())
+
+    @property
+    def changing(self) -> bool:
+        """Whether the environment has breakpoints at all, within ``rounds`` or later."""
+        creator = env_creator(self.env_id)
+        return isinstance(creator, type) and issubclass(creator, BreakpointVectorEnv)
 
     @property
     def milestones(self) -> list[int]:
@@ -91,6 +98,23 @@ class Comparison:
             name = f"regret_epoch_{epoch}"
             line[name], line[f"{name}_se"] = map(float, mean_and_error(values[~np.isnan(values)]))
         return line
+
+    def epoch_groups(self, size: int) -> list[dict[str, Any]]:
+        """One dict an agent, of the regret in each ``size`` epochs that follow each other (the last may be fewer).
+
+        The keys are ``regret_epochs_<first>_<last>``, with ``..._se`` as in ``table``. Only where rows share their
+        breakpoints, so that all of them have come to all epochs.
+        """
+        lines = []
+        for spec in self.agents:
+            line: dict[str, Any] = {}
+            regrets = self.histories[spec.label].epoch_regret
+            for first in range(0, self.epochs, size):
+                last = min(first + size, self.epochs) - 1
+                name = f"regret_epochs_{first}_{last}"
+                line[name], line[f"{name}_se"] = map(float, mean_and_error(regrets[first : last + 1].sum(axis=0)))
+            lines.append(line)
+        return lines
 
     def settings(self) -> dict[str, Any]:
         """Everything that decided the numbers, as plain JSON values.
@@ -140,13 +164,21 @@ def counted(rounds: int) -> str:
     return f"{rounds:,}"
 
 
-def caption(comparison: Comparison) -> str:
-    """What the table's numbers are means of."""
+def caption(comparison: Comparison, errors: Literal["all", "some", "none"] = "all") -> str:
+    """What the numbers that are shown, with ``errors`` beside them, are means of."""
     queries, runs = len(comparison.queries), comparison.runs
     each = " each" if queries > 1 else ""
     over = f"{queries:,} {'query' if queries == 1 else 'queries'}, {runs:,} {'run' if runs == 1 else 'runs'}{each}"
     where = comparison.env_id + (f", {comparison.source} click models" if comparison.source else "")
     rounds = "round" if comparison.rounds == 1 else "rounds"
-    number = "mean" if comparison.rows == 1 else "mean ± standard error"
-    drawn = "; breakpoints drawn for each row" if comparison.breakpoints is None else ""
-    return f"{where}: {number} over {over}; {counted(comparison.rounds)} {rounds}, seed {comparison.seed}{drawn}"
+    number = {"all": "mean ± standard error", "some": "mean, partly ± standard error,", "none": "mean"}[errors]
+    rest = "" if errors == "all" else "; standard errors in table.csv"
+    if comparison.rows == 1:
+        number, rest = "mean", ""
+    when = "; breakpoints drawn for each row" if comparison.breakpoints is None else ""
+    if comparison.changing and comparison.breakpoints == ():
+        first = comparison.first_breakpoint
+        when = f"; no breakpoint within {counted(comparison.rounds)} {rounds}"
+        when += f" (the first is at {counted(first)})" if first is not None else ""
+    played = f"{counted(comparison.rounds)} {rounds}, seed {comparison.seed}"
+    return f"{where}: {number} over {over}; {played}{when}{rest}"

@@ -17,20 +17,22 @@ import numpy as np
 from rankgym.experiments.comparison import EARLY, Comparison, caption, counted
 from rankgym.experiments.parts import aside, slug
 
-__all__ = ["Column", "columns", "csv_text", "epoch_columns", "epoch_title", "markdown_text", "save"]
+__all__ = ["Column", "columns", "csv_text", "epoch_columns", "epoch_title", "group_columns", "markdown_text", "save"]
 
-ERRORS = 4
+OTHER_ERRORS, REGRET_ERRORS = 5, 1  # columns with a larger ``optional`` are left out before the standard errors are
 EPOCHS = 12  # columns of a table for reading: of more epochs the first and the last; table.csv has all
+MANY = 24  # epochs: on a terminal more are shown as sums over groups of neighbours
+GROUPS = 10  # at most
 NO_PLOTS = 'no figure without matplotlib: pip install "rankgym[plots]"'
 
 
 class Column(NamedTuple):
     """A column of a comparison's table: a measure with its standard error."""
 
-    head: tuple[str, str]  # two lines; the first is shared by neighbours
+    head: tuple[str, ...]  # two lines, of which neighbours share the first; or one
     key: str
     lowest_is_best: bool | None  # None: nothing is best
-    optional: int = 0  # the larger, the sooner it is left out where there is no room; below ERRORS, after the errors
+    optional: int = 0  # the larger, the sooner it is left out where there is no room: see OTHER_ERRORS
 
 
 def columns(comparison: Comparison) -> list[Column]:
@@ -43,37 +45,63 @@ def columns(comparison: Comparison) -> list[Column]:
     early = min(EARLY, comparison.rounds)
     return [
         *regret,
-        Column(("violations", f"in {counted(early)}"), "violations_early", True, 3),
-        Column(("violations", "in all"), "violations", True, 1),
-        Column(("NDCG", f"at {comparison.cutoff}"), "ndcg", False, 2),
-        Column(("reward", "a round"), "reward", False, ERRORS + 1),
-        Column(("sessions", "a second"), "sessions_per_second", None, ERRORS),
+        Column(("violations", f"in first {counted(early)}"), "violations_early", True, 4),
+        Column(("violations", "in all"), "violations", True, 2),
+        Column(("NDCG", f"at {comparison.cutoff}"), "ndcg", False, 3),
+        Column(("reward", "a round"), "reward", False, OTHER_ERRORS + 2),
+        Column(("sessions", "a second"), "sessions_per_second", None, OTHER_ERRORS + 1),
     ]
 
 
-def epoch_columns(comparison: Comparison, most: int = EPOCHS) -> list[Column]:
+def epoch_columns(comparison: Comparison, most: int = EPOCHS, *, short: bool = False) -> list[Column]:
     """The columns of the table of regret per epoch, ``most`` of them, at least 3; none where there are no epochs.
 
-    Where there are more epochs, one column, without a key, stands for those in the middle.
+    Where there are more epochs, one column, without a key, stands for those in the middle. The ``short`` heads have
+    the first round of the epoch, or its number where each row has its own breakpoints; the others have all rounds.
     """
-    number = comparison.epochs
+    number, starts = comparison.epochs, _first_rounds(comparison)
+    heads: list[tuple[str, ...]]
     if comparison.breakpoints is None:
-        heads = [("epoch", f"{epoch:,}") for epoch in range(number)]
+        heads = [(f"{epoch:,}",) if short else ("epoch", f"{epoch:,}") for epoch in range(number)]
+    elif short:
+        heads = [(counted(start),) for start in starts]
     else:
-        starts = [0, *comparison.breakpoints[: number - 1]] if number else []
         heads = [(f"{start:,}-", f"{stop - 1:,}") for start, stop in itertools.pairwise([*starts, comparison.rounds])]
     made = [Column(head, f"regret_epoch_{epoch}", True) for epoch, head in enumerate(heads)]
     if number <= most:
         return made
     first, last = most // 2, number - (most - 1 - most // 2)
-    return [*made[:first], Column((f"{last - first:,}", "more"), "", None), *made[last:]]
+    left_out = (f"{last - first:,} more",) if short else (f"{last - first:,}", "more")
+    return [*made[:first], Column(left_out, "", None), *made[last:]]
 
 
-def epoch_title(comparison: Comparison, shown: list[Column]) -> str:
-    """What stands above the table of regret per epoch of the columns ``shown``."""
-    rows = ", mean over the rows that have come to it" if comparison.breakpoints is None else ""
-    rest = "" if all(column.key for column in shown) else f"; table.csv has all {comparison.epochs:,}"
-    return f"regret per epoch{rows}{rest}"
+def _first_rounds(comparison: Comparison) -> list[int]:
+    """Of each epoch, where rows share their breakpoints."""
+    number = comparison.epochs
+    return [0, *(comparison.breakpoints or ())[: number - 1]] if number else []
+
+
+def group_columns(comparison: Comparison, size: int) -> list[Column]:
+    """The columns of a table of the regret in each ``size`` epochs (``Comparison.epoch_groups``)."""
+    starts = _first_rounds(comparison)
+    ends = [min(first + size, len(starts)) - 1 for first in range(0, len(starts), size)]
+    return [
+        Column((counted(starts[first]),), f"regret_epochs_{first}_{last}", True)
+        for first, last in zip(range(0, len(starts), size), ends, strict=True)
+    ]
+
+
+def epoch_title(comparison: Comparison, shown: list[Column], *, short: bool = False, size: int = 1) -> str:
+    """What stands above the table of regret per epoch, or ``size`` epochs, of the columns ``shown``."""
+    drawn, number = comparison.breakpoints is None, comparison.epochs
+    if size > 1:
+        last = number % size
+        rest = f" ({last} in the last column)" if last else ""
+        return f"regret per {size} epochs{rest}, by their first round; table.csv has each of the {number:,}"
+    by = "" if not short else ", by its number" if drawn else ", by its first round"
+    rows = ", mean over the rows that have come to it" if drawn else ""
+    rest = "" if all(column.key for column in shown) else f"; table.csv has all {number:,}"
+    return f"regret per epoch{by}{rows}{rest}"
 
 
 def cell(line: dict[str, Any], key: str, *, error: bool = True) -> str:

@@ -23,6 +23,7 @@ from rankgym.registry import ENVS
 __all__ = [
     "AgentFailed",
     "AgentSpec",
+    "check_env_arguments",
     "env_arguments",
     "env_creator",
     "env_id",
@@ -239,7 +240,9 @@ def env_id(name: str) -> str:
             pass
     short = [known.removeprefix("rankgym/") for known in ENVS]
     hint = near(name.removeprefix("rankgym/"), short)
-    raise ValueError(f"environment {name!r} is unknown{hint or ';'} allowed: {', '.join(short)}")
+    if hint:
+        raise ValueError(f"environment {name!r} is unknown{hint} `rankgym envs` lists all {len(short)}")
+    raise ValueError(f"environment {name!r} is unknown; allowed: {', '.join(short)}")
 
 
 def env_creator(name: str) -> Any:
@@ -271,3 +274,15 @@ def env_arguments(name: str) -> dict[str, Any] | None:
             mine = {key: value for key, value in defaults.items() if key not in ("num_envs", "query")}
             return {**mine, **gym.spec(name).kwargs}
     return None
+
+
+def check_env_arguments(name: str, given: Iterable[str]) -> None:
+    """Refuse names of arguments that the vector environment of an id does not take, where that is known.
+
+    Raises:
+        ValueError: there is one; a near name is suggested.
+    """
+    known = env_arguments(name)
+    for key in given:
+        if known is not None and key not in known:
+            raise ValueError(f"{name} has no argument {key!r}{near(key, known) or ';'} allowed: {', '.join(known)}")

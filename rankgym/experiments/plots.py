@@ -17,9 +17,16 @@ from rankgym.experiments.comparison import Comparison, caption, mean_and_error
 
 __all__ = ["regret_figure", "write"]
 
-# Okabe and Ito's colours for the colour-blind, without the yellow that vanishes on white; dashes from the eighth on.
+# Okabe and Ito's colours for the colour-blind, without the yellow that vanishes on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
+# From the eighth on dashes, and other colours (of Paul Tol's schemes): one colour in both is hard to tell apart.
+MORE_COLOURS = ("#882255", "#332288", "#999933", "#44AA99", "#7A4A1E", "#AA4499", "#EE3377")
+ROUNDS: tuple[tuple[tuple[str, ...], Any], ...] = (
+    (COLOURS, "-"),
+    (MORE_COLOURS, (0, (3.2, 1.3))),
+    (COLOURS, (0, (1.2, 1.2))),
+)
+MOST_BANDS = 8  # agents: the bands of more lie on top of each other
 BASELINES: dict[str, dict[str, Any]] = {  # those that learn nothing stand back
     "static": {"color": "#8A8A8A", "linestyle": "-"},
     "random": {"color": "#8A8A8A", "linestyle": (0, (4, 1.6))},
@@ -48,8 +55,9 @@ STYLE: Any = {
 def regret_figure(comparison: Comparison) -> Figure:
     """Three panels over rounds: regret (both axes logarithmic), violations of the safety constraint, and NDCG.
 
-    Lines are means over rows, bands one standard error to either side. In a non-stationary environment all axes are
-    linear, so that late epochs are as wide as early ones, and vertical lines mark the breakpoints that rows share.
+    Lines are means over rows; of up to 8 agents, bands one standard error to either side. In a non-stationary
+    environment all axes are linear, so that late epochs are as wide as early ones, and vertical lines mark the
+    breakpoints that rows share.
     """
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(13.5, 4.9), dpi=150, layout="constrained")
@@ -57,13 +65,14 @@ def regret_figure(comparison: Comparison) -> Figure:
         lines = {}
         changing = comparison.epochs > 0
         least = None if changing else _least(comparison)
+        bands = len(comparison.agents) <= MOST_BANDS
         looks = _looks(spec.label for spec in comparison.agents)
         for spec, look in zip(comparison.agents, looks, strict=True):
             history = comparison.histories[spec.label]
-            lines[spec.label] = _line(regret, history.rounds, history.regret, look, least)
-            _line(violations, history.rounds, history.violations, look)
+            lines[spec.label] = _line(regret, history.rounds, history.regret, look, bands, least)
+            _line(violations, history.rounds, history.violations, look, bands)
             settled = history.rounds >= (SETTLED * comparison.rounds if changing else 1)
-            _line(quality, history.rounds[settled], history.ndcg[settled], look)
+            _line(quality, history.rounds[settled], history.ndcg[settled], look, bands)
         scale = "linear" if changing else "log"
         regret.set(title="Cumulative regret", xscale=scale, yscale="linear" if least is None else "log")
         violations.set(title="Safety violations", xscale=scale)
@@ -100,7 +109,8 @@ def regret_figure(comparison: Comparison) -> Figure:
             handlelength=1.8,
             columnspacing=1.6,
         )
-        figure.supxlabel(f"{caption(comparison)}{words}", fontsize=9, color="#555555", x=0.005, ha="left")
+        text = f"{caption(comparison, 'all' if bands else 'none')}{words}"
+        figure.supxlabel(text, fontsize=9, color="#555555", x=0.005, ha="left")
         return figure
 
 
@@ -122,17 +132,17 @@ def _looks(labels: Iterable[str]) -> Iterator[dict[str, Any]]:
         if label in BASELINES:
             yield BASELINES[label]
         else:
-            dashes = DASHES[number // len(COLOURS) % len(DASHES)]
-            yield {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes}
+            colours, dashes = ROUNDS[number // len(COLOURS) % len(ROUNDS)]
+            yield {"color": colours[number % len(COLOURS)], "linestyle": dashes}
             number += 1
 
 
-def _line(axes: Any, rounds: Any, values: Any, look: dict[str, Any], least: float | None = None) -> Any:
-    """A mean over rows with its band; what lies below ``least`` is cut off."""
+def _line(axes: Any, rounds: Any, values: Any, look: dict[str, Any], band: bool, least: float | None = None) -> Any:
+    """A mean over rows, with its band if wanted; what lies below ``least`` is cut off."""
     least = -np.inf if least is None else least
     mean, error = mean_and_error(values)
     (line,) = axes.plot(rounds, np.where(mean > least, mean, np.nan), linewidth=2.0, **look)
-    if values.shape[1] > 1:
+    if band and values.shape[1] > 1:
         low, high = np.maximum(mean - error, least), np.maximum(mean + error, least)
         axes.fill_between(rounds, low, high, where=mean > least, color=look["color"], alpha=0.18, linewidth=0)
     return line

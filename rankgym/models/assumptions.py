@@ -42,7 +42,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankgym.checks import probabilities, whole_number
 from rankgym.kernels import first_fault, kernel
-from rankgym.models.base import ClickModel, sorted_lists
+from rankgym.models.base import ClickModel, cut, sorted_lists
 from rankgym.progress import PATIENCE, count_bar
 
 __all__ = ["ASSUMPTIONS", "PAPERS", "Report", "Verdict", "Witness", "check_assumptions"]
@@ -118,7 +118,7 @@ class Verdict:
     name: str  # a key of ASSUMPTIONS
     says: str  # the assumption in words
     holds: bool  # no query breaks it; where not exact: none was found to
-    exact: bool  # all lists in question were looked at, or as good as that; a violation is a proof even if not
+    exact: bool  # all lists were looked at, or as good as that; a violation is a proof even if not
     checked: int  # inequalities
     gap: float  # the largest violation found, 0.0 where it holds
     witness: Witness | None  # the lists of that violation
@@ -138,6 +138,7 @@ class Report:
     cutoff: int
     lists: int  # looked at, of each query (not counting those that an exchange made of them)
     scope: str  # which ones these are, in words
+    around: bool  # they are one list of each query and what one exchange makes of it
     verdicts: dict[str, Verdict] = field(repr=False)
 
     def __getitem__(self, name: str) -> Verdict:
@@ -166,8 +167,11 @@ class Report:
         """A paper's name, and which of its assumptions do not hold."""
         title, names = PAPERS[paper]
         broken = [name for name in names if not self.holds(name)]
-        certain = all(self[name].exact for name in names)
-        return f"{title}: {', '.join(broken) + ' broken' if broken else 'all hold' if certain else 'none seen broken'}"
+        if broken:
+            return f"{title}: {', '.join(broken)} broken"
+        if all(self[name].exact for name in names):
+            return f"{title}: all hold"
+        return f"{title}: none {'broken around the given list' if self.around else 'seen broken'}"
 
     def counterexample(self, name: str, queries: Sequence[int] | None = None) -> str:
         """What breaks an assumption, in words, or nothing. ``queries``: their numbers, where they are not 0, 1, ..."""
@@ -178,18 +182,19 @@ class Report:
 
     def headline(self) -> str:
         """Which problem this is about."""
-        queries = "1 query" if self.num_queries == 1 else f"{self.num_queries} queries"
+        size = f"{counted(self.num_items, 'item')} at {counted(self.num_positions, 'position')}"
+        queries = counted(self.num_queries, "query", "queries")
         paid = f"reward: {self.reward} in the first {self.cutoff}"
-        return (
-            f"{self.model}, {self.num_items} items at {self.num_positions} positions, {queries}; {paid}. "
-            f"Looked at: {self.scope}."
-        )
+        return f"{self.model}, {size}, {queries}; {paid}. Looked at: {self.scope}."
 
     def notes(self) -> list[str]:
         """What a reader of the table must know."""
         notes = ["Items are numbered from 0, positions from 1, the top. gap: the largest violation, the one shown."]
-        if not all(verdict.exact for verdict in self.verdicts.values()):
-            notes.append(f"none found: no violation in {self.lists:,} lists of each query, which is no proof.")
+        if self.around:
+            notes.append(f"none found: no violation in {self.scope}; other lists may break it.")
+        elif not all(verdict.exact for verdict in self.verdicts.values()):
+            looked = counted(self.lists, "list")
+            notes.append(f"none found: no violation in {looked} of each query, which is no proof.")
         return notes
 
     def __str__(self) -> str:
@@ -207,6 +212,11 @@ class Report:
 
 
 HEADS = ("", "holds", "gap", "what it says")
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """``number`` with its noun, singular or plural (default: with an s)."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 # -- kernels ----------------------------------------------------------------------------------------------------------
@@ -569,12 +579,31 @@ def check_assumptions(
 
     All lists are looked at where there are few enough; else random ones, and then a violation that is found is a proof,
     and that none is found is not. With ``displayed`` the lists looked at are that one and those that one exchange of
-    two items makes of it: does an algorithm that starts from there soon meet a violation?
+    two items makes of it: does an algorithm that starts from there soon meet a violation? That none is found there says
+    nothing of other lists.
+
+    >>> import gymnasium as gym, rankgym
+    >>> from rankgym.models import check_assumptions
+    >>> report = check_assumptions("PBM", {"attraction": [0.9, 0.5, 0.2], "examination": [1.0, 0.3, 0.4]})
+    >>> report.holds("bubblerank"), report.holds("A2")
+    (False, True)
+    >>> print(report["A3"].witness.text)
+    in R = 0 1 2 position 2 is examined with probability 0.3, position 3 with 0.4
+
+    All queries of an environment; a single one, of ``gym.make``, has them in ``env.unwrapped.engine``. Where users
+    change, these are the queries' own numbers (``scenario="two-level"`` replaces their attraction), and a reward other
+    than clicks must be named:
+
+    >>> env = gym.make_vec("rankgym/PBM-Yandex-v0", num_positions=3).unwrapped
+    >>> report = check_assumptions(env.model, env.problems.parameters, num_positions=3, cutoff=env.cutoff)
+    >>> report.num_queries, report.holds("toprank")
+    (100, True)
 
     Args:
         model: a key of ``rankgym.models.MODELS``, or a ``ClickModel``.
         parameters: the model's ``Parameters``, or a dict by their names: of one query, or with a leading axis of
-            queries. What has more positions than ``num_positions`` is cut.
+            queries, of which a parameter with one alone has it for all. What has more positions than ``num_positions``
+            is cut.
         num_positions: displayed positions K, 1 .. items. Default: all that the parameters have, or all items.
         cutoff: the first so many positions count as reward in A1 and T2. Default: all positions.
         reward: one of the model's, in A1 and T2: ``"clicks"`` or (DCM) ``"abandonment"``.
@@ -607,14 +636,16 @@ def check_assumptions(
     whole_number("seed", seed, 0)
     if not isinstance(tolerance, (int, float)) or not 0.0 <= tolerance < math.inf:
         raise ValueError(f"tolerance = {tolerance!r} is out of range; allowed: a number, at least 0")
-    queries = _cut(click_model, queries, positions)
+    queries = click_model.parameters(
+        *(cut(name, table, click_model.axes[name], items, positions) for name, table in queries._asdict().items())
+    )
     lists = None if displayed is None else _checked_lists(displayed, count, items, positions)
 
     total = math.perm(items, positions)
     everything = lists is None and total * count <= exact_up_to
     looked = total if everything else samples
     by_item = sum("item" in axes for axes in click_model.axes.values())
-    exact = np.full((count, len(NAMES)), everything or lists is not None)
+    exact = np.full((count, len(NAMES)), everything)
     exact[:, T1] = True
     found = []
     with _told(looked * count, progress and lists is None) as tell:
@@ -629,16 +660,29 @@ def check_assumptions(
                 exact[query, A1] = True
                 exact[query, T2] = by_item == 1 or problem.without_ties  # all sorted lists are worth the same
             found.append(problem.settled())
+    each = "" if count == 1 else " of each query"
     if lists is not None:
         looked = 1 + len(exchanges(items, positions))
-        scope = f"the given list and its {looked - 1:,} exchanges"
+        scope = f"the given list{each} and its {counted(looked - 1, 'exchange')}"
     else:
         number = f"{total:,}" if total < 10**12 else f"{float(total):.1e}"
-        scope = f"all {number} lists" if everything else f"{samples:,} random lists out of {number}"
+        scope = f"all {number} lists" if total > 1 else "the only list"
+        scope = f"{scope}{each}" if everything else f"{counted(samples, 'random list')}{each} out of {number}"
     verdicts = {
         name: _verdict(which, found, exact[:, which], queries.attraction, tolerance) for which, name in enumerate(NAMES)
     }
-    return Report(click_model.name, reward, count, items, positions, paid, looked, scope, verdicts)
+    return Report(
+        model=click_model.name,
+        reward=reward,
+        num_queries=count,
+        num_items=items,
+        num_positions=positions,
+        cutoff=paid,
+        lists=looked,
+        scope=scope,
+        around=lists is not None,
+        verdicts=verdicts,
+    )
 
 
 def _checked_model(model: str | ClickModel) -> ClickModel:
@@ -646,7 +690,7 @@ def _checked_model(model: str | ClickModel) -> ClickModel:
 
     if isinstance(model, ClickModel):
         return model
-    if model not in MODELS:
+    if not isinstance(model, str) or model not in MODELS:
         raise ValueError(f"model = {model!r} is unknown; allowed: {list(MODELS)}, or a ClickModel")
     return MODELS[model]
 
@@ -655,9 +699,13 @@ def _checked_parameters(model: ClickModel, parameters: Any) -> Any:
     """The parameters as float64 tables (queries, *axes)."""
     given = parameters._asdict() if hasattr(parameters, "_asdict") else parameters
     names = list(model.axes)
-    if not isinstance(given, Mapping) or set(given) != set(names):
-        what = f"has the names {sorted(map(str, given))}" if isinstance(given, Mapping) else f"= {given!r}"
-        raise ValueError(f"parameters {what}; allowed: the {model.name}'s Parameters, or a dict of {names}")
+    allowed = f"allowed: the {model.name}'s Parameters, or a dict of {names}"
+    if not isinstance(given, Mapping):
+        raise ValueError(f"parameters = {given!r}; {allowed}")
+    faults = [f"{name!r} is unknown" for name in given if name not in names]
+    faults += [f"{name!r} is missing" for name in names if name not in given]
+    if faults:
+        raise ValueError(f"parameters: {', '.join(faults)}; {allowed}")
     tables = {}
     for name in names:
         axes, label = model.axes[name], f"parameters[{name!r}]"
@@ -676,32 +724,16 @@ def _checked_parameters(model: ClickModel, parameters: Any) -> Any:
     return model.parameters(*(tables[name] for name in model.parameters._fields))
 
 
-def _cut(model: ClickModel, queries: Any, positions: int) -> Any:
-    """The parameters of the first positions."""
-    tables = []
-    for name, table in queries._asdict().items():
-        for number, axis in enumerate(model.axes[name], start=1):
-            if axis == "item":
-                continue
-            entries = table.shape[number]
-            if entries < positions:
-                raise ValueError(f"parameters[{name!r}] has {entries} positions; allowed: at least {positions}")
-            kept = np.arange(positions)
-            if axis == "previous":
-                kept[-1] = entries - 1  # no click yet
-            table = table.take(kept, axis=number)
-        tables.append(np.ascontiguousarray(table))
-    return model.parameters(*tables)
-
-
 def _checked_lists(displayed: ArrayLike, queries: int, items: int, positions: int) -> NDArray[np.int64]:
-    allowed = f"allowed: {positions} different items out of 0 .. {items - 1}"
+    listed = "1 item" if positions == 1 else f"{positions} different items"
+    allowed = f"allowed: {listed} out of 0 .. {items - 1}"
     try:
         given = np.array(displayed)
     except ValueError:
         given = np.array(None)
     if given.dtype.kind not in "iu" or given.shape not in ((positions,), (queries, positions)):
-        raise ValueError(f"displayed = {displayed!r} is no list; {allowed}, or {queries} such lists, one a query")
+        many = f", or {queries} such lists, one a query" if queries > 1 else ""
+        raise ValueError(f"displayed = {displayed!r} is no list; {allowed}{many}")
     lists = np.array(np.broadcast_to(given, (queries, positions)), np.int64, order="C")
     fault = first_fault(lists, items)
     if fault >= 0:
@@ -766,6 +798,7 @@ def _told(lists: int, shown: bool) -> Iterator[Callable[[int], None]]:
         spent = time.perf_counter() - start
         if bar is None and shown and spent > PATIENCE / 4 and spent * lists / done > PATIENCE:
             bar = count_bar("lists")
+            bar.disable = not (bar.console.is_interactive or bar.console.is_jupyter)  # else it leaves an empty line
             bar.add_task("checking", total=lists)
             bar.start()
         if bar is not None:

@@ -248,7 +248,16 @@ def test_after_a_breakpoint_it_is_better_off(name):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"agent": "topranc"}, "agent = 'topranc' is unknown; allowed: static, random, .*, package.module:Class"),
+        (
+            {"agent": "topranc"},
+            r"agent = 'topranc' is unknown; did you mean 'toprank'\? allowed: static, random, .*, package.module:Class",
+        ),
+        ({"agent": "xyzzy"}, "agent = 'xyzzy' is unknown; allowed: static, random, .*, package.module:Class"),
+        ({"evry": 5}, r"evry = 5 is no knob of cascade-kl-ucb; did you mean 'every'\? allowed: agent, every, and its"),
+        (
+            {"feedbak": 5},
+            r"feedbak = 5 is no knob of cascade-kl-ucb; did you mean 'feedback'\? allowed: agent, every, ",
+        ),
         ({"agent": "rankgym_agents:Mine"}, "agent = 'rankgym_agents:Mine': .* has no attribute 'Mine'; allowed: "),
         ({"agent": "no_such_package:Mine"}, "agent = 'no_such_package:Mine': there is no module 'no_such_package'"),
         ({"agent": "a:b:c"}, "agent = 'a:b:c': .*; allowed: package.module:Class"),

@@ -56,7 +56,6 @@ def test_tables_and_file(report, tmp_path):
     for words in (
         *AGENTS,
         *report["ratios"],
-        *bench.goals(),
         "PBM, fixed list, regret recorded",
         "CartPole-v1, native vector",
         "The project's own goals",
@@ -64,6 +63,57 @@ def test_tables_and_file(report, tmp_path):
         assert words in text.getvalue()
     bench.write(report, tmp_path / "bench.json")
     assert json.loads((tmp_path / "bench.json").read_text()) == report
+
+
+def rows_of(text):
+    """The numbers of each line with a name of ``AGENTS``."""
+    lines = [line.split() for line in text.splitlines()]
+    return {words[0]: words[1:] for words in lines if words and words[0] in AGENTS}
+
+
+def shown(report, width):
+    text = io.StringIO()
+    for part in bench.tables(report):
+        Console(file=text, width=width).print(part)
+    return text.getvalue()
+
+
+def test_goals_stand_beside_what_they_are_goals_of(report):
+    goals = {goal["goal"]: goal for goal in report["goals"]}
+    table = rows_of(shown(report, 120))
+    assert list(table) == list(AGENTS)
+    for name, words in table.items():
+        expected = []
+        for model in bench.MODELS:
+            goal = goals.get(f"{name} on {model}")
+            (rate,) = (e for e in report["measured"] if (e.get("agent"), e.get("model")) == (name, model))
+            expected += bench._rate(rate["sessions_per_second"]).split()
+            if goal is not None:
+                assert goal["measured"] == rate["sessions_per_second"]
+                reached = "met" if goal["met"] else f"{goal['measured'] / goal['wanted']:.0%}"
+                expected += [f"{goal['wanted'] / 1e6:g}", "M", reached]
+        assert words == expected
+    met = sum(goal["met"] for goal in report["goals"])
+    assert f"\n{met} of {len(goals)} met by the median of 1 slices, " in shown(report, 120)
+    assert "\nPBM step, fixed list, regret recorded: " in shown(report, 120)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_no_number_is_cut_on_a_narrow_terminal(report, width):
+    """Whatever is left out of a line has gone to the next one; seven batch sizes are two tables."""
+    sizes = [1, 8, 64, 256, 600, 6_000, 100_000]
+    steps = [e for e in report["measured"] if e["what"] in ("step", "cartpole")]
+    first = [e for e in steps if e["rows"] == 1]
+    many = [{**entry, "rows": size, "sessions_per_second": 12_345_678.0} for entry in first for size in sizes]
+    others = [e for e in report["measured"] if e["what"] not in ("step", "cartpole")]
+    text = shown({**report, "measured": [*many, *others]}, width)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    assert text.count("12.35 M") == len(many)
+    for ratio in report["ratios"].values():
+        assert f" {ratio:.2f}x" in text
+    for entry in others if width >= 80 else []:  # below, the agents' table has its units on lines of their own
+        assert f" {bench._rate(entry['sessions_per_second'])} " in text
 
 
 def test_cases_take_turns_and_a_median_ignores_a_slow_slice():

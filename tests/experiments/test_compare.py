@@ -476,7 +476,7 @@ def test_table_in_markdown_and_csv():
     found = compare(ENV, ["static", "random"], rounds=100, query=[0, 1], progress=False)
     lines = markdown_text(found).splitlines()
     assert lines[0] == (
-        "| agent | regret after 100 | violations in 100 | violations in all | NDCG at 5 | reward a round | "
+        "| agent | regret after 100 | violations in first 100 | violations in all | NDCG at 5 | reward a round | "
         "sessions a second |"
     )
     assert lines[1] == "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
@@ -485,6 +485,10 @@ def test_table_in_markdown_and_csv():
     assert caption(found) == (
         "rankgym/PBM-Synthetic-v0: mean ± standard error over 2 queries, 1 run each; 100 rounds, seed 0"
     )
+    assert caption(found, "none") == (
+        "rankgym/PBM-Synthetic-v0: mean over 2 queries, 1 run each; 100 rounds, seed 0; standard errors in table.csv"
+    )
+    assert "mean, partly ± standard error, over 2 queries" in caption(found, "some")
     assert len(columns(found)) == 6
     assert csv_text(found).count("\n") == 3
 
@@ -498,7 +502,8 @@ def test_nobody_takes_calibrated_queries_for_the_original(env):
 
 def test_one_round_and_a_short_repr():
     found = compare(ENV, ["static"], rounds=1, query=0, progress=False)
-    assert caption(found).endswith("1 query, 1 run; 1 round, seed 0")
+    for errors in ("all", "some", "none"):  # there are none
+        assert caption(found, errors).endswith(": mean over 1 query, 1 run; 1 round, seed 0")
     assert len(repr(found)) < 500
     assert type(found.table()[0]["sessions_per_second"]) is float
 

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from rankgym.cli import epoch_table
+from rankgym.cli import _fitting_epochs, epoch_table
 from rankgym.experiments import compare, plots
 from rankgym.experiments.compare import _Tally
-from rankgym.experiments.comparison import caption
-from rankgym.experiments.files import cell, csv_text, epoch_columns, epoch_title, markdown_text
+from rankgym.experiments.comparison import caption, counted
+from rankgym.experiments.files import cell, csv_text, epoch_columns, epoch_title, group_columns, markdown_text
 from rankgym.experiments.parts import Parts
 from rankgym.simulate import MEASURES, History
 
@@ -113,7 +113,33 @@ def test_breakpoints_beyond_the_last_round_are_none(tmp_path, quick_figures):
     assert (found.breakpoints, found.epochs) == ((), 0)
     assert "breakpoints" not in found.settings()
     assert "regret_epoch_0" not in found.table()[0]
-    assert "per epoch" not in (tmp_path / "table.md").read_text()
+    text = (tmp_path / "table.md").read_text()
+    assert "per epoch" not in text
+    assert text.endswith("; 300 rounds, seed 3; no breakpoint within 300 rounds (the first is at 300).\n")
+
+
+@pytest.mark.parametrize(
+    ("env", "arguments", "words"),
+    [
+        ("CM-Yandex-Breakpoint-v0", {}, "; no breakpoint within 10 rounds (the first is at 10k)"),
+        ("PBM-Yandex-Breakpoint-v0", {"epoch_lengths": [7000]}, " within 10 rounds (the first is at 7k)"),
+        ("CM-Yandex-Breakpoint-v0", {"epoch_lengths": [70, 1]}, " within 10 rounds (the first is at 70)"),
+        ("CM-Yandex-Breakpoint-v0", {"breakpoints": []}, "; no breakpoint within 10 rounds"),
+        ("CM-Yandex-Breakpoint-v0", {"breakpoints": [9]}, "; 10 rounds, seed 0"),
+        ("CM-Yandex-Breakpoint-v0", {"num_breakpoints": 0}, "; 10 rounds, seed 0; no breakpoint within 10 rounds"),
+        ("CM-Yandex-Breakpoint-v0", {"num_breakpoints": 1}, "; 10 rounds, seed 0; breakpoints drawn for each row"),
+        ("CM-TwoLevel-Breakpoint-v0", {"horizon": 10}, "; 10 rounds, seed 0"),
+        ("PBM-Yandex-v0", {}, "; 10 rounds, seed 0"),
+    ],
+)
+def test_the_caption_says_where_no_breakpoint_comes(env, arguments, words):
+    found = compare(env, ["static"], rounds=10, query=0, progress=False, **arguments)
+    assert caption(found).endswith(words)
+
+
+def test_where_the_first_breakpoint_goes_by_the_horizon_nobody_knows_it():
+    found = compare("CM-TwoLevel-Breakpoint-v0", ["static"], rounds=1, query=0, progress=False)
+    assert caption(found).endswith("; 1 round, seed 0; no breakpoint within 1 round")
 
 
 # -- rows come together -----------------------------------------------------------------------------------------------
@@ -279,7 +305,7 @@ def shown(comparison, width):
 def test_the_terminal_shows_errors_or_fewer_epochs_as_there_is_room(stationary):
     found = many(stationary, 10)
     seen = []
-    for width in range(150, 30, -1):
+    for width in range(150, 20, -1):
         text, keys = shown(found, width)
         state = len(keys), text.count("±")
         if state not in seen:
@@ -289,6 +315,68 @@ def test_the_terminal_shows_errors_or_fewer_epochs_as_there_is_room(stationary):
         assert keys[-1] == "regret_epoch_9"
         assert ("more" in text) == ("" in keys) == (len(keys) != 10)
     assert seen == [(10, 20), *((number, 0) for number in range(10, 2, -1))]
+
+
+def test_ten_epochs_fit_into_80_columns(stationary):
+    """With numbers of five characters and names of fourteen."""
+    starts = tuple(range(10_000, 100_000, 10_000))
+    found = with_epochs(stationary, starts, np.full((10, 4), 1234.0))
+    long = {"static": "cascade-kl-ucb", "toprank": "cascade-swucb"}
+    agents = tuple(spec._replace(label=long[spec.label]) for spec in found.agents)
+    histories = {long[label]: history for label, history in found.histories.items()}
+    found = dataclasses.replace(found, agents=agents, histories=histories, seconds=dict.fromkeys(histories, 1.0))
+    table, columns = epoch_table(found, console := Console(file=io.StringIO(), width=80))
+    console.print(table)
+    lines = console.file.getvalue().splitlines()
+    assert [column.key for column in columns] == [f"regret_epoch_{n}" for n in range(10)]
+    assert lines[1].split() == ["agent", "0", *(f"{n}0k" for n in range(1, 10))]
+    assert [line.split() for line in lines[3:5]] == [
+        ["cascade-kl-ucb", *["1,234"] * 10],
+        ["cascade-swucb", *["2,468"] * 10],
+    ]
+
+
+@pytest.mark.parametrize(("epochs", "size", "last"), [(25, 3, 1), (200, 20, 0), (204, 21, 15), (1000, 100, 0)])
+def test_of_a_great_many_epochs_groups_are_summed(stationary, epochs, size, last):
+    found = many(stationary, epochs)
+    title, table, columns, errors = _fitting_epochs(found, Console(width=200))
+    assert columns == group_columns(found, size)
+    assert errors
+    rest = f" ({last} in the last column)" if last else ""
+    assert title == f"regret per {size} epochs{rest}, by their first round; table.csv has each of the {epochs:,}"
+    starts = range(0, epochs, size)
+    assert [column.head for column in columns] == [(counted(5 * start),) for start in starts]
+    sums = [float(sum(range(start + 1, min(start + size, epochs) + 1))) for start in starts]
+    line, twice = found.epoch_groups(size)
+    assert [line[column.key] for column in columns] == sums
+    assert [twice[column.key] for column in columns] == [2 * each for each in sums]
+    cells = [next(iter(column.cells)).plain for column in table.columns[1:]]
+    assert cells == [cell(line, column.key) for column in columns]
+    assert sum(sums) == epochs * (epochs + 1) / 2  # nothing twice, nothing left out
+
+
+def test_the_error_of_a_group_is_that_of_the_rows_sums(stationary):
+    found = with_epochs(stationary, (100, 500), [[1, 3, 1, 3], [10, 12, 12, 10], [7, 7, 7, 7]])
+    line, _ = found.epoch_groups(2)
+    assert list(line) == ["regret_epochs_0_1", "regret_epochs_0_1_se", "regret_epochs_2_2", "regret_epochs_2_2_se"]
+    assert line["regret_epochs_0_1"] == np.mean([11, 15, 13, 13])
+    assert math.isclose(line["regret_epochs_0_1_se"], np.std([11, 15, 13, 13], ddof=1) / 2)
+    assert line["regret_epochs_2_2_se"] == 0
+
+
+def test_a_narrow_terminal_has_fewer_groups(stationary):
+    found = many(stationary, 200)
+    seen = [len(shown(found, width)[1]) for width in range(120, 10, -1)]
+    assert sorted(set(seen), reverse=True) == [10, 9, 8, 7, 6, 5, 4, 3]
+    assert seen == sorted(seen, reverse=True)
+    assert all(shown(found, width)[1][-1].endswith("_199") for width in (120, 60, 30))
+
+
+def test_drawn_breakpoints_make_no_groups(stationary):
+    found = dataclasses.replace(many(stationary, 30), breakpoints=None)
+    title, _, columns, _ = _fitting_epochs(found, Console(width=300))
+    assert [column.head[0] for column in columns][-1] == "29"
+    assert title == "regret per epoch, by its number, mean over the rows that have come to it; table.csv has all 30"
 
 
 @pytest.mark.parametrize("epochs", [2, 3, 4])

@@ -1,9 +1,11 @@
 """The figure shows the means and nothing else; without matplotlib all else is written."""
 
+import dataclasses
 import sys
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 import rankgym.experiments
 from rankgym.experiments import compare, plots
@@ -40,6 +42,28 @@ def test_the_legend_names_the_agents_and_no_two_look_alike(comparison):
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["static", "random", "toprank"]
     looks = [repr(look) for look in plots._looks([f"agent {n}" for n in range(21)] + ["static", "random"])]
     assert len(set(looks)) == 23
+
+
+def test_seven_learners_look_as_they_ever_did_and_further_ones_have_colours_of_their_own():
+    looks = list(plots._looks(f"agent {n}" for n in range(14)))
+    assert [look["color"] for look in looks[:7]] == list(plots.COLOURS)
+    assert {repr(look["linestyle"]) for look in looks[:7]} == {"'-'"}
+    assert {repr(look["linestyle"]) for look in looks[7:]} == {repr((0, (3.2, 1.3)))}
+    colours = np.array([to_rgb(look["color"]) for look in looks])
+    apart = np.abs(colours[:, None] - colours[None]).max(axis=2) + np.eye(14)
+    assert apart.min() > 0.2
+
+
+@pytest.mark.parametrize(("agents", "bands"), [(8, True), (9, False)])
+def test_many_bands_would_hide_each_other(comparison, agents, bands):
+    spec, history = comparison.agents[0], comparison.histories["random"]
+    specs = tuple(spec._replace(label=f"agent {n}") for n in range(agents))
+    histories = {spec.label: history for spec in specs}
+    figure = plots.regret_figure(dataclasses.replace(comparison, agents=specs, histories=histories))
+    for axes in figure.axes:
+        assert len(axes.lines) == agents
+        assert len(axes.collections) == (agents if bands else 0)
+    assert ("mean ± standard error" in figure.get_supxlabel()) == bands
 
 
 @pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG\r\n"), ("svg", b"<?xml")])

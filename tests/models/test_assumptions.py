@@ -1,13 +1,20 @@
 """The papers' assumptions: facts worked out by hand, and the papers' text in plain Python beside the compiled walk."""
 
+import doctest
 import itertools
 import math
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from rankgym import data
 from rankgym.models import ASSUMPTIONS, MODELS, PAPERS, ClickModel, assumptions, check_assumptions, pbm
@@ -15,6 +22,7 @@ from rankgym.models.assumptions import exchanges, fill_lists
 
 CASES = [(name, reward) for name, model in MODELS.items() for reward in model.rewards]
 TINY = 1e-12
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def check(model, parameters, **keywords):
@@ -351,6 +359,7 @@ def test_one_list_and_its_exchanges_as_the_papers_text_has_it(name, reward, data
         assert report[which].holds == (expected[which] <= TINY), which
         assert report[which].gap == pytest.approx(expected[which], abs=2e-12), which
     assert report.lists == 1 + len(exchanges(items, positions))
+    assert [which for which in ASSUMPTIONS if report[which].exact] == ["T1"]
     assert_witnesses(report, oracle)
 
 
@@ -574,7 +583,7 @@ def test_a_list_for_each_query():
     users = {"attraction": [[0.1, 0.9, 0.5], [0.9, 0.1, 0.5]], "examination": [[1.0, 1.0], [1.0, 0.0]]}
     report = check("UBM", users, num_positions=2, displayed=[[0, 2], [1, 2]])
     assert report["A5"].gaps == pytest.approx([0.8, 0.8])
-    assert report.scope == "the given list and its 3 exchanges"
+    assert report.scope == "the given list of each query and its 3 exchanges"
 
 
 def test_a_list_can_be_better_than_a_sorted_one_that_is_far_away():
@@ -590,6 +599,44 @@ def test_a_list_can_be_good_where_others_are_bad():
     assert not check("DCM", user, num_positions=3).holds("A2")
     assert check("DCM", user, num_positions=3, displayed=[0, 1, 2]).holds("A2")
     assert not check("DCM", user, num_positions=3, displayed=[0, 6, 2]).holds("A2")
+
+
+def test_around_a_list_nothing_is_said_to_hold():
+    """The same DCM: A2 is broken, but not around 0 1 2; what does not depend on lists (T1) holds."""
+    user = {"attraction": [0.1] * 6 + [0.9], "termination": [0.5, 0.2, 0.2]}
+    report = check("DCM", user, num_positions=3, displayed=[0, 1, 2])
+    assert report.around
+    text = str(report)
+    assert "Looked at: the given list and its 15 exchanges." in text
+    assert "Assumption 1: A1 broken" in text
+    rows = {line[:2]: line[2:].split()[:2] for line in text.splitlines() if line[:2] in ASSUMPTIONS}
+    assert [name for name, said in rows.items() if said == ["none", "found"]] == ["A2", "A3", "A4", "A5", "T3", "T4"]
+    assert [name for name, said in rows.items() if said[0] == "yes"] == ["T1"]
+    assert text.endswith("none found: no violation in the given list and its 15 exchanges; other lists may break it.")
+    assert "no proof" not in text
+    whole = str(check("CM", {"attraction": [ALPHA, ALPHA]}, num_positions=2, displayed=[[0, 1], [1, 0]]))
+    assert whole.count(": none broken around the given list\n") == 2
+    assert "all hold" not in whole
+    assert not check("DCM", user, num_positions=3).around
+
+
+@pytest.mark.parametrize(
+    ("attraction", "keywords", "scope"),
+    [
+        ([0.5], {}, "CM, 1 item at 1 position, 1 query; reward: clicks in the first 1. Looked at: the only list."),
+        ([0.5, 0.4], {}, "CM, 2 items at 2 positions, 1 query; reward: clicks in the first 2. Looked at: all 2 lists."),
+        ([ALPHA] * 3, {"num_positions": 1}, "1 position, 3 queries; .* Looked at: all 5 lists of each query."),
+        ([ALPHA] * 2, {"exact_up_to": 0, "samples": 30}, "Looked at: 30 random lists of each query out of 120."),
+        (ALPHA, {"exact_up_to": 0, "samples": 1}, "Looked at: 1 random list out of 120."),
+        ([0.5, 0.4], {"displayed": [1, 0]}, "Looked at: the given list and its 1 exchange."),
+    ],
+)
+def test_what_was_looked_at_is_said(attraction, keywords, scope):
+    report = check("CM", {"attraction": attraction}, **keywords)
+    assert re.search(scope, report.headline())
+    if "samples" in keywords:
+        lists = "1 list" if keywords["samples"] == 1 else "30 lists"
+        assert f"none found: no violation in {lists} of each query, which is no proof." in str(report)
 
 
 def test_rounding_is_tolerated():
@@ -648,6 +695,7 @@ def test_a_bar_is_shown_where_it_takes_long(monkeypatch):
 
     class Bar:
         task_ids = (0,)
+        console = Console(force_terminal=True)
 
         def __getattr__(self, what):
             return lambda *arguments, **keywords: shown.append((what, keywords))
@@ -664,6 +712,45 @@ def test_a_bar_is_shown_where_it_takes_long(monkeypatch):
     assert [keywords["completed"] for what, keywords in shown if what == "update"] == [120, 240]
 
 
+def test_nothing_is_left_of_a_bar_where_standard_error_is_a_file():
+    script = (
+        "from rankgym.models import assumptions, check_assumptions\n"
+        "assumptions.PATIENCE = 0.0\n"
+        "assumptions.count_bar = lambda unit, make=assumptions.count_bar: made.append(unit) or make(unit)\n"
+        "made = []\n"
+        f"check_assumptions('CM', {{'attraction': {ALPHA}}})\n"
+        "assert made == ['lists']\n"
+    )
+    path = os.pathsep.join(str(ROOT / folder) for folder in ("", "agents"))
+    environment = {**os.environ, "PYTHONPATH": path}
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):  # rich would take the file for a terminal
+        environment.pop(name, None)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_example_in_the_docstring_runs():
+    (example,) = doctest.DocTestFinder(recurse=False).find(check_assumptions, "check_assumptions", globs={})
+    assert len(example.examples) == 8
+    said = []
+    result = doctest.DocTestRunner().run(example, out=said.append)
+    assert result.failed == 0, "".join(said)
+
+
+@pytest.mark.parametrize("name", ["PBM-Yandex-v0", "DBN-Yandex-Breakpoint-v0"])
+def test_the_parameters_of_an_environment(name):
+    """As the docstring says, of ``gym.make_vec`` and of ``gym.make``."""
+    many = gym.make_vec(f"rankgym/{name}", num_envs=2, num_positions=3).unwrapped
+    single = gym.make(f"rankgym/{name}", num_positions=3).unwrapped.engine
+    reports = [
+        check(env.model, env.problems.parameters, num_positions=env.num_positions, cutoff=env.cutoff)
+        for env in (many, single)
+    ]
+    assert str(reports[0]) == str(reports[1])
+    assert reports[0].num_queries == 100
+    assert reports[0].model == name[:3]
+
+
 # -- the door ---------------------------------------------------------------------------------------------------------
 
 
@@ -675,7 +762,20 @@ def test_a_bar_is_shown_where_it_takes_long(monkeypatch):
             {"parameters": [0.5]},
             r"parameters = \[0\.5\]; allowed: the PBM's Parameters, or a dict of \['attraction', 'ex",
         ),
-        ({"parameters": {"attraction": ALPHA}}, r"parameters has the names \['attraction'\]; allowed: the PBM's Para"),
+        ({"model": ["PBM"]}, r"model = \['PBM'\] is unknown; allowed: \['CM', 'PBM', .*, or a ClickModel"),
+        (
+            {"parameters": {"attraction": ALPHA}},
+            r"parameters: 'examination' is missing; allowed: the PBM's Parameters, or a dict of \['attraction', 'ex",
+        ),
+        (
+            {"parameters": {"attraction": ALPHA, "examinatoin": [1.0]}},
+            r"parameters: 'examinatoin' is unknown, 'examination' is missing; allowed: the PBM's Parameters, or",
+        ),
+        ({"parameters": {**INCREASING, 3: [1.0]}}, r"parameters: 3 is unknown; allowed: the PBM's Parameters, or"),
+        (
+            {"parameters": MODELS["CM"].parameters(np.array([ALPHA]))},
+            r"parameters: 'examination' is missing; allowed: the PBM's Parameters",
+        ),
         (
             {"parameters": {**INCREASING, "examination": [1.0, 0.5, 1.3, 0.1]}},
             r"parameters\['examination'\]\[2\] = 1\.3 is not a probability; allowed range \[0, 1\]",
@@ -686,7 +786,7 @@ def test_a_bar_is_shown_where_it_takes_long(monkeypatch):
         ),
         (
             {"parameters": {"attraction": ALPHA, "examination": 0.5}, "num_positions": 2},
-            r"parameters\['examination'\] has 1 positions; allowed: at least 2",
+            r"parameters\['examination'\] has 1 entries; allowed: at least 2",
         ),
         (
             {"model": "UBM", "parameters": {"attraction": ALPHA, "examination": [0.5]}},
@@ -697,7 +797,7 @@ def test_a_bar_is_shown_where_it_takes_long(monkeypatch):
             r"parameters\['satisfaction'\] has 1 items; allowed: 5, as attraction has",
         ),
         ({"num_positions": 6}, r"num_positions = 6 is out of range; allowed: a whole number in 1 \.\. 5"),
-        ({"num_positions": 5}, r"parameters\['examination'\] has 4 positions; allowed: at least 5"),
+        ({"num_positions": 5}, r"parameters\['examination'\] has 4 entries; allowed: at least 5"),
         ({"cutoff": 5}, r"cutoff = 5 is out of range; allowed: a whole number in 1 \.\. 4"),
         ({"reward": "abandonment"}, r"reward = 'abandonment' is not a reward of the PBM; allowed: \['clicks'\]"),
         ({"exact_up_to": -1}, r"exact_up_to = -1 is out of range; allowed: a whole number, at least 0"),
@@ -708,7 +808,15 @@ def test_a_bar_is_shown_where_it_takes_long(monkeypatch):
         ({"tolerance": math.nan}, r"tolerance = nan is out of range; allowed: a number, at least 0"),
         (
             {"displayed": [0, 1, 2]},
-            r"displayed = \[0, 1, 2\] is no list; allowed: 4 different items out of 0 \.\. 4, or 1",
+            r"displayed = \[0, 1, 2\] is no list; allowed: 4 different items out of 0 \.\. 4$",
+        ),
+        (
+            {"displayed": [0, 1], "num_positions": 1, "cutoff": None},
+            r"displayed = \[0, 1\] is no list; allowed: 1 item out of 0 \.\. 4$",
+        ),
+        (
+            {"displayed": [0, 1, 2], "parameters": {**INCREASING, "attraction": [ALPHA] * 3}},
+            r"displayed = \[0, 1, 2\] is no list; allowed: 4 .* items out of 0 \.\. 4, or 3 such lists, one a query$",
         ),
         ({"displayed": [[0, 1], [2]]}, r"displayed = .* is no list; allowed: 4 different"),
         ({"displayed": [0.0, 1.0, 2.0, 3.0]}, r"displayed = .* is no list; allowed: 4 different"),
