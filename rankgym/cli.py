@@ -39,6 +39,16 @@ NUMBERS: dict[tuple[str, ...], tuple[str, Any]] = {  # what a click model's para
 }
 
 
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Any other argument of the environment, as JSON; may be repeated. `rankgym envs ENV` lists them.",
+    ),
+]
+
+
 class OneLineErrors(TyperGroup):
     """What goes wrong is said in one line on standard error, exit code 2; RANKGYM_DEBUG=1 shows the traceback."""
 
@@ -158,14 +168,7 @@ def compare(
             help="Processes. The numbers do not depend on it, for agents that pass `rankgym.check_agent`.",
         ),
     ] = 1,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Any other argument of the environment, as JSON; may be repeated. `rankgym envs ENV` lists them.",
-        ),
-    ] = None,
+    set_: Assignments = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Play again what DIR already has.")] = False,
 ) -> None:
     """Compare agents: the same users for all of them, over queries and runs.
@@ -431,14 +434,7 @@ def assumptions(
             "each query, where only a violation is a proof.",
         ),
     ] = 4_000_000,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Any other argument of the environment, as JSON; may be repeated. `rankgym envs ENV` lists them.",
-        ),
-    ] = None,
+    set_: Assignments = None,
 ) -> None:
     """Check whether BubbleRank's and TopRank's theorems apply: which of their assumptions hold, and what breaks them.
 

@@ -1,7 +1,5 @@
 """Facts of the 60 published Yandex queries. They skip where the data is not beside the checkout."""
 
-from pathlib import Path
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -11,29 +9,10 @@ from rankgym import data
 from rankgym.models import MODELS
 from rankgym_agents import AGENTS, BubbleRank
 
-ORIGINAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "yandex60.pkl"
 MODEL_NAMES = ["CM", "PBM", "DCM"]
 LATER_MODELS = ["DBN", "UBM", "CCM"]
 
-
-def available():
-    """Whether the published queries are beside this checkout, or in the user's data cache."""
-    try:
-        return ORIGINAL.exists() or bool(data.query_ids("yandex", "published"))
-    except data.MissingData:
-        return False
-
-
-pytestmark = pytest.mark.skipif(not available(), reason="no published queries here; run: rankgym data fetch yandex60")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def published(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        if ORIGINAL.exists():
-            patch.setenv("RANKGYM_DATA_HOME", str(tmp_path_factory.mktemp("data")))
-            data.import_file("yandex60", ORIGINAL)
-        yield
+pytestmark = pytest.mark.usefixtures("published")
 
 
 def make(model, rows=60, **keywords):

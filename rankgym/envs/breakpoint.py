@@ -289,8 +289,8 @@ class BreakpointVectorEnv(RankingVectorEnv):
     ## Information
     As in `RankingVectorEnv`, and `epoch`, in `step` and in `reset`: of this session, from 0 in its episode.
     `optimal_reward`, `regret` and `misordered` are those of this session's epoch. So is the truth that wrappers and
-    evaluation read, `attraction` and `initial_misordered`, but of the *coming* session: read after the last step before
-    a breakpoint they are the new epoch's.
+    evaluation read, `parameters`, `attraction` and `initial_misordered`, but of the *coming* session: read after the
+    last step before a breakpoint they are the new epoch's.
 
     ## Arguments
     ```python
@@ -522,10 +522,10 @@ class BreakpointVectorEnv(RankingVectorEnv):
     # -- the truth of the coming session -------------------------------------------------------------------------------
 
     @property
-    def attraction(self) -> NDArray[np.float64]:
-        """Attraction probabilities in the rows' coming sessions, (num_envs, num_items)."""
+    def parameters(self) -> Any:
+        """The click model's parameters in the rows' coming sessions, a NamedTuple of arrays with an axis of rows."""
         self._begin_due()
-        return super().attraction
+        return super().parameters
 
     @property
     def initial_misordered(self) -> NDArray[np.int64]:

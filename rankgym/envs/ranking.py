@@ -206,9 +206,17 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
     # -- the truth, for wrappers and evaluation; no agent asks for it ------------------------------------------------
 
     @property
+    def parameters(self) -> Any:
+        """The click model's parameters in the rows' coming sessions, a NamedTuple of arrays with an axis of rows.
+
+        As ``rankgym.models.check_assumptions(env.model, env.parameters, ...)`` takes them. To be read, not changed.
+        """
+        return self._parameters
+
+    @property
     def attraction(self) -> NDArray[np.float64]:
-        """Attraction probabilities of the rows' queries, (num_envs, num_items)."""
-        attraction: NDArray[np.float64] = self._parameters.attraction
+        """Attraction probabilities in the rows' coming sessions, (num_envs, num_items)."""
+        attraction: NDArray[np.float64] = self.parameters.attraction
         return attraction
 
     @property

@@ -56,6 +56,12 @@ class SingleEnv(gym.Env[NDArray[np.int8], NDArray[np.int64]]):
         return self.engine.common_breakpoints(rounds)
 
     @property
+    def parameters(self) -> Any:
+        """The click model's parameters in the coming session, a NamedTuple: the truth, not for agents."""
+        parameters = self.engine.parameters
+        return type(parameters)(*(values[0] for values in parameters))
+
+    @property
     def attraction(self) -> NDArray[np.float64]:
         """Attraction probabilities in the coming session, (num_items,): the truth, not for agents."""
         return self.engine.attraction[0]

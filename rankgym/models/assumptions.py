@@ -590,9 +590,9 @@ def check_assumptions(
     >>> print(report["A3"].witness.text)
     in R = 0 1 2 position 2 is examined with probability 0.3, position 3 with 0.4
 
-    All queries of an environment; a single one, of ``gym.make``, has them in ``env.unwrapped.engine``. Where users
-    change, these are the queries' own numbers (``scenario="two-level"`` replaces their attraction), and a reward other
-    than clicks must be named:
+    All queries of an environment (those that its rows play are ``env.parameters``, as of the coming session; a single
+    one, of ``gym.make``, has all in ``env.unwrapped.engine``). Where users change, these are the queries' own numbers
+    (``scenario="two-level"`` replaces their attraction), and a reward other than clicks must be named:
 
     >>> env = gym.make_vec("rankgym/PBM-Yandex-v0", num_positions=3).unwrapped
     >>> report = check_assumptions(env.model, env.problems.parameters, num_positions=3, cutoff=env.cutoff)

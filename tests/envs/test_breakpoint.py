@@ -160,7 +160,7 @@ def test_in_odd_epochs_exactly_so_many_suboptimal_items_jump(model):
         env.reset(seed=3)
         up = {}
         for actions in random_lists(env, 8):
-            now = env.attraction.copy()
+            now = env.parameters.attraction.copy()  # of the coming session
             epoch = int(env.step(actions)[4]["epoch"][0])
             if epoch % 2 == 0:
                 assert (now == own).all()

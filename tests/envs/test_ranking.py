@@ -172,6 +172,16 @@ def test_misordered_counts_pairs_of_the_production_list():
     assert (env.initial_misordered == pairs).all()
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_the_parameters_are_those_of_the_rows_queries(model):
+    many = gym.make_vec(f"rankgym/{model}-Yandex-v0", num_envs=3, query=[5, 2, 5]).unwrapped
+    single = gym.make(f"rankgym/{model}-Yandex-v0", query=2).unwrapped
+    for whole, of_rows, alone in zip(many.problems.parameters, many.parameters, single.parameters, strict=True):
+        assert (of_rows == whole[[5, 2, 5]]).all()
+        assert np.array_equal(alone, whole[2])
+    assert many.parameters.attraction is many.attraction
+
+
 # -- queries ---------------------------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from rankgym import data
 from rankgym.models import ASSUMPTIONS, MODELS, PAPERS, ClickModel, assumptions, check_assumptions, pbm
 from rankgym.models.assumptions import exchanges, fill_lists
 
@@ -786,7 +785,7 @@ def test_the_parameters_of_an_environment(name):
         ),
         (
             {"parameters": {"attraction": ALPHA, "examination": 0.5}, "num_positions": 2},
-            r"parameters\['examination'\] has 1 entries; allowed: at least 2",
+            r"parameters\['examination'\] has 1 entry; allowed: at least 2",
         ),
         (
             {"model": "UBM", "parameters": {"attraction": ALPHA, "examination": [0.5]}},
@@ -839,21 +838,6 @@ def test_unknown_names_of_a_report():
 
 
 # -- the published queries --------------------------------------------------------------------------------------------
-
-ORIGINAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "yandex60.pkl"
-
-
-@pytest.fixture(scope="module")
-def published(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        if ORIGINAL.exists():
-            patch.setenv("RANKGYM_DATA_HOME", str(tmp_path_factory.mktemp("data")))
-            data.import_file("yandex60", ORIGINAL)
-        try:
-            data.query_ids("yandex", "published")
-        except data.MissingData:
-            pytest.skip("no published queries here; run: rankgym data fetch yandex60")
-        yield lambda model: data.parameters("yandex", model, "published")
 
 
 @pytest.mark.parametrize(

@@ -1,37 +1,15 @@
 """Best lists of the 60 published Yandex queries. They skip where the data is not beside the checkout."""
 
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rankgym import data
 from rankgym.envs.problems import Problems
 from rankgym.models import MODELS
 from rankgym.models.base import sorted_lists
 
-ORIGINAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "yandex60.pkl"
-
-
-def available():
-    """Whether the published queries are beside this checkout, or in the user's data cache."""
-    try:
-        return ORIGINAL.exists() or bool(data.query_ids("yandex", "published"))
-    except data.MissingData:
-        return False
-
-
-pytestmark = pytest.mark.skipif(not available(), reason="no published queries here; run: rankgym data fetch yandex60")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def published(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        if ORIGINAL.exists():
-            patch.setenv("RANKGYM_DATA_HOME", str(tmp_path_factory.mktemp("data")))
-            data.import_file("yandex60", ORIGINAL)
-        yield
+pytestmark = pytest.mark.usefixtures("published")
 
 
 def queries(model, positions):
