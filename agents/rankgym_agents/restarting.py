@@ -27,7 +27,10 @@ STRIDE = 2**32  # between the seeds of a row's stretches: rows of a batch lie cl
 
 
 class Restarting(Agent):
-    """Makes another agent, which gets all further knobs, anew once in ``every`` rounds.
+    """Replaces its agent by a fresh one every ``every`` rounds; all further knobs are that agent's.
+
+    Where ``every`` is the length of the epochs, it restarts just at the breakpoints, as if it had been told them. Other
+    lengths show what not knowing them costs.
 
     Stretch r = 0, 1, ... begins with round r ``every``, counted from 0; its agent knows nothing of those before. It is
     told the same sizes and base list, and the horizon ``every``, or the whole one where that is shorter; a last stretch
