@@ -793,14 +793,16 @@ def _told(lists: int, shown: bool) -> Iterator[Callable[[int], None]]:
     bar, done, start = None, 0, time.perf_counter()
 
     def tell(finished: int) -> None:
-        nonlocal bar, done
+        nonlocal bar, done, shown
         done += finished
         spent = time.perf_counter() - start
         if bar is None and shown and spent > PATIENCE / 4 and spent * lists / done > PATIENCE:
-            bar = count_bar("lists")
-            bar.disable = not (bar.console.is_interactive or bar.console.is_jupyter)  # else it leaves an empty line
-            bar.add_task("checking", total=lists)
-            bar.start()
+            made = count_bar("lists")
+            shown = made.console.is_interactive or made.console.is_jupyter  # in a file it would leave an empty line
+            if shown:
+                bar = made
+                bar.add_task("checking", total=lists)
+                bar.start()
         if bar is not None:
             bar.update(bar.task_ids[0], completed=done)
 

@@ -694,7 +694,7 @@ def test_a_bar_is_shown_where_it_takes_long(monkeypatch):
 
     class Bar:
         task_ids = (0,)
-        console = Console(force_terminal=True)
+        console = Console(force_interactive=True)
 
         def __getattr__(self, what):
             return lambda *arguments, **keywords: shown.append((what, keywords))
