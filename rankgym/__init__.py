@@ -4,7 +4,8 @@ Importing the package registers every id of ``rankgym.registry.ENVS`` with Gymna
 package ``rankgym_agents``.
 """
 
-from rankgym.agent import Agent, KernelAgent, check_agent
+from rankgym.agent import Agent, DuelingAgent, KernelAgent
+from rankgym.contract import check_agent
 from rankgym.envs.check import check_vector_env
 from rankgym.registry import ENVS, register_all
 from rankgym.simulate import History, simulate
@@ -14,6 +15,7 @@ from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
 __all__ = [
     "ENVS",
     "Agent",
+    "DuelingAgent",
     "History",
     "KernelAgent",
     "Permutation",

@@ -1,15 +1,14 @@
-"""What an agent is: the base classes, and ``check_agent``, which anyone's agent can be run through.
+"""What an agent is: the base classes of those that rank items, and of those that compare arms.
 
-An agent sees what a ranker sees: how many items and positions there are, the horizon if it is known, its base list, and
-clicks. It speaks in batches: every array has a leading axis of ``num_envs`` rows, and row b depends on its own seed
-and its own clicks alone.
+A ranking agent sees what a ranker sees: how many items and positions there are, the horizon if it is known, its base
+list, and clicks. A dueling agent sees how many arms there are, and which of the two that it compared has won. Both
+speak in batches: every array has a leading axis of ``num_envs`` rows, and row b depends on its own seed and on what its
+own users did.
 """
 
 from __future__ import annotations
 
-import copy
 import inspect
-import pickle
 import secrets
 import sys
 from abc import ABC, abstractmethod
@@ -24,9 +23,10 @@ from rankgym.checks import probabilities as probabilities  # agents take these t
 from rankgym.checks import whole_number as whole_number
 from rankgym.kernels import AGENT, first_fault, kernel, row_keys
 
-__all__ = ["Agent", "AgentError", "KernelAgent", "check_agent"]
+__all__ = ["Agent", "DuelingAgent", "DuelingKernelAgent", "KernelAgent"]
 
 A = TypeVar("A", bound="Agent")
+D = TypeVar("D", bound="DuelingAgent")
 V = TypeVar("V")
 
 
@@ -68,7 +68,28 @@ def row_seeds(seed: int | Sequence[int] | None, num_envs: int) -> list[int]:
     return [whole_number(f"seed[{row}]", value, 0) for row, value in enumerate(seed)]
 
 
-class Agent(ABC):
+class Learner:
+    """What agents of every kind have: rows with their seeds, and perhaps a horizon."""
+
+    def __init__(self, num_envs: int, horizon: int | None, seed: int | Sequence[int] | None) -> None:
+        self.num_envs = whole_number("num_envs", num_envs, 1)
+        self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
+        self.seeds = row_seeds(seed, self.num_envs)
+
+    def known_horizon(self, knob: str) -> int:
+        """The horizon, or a ValueError that says that the default of ``knob`` needs it."""
+        if self.horizon is None:
+            raise ValueError(
+                f"horizon = None and {knob} = None; allowed: one of them given, {knob}'s default needs horizon"
+            )
+        return self.horizon
+
+    def keys(self) -> NDArray[np.uint64]:
+        """One random key per row, from the rows' seeds."""
+        return row_keys(self.seeds, AGENT)
+
+
+class Agent(Learner, ABC):
     """A ranker that learns from clicks, in batches of ``num_envs`` independent rows.
 
     Args:
@@ -97,18 +118,8 @@ class Agent(ABC):
     ) -> None:
         self.num_items = whole_number("num_items", num_items, 1)
         self.num_positions = whole_number("num_positions", num_positions, 1, self.num_items)
-        self.num_envs = whole_number("num_envs", num_envs, 1)
-        self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
-        self.seeds = row_seeds(seed, self.num_envs)
+        super().__init__(num_envs, horizon, seed)
         self.initial_list = self._checked_initial_list(initial_list)
-
-    def known_horizon(self, knob: str) -> int:
-        """The horizon, or a ValueError that says that the default of ``knob`` needs it."""
-        if self.horizon is None:
-            raise ValueError(
-                f"horizon = None and {knob} = None; allowed: one of them given, {knob}'s default needs horizon"
-            )
-        return self.horizon
 
     def _checked_initial_list(self, initial_list: ArrayLike | None) -> NDArray[np.int64]:
         shape = (self.num_envs, self.num_items)
@@ -169,6 +180,16 @@ class Agent(ABC):
         """Learn from the clicks, (num_envs, num_positions) of 0 and 1, on the lists that were displayed."""
 
 
+def has_kernels(cls: type, *names: str) -> None:
+    """Make the kernels of a class static methods, or raise a TypeError that says which one is missing."""
+    for name in names:
+        found = inspect.getattr_static(cls, name, None)
+        if found is None:
+            raise TypeError(f"{cls.__name__} has no {name}; give it one: {name} = staticmethod(your_kernel)")
+        if not isinstance(found, staticmethod):  # as a method it would get self before the state
+            setattr(cls, name, staticmethod(found))
+
+
 class KernelAgent(Agent):
     """An agent that is a state (a NamedTuple of arrays with a leading row axis) and two kernels on it.
 
@@ -191,16 +212,7 @@ class KernelAgent(Agent):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        for name in ("rank", "learn"):
-            found = inspect.getattr_static(cls, name, None)
-            if found is None:
-                raise TypeError(f"{cls.__name__} has no {name}; give it one: {name} = staticmethod(your_kernel)")
-            if not isinstance(found, staticmethod):  # as a method it would get self before the state
-                setattr(cls, name, staticmethod(found))
-
-    def keys(self) -> NDArray[np.uint64]:
-        """One random key per row, from the rows' seeds."""
-        return row_keys(self.seeds, AGENT)
+        has_kernels(cls, "rank", "learn")
 
     def act(self, observation: Any = None) -> NDArray[np.int64]:
         displayed = np.empty((self.num_envs, self.num_positions), np.int64)
@@ -229,6 +241,137 @@ class KernelAgent(Agent):
         self.learn(self.state, lists, marks)
 
 
+class DuelingAgent(Learner, ABC):
+    """A learner that compares arms two at a time, in batches of ``num_envs`` independent rows.
+
+    Args:
+        num_arms: number of arms K, at least 1.
+        num_envs: rows of the batch, at least 1.
+        horizon: number of duels n, if the agent may know it.
+        seed: row b gets the seed ``seed + b``; or a sequence with one seed a row; None: unpredictable.
+
+    Raises:
+        ValueError: an argument is out of range; the message names it, its value and what is allowed.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_arms: int,
+        num_envs: int = 1,
+        horizon: int | None = None,
+        seed: int | Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(num_envs, horizon, seed)
+        self.num_arms = whole_number("num_arms", num_arms, 1)
+
+    @classmethod
+    def for_env(
+        cls: type[D], env: Any, *, horizon: int | None = None, seed: int | Sequence[int] | None = None, **knobs: Any
+    ) -> D:
+        """An agent that fits ``env``: one of rankgym's environments of dueling arms, single or vector, wrapped or not.
+
+        It is told how many arms and rows there are, and the horizon (``horizon``, or the environment's own where it is
+        None). ``knobs`` go to the class.
+
+        An agent of a single environment is a batch of one: with ``duel = agent.act()`` the action is
+        ``{side: int(arm[0]) for side, arm in duel.items()}``, and then comes ``agent.update(duel, won[None])``.
+        """
+        if not hasattr(env, "unwrapped"):
+            raise ValueError(f"env = {env!r} is no environment; allowed: what gym.make or gym.make_vec gives")
+        space = getattr(env, "single_action_space", None) or env.action_space
+        sides = getattr(space, "spaces", None)
+        arms = (
+            getattr(sides["left"], "n", None) if isinstance(sides, Mapping) and set(sides) == {"left", "right"} else 0
+        )
+        if not arms or hasattr(sides["left"], "k"):  # type: ignore[index]
+            raise ValueError(f"env has the action space {space}; allowed: a Dict of the arms left and right")
+        return cls(
+            num_arms=int(arms),
+            num_envs=getattr(env, "num_envs", 1),
+            horizon=env_horizons(env)[0] if horizon is None else horizon,
+            seed=seed,
+            **knobs,
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(num_arms={self.num_arms}, num_envs={self.num_envs}, horizon={self.horizon})"
+
+    @property
+    @abstractmethod
+    def candidate(self) -> NDArray[np.int64]:
+        """The arm that the agent would name as the best one now, (num_envs,) int64. Asking changes nothing."""
+
+    @abstractmethod
+    def act(self, observation: Any = None) -> dict[str, NDArray[np.int64]]:
+        """The arms to compare: ``left`` and ``right``, (num_envs,) int64 each; the same arm twice is allowed."""
+
+    @abstractmethod
+    def update(self, duel: Mapping[str, Any], won: NDArray[Any]) -> None:
+        """Learn from the duels of ``act``. ``won`` (num_envs, 2) has 1 for the arm that won, left before right."""
+
+
+class DuelingKernelAgent(DuelingAgent):
+    """A dueling agent that is a state (a NamedTuple of arrays with a leading row axis) and three kernels on it.
+
+    A subclass sets them as static methods, and ``self.state`` in ``__init__``:
+
+        choose(state, left, right)            fills ``left`` and ``right`` (rows,) int64
+        learn(state, left, right, left_won)   left_won (rows,) bool: the left arm won, else the right one
+        name(state, candidate)                fills ``candidate`` (rows,) int64; reads the state only
+
+    The state is all that the agent remembers: to resume, save it (``np.savez(file, **agent.state._asdict())``). Random
+    numbers are as in ``KernelAgent``.
+    """
+
+    choose: ClassVar[Callable[..., None]]
+    learn: ClassVar[Callable[..., None]]
+    name: ClassVar[Callable[..., None]]
+    state: NamedTuple
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        has_kernels(cls, "choose", "learn", "name")
+
+    @property
+    def candidate(self) -> NDArray[np.int64]:
+        candidate = np.empty(self.num_envs, np.int64)
+        self.name(self.state, candidate)
+        return candidate
+
+    def act(self, observation: Any = None) -> dict[str, NDArray[np.int64]]:
+        left, right = np.empty(self.num_envs, np.int64), np.empty(self.num_envs, np.int64)
+        self.choose(self.state, left, right)
+        return {"left": left, "right": right}
+
+    def update(self, duel: Mapping[str, Any], won: NDArray[Any]) -> None:
+        left, right = self._arms("left", duel), self._arms("right", duel)
+        marks = np.asarray(won)
+        if marks.shape != (self.num_envs, 2):
+            raise ValueError(f"won has shape {marks.shape}; allowed: ({self.num_envs}, 2)")
+        left_won, right_won = marks[:, 0] == 1, marks[:, 1] == 1
+        odd = (left_won == right_won) | ((marks != 0) & (marks != 1)).any(1)
+        if odd.any():
+            row = int(np.flatnonzero(odd)[0])
+            raise ValueError(f"won[{row}] = {marks[row].tolist()} names no winner; allowed: [1, 0] and [0, 1]")
+        self.learn(self.state, left, right, left_won)
+
+    def _arms(self, side: str, duel: Mapping[str, Any]) -> NDArray[np.int64]:
+        if not isinstance(duel, Mapping) or side not in duel:
+            raise ValueError(f"duel = {duel!r} has no {side!r}; allowed: a dict of the arms left and right")
+        arms = np.asarray(duel[side])
+        if arms.shape != (self.num_envs,) or arms.dtype.kind not in "iu":
+            raise ValueError(
+                f"duel[{side!r}] has shape {arms.shape} and dtype {arms.dtype}; allowed: whole numbers of shape "
+                f"({self.num_envs},)"
+            )
+        wrong = (arms < 0) | (arms >= self.num_arms)
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise ValueError(f"duel[{side!r}][{row}] = {arms[row]} is no arm; allowed: 0 .. {self.num_arms - 1}")
+        return np.ascontiguousarray(arms, np.int64)
+
+
 @kernel
 def first_odd_click(clicks):
     """The first row of ``clicks`` (rows, positions) int8 with an entry that is neither 0 nor 1, or -1."""
@@ -238,217 +381,3 @@ def first_odd_click(clicks):
             if clicks[row, place] != 0 and clicks[row, place] != 1:
                 return row
     return -1
-
-
-class AgentError(AssertionError):
-    """An agent broke a rule of the contract; the message says which one, what was seen and what is allowed."""
-
-
-def check_agent(
-    factory: Callable[..., Any],
-    *,
-    num_items: int = 6,
-    num_positions: int = 3,
-    rounds: int = 200,
-    seed: int = 0,
-) -> None:
-    """Run an agent through the contract that ``simulate`` relies on; returns None if it holds.
-
-    The rules, each checked with more items than positions, with as many, and with one of each:
-
-    1. ``act`` returns whole numbers of shape (num_envs, num_positions), each row distinct items in 0 .. num_items - 1.
-    2. A list given out is the caller's: the agent does not change it later, and does not care what becomes of it, or of
-       the clicks, after ``update``.
-    3. ``act``, ``update`` and the constructor leave their arguments as they are.
-    4. The same seed and the same clicks give the same lists.
-    5. Row b of a batch with seed s does what the agent alone with seed s + b does on the same clicks.
-    6. Pickled or deep-copied half-way, the agent goes on as it would have, and its copies leave it alone.
-    7. More positions than items are refused with a ValueError. So may more items than positions be, where the
-       algorithm knows no such thing, but then every time.
-
-    Args:
-        factory: an ``Agent`` class, or anything that is called with the keywords ``num_items``, ``num_positions``,
-            ``num_envs``, ``horizon``, ``seed`` (int) and ``initial_list`` (num_envs, num_items) and returns an object
-            with ``act`` and ``update``.
-        num_items: items in the case with more items than positions.
-        num_positions: positions, at least 1 and less than ``num_items``.
-        rounds: length of each run, at least 2.
-        seed: of the users, the base lists and the agents.
-
-    Raises:
-        AgentError: a rule is broken.
-        ValueError: an argument of ``check_agent`` is out of range.
-    """
-    if not callable(factory):
-        raise ValueError(
-            f"factory = {factory!r} makes no agents; allowed: an agent's class, or a function that makes one"
-        )
-    num_positions = whole_number("num_positions", num_positions, 1)
-    num_items = whole_number("num_items", num_items, num_positions + 1)
-    rounds, seed = whole_number("rounds", rounds, 2), whole_number("seed", seed, 0)
-    keywords = ("num_items", "num_positions", "num_envs", "horizon", "seed", "initial_list")
-    try:
-        inspect.signature(factory).bind(**dict.fromkeys(keywords))
-    except TypeError as error:
-        raise ValueError(f"factory = {factory!r}: {error}; allowed: one that takes the keywords {keywords}") from None
-    for items, positions in ((num_items, num_positions), (num_positions, num_positions), (1, 1)):
-        _Trial(factory, items, positions, rounds, seed).run()
-
-
-class _Trial:
-    """One case of ``check_agent``: a number of items and positions, and three rows of users with their base lists.
-
-    The users of a row, and what each of them would click, depend on its seed alone. Those of even rows follow a
-    cascade, those of odd ones look at each position with a probability of its own.
-    """
-
-    ROWS = 3
-
-    def __init__(self, factory: Callable[..., Any], num_items: int, num_positions: int, rounds: int, seed: int) -> None:
-        self.factory, self.rounds, self.seed = factory, rounds, seed
-        self.num_items, self.num_positions = num_items, num_positions
-        streams = [np.random.default_rng([seed + row, num_items]) for row in range(self.ROWS)]
-        self.initial_list = np.array([stream.permutation(num_items) for stream in streams])
-        attraction = np.array([stream.random(num_items) for stream in streams])
-        self.attracted = np.array([stream.random((rounds, num_items)) for stream in streams]) < attraction[:, None]
-        examination = np.linspace(1, 0.3, num_positions)
-        self.examined = np.array([stream.random((rounds, num_positions)) for stream in streams]) < examination
-
-    def run(self) -> None:
-        self.refuses(self.num_items + 1)
-        try:
-            agent = self.agent()
-        except ValueError as refusal:
-            if self.num_items == self.num_positions:
-                raise AgentError(
-                    self.said(7, f"the factory raised {refusal!r}", "as many items as positions")
-                ) from refusal
-            self.refuses(self.num_positions, f", but at first raised {refusal!r}")
-            return
-        lists = self.play(agent)
-        self.compare(4, "a second agent with the same seed", lists, self.play(self.agent()))
-        self.compare(
-            2, "one whose lists and clicks were overwritten after update", lists, self.play(self.agent(), spoil=True)
-        )
-        for row in range(self.ROWS):
-            alone = self.play(self.agent(row), row)
-            self.compare(5, f"row {row} alone with seed {self.seed + row}", lists[:, row : row + 1], alone)
-        self.resumes(lists)
-
-    def agent(self, row: int | None = None, num_positions: int | None = None) -> Any:
-        """All rows, or one of them alone."""
-        initial_list = self.initial_list.copy() if row is None else self.initial_list[row : row + 1].copy()
-        before = initial_list.copy()
-        agent = self.factory(
-            num_items=self.num_items,
-            num_positions=num_positions or self.num_positions,
-            num_envs=len(initial_list),
-            horizon=self.rounds,
-            seed=self.seed + (row or 0),
-            initial_list=initial_list,
-        )
-        self.unchanged("the constructor", "initial_list", before, initial_list)
-        return agent
-
-    def play(
-        self,
-        agent: Any,
-        row: int | None = None,
-        *,
-        after: NDArray[np.int64] | None = None,
-        stop: int | None = None,
-        spoil: bool = False,
-    ) -> NDArray[np.int64]:
-        """The lists up to round ``stop``, (rounds, rows, positions); rules 1 to 3 on the way.
-
-        ``after`` are the lists of the rounds before, ``row`` plays alone, and ``spoil`` overwrites arrays after use.
-        """
-        rows = np.arange(self.ROWS) if row is None else np.array([row])
-        seen: list[NDArray[np.int64]] = []
-        given: list[Any] = []
-        start, observation = 0, np.zeros((len(rows), self.num_positions), np.int8)
-        if after is not None:
-            start, observation = len(after), self.clicks(len(after) - 1, rows, after[-1])
-        for t in range(start, self.rounds if stop is None else stop):
-            before = observation.copy()
-            displayed = agent.act(observation)
-            self.unchanged("act", "the observation", before, observation)
-            seen.append(self.checked(displayed, len(rows), t))
-            clicks = self.clicks(t, rows, seen[-1])
-            before = clicks.copy()
-            agent.update(displayed, clicks)
-            self.unchanged("update", "the clicks", before, clicks)
-            self.unchanged("update", "the displayed lists", seen[-1], displayed)
-            observation = clicks.copy()
-            if spoil:
-                clicks[:] = 1 - clicks
-                if isinstance(displayed, np.ndarray) and displayed.flags.writeable:
-                    displayed[:] = displayed[:, ::-1].copy()
-            else:
-                given.append(displayed)
-        for t, (displayed, then) in enumerate(zip(given, seen, strict=False)):
-            if not np.array_equal(displayed, then):
-                text = (
-                    f"the list of round {start + t} was {then.tolist()} and is {np.asarray(displayed).tolist()} by now"
-                )
-                raise AgentError(self.said(2, text, "a fresh array from each act"))
-        return np.array(seen)
-
-    def clicks(self, t: int, rows: NDArray[np.int64], displayed: NDArray[np.int64]) -> NDArray[np.int8]:
-        attracted = np.take_along_axis(self.attracted[rows, t], displayed, 1)
-        first = attracted & (np.cumsum(attracted, 1) == 1)
-        return np.where(rows[:, None] % 2 == 0, first, attracted & self.examined[rows, t]).astype(np.int8)
-
-    def checked(self, displayed: Any, rows: int, t: int) -> NDArray[np.int64]:
-        """A copy of what ``act`` returned, if rule 1 holds."""
-        shape = (rows, self.num_positions)
-        try:
-            lists = np.array(displayed)
-        except ValueError as error:  # ragged
-            raise AgentError(
-                self.said(1, f"act returned {displayed!r} in round {t}", f"an array of shape {shape}")
-            ) from error
-        if lists.shape != shape or lists.dtype.kind not in "iu":
-            text = f"act returned shape {lists.shape} and dtype {lists.dtype} in round {t}"
-            raise AgentError(self.said(1, text, f"whole numbers of shape {shape}"))
-        lists = lists.astype(np.int64)
-        row = first_fault(lists, self.num_items)
-        if row >= 0:
-            text = f"act returned {lists[row].tolist()} for row {row} in round {t}"
-            raise AgentError(self.said(1, text, f"{shape[1]} different items out of 0..{self.num_items - 1}"))
-        return lists
-
-    def unchanged(self, who: str, what: str, before: NDArray[Any], after: Any) -> None:
-        if not np.array_equal(before, after):
-            text = f"{who} changed {what} from {before.tolist()} to {np.asarray(after).tolist()}"
-            raise AgentError(self.said(3, text, "arguments are left as they are"))
-
-    def compare(self, rule: int, who: str, wanted: NDArray[np.int64], lists: NDArray[np.int64], start: int = 0) -> None:
-        for t, (one, other) in enumerate(zip(wanted, lists, strict=True), start):
-            if not np.array_equal(one, other):
-                text = f"{who} showed {other.tolist()} in round {t}, where the first agent showed {one.tolist()}"
-                raise AgentError(self.said(rule, text, "the same lists"))
-
-    def resumes(self, lists: NDArray[np.int64]) -> None:
-        agent, half = self.agent(), self.rounds // 2
-        self.play(agent, stop=half)
-        try:
-            copies = {"pickled": pickle.loads(pickle.dumps(agent)), "deep-copied": copy.deepcopy(agent)}
-        except Exception as error:
-            raise AgentError(self.said(6, f"copying raised {error!r}", "pickle and copy.deepcopy")) from error
-        for who, one in {**copies, "the agent whose copies were": agent}.items():
-            self.compare(6, f"{who} half-way", lists[half:], self.play(one, after=lists[:half]), half)
-
-    def refuses(self, num_positions: int, earlier: str = "") -> None:
-        text = f"num_positions = {num_positions} with num_items = {self.num_items}"
-        try:
-            self.agent(num_positions=num_positions)
-        except ValueError:
-            return
-        except Exception as error:
-            raise AgentError(self.said(7, f"{text} raised {error!r}{earlier}", "a ValueError")) from error
-        raise AgentError(self.said(7, f"{text} was accepted{earlier}", "a ValueError"))
-
-    def said(self, rule: int, seen: str, allowed: str) -> str:
-        case = f"{self.num_items} items, {self.num_positions} positions"
-        return f"rule {rule} of check_agent ({case}): {seen}; allowed: {allowed}"

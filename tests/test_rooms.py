@@ -27,7 +27,7 @@ LEVELS = [
     {"models"},
     {"envs"},
     {"wrappers", "registry"},
-    {"simulate"},
+    {"simulate", "contract"},
     {"experiments"},
     {"cli"},
     {"__main__"},

@@ -3,7 +3,7 @@
 import pytest
 from plain_agents import GOOD, MUTANTS
 
-from rankgym.agent import AgentError, check_agent
+from rankgym.contract import AgentError, check_agent
 from rankgym_agents import AGENTS
 
 

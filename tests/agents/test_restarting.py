@@ -15,7 +15,8 @@ from plain_agents import GOOD, ArrayAgent, PlainAgent, ReRanks
 from typer.testing import CliRunner
 
 from rankgym import simulate
-from rankgym.agent import Agent, check_agent
+from rankgym.agent import Agent
+from rankgym.contract import check_agent
 from rankgym.cli import app
 from rankgym.experiments.naming import knobs, parse_agent
 from rankgym_agents import AGENTS, CascadeKLUCB, RandomRanker, Restarting, StaticRanker, TopRank

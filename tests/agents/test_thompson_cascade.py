@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rankgym.agent import check_agent
+from rankgym.contract import check_agent
 from rankgym.kernels import bits
 from rankgym_agents.thompson_cascade import WORDS, ThompsonCascade, accepted, beta_variate
 
