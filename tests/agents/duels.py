@@ -22,8 +22,8 @@ CYCLIC = [[0.5, 0.6, 0.6, 0.6], [0.4, 0.5, 0.9, 0.1], [0.4, 0.1, 0.5, 0.9], [0.4
 def matrix(name):
     """A preference matrix (arms, arms); arm 0 is the Condorcet winner of all but "flat".
 
-    "planted K": a winner by 0.1 to 0.4, cycles below it. "bradley-terry K": utilities. "certain K": a total order without
-    noise. "flat K": every entry 1/2.
+    "planted K": a winner by 0.1 to 0.4, cycles below it. "bradley-terry K": utilities. "certain K": a total order
+    without noise. "flat K": every entry 1/2.
     """
     if name in ("arxiv", "cyclic"):
         return np.array(ARXIV if name == "arxiv" else CYCLIC)

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from rankgym import simulate
 from rankgym.agent import Agent
-from rankgym.contract import check_agent
 from rankgym.cli import app
+from rankgym.contract import check_agent
 from rankgym.experiments.naming import knobs, parse_agent
 from rankgym_agents import AGENTS, CascadeKLUCB, RandomRanker, Restarting, StaticRanker, TopRank
 
