@@ -1,10 +1,11 @@
-"""Data: fitted click models, embedded or published, and the cache of what was downloaded.
+"""Data: fitted click models and preference matrices, embedded or published, and the cache of what was downloaded.
 
-The default, ``source="calibrated"``, is synthetic and comes with the package. The published fits are fetched from their
+The default, ``source="calibrated"``, is synthetic and comes with the package. The published data are fetched from their
 public address, or imported from a copy, and checked by digest. ``DATASETS`` says what there is.
+``rankgym.data.preferences`` loads and draws preference matrices.
 """
 
-from rankgym.data.catalogue import DATASETS, Dataset, fetch, home, import_file, listing
+from rankgym.data.catalogue import DATASETS, Dataset, fetch, home, import_file, import_matrix, listing, published_names
 from rankgym.data.errors import DataError, DownloadFailed, MissingData, RefusedPickle, WrongDigest
 from rankgym.data.fitted import parameters, query_ids
 
@@ -19,7 +20,9 @@ __all__ = [
     "fetch",
     "home",
     "import_file",
+    "import_matrix",
     "listing",
     "parameters",
+    "published_names",
     "query_ids",
 ]

@@ -1,11 +1,17 @@
-"""What data there is, where it comes from, and how it gets here: one table, and the download cache."""
+"""What data there is, where it comes from, and how it gets here: one table, and the download cache.
+
+A published data set has a converter, one a kind of data, from the original files to the arrays that are kept. The cache
+also has the preference matrices that the user imported under names of their own, in a folder ``preferences``.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,13 +19,43 @@ import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
-from rankgym.data import yandex
+from rankgym.data import matrix_files, yandex
 from rankgym.data.errors import DataError, DownloadFailed, MissingData, RefusedPickle, WrongDigest
+from rankgym.data.matrices import Array, condorcet_winner
 from rankgym.data.pickles import foreign_names, shown
 
-__all__ = ["DATASETS", "Dataset", "fetch", "home", "import_file", "listing", "published", "usable"]
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "Part",
+    "cached",
+    "embedded",
+    "fetch",
+    "home",
+    "import_file",
+    "import_matrix",
+    "imported",
+    "imported_names",
+    "listing",
+    "published",
+    "published_names",
+    "usable",
+]
 
 PATIENCE = 30.0  # seconds without an answer from the server
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")  # of an imported matrix
+KOMIYAMA = (
+    "Komiyama, Honda, Kashima and Nakagawa, Regret lower bound and optimal algorithm in dueling bandit problem "
+    "(COLT 2015)"
+)
+
+
+class Part(NamedTuple):
+    """One of the original files of a data set that has several."""
+
+    array: str  # what it becomes
+    file: str  # its name, in the folder of the data set's address
+    sha256: str
 
 
 class Dataset(NamedTuple):
@@ -32,6 +68,7 @@ class Dataset(NamedTuple):
     url: str | None = None  # public address of the original, and
     sha256: str | None = None  # its digest, or the embedded file's
     content: str | None = None  # digest of the converted arrays
+    parts: tuple[Part, ...] = ()  # the originals, if there are several; then the address is a folder's
     commands: tuple[str, ...] = ()  # that bring it
 
 
@@ -61,7 +98,74 @@ DATASETS: dict[str, Dataset] = {
         content="175eeffec6dc10488722073a1546a7799e0b8a5d94159f69b6b07629885eaa19",
         commands=("rankgym data fetch yandex60", "rankgym data import yandex60 FILE"),
     ),
+    "arxiv": Dataset(
+        what="preference matrix of 6 retrieval functions of arXiv's full-text search, compared by interleaving",
+        source="any",
+        provenance="figures of Yue and Joachims, Beat the mean bandit (ICML 2011); as used by " + KOMIYAMA,
+    ),
+    "cyclic": Dataset(
+        what="preference matrix of 4 arms: a winner by little, and three that beat each other in a circle by much",
+        source="any",
+        provenance="figures of " + KOMIYAMA,
+    ),
+    "arithmetic": Dataset(
+        what="preference matrix of 8 arms in a total order, p_ij = 1/2 + 0.05 (j - i)",
+        source="any",
+        provenance="figures of " + KOMIYAMA,
+    ),
+    "mslr-calibrated": Dataset(
+        what=(
+            "preference matrices of SYNTHETIC rankers, 136, 136 and 135 of them, for the users perfect, navigational "
+            "and informational; not the MSLR data"
+        ),
+        source="calibrated",
+        provenance=(
+            "drawn by rankgym.data.make_mslr from a small model with figures (quantiles of the margins, the winner's "
+            "margins, cycles, near-ties) of the three published matrices; nobody's comparisons"
+        ),
+        embedded="mslr_calibrated.npz",
+        sha256="bda87cf23c31e70932ee759ea7eca776021f293dc576ad5cc6ee772fe45207f7",
+    ),
+    "mslr": Dataset(
+        what=(
+            "preference matrices of 136 feature rankers of MSLR (135 for the informational user), for the users "
+            "perfect, navigational and informational; the original"
+        ),
+        source="published",
+        provenance=(
+            "estimated from about 400,000 simulated interleaved comparisons a pair, behind the experiments of MergeDTS "
+            "(Li et al. 2020): github.com/chang-li/MergeDTS, commit 296f3e29, folder matrix"
+        ),
+        url="https://raw.githubusercontent.com/chang-li/MergeDTS/296f3e2943ac1291f2ca2316c5c75e9d0f1868c5/matrix",
+        parts=(
+            Part(
+                "perfect",
+                "MSLR-Perfect.txt",
+                "79f8f3b327fdb29fdc5cd76a0029eae371c43a4741721ae3ef84bdda876d71c7",
+            ),
+            Part(
+                "navigational",
+                "MSLR-Nabigational.txt",  # so spelt there
+                "b299a41e65ae47ef1451c4a4e7b66e4879cc9a49fb4966f3f24ecb259780ed0e",
+            ),
+            Part(
+                "informational",
+                "MSLR-Informational-CDC.txt",
+                "cbd9a51a262f20fbb4061b7369c72a501d8501f99073d69dab8651b0197adc98",
+            ),
+        ),
+        commands=("rankgym data fetch mslr", "rankgym data import mslr FILE FILE FILE"),
+    ),
 }
+RESERVED = {
+    "synthetic",
+    "yandex",
+    "letor",
+    "calibrated",
+    "published",
+    "imported",
+    "random",
+}  # for the words of the library
 
 
 def home() -> Path:
@@ -74,7 +178,7 @@ def listing() -> list[dict[str, str]]:
     """One row a data set: its name, the ``source=`` it is, what it is, whether it is here, where it comes from."""
     rows = []
     for name, dataset in DATASETS.items():
-        if dataset.embedded:
+        if not dataset.url:
             state = "comes with the package"
         else:
             state = "not here; run " + " or ".join(dataset.commands)
@@ -93,7 +197,28 @@ def listing() -> list[dict[str, str]]:
                 "provenance": dataset.provenance,
             }
         )
-    return rows
+    return rows + [_imported_row(name) for name in imported_names()]
+
+
+def _imported_row(name: str) -> dict[str, str]:
+    path = _place(name)
+    row = {"name": name, "source": "imported", "what": "preference matrix", "state": f"here: {path}", "provenance": "?"}
+    try:
+        matrix, row["provenance"] = _read_imported(name)
+    except DataError as error:
+        return row | {"state": f"unusable: {error}"}
+    winner = condorcet_winner(matrix)
+    who = f"Condorcet winner {winner}" if winner >= 0 else "no Condorcet winner"
+    return row | {"what": f"preference matrix of {len(matrix)} arms, {who}"}
+
+
+def embedded(name: str) -> bytes:
+    """The bytes of a file that comes with the package."""
+    dataset = DATASETS[name]
+    data = resources.files("rankgym.data").joinpath(dataset.embedded or "").read_bytes()
+    if hashlib.sha256(data).hexdigest() != dataset.sha256:
+        raise DataError(f"{dataset.embedded} of the installed package is damaged; install rankgym again")
+    return data
 
 
 def cached(name: str) -> Path:
@@ -113,6 +238,8 @@ def published(name: str) -> dict[str, NDArray[Any]]:
     if not path.exists():
         raise MissingData(f"{name}, the {dataset.source} data, is not here ({path} does not exist); run {bring}")
     try:
+        if dataset.parts:
+            return _published_matrices(dataset, path)
         data = yandex.contents(path)
         if not yandex.is_npz(data):
             raise DataError("it is no .npz file")
@@ -122,6 +249,19 @@ def published(name: str) -> dict[str, NDArray[Any]]:
     if yandex.content_digest(arrays) != dataset.content:
         raise DataError(f"{path} does not hold the published numbers; run {bring}")
     return arrays
+
+
+def _published_matrices(dataset: Dataset, path: Path) -> dict[str, NDArray[Any]]:
+    """The matrices in the cache: undamaged, and converted from the originals with the table's digests."""
+    names = [part.array for part in dataset.parts]
+    matrices, origin = matrix_files.from_npz(matrix_files.contents(path), names)
+    if origin != _origin(dataset):
+        raise DataError("it was not made of the published files")
+    return dict(matrices)
+
+
+def _origin(dataset: Dataset) -> str:
+    return ", ".join(f"{part.file} (sha256 {part.sha256})" for part in dataset.parts)
 
 
 def usable(name: str) -> bool:
@@ -140,8 +280,8 @@ def fetch(name: str, *, url: str | None = None, progress: bool = True) -> Path:
     another digest.
 
     Args:
-        name: a key of ``DATASETS`` with a public address: ``"yandex60"``.
-        url: another address of the same file.
+        name: a key of ``DATASETS`` with a public address: ``"yandex60"`` or ``"mslr"``.
+        url: another address of the same file, or of a folder with the same files (``"mslr"``).
         progress: show a bar on standard error.
 
     Raises:
@@ -154,8 +294,20 @@ def fetch(name: str, *, url: str | None = None, progress: bool = True) -> Path:
         return cached(name)
     address = url or dataset.url or ""
     with _workspace(home()) as folder:
+        if dataset.parts:
+            files = {
+                part.array: _download(name, f"{address}/{part.file}", part.sha256, Path(folder), progress)
+                for part in dataset.parts
+            }
+            return _keep(name, _from_texts(dataset, files))
         data = _download(name, address, dataset.sha256 or "", Path(folder), progress)
     return _keep(name, yandex.from_pickle(data))
+
+
+def _from_texts(dataset: Dataset, files: Mapping[str, bytes]) -> dict[str, NDArray[Any]]:
+    """What is kept of original texts, whose digests are right: p_ij + p_ji = 1 up to ``matrix_files.TOLERANCE``."""
+    matrices = {part.array: matrix_files.from_bytes(files[part.array], part.file) for part in dataset.parts}
+    return matrix_files.to_arrays(matrices, _origin(dataset))
 
 
 def _download(name: str, address: str, sha256: str, folder: Path, progress: bool) -> bytes:
@@ -163,7 +315,10 @@ def _download(name: str, address: str, sha256: str, folder: Path, progress: bool
 
     import pooch
 
-    other_way = f"`rankgym data import {name} FILE` takes a copy of the file, from wherever you can get it"
+    files = "FILE` takes a copy of the file"
+    if DATASETS[name].parts:
+        files = " ".join(["FILE"] * len(DATASETS[name].parts)) + "` takes copies of the files"
+    other_way = f"`rankgym data import {name} {files}, from wherever you can get it"
     logger = pooch.get_logger()
     level = logger.level
     logger.setLevel(logging.WARNING)  # its news is the path of a temporary file
@@ -221,12 +376,13 @@ class _Bar:
         self.bars.stop()
 
 
-def import_file(name: str, path: str | Path) -> Path:
-    """Take a published data set from a copy of the original file, and return the path of the converted file.
+def import_file(name: str, *paths: str | Path) -> Path:
+    """Take a published data set from copies of the original files, and return the path of the converted file.
 
     Args:
-        name: a key of ``DATASETS`` with a public address: ``"yandex60"``.
-        path: the original file, or another machine's converted one (``.npz``).
+        name: a key of ``DATASETS`` with a public address: ``"yandex60"`` or ``"mslr"``.
+        *paths: the original file, or another machine's converted one (``.npz``); of ``"mslr"`` the three originals, in
+            any order and by any name: they are told apart by their digests.
 
     Only the published numbers are taken: the original must have its digest before it is unpickled at all, a converted
     file must hold the very same numbers. A pickle that names what it should not is refused by that name, whatever its
@@ -240,6 +396,13 @@ def import_file(name: str, path: str | Path) -> Path:
         OSError: the file cannot be opened.
     """
     dataset = _published(name)
+    needed = len(dataset.parts) or 1
+    if len(paths) != needed:
+        files = ": " + ", ".join(part.file for part in dataset.parts) if dataset.parts else ""
+        raise ValueError(f"{name}: the number of files = {len(paths)} is not allowed; allowed: {needed}{files}")
+    if dataset.parts:
+        return _keep(name, _from_texts(dataset, _told_apart(dataset, paths)))
+    (path,) = paths
     data = yandex.contents(path)
     if yandex.is_npz(data):
         arrays = yandex.from_npz(data)
@@ -260,8 +423,97 @@ def import_file(name: str, path: str | Path) -> Path:
     return _keep(name, yandex.from_pickle(data))
 
 
+def _told_apart(dataset: Dataset, paths: Sequence[str | Path]) -> dict[str, bytes]:
+    """The bytes of the originals by the array that each becomes."""
+    files = {}
+    for path in paths:
+        data = matrix_files.contents(path)
+        found = hashlib.sha256(data).hexdigest()
+        part = next((part for part in dataset.parts if part.sha256 == found), None)
+        if part is None:
+            right = ", ".join(f"{part.file} {part.sha256}" for part in dataset.parts)
+            raise WrongDigest(f"{path} is not a published file: its sha256 is {found}, it must be one of {right}")
+        if part.array in files:
+            raise ValueError(f"{path} is {part.file} again; allowed: each of the {len(dataset.parts)} files once")
+        files[part.array] = data
+    return files
+
+
+def import_matrix(name: str, path: str | Path) -> Path:
+    """Take a preference matrix from a ``.npy`` or text file; environments find it as ``dataset=name``.
+
+    A text file has one line for each arm, numbers parted by blanks or commas, comments after ``#``. A matrix that was
+    imported by the same name before is replaced. Returns the path of the file in the cache.
+
+    Args:
+        name: 1 to 64 letters, digits, ``-`` and ``_``, the first of them a letter or digit; no name of ``DATASETS``.
+        path: the file. p_ij + p_ji = 1 and the diagonal 1/2 must hold up to 1e-6 and hold exactly in what is kept:
+            half of what is missing goes to each of both.
+
+    Raises:
+        DataError: there is no preference matrix in the file; the message says where: file and line, or index.
+        ValueError: the name is not allowed.
+        OSError: the file cannot be opened.
+    """
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise ValueError(
+            f"name = {name!r} is not allowed; allowed: 1 to 64 letters, digits, - and _, the first a letter or a digit"
+        )
+    taken = {*DATASETS, *RESERVED}
+    if name.lower() in taken:
+        raise ValueError(f"name = {name!r} is taken; allowed: any but {sorted(taken)}")
+    data = matrix_files.contents(path)
+    if data.startswith((matrix_files.NPZ, matrix_files.PICKLE)):
+        kind = "an .npz file" if data.startswith(matrix_files.NPZ) else "a pickle"
+        raise DataError(
+            f"{path} is {kind}, and {name} no published data set; allowed: a preference matrix as .npy or text, or a "
+            f"name of {published_names()}"
+        )
+    matrix = matrix_files.from_bytes(data, str(path))
+    origin = f"imported from {ascii(Path(path).name)[1:-1]}, sha256 {hashlib.sha256(data).hexdigest()}"
+    return _write(_place(name), matrix_files.to_arrays({"preference": matrix}, origin))
+
+
+def imported_names() -> list[str]:
+    """The names of the matrices that the user imported."""
+    folder = home() / "preferences"
+    return sorted(path.stem for path in folder.glob("*.npz") if NAME.fullmatch(path.stem)) if folder.is_dir() else []
+
+
+def imported(name: str) -> Array:
+    """The matrix that the user imported by this name.
+
+    Raises:
+        MissingData: there is none; the message says which there are.
+        DataError: its file is damaged.
+    """
+    return _read_imported(name)[0]
+
+
+def _place(name: str) -> Path:
+    """Where an imported matrix is kept."""
+    return home() / "preferences" / f"{name}.npz"
+
+
+def _read_imported(name: str) -> tuple[Array, str]:
+    path = _place(name)
+    bring = f"run `rankgym data import {name} FILE`"
+    if not NAME.fullmatch(name) or not path.exists():
+        raise MissingData(f"no matrix was imported as {name!r}; imported: {imported_names()}")
+    try:
+        matrices, origin = matrix_files.from_npz(matrix_files.contents(path), ["preference"])
+    except DataError as error:
+        raise DataError(f"{path} is damaged: {error}; {bring}") from None
+    return matrices["preference"], origin
+
+
+def published_names() -> list[str]:
+    """The data sets that ``fetch`` and ``import_file`` bring."""
+    return [name for name, dataset in DATASETS.items() if dataset.url]
+
+
 def _published(name: str) -> Dataset:
-    names = [known for known, dataset in DATASETS.items() if dataset.url]
+    names = published_names()
     if name not in names:
         if name in DATASETS:
             raise ValueError(f"name = {name!r} comes with the package; allowed here: {names}")
@@ -276,8 +528,12 @@ def _workspace(folder: Path) -> tempfile.TemporaryDirectory[str]:
 
 
 def _keep(name: str, arrays: Mapping[str, NDArray[Any]]) -> Path:
-    """Put converted arrays into the cache: written aside, then renamed."""
-    path = cached(name)
+    """Put converted arrays into the cache."""
+    return _write(cached(name), arrays)
+
+
+def _write(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Path:
+    """Write an ``.npz`` file: aside, then renamed."""
     with _workspace(path.parent) as folder:
         aside = Path(folder) / path.name
         np.savez(aside, **arrays)  # type: ignore[arg-type]

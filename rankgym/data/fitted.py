@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import io
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.data import catalogue, yandex
-from rankgym.data.errors import DataError
 
 __all__ = ["parameters", "query_ids"]
 
@@ -93,11 +90,7 @@ def _arrays(dataset: str, source: str) -> dict[str, NDArray[Any]]:
 
 @functools.cache
 def _embedded(name: str) -> dict[str, NDArray[Any]]:
-    dataset = catalogue.DATASETS[name]
-    data = resources.files("rankgym.data").joinpath(dataset.embedded or "").read_bytes()
-    if hashlib.sha256(data).hexdigest() != dataset.sha256:
-        raise DataError(f"{dataset.embedded} of the installed package is damaged; install rankgym again")
-    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+    with np.load(io.BytesIO(catalogue.embedded(name)), allow_pickle=False) as arrays:
         return dict(arrays)
 
 

@@ -1,0 +1,206 @@
+"""Preference matrices drawn at random: one function a family, one table of them.
+
+A matrix depends on (family, number of arms, seed, knobs) alone, not on the versions of libraries: random numbers are
+Python's Mersenne Twister.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FAMILIES", "MOST_ARMS", "Family", "Knob", "draw"]
+
+Array = NDArray[np.float64]
+
+MOST_ARMS = 5_000
+
+
+class Knob(NamedTuple):
+    """A number that a family takes."""
+
+    default: float
+    low: float  # smallest and
+    high: float  # largest value allowed
+    what: str
+
+
+class Family(NamedTuple):
+    """A way to draw a matrix."""
+
+    what: str
+    draw: Callable[..., Array]
+    least_arms: int
+    knobs: dict[str, Knob]
+
+
+def draw(family: str, num_arms: int, seed: int, **knobs: float) -> NDArray[np.float64]:
+    """A random preference matrix (K, K), the same for the same arguments.
+
+    Args:
+        family: a key of ``FAMILIES``; its ``what`` says what the matrices are like.
+        num_arms: K, from 2 (3, for ``"strong-borda-no-condorcet"``) to 5000.
+        seed: a whole number from 0.
+        **knobs: of the family; its ``knobs`` say what they do, their defaults and ranges.
+
+    Raises:
+        ValueError: an argument is unknown or outside its range.
+    """
+    if not isinstance(family, str) or family not in FAMILIES:
+        raise ValueError(f"family = {family!r} is unknown; allowed: {list(FAMILIES)}")
+    _, drawn, least, known = FAMILIES[family]
+    _check_whole("num_arms", num_arms, least, MOST_ARMS)
+    _check_whole("seed", seed, 0, None)
+    values = {name: knob.default for name, knob in known.items()}
+    for name, value in knobs.items():
+        if name not in known:
+            raise ValueError(f"{name} is no knob of the family {family!r}; allowed: {list(known)}")
+        low, high = known[name].low, known[name].high
+        number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+        if not number or not low <= value <= high:
+            raise ValueError(f"{name} = {value!r} is not allowed; allowed range [{low:g}, {high:g}]")
+        values[name] = float(value)
+    source = random.Random(f"{family} {int(num_arms)} {int(seed)}")
+    return drawn(source, int(num_arms), **values)
+
+
+def _check_whole(name: str, value: Any, least: int, most: int | None) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        allowed = f"whole numbers {least} .. {most}" if most is not None else f"whole numbers from {least}"
+        raise ValueError(f"{name} = {value!r} is not allowed; allowed: {allowed}")
+
+
+# -- the families -----------------------------------------------------------------------------------------------------
+
+
+def _bradley_terry(source: random.Random, num_arms: int, spread: float) -> Array:
+    """p_ij = 1 / (1 + exp(u_j - u_i)), u normal with standard deviation ``spread``."""
+    inverse = NormalDist().inv_cdf
+    utility = spread * np.array([inverse(max(source.random(), 2.0**-54)) for _ in range(num_arms)])
+    return _complemented(1.0 / (1.0 + np.exp(utility[None, :] - utility[:, None])))
+
+
+def _plackett_luce(source: random.Random, num_arms: int, concentration: float) -> Array:
+    """p_ij = w_i / (w_i + w_j), w gamma distributed: a Dirichlet choice distribution over the arms."""
+    weight = np.array([source.gammavariate(concentration, 1.0) for _ in range(num_arms)])
+    weight = np.maximum(weight / weight.max(), 1e-300)  # what was rounded to nothing is still a weight
+    return _complemented(weight[:, None] / (weight[:, None] + weight))
+
+
+def _uniform(source: random.Random, num_arms: int, gap: float) -> Array:
+    """Entries uniform on [0, 1]; the planted winner's uniform on (1/2 + gap, 1]."""
+    winner = source.randrange(num_arms)
+    matrix = _of_pairs(source, num_arms, 0.0, 1.0)
+    _set_row(matrix, winner, [1.0 - (0.5 - gap) * source.random() for _ in range(num_arms)])
+    return matrix
+
+
+def _total_order(source: random.Random, num_arms: int, gap: float) -> Array:
+    """The better one of a pair wins with a probability that is uniform on (1/2 + gap, 1]."""
+    place = _shuffled(source, num_arms)
+    i, j = np.triu_indices(num_arms, 1)
+    wins = np.array([1.0 - (0.5 - gap) * source.random() for _ in range(len(i))])
+    matrix = np.full((num_arms, num_arms), 0.5)
+    matrix[i, j] = wins  # the arm before it in the order is the better one
+    return _complemented(matrix)[np.ix_(place, place)]
+
+
+def _strong_borda(source: random.Random, num_arms: int, upset: float) -> Array:
+    """Arm b beats all by .8 or more, but c, which beats b by little; c loses to d; all the rest is from .25 to .75.
+
+    Nobody beats all: b loses to c, c to d, everybody else to b. And b has the best Borda score, by more than 0.05:
+    the others' scores are at most (.2 + .75 (K - 2)) / (K - 1), or for c (1 + upset + .75 (K - 3)) / (K - 1), and b's
+    is at least (.5 - upset + .8 (K - 2)) / (K - 1).
+    """
+    b, c, d = _shuffled(source, num_arms)[:3]
+    matrix = _of_pairs(source, num_arms, 0.25, 0.75)
+    _set_row(matrix, b, [1.0 - 0.2 * source.random() for _ in range(num_arms)])
+    for winner, loser, most in ((c, b, upset), (d, c, 0.25)):
+        matrix[winner, loser] = 0.5 + most * (1.0 - source.random())
+        matrix[loser, winner] = 1.0 - matrix[winner, loser]
+    return matrix
+
+
+def _of_pairs(source: random.Random, num_arms: int, low: float, high: float) -> Array:
+    """A matrix whose pairs are uniform on [low, high]."""
+    matrix = np.full((num_arms, num_arms), 0.5)
+    i, j = np.triu_indices(num_arms, 1)
+    matrix[i, j] = [low + (high - low) * source.random() for _ in range(len(i))]
+    return _complemented(matrix)
+
+
+def _set_row(matrix: Array, arm: int, wins: list[float]) -> None:
+    """Let ``arm`` win against each other arm with these probabilities."""
+    matrix[arm] = wins
+    matrix[:, arm] = 1.0 - matrix[arm]
+    matrix[arm, arm] = 0.5
+
+
+def _shuffled(source: random.Random, num_arms: int) -> list[int]:
+    return sorted(range(num_arms), key=[source.random() for _ in range(num_arms)].__getitem__)
+
+
+def _complemented(matrix: Array) -> Array:
+    """The matrix with what is above its diagonal, and below it what is missing to 1."""
+    i, j = np.triu_indices(len(matrix), 1)
+    matrix[j, i] = 1.0 - matrix[i, j]
+    np.fill_diagonal(matrix, 0.5)
+    return matrix
+
+
+FAMILIES = {
+    "bradley-terry": Family(
+        what=(
+            "every arm has a utility, normal; i beats j with the logistic function of their difference (Bradley and "
+            "Terry 1952): a total order without circles, and arms in the middle are hard to tell apart"
+        ),
+        draw=_bradley_terry,
+        least_arms=2,
+        knobs={"spread": Knob(1.0, 0.001, 20.0, "standard deviation of the utilities")},
+    ),
+    "plackett-luce": Family(
+        what=(
+            "every arm has a weight, gamma distributed; i beats j with w_i / (w_i + w_j), as in a Plackett-Luce "
+            "ranking (Luce 1959, Plackett 1975). Pair by pair that is the Bradley-Terry model with utilities log w; "
+            "what differs is how they are drawn: with a skew, so that a few arms are far behind and the best are close"
+        ),
+        draw=_plackett_luce,
+        least_arms=2,
+        knobs={
+            "concentration": Knob(1.0, 0.05, 1000.0, "shape of the gamma distribution: at 1000 arms are much alike")
+        },
+    ),
+    "uniform": Family(
+        what=(
+            "every pair's probability is uniform on [0, 1], so that circles are everywhere; but one arm, drawn "
+            "uniformly, beats each other with a probability uniform on (1/2 + gap, 1]: the planted Condorcet winner"
+        ),
+        draw=_uniform,
+        least_arms=2,
+        knobs={"gap": Knob(0.0, 0.0, 0.49, "least margin of the planted winner")},
+    ),
+    "total-order": Family(
+        what=(
+            "the arms are in a random order and of each pair the better one wins, with a probability that is uniform "
+            "on (1/2 + gap, 1] whatever the distance: an order without strong stochastic transitivity"
+        ),
+        draw=_total_order,
+        least_arms=2,
+        knobs={"gap": Knob(0.0, 0.0, 0.49, "least margin of a pair")},
+    ),
+    "strong-borda-no-condorcet": Family(
+        what=(
+            "one arm beats all others with .8 or more, but for one that beats it by little: it is the Borda winner by "
+            "more than 0.05, and nobody is a Condorcet winner"
+        ),
+        draw=_strong_borda,
+        least_arms=3,
+        knobs={"upset": Knob(0.1, 0.001, 0.1, "largest margin by which the Borda winner loses to one arm")},
+    ),
+}

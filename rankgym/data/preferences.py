@@ -1,0 +1,166 @@
+"""Preference matrices by name: ``load("arxiv")``; what is counted in them; and matrices drawn at random: ``draw``.
+
+Three are so small that they are figures of this file. ``"mslr"`` is either synthetic (``source="calibrated"``; it comes
+with the package, see ``rankgym.data.make_mslr``) or the published one, and any file becomes a matrix of its own name by
+``rankgym data import NAME FILE``.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.data import catalogue, matrix_files
+from rankgym.data.matrices import (
+    borda_scores,
+    check_preference,
+    condorcet_winner,
+    copeland_scores,
+    cyclic_triples,
+)
+from rankgym.data.preference_families import FAMILIES, draw
+
+__all__ = [
+    "FAMILIES",
+    "FIGURES",
+    "NAMES",
+    "SOURCES",
+    "USER_MODELS",
+    "borda_scores",
+    "check_preference",
+    "condorcet_winner",
+    "copeland_scores",
+    "cyclic_triples",
+    "draw",
+    "load",
+    "with_uninformative",
+]
+
+Array = NDArray[np.float64]
+
+
+# the sources are in ``catalogue.DATASETS``
+FIGURES = {
+    "arxiv": (
+        (0.50, 0.55, 0.55, 0.54, 0.61, 0.61),
+        (0.45, 0.50, 0.55, 0.55, 0.58, 0.60),
+        (0.45, 0.45, 0.50, 0.54, 0.51, 0.56),
+        (0.46, 0.45, 0.46, 0.50, 0.54, 0.50),
+        (0.39, 0.42, 0.49, 0.46, 0.50, 0.51),
+        (0.39, 0.40, 0.44, 0.50, 0.49, 0.50),
+    ),
+    "cyclic": (
+        (0.5, 0.6, 0.6, 0.6),
+        (0.4, 0.5, 0.9, 0.1),
+        (0.4, 0.1, 0.5, 0.9),
+        (0.4, 0.9, 0.1, 0.5),
+    ),
+    "arithmetic": (
+        (0.50, 0.55, 0.60, 0.65, 0.70, 0.75, 0.80, 0.85),
+        (0.45, 0.50, 0.55, 0.60, 0.65, 0.70, 0.75, 0.80),
+        (0.40, 0.45, 0.50, 0.55, 0.60, 0.65, 0.70, 0.75),
+        (0.35, 0.40, 0.45, 0.50, 0.55, 0.60, 0.65, 0.70),
+        (0.30, 0.35, 0.40, 0.45, 0.50, 0.55, 0.60, 0.65),
+        (0.25, 0.30, 0.35, 0.40, 0.45, 0.50, 0.55, 0.60),
+        (0.20, 0.25, 0.30, 0.35, 0.40, 0.45, 0.50, 0.55),
+        (0.15, 0.20, 0.25, 0.30, 0.35, 0.40, 0.45, 0.50),
+    ),
+}
+NAMES = (*FIGURES, "mslr")  # and what the user imported
+SOURCES = ("calibrated", "published")
+USER_MODELS = ("perfect", "navigational", "informational")
+MOST_UNINFORMATIVE = 10_000
+
+
+def load(
+    name: str, *, source: str = "calibrated", user_model: str = "perfect", uninformative: int = 0
+) -> NDArray[np.float64]:
+    """A preference matrix by its name, as a fresh array (K, K); see ``check_preference`` for what holds of it.
+
+    Args:
+        name: ``"arxiv"`` (6 arms), ``"cyclic"`` (4), ``"arithmetic"`` (8), ``"mslr"`` (136; 135 of the informational
+            user), or a name of ``rankgym data import NAME FILE``.
+        source: of ``"mslr"``: ``"calibrated"`` is synthetic and comes with the package, ``"published"`` is the
+            original, which ``rankgym data fetch mslr`` brings. The other matrices are the same with either.
+        user_model: of ``"mslr"``: ``"perfect"``, ``"navigational"`` or ``"informational"``: whose clicks decided.
+            The other matrices have only ``"perfect"``.
+        uninformative: so many arms more, which lose to all and tie with each other; see ``with_uninformative``.
+
+    Raises:
+        ValueError: an argument is unknown; the message has the choices.
+        MissingData: the published data is not here; the message has the commands that bring it.
+    """
+    if source not in SOURCES:
+        raise ValueError(f"source = {source!r} is unknown; allowed: {list(SOURCES)}")
+    if user_model not in USER_MODELS:
+        raise ValueError(f"user_model = {user_model!r} is unknown; allowed: {list(USER_MODELS)}")
+    if name != "mslr" and user_model != "perfect":
+        raise ValueError(f"user_model = {user_model!r} belongs to 'mslr'; allowed for {name!r}: ['perfect']")
+    if not isinstance(name, str):
+        raise ValueError(f"dataset = {name!r} is no name; allowed: {list(NAMES)}")
+    if name in FIGURES:
+        matrix = check_preference(name, FIGURES[name])
+    elif name == "mslr":
+        matrix = (_calibrated() if source == "calibrated" else _published())[user_model]
+    elif name in catalogue.imported_names():
+        matrix = catalogue.imported(name)
+    else:
+        raise ValueError(
+            f"dataset = {name!r} is no preference matrix; allowed: {[*NAMES, *catalogue.imported_names()]}, and what "
+            f"`rankgym data import NAME FILE` brings"
+        )
+    return with_uninformative(matrix, uninformative)
+
+
+@functools.cache
+def _calibrated() -> dict[str, Array]:
+    with np.load(io.BytesIO(catalogue.embedded("mslr-calibrated")), allow_pickle=False) as arrays:
+        return {user_model: matrix_files.unpacked(arrays[user_model]) for user_model in USER_MODELS}
+
+
+def _published() -> dict[str, Array]:
+    path = catalogue.cached("mslr")
+    return _from_cache(path, path.stat().st_mtime_ns if path.exists() else 0)
+
+
+@functools.lru_cache(maxsize=1)
+def _from_cache(path: Path, changed: int) -> dict[str, Array]:
+    """The published matrices, read anew when the cache is another or has changed."""
+    return catalogue.published("mslr")
+
+
+def with_uninformative(matrix: Array, count: int) -> Array:
+    """The matrix with ``count`` uninformative arms after its own: (K + count, K + count).
+
+    They are uninformative as in section 7 of Zoghi, Whiteson and de Rijke: MergeRUCB (2015): rankers that carry no
+    information, as features that are always zero. Assumption A1 says what such arms do: they tie with each other at
+    exactly 1/2 and lose to all other arms; A2 wants at most a third of all arms to be such, that is ``count <= K / 2``
+    (which is not asked for here: what happens beyond it is worth an experiment). By how much they lose is not said
+    there. Here arm i beats each of them as it beats the weakest of its opponents, max_j p_ij; an arm that beats nobody
+    beats them by its smallest distance from 1/2 that is none; and one that ties with all is uninformative itself.
+
+    Raises:
+        ValueError: ``count`` is not a whole number from 0 to 10000.
+    """
+    if (
+        isinstance(count, bool | np.bool_)
+        or not isinstance(count, int | np.integer)
+        or not 0 <= count <= MOST_UNINFORMATIVE
+    ):
+        raise ValueError(f"uninformative = {count!r} is not allowed; allowed: whole numbers 0 .. {MOST_UNINFORMATIVE}")
+    if count == 0:
+        return matrix.copy()
+    arms, total = len(matrix), len(matrix) + int(count)
+    others = matrix[~np.eye(arms, dtype=bool)].reshape(arms, arms - 1)
+    most, distance = others.max(1), np.abs(others - 0.5)
+    nearest = np.where(distance > 0.0, distance, 0.5).min(1)
+    wins = np.where(most > 0.5, most, np.where(distance.any(1), 0.5 + nearest, 0.5))
+    grown = np.full((total, total), 0.5)
+    grown[:arms, :arms] = matrix
+    grown[:arms, arms:] = wins[:, None]
+    grown[arms:, :arms] = 1.0 - wins
+    return grown
