@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rankgym.contract import check_agent
-from rankgym.kernels import bits
-from rankgym_agents.thompson_cascade import WORDS, ThompsonCascade, accepted, beta_variate
+from rankgym.kernels import BETA_WORDS, beta_variate, bits, both_accepted
+from rankgym_agents.thompson_cascade import ThompsonCascade
 
 ROUNDS = 2000
 SHAPES = [(10, 5), (5, 5), (7, 3), (10, 10)]
@@ -101,7 +101,7 @@ def test_it_keeps_the_contract():
 def variates(a, b, n, lane=0):
     """One from each of ``n`` sessions of a row, as an agent draws them for its item ``lane``."""
     seeds = [np.uint64(bits(np.uint64(1234 + int(a) + 7 * int(b)), session)) for session in range(n)]
-    return np.array([beta_variate(float(a), float(b), seed, lane * WORDS) for seed in seeds])
+    return np.array([beta_variate(float(a), float(b), seed, lane * BETA_WORDS) for seed in seeds])
 
 
 @pytest.mark.parametrize(("a", "b"), POSTERIORS)
@@ -121,9 +121,9 @@ def test_items_are_sampled_independently(a, b):
 @unhurried
 @given(st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 2**64 - 1), st.integers(0, 1000))
 def test_a_variate_is_a_probability(clicked, passed, seed, item):
-    sample = beta_variate(1.0 + clicked, 1.0 + passed, np.uint64(seed), item * WORDS)
+    sample = beta_variate(1.0 + clicked, 1.0 + passed, np.uint64(seed), item * BETA_WORDS)
     assert 0 <= sample <= 1
-    assert sample == beta_variate(1.0 + clicked, 1.0 + passed, np.uint64(seed), item * WORDS)
+    assert sample == beta_variate(1.0 + clicked, 1.0 + passed, np.uint64(seed), item * BETA_WORDS)
 
 
 @settings(max_examples=1000, deadline=None)
@@ -134,7 +134,7 @@ def test_the_squeeze_never_accepts_what_the_exact_test_refuses(a, b, x, y, u):
     assume(min(v) > 0)
     exact = sum(z * z / 2 + di - di * vi + di * math.log(vi) for z, di, vi in zip((x, y), d, v, strict=True))
     assume(abs(u - math.exp(exact)) > 1e-6)  # not where rounding decides
-    assert accepted(u, x * x, y * y, *d, *v) == (u < math.exp(exact))
+    assert both_accepted(u, x * x, y * y, *d, *v) == (u < math.exp(exact))
 
 
 def test_it_learns_a_clear_cascade():
@@ -196,7 +196,7 @@ def test_unknown_words_are_refused(word):
 def shown():
     """Beta variates to the last bit, and what two rows display in 300 rounds, a shape and feedback after the other."""
     samples = [
-        float(beta_variate(float(a), float(b), np.uint64(bits(np.uint64(5), n)), n * WORDS))
+        float(beta_variate(float(a), float(b), np.uint64(bits(np.uint64(5), n)), n * BETA_WORDS))
         for a, b in POSTERIORS
         for n in range(300)
     ]

@@ -1,0 +1,146 @@
+"""Doubler (Ailon, Karnin and Joachims, "Reducing dueling bandits to cardinal bandits", ICML 2014), the first of their
+three reductions; comments name the steps of its listing.
+
+Epoch i, from 1, has 2^i rounds. An ordinary bandit algorithm, a singleton bandit machine, starts anew in each epoch and
+chooses the right arms; it is told whether they have won. The left arms are drawn from the multiset of the right arms of
+the epoch before, so that the machine faces a fixed opponent and has ordinary rewards. In the first epoch the left arm
+is a single one; where the paper takes any, ours is random.
+
+The paper takes any bandit algorithm; ours is UCB, the arm of the largest mean + sqrt(alpha ln t / n), t being the round
+of the epoch, from 1, and n the number of times that the arm was played in it. An arm not yet played in this epoch has
+the index infinity, and ties are broken at random. alpha = 0.51 is what the authors of RUCB use for such an index.
+
+The paper assumes that preferences come from utilities. Without them an epoch finds the best answer to the arms of the
+epoch before, and on a cycle the best answers run round it from epoch to epoch. On the matrix Cyclic one run in five
+finds the winner, and the mean regret grows faster than that of random duels in the long run.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.agent import DuelingKernelAgent, positive
+from rankgym.kernels import bits, kernel, session_seed, uniform, uniform_below
+
+__all__ = ["Doubler", "State", "choose", "learn", "name"]
+
+
+class State(NamedTuple):
+    """What Doubler remembers. The leading axis is the row."""
+
+    key: NDArray[np.uint64]  # (rows,): random key
+    round: NDArray[np.int64]  # (rows,): duels learned from; the paper's t is one more
+    alpha: NDArray[np.float64]  # (rows,): of the index
+    length: NDArray[np.int64]  # (rows,): rounds of this epoch, 2^i
+    spent: NDArray[np.int64]  # (rows,): rounds of this epoch learned from; the paper's j is one more
+    total: NDArray[np.int64]  # (rows,): size of the multiset L: 1, then the rounds of the epoch before
+    pool: NDArray[np.int64]  # (rows, arms): how often L has the arm
+    played: NDArray[np.int64]  # (rows, arms): how often the machine has played the arm in this epoch
+    won: NDArray[np.int64]  # (rows, arms): how often the arm won then
+
+
+@kernel
+def begin(s):
+    """The first L, a single arm, with the bits numbered K + 1 of the first round."""
+    arms = s.played.shape[1]
+    for row in range(s.key.shape[0]):
+        s.pool[row, uniform_below(bits(session_seed(s.key[row], 0), arms + 1), arms)] = 1
+
+
+@kernel
+def choose(s, left, right):
+    """x_t from L with the bits numbered K, y_t from the machine; ties take the bits numbered by the arms."""
+    arms = s.played.shape[1]
+    upper = np.empty(arms)
+    for row in range(left.shape[0]):
+        seed = session_seed(s.key[row], s.round[row])
+        left[row] = member(s.pool[row], np.int64(uniform(bits(seed, arms)) * s.total[row]))
+        budget = s.alpha[row] * math.log(s.spent[row] + 1)
+        right[row] = advance(s.won[row], s.played[row], budget, seed, upper)
+
+
+@kernel
+def learn(s, left, right, left_won):
+    """Feed back to the machine whether the right arm has won; at the end of an epoch its arms become L."""
+    for row in range(left.shape[0]):
+        s.played[row, right[row]] += 1
+        if not left_won[row]:
+            s.won[row, right[row]] += 1
+        s.spent[row] += 1
+        if s.spent[row] == s.length[row]:
+            s.pool[row], s.total[row] = s.played[row], s.length[row]
+            s.length[row] *= 2
+            s.spent[row] = 0
+            s.played[row, :] = 0  # reset
+            s.won[row, :] = 0
+        s.round[row] += 1
+
+
+@kernel
+def name(s, candidate):
+    """The most frequent arm of L, the lowest number of several."""
+    for row in range(candidate.shape[0]):
+        candidate[row] = s.pool[row].argmax()
+
+
+@kernel
+def member(pool, number):
+    """The arm with this number, from 0, in the multiset, whose arms are sorted."""
+    for arm in range(pool.shape[0]):
+        number -= pool[arm]
+        if number < 0:
+            return arm
+    return pool.shape[0] - 1  # not reached
+
+
+@kernel
+def advance(won, played, budget, seed, upper):
+    """The arm of the largest mean + sqrt(budget / played); ties take the bits numbered by the arms.
+
+    ``upper`` (arms,) is for the indices: in a loop of their own they are computed several at a time.
+    """
+    for arm in range(upper.shape[0]):
+        n = played[arm]
+        upper[arm] = np.true_divide(won[arm] + np.sqrt(budget * n), n) if n > 0 else np.inf
+    found = 0
+    for arm in range(1, upper.shape[0]):
+        if upper[arm] > upper[found] or (upper[arm] == upper[found] and bits(seed, arm) > bits(seed, found)):
+            found = arm
+    return found
+
+
+class Doubler(DuelingKernelAgent):
+    """Doubler: a UCB bandit chooses the right arms, against left arms drawn from its choices of the epoch before.
+
+    ``candidate`` is the arm that was the right one most often in the last epoch that is over.
+
+    Args:
+        alpha: exploration of the UCB index, above 0.
+        **shape: as in ``DuelingAgent``. ``horizon`` is not used.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+
+    choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    state: State
+
+    def __init__(self, *, alpha: float = 0.51, **shape: Any) -> None:
+        super().__init__(**shape)
+        rows, arms = self.num_envs, self.num_arms
+        self.state = State(
+            key=self.keys(),
+            round=np.zeros(rows, np.int64),
+            alpha=np.full(rows, positive("alpha", alpha)),
+            length=np.full(rows, 2),
+            spent=np.zeros(rows, np.int64),
+            total=np.ones(rows, np.int64),
+            pool=np.zeros((rows, arms), np.int64),
+            played=np.zeros((rows, arms), np.int64),
+            won=np.zeros((rows, arms), np.int64),
+        )
+        begin(self.state)

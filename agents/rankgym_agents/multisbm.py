@@ -1,0 +1,135 @@
+"""MultiSBM (Ailon, Karnin and Joachims, "Reducing dueling bandits to cardinal bandits", ICML 2014), the second of their
+three reductions; comments name the steps of its listing.
+
+Every arm x has an ordinary bandit algorithm, a singleton bandit machine, to choose opponents for it. The left arm is
+the right arm of the round before (at first, where the paper takes any, a random one), the right arm is what the left
+one's machine chooses, and this machine is told whether its choice has won. As the machines come to like the best arm,
+whatever they are asked for, the left arm becomes it too.
+
+The paper wants a machine whose rare mistakes are bounded well enough, and shows that UCB is one. Ours is UCB with the
+index mean + sqrt(alpha ln t / n), t being the number of times that this machine was asked, from 1, and n how often it
+has chosen the arm. An arm that it has not chosen has the index infinity, and ties are broken at random. alpha = 0.51 is
+what the authors of RUCB use for such an index.
+
+The paper assumes that preferences come from utilities. Without them the machine of an arm learns the arm that beats
+*this* arm most often, which need not be the Condorcet winner: on the matrix Cyclic the left arm runs round the cycle
+for ever, the winner is hardly ever played, and the regret is a third larger than that of random duels.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.agent import DuelingKernelAgent, positive
+from rankgym.kernels import bits, kernel, session_seed, uniform_below
+
+__all__ = ["MultiSBM", "State", "choose", "learn", "name"]
+
+
+class State(NamedTuple):
+    """What MultiSBM remembers. The leading axis is the row."""
+
+    key: NDArray[np.uint64]  # (rows,): random key
+    round: NDArray[np.int64]  # (rows,): duels learned from; the paper's t is one more
+    alpha: NDArray[np.float64]  # (rows,): of the index
+    last: NDArray[np.int64]  # (rows,): the last right arm, y_(t - 1)
+    asked: NDArray[np.int64]  # (rows, arms): how often the arm's machine was asked
+    played: NDArray[np.int64]  # (rows, arms, arms): how often the machine of x played y
+    won: NDArray[np.int64]  # (rows, arms, arms): how often y won then
+
+
+@kernel
+def begin(s):
+    """y_0, with the bits numbered K of the first round."""
+    arms = s.asked.shape[1]
+    for row in range(s.key.shape[0]):
+        s.last[row] = uniform_below(bits(session_seed(s.key[row], 0), arms), arms)
+
+
+@kernel
+def choose(s, left, right):
+    """x_t = y_(t - 1), y_t from its machine; ties between arms take the bits numbered by the arms."""
+    upper = np.empty(s.asked.shape[1])
+    for row in range(left.shape[0]):
+        seed = session_seed(s.key[row], s.round[row])
+        x = s.last[row]
+        budget = s.alpha[row] * math.log(s.asked[row, x] + 1)
+        left[row], right[row] = x, advance(s.won[row, x], s.played[row, x], budget, seed, upper)
+
+
+@kernel
+def learn(s, left, right, left_won):
+    """Feed back to the left arm's machine whether the right arm has won."""
+    for row in range(left.shape[0]):
+        x, y = left[row], right[row]
+        s.asked[row, x] += 1
+        s.played[row, x, y] += 1
+        if not left_won[row]:
+            s.won[row, x, y] += 1
+        s.last[row] = y
+        s.round[row] += 1
+
+
+@kernel
+def name(s, candidate):
+    """The arm that was most often the right one, the lowest number of several."""
+    arms = s.asked.shape[1]
+    for row in range(candidate.shape[0]):
+        most = -1
+        for y in range(arms):
+            played = 0
+            for x in range(arms):
+                played += s.played[row, x, y]
+            if played > most:
+                candidate[row], most = y, played
+
+
+@kernel
+def advance(won, played, budget, seed, upper):
+    """The arm of the largest mean + sqrt(budget / played); ties take the bits numbered by the arms.
+
+    ``upper`` (arms,) is for the indices: in a loop of their own they are computed several at a time.
+    """
+    for arm in range(upper.shape[0]):
+        n = played[arm]
+        upper[arm] = np.true_divide(won[arm] + np.sqrt(budget * n), n) if n > 0 else np.inf
+    found = 0
+    for arm in range(1, upper.shape[0]):
+        if upper[arm] > upper[found] or (upper[arm] == upper[found] and bits(seed, arm) > bits(seed, found)):
+            found = arm
+    return found
+
+
+class MultiSBM(DuelingKernelAgent):
+    """MultiSBM: every arm has a UCB bandit that looks for arms that beat it; the last right arm is the next left one.
+
+    ``candidate`` is the arm that was most often the right one.
+
+    Args:
+        alpha: exploration of the UCB index, above 0.
+        **shape: as in ``DuelingAgent``. ``horizon`` is not used.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+
+    choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    state: State
+
+    def __init__(self, *, alpha: float = 0.51, **shape: Any) -> None:
+        super().__init__(**shape)
+        rows, arms = self.num_envs, self.num_arms
+        self.state = State(
+            key=self.keys(),
+            round=np.zeros(rows, np.int64),
+            alpha=np.full(rows, positive("alpha", alpha)),
+            last=np.zeros(rows, np.int64),
+            asked=np.zeros((rows, arms), np.int64),
+            played=np.zeros((rows, arms, arms), np.int64),
+            won=np.zeros((rows, arms, arms), np.int64),
+        )
+        begin(self.state)

@@ -1,0 +1,222 @@
+"""Condorcet SAVAGE (Urvoy, Clerot, Feraud and Naamane, "Generic exploration and K-armed voting bandits", ICML 2013):
+sensitivity analysis of variables for generic exploration, with a Condorcet winner as what is looked for.
+
+The variables are the N = K (K - 1) / 2 preferences between two arms. Each is sampled again and again, all at the same
+pace, until it can no longer matter. After t duels of a pair its preference is known within
+
+    c(t) = sqrt(ln(eta(t) / delta) / (2 t)),   eta(t) = 2 N T for the horizon T, else pi^2 N t^2 / 3,
+
+with probability 1 - delta for all pairs and rounds at once (Hoeffding's inequality, and the sum of its errors). An arm
+that is beaten with confidence, mean + c(t) < 1/2, is not the Condorcet winner, and no pair with it matters any more:
+the winner is the one that beats all others that are left. When one arm is left, or after T rounds, exploration ends,
+and the arm that looks best is compared with itself.
+
+How the paper is read.
+
+* The least sampled of the remaining pairs is next, ties at random: every remaining pair once in a random order, and
+  then all of them once more. ``sampling="uniform"`` draws any of them each time, which is how the mergeRUCB paper
+  describes the algorithm (section 3). What somebody else compares counts, but not as the next pair's sample.
+* delta = 1 / T as in the paper's experiments. Some public code has a radius of 0 from a division of whole numbers, or K
+  where N belongs: the tests have the radius from its definition.
+* ``candidate``, and what is played after T rounds if more arms are left, is the remaining arm that has lost more than
+  half of its duels against the fewest others; of several the one with the largest share of duels won, or a random one.
+
+Only the loser of a duel can be out by it, and only because of the winner: mean + c(t) < 1/2 says that in t duels the
+other arm has won more often by more than sqrt(2 t ln(eta(t) / delta)).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.agent import DuelingKernelAgent, one_of, open_unit
+from rankgym.kernels import bits, kernel, session_seed, uniform_below
+
+__all__ = ["SAVAGE", "State", "choose", "learn", "log_eta", "name"]
+
+SAMPLING = {"least": False, "uniform": True}
+NOBODY = -1
+
+
+class State(NamedTuple):
+    """What SAVAGE remembers. The leading axis is the row.
+
+    A pair of arms i < j is i K + j. Of ``pairs`` the first ``left`` remain, and of these the first ``swept`` were
+    sampled since the last time that all of them were.
+    """
+
+    key: NDArray[np.uint64]  # (rows,): random key
+    round: NDArray[np.int64]  # (rows,): rounds learned from
+    horizon: NDArray[np.int64]  # (rows,): T, the rounds to explore at most; 0 if there is no such limit
+    log_eta: NDArray[np.float64]  # (rows,): ln(eta(t) / delta), for t = 1 if there is no horizon
+    uniform: NDArray[np.bool_]  # (rows,): whether pairs are drawn uniformly
+    wins: NDArray[np.int64]  # (rows, arms, arms): how often the first arm has beaten the second
+    alive: NDArray[np.bool_]  # (rows, arms): whether the arm may still be the winner
+    pairs: NDArray[np.int32]  # (rows, pairs): see above
+    left: NDArray[np.int64]  # (rows,): how many pairs remain
+    swept: NDArray[np.int64]  # (rows,): how many of them were sampled in this sweep; always 0 with uniform draws
+    winner: NDArray[np.int64]  # (rows,): the arm that exploration ended with, or NOBODY
+
+
+@kernel
+def choose(s, left, right):
+    """A pair that still matters, or the winner alone. The choice takes the bits numbered 0."""
+    arms = s.alive.shape[1]
+    for row in range(left.shape[0]):
+        if s.winner[row] != NOBODY:
+            left[row] = right[row] = s.winner[row]
+            continue
+        pair = s.pairs[row, chosen(s.key[row], s.round[row], s.swept[row], s.left[row])]
+        left[row], right[row] = pair // arms, pair % arms
+
+
+@kernel
+def chosen(key, number, swept, left):
+    """Where the pair of round ``number`` stands."""
+    return swept + uniform_below(bits(session_seed(key, number), 0), left - swept)
+
+
+@kernel
+def learn(s, left, right, left_won):
+    """Count the win, drop the loser if it is beaten with confidence, and see whether exploration ends."""
+    arms = s.alive.shape[1]
+    for row in range(left.shape[0]):
+        if s.winner[row] == NOBODY:
+            if not s.uniform[row]:
+                place = chosen(s.key[row], s.round[row], s.swept[row], s.left[row])
+                pair = s.pairs[row, place]
+                if pair == min(left[row], right[row]) * arms + max(left[row], right[row]):
+                    s.pairs[row, place], s.pairs[row, s.swept[row]] = s.pairs[row, s.swept[row]], pair
+                    s.swept[row] += 1
+            winner, loser = (left[row], right[row]) if left_won[row] else (right[row], left[row])
+            if winner != loser:
+                s.wins[row, winner, loser] += 1
+                won, lost = s.wins[row, loser, winner], s.wins[row, winner, loser]
+                if s.alive[row, loser] and beaten(won, lost, s.log_eta[row], s.horizon[row] == 0):
+                    drop(s, row, loser)
+            if s.swept[row] == s.left[row]:
+                s.swept[row] = 0
+        s.round[row] += 1
+        if s.winner[row] == NOBODY and (s.left[row] == 0 or s.round[row] == s.horizon[row]):
+            s.winner[row] = best(s.wins, s.alive, row, session_seed(s.key[row], s.round[row]))
+
+
+@kernel
+def drop(s, row, arm):
+    """The arm is out, and so are its pairs; the others keep their order."""
+    arms = s.alive.shape[1]
+    s.alive[row, arm] = False
+    kept, swept = 0, s.swept[row]
+    for place in range(s.left[row]):
+        pair = s.pairs[row, place]
+        if pair // arms == arm or pair % arms == arm:
+            if place < swept:
+                s.swept[row] -= 1
+        else:
+            s.pairs[row, kept] = pair
+            kept += 1
+    s.left[row] = kept
+
+
+@kernel
+def radius(t, log_eta, endless):
+    """c(t) for t > 0; ``log_eta`` is ln(eta(t) / delta), or ``endless`` and for t = 1."""
+    if endless:
+        log_eta += 2.0 * math.log(t)
+    return math.sqrt(log_eta / (2 * t))
+
+
+@kernel
+def beaten(won, lost, log_eta, endless):
+    """Whether an arm with so many duels ``won`` and ``lost`` against another one is beaten with confidence."""
+    t = won + lost
+    return lost > won and 0.5 - won / t > radius(t, log_eta, endless)
+
+
+@kernel
+def name(s, candidate):
+    """The winner, or the arm that looks best so far."""
+    for row in range(candidate.shape[0]):
+        candidate[row] = s.winner[row]
+        if candidate[row] == NOBODY:
+            candidate[row] = best(s.wins, s.alive, row, session_seed(s.key[row], s.round[row]))
+
+
+@kernel
+def best(wins, alive, row, seed):
+    """Of the remaining arms the one that trails the fewest arms, then the one with the largest share of duels won.
+
+    Ties are broken by the bits of ``seed`` numbered 1 + arm.
+    """
+    arms = alive.shape[1]
+    first, fewest, most = NOBODY, arms, -1.0
+    for arm in range(arms):
+        if not alive[row, arm]:
+            continue
+        trails, won, lost = 0, 0, 0
+        for other in range(arms):
+            trails += wins[row, arm, other] < wins[row, other, arm]
+            won += wins[row, arm, other]
+            lost += wins[row, other, arm]
+        share = won / (won + lost) if won + lost > 0 else 0.5
+        better = trails < fewest or (trails == fewest and share > most)
+        if better or (trails == fewest and share == most and bits(seed, 1 + arm) > bits(seed, 1 + first)):
+            first, fewest, most = arm, trails, share
+    return first
+
+
+def log_eta(num_arms: int, horizon: int | None, delta: float) -> float:
+    """ln(eta(t) / delta), for t = 1 if there is no horizon."""
+    pairs = max(1, num_arms * (num_arms - 1) // 2)
+    log_pairs = math.log(pairs) - math.log(delta)
+    return log_pairs + (math.log(math.pi**2 / 3) if horizon is None else math.log(2) + math.log(horizon))
+
+
+class SAVAGE(DuelingKernelAgent):
+    """Condorcet SAVAGE: samples all pairs alike, drops the arms that are surely beaten, and then plays the one left.
+
+    ``remaining`` says how many arms are left in each row.
+
+    Args:
+        delta: the probability of losing the Condorcet winner, in (0, 1); default 1 / T.
+        sampling: which of the remaining pairs is next, the ``"least"`` sampled or a ``"uniform"`` draw.
+        **shape: as in ``DuelingAgent``. ``horizon`` is T: exploration ends there at the latest, and the confidence
+            radius needs no more than that. Without it the radius holds for all times, and ``delta`` is required.
+
+    Raises:
+        ValueError: an argument is out of range, or both ``delta`` and ``horizon`` are missing.
+    """
+
+    choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    state: State
+
+    def __init__(self, *, delta: float | None = None, sampling: str = "least", **shape: Any) -> None:
+        super().__init__(**shape)
+        rows, arms = self.num_envs, self.num_arms
+        if delta is None:
+            confidence = log_eta(arms, self.horizon, 1.0) + math.log(self.known_horizon("delta"))
+        else:
+            confidence = log_eta(arms, self.horizon, open_unit("delta", delta))
+        first, second = np.triu_indices(arms, 1)
+        self.state = State(
+            key=self.keys(),
+            round=np.zeros(rows, np.int64),
+            horizon=np.full(rows, min(self.horizon or 0, 2**62)),
+            log_eta=np.full(rows, confidence),
+            uniform=np.full(rows, one_of("sampling", sampling, SAMPLING)),
+            wins=np.zeros((rows, arms, arms), np.int64),
+            alive=np.ones((rows, arms), np.bool_),
+            pairs=np.tile((first * arms + second).astype(np.int32), (rows, 1)),
+            left=np.full(rows, len(first)),
+            swept=np.zeros(rows, np.int64),
+            winner=np.full(rows, NOBODY if arms > 1 else 0),
+        )
+
+    @property
+    def remaining(self) -> NDArray[np.int64]:
+        """How many arms are left, (num_envs,) int64."""
+        return self.state.alive.sum(1)

@@ -1,0 +1,118 @@
+"""Sparring (Ailon, Karnin and Joachims, "Reducing dueling bandits to cardinal bandits", ICML 2014), the third of their
+three reductions; comments name the steps of its listing.
+
+Two ordinary bandit algorithms, the paper's singleton bandit machines, play against each other: one chooses the left
+arm, the other the right one, and the one whose arm wins has a reward of 1, the other of 0. The paper takes any bandit
+algorithm; ours is UCB, the arm of the largest mean + sqrt(alpha ln t / n), t being the current round, from 1, and n the
+number of times that the machine has played the arm. An arm that it has not played has the index infinity, and ties are
+broken at random. alpha = 0.51 is what the authors of RUCB use for such an index.
+
+The paper proves nothing for Sparring, and mergeRUCB's authors report that it does badly where the best arms have nearly
+equal Borda scores: at first each machine meets arms of all kinds, and what wins most often then need not be the
+Condorcet winner. On the matrix Cyclic it finds the winner.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.agent import DuelingKernelAgent, positive
+from rankgym.kernels import bits, kernel, session_seed
+
+__all__ = ["Sparring", "State", "choose", "learn", "name"]
+
+
+class State(NamedTuple):
+    """What Sparring remembers. The leading axis is the row; the next one, of two, is the machine: left, right."""
+
+    key: NDArray[np.uint64]  # (rows,): random key
+    round: NDArray[np.int64]  # (rows,): duels learned from; the paper's t is one more
+    alpha: NDArray[np.float64]  # (rows,): of the index
+    played: NDArray[np.int64]  # (rows, 2, arms): how often the machine has played the arm
+    won: NDArray[np.int64]  # (rows, 2, arms): how often the arm won then
+
+
+@kernel
+def choose(s, left, right):
+    """Advance both machines; ties between arms take the bits numbered by the arms, behind them those of the right."""
+    arms = s.played.shape[2]
+    upper = np.empty(arms)
+    for row in range(left.shape[0]):
+        seed = session_seed(s.key[row], s.round[row])
+        budget = s.alpha[row] * math.log(s.round[row] + 1)
+        left[row] = advance(s.won[row, 0], s.played[row, 0], budget, seed, 0, upper)
+        right[row] = advance(s.won[row, 1], s.played[row, 1], budget, seed, arms, upper)
+
+
+@kernel
+def learn(s, left, right, left_won):
+    """Feed back who has won, to both machines."""
+    for row in range(left.shape[0]):
+        s.played[row, 0, left[row]] += 1
+        s.played[row, 1, right[row]] += 1
+        if left_won[row]:
+            s.won[row, 0, left[row]] += 1
+        else:
+            s.won[row, 1, right[row]] += 1
+        s.round[row] += 1
+
+
+@kernel
+def name(s, candidate):
+    """The arm played most often by both machines together, the lowest number of several."""
+    for row in range(candidate.shape[0]):
+        most = -1
+        for arm in range(s.played.shape[2]):
+            played = s.played[row, 0, arm] + s.played[row, 1, arm]
+            if played > most:
+                candidate[row], most = arm, played
+
+
+@kernel
+def advance(won, played, budget, seed, index, upper):
+    """The arm of the largest mean + sqrt(budget / played); ties take the bits numbered ``index`` + arm.
+
+    ``upper`` (arms,) is for the indices: in a loop of their own they are computed several at a time.
+    """
+    for arm in range(upper.shape[0]):
+        n = played[arm]
+        upper[arm] = np.true_divide(won[arm] + np.sqrt(budget * n), n) if n > 0 else np.inf
+    found = 0
+    for arm in range(1, upper.shape[0]):
+        if upper[arm] > upper[found] or (
+            upper[arm] == upper[found] and bits(seed, index + arm) > bits(seed, index + found)
+        ):
+            found = arm
+    return found
+
+
+class Sparring(DuelingKernelAgent):
+    """Sparring: two UCB bandits, one for the left arm and one for the right, reward each other's defeats.
+
+    ``candidate`` is the arm that both together have played most often.
+
+    Args:
+        alpha: exploration of the UCB index, above 0.
+        **shape: as in ``DuelingAgent``. ``horizon`` is not used.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+
+    choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    state: State
+
+    def __init__(self, *, alpha: float = 0.51, **shape: Any) -> None:
+        super().__init__(**shape)
+        rows, arms = self.num_envs, self.num_arms
+        self.state = State(
+            key=self.keys(),
+            round=np.zeros(rows, np.int64),
+            alpha=np.full(rows, positive("alpha", alpha)),
+            played=np.zeros((rows, 2, arms), np.int64),
+            won=np.zeros((rows, 2, arms), np.int64),
+        )

@@ -1,0 +1,385 @@
+"""MergeRUCB: its duels are those of a slow plain-Python reading, and facts of its paper (Zoghi et al. 2015)."""
+
+import math
+import pickle
+from itertools import pairwise, permutations
+
+import numpy as np
+import pytest
+from agent_oracles import below, drawn, word
+from duels import DuelOracle, beside, matrix, played
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from rankgym.contract import check_agent
+from rankgym.kernels import join_batches, leave_batch
+from rankgym_agents.mergerucb import MergeRUCB, beaten, log_constant, upper_bound
+
+KNOBS = [
+    {"delta": 0.99},
+    {"delta": 0.99, "alpha": 2.0, "batch_size": 5},
+    {"delta": 0.9, "alpha": 0.75, "batch_size": 8},
+]
+unhurried = settings(deadline=None)  # the first example may wait for the compiler
+
+
+def joined(batches, limit):
+    """Line 13 once: the smallest with the largest if they fit, else the largest alone."""
+    left, result = sorted(batches, key=len), []
+    while left:
+        if len(left) > 1 and len(left[0]) + len(left[-1]) <= limit:
+            result.append(left.pop(0) + left.pop())
+        else:
+            result.append(left.pop())
+    return result
+
+
+class MergeRUCBOracle(DuelOracle):
+    """Zoghi, Whiteson and de Rijke 2015, Algorithm 1. Everything is computed anew in every round."""
+
+    def __init__(self, num_arms, seed, alpha=1.01, batch_size=4, delta=0.01):
+        super().__init__(num_arms, seed)
+        K, p = num_arms, batch_size
+        self.alpha, self.p = alpha, p
+        self.W = dict.fromkeys(permutations(range(K), 2), 0)  # line 1
+        arms = drawn(range(K), 2**32, self.seed())
+        b = max(1, K // p)
+        self.B = [arms[i * p : (i + 1) * p if i < b - 1 else K] for i in range(b)]  # line 2
+        self.C = math.ceil(((4 * alpha - 1) * K**2 / ((2 * alpha - 1) * delta)) ** (1 / (2 * alpha - 1)))  # line 3
+        self.S = 1  # line 4
+        self.removed, self.most_removed = 0, 0
+        self.lines_6_to_8()
+
+    def U(self, k, l):  # noqa: E741
+        N = self.W[k, l] + self.W[l, k]
+        return self.W[k, l] / N + math.sqrt(self.alpha * math.log(self.t + self.C) / N) if N else math.inf  # line 7
+
+    def lines_6_to_8(self):
+        for step in range(len(self.B)):
+            self.i = (self.t + step) % len(self.B)  # line 6
+            batch = self.B[self.i]
+            while lost := [k for k in batch if any(self.U(k, l) < 1 / 2 for l in batch if l != k)]:  # noqa: E741
+                self.removed += 1
+                self.most_removed = max(self.most_removed, len(lost))
+                batch.remove(lost[0])  # line 8
+            if len(batch) > 1 or len(self.B) == 1:
+                return
+        self.merge()
+        self.lines_6_to_8()
+
+    def merge(self):
+        while True:  # line 13
+            before = len(self.B)
+            self.B = joined(self.B, 3 * self.p / 2)
+            if min(map(len, self.B)) >= 2 or len(self.B) == before:
+                break
+        self.S += 1  # line 14
+
+    def act(self):
+        batch = self.B[self.i]
+        if len(batch) == 1:
+            return batch[0], batch[0]
+        c = batch[below(word(self.seed(), 0), len(batch))]  # line 9
+        others = [arm for arm in batch if arm != c]
+        return c, max(others, key=lambda arm: (self.U(arm, c), word(self.seed(), 1 + arm)))  # line 10
+
+    def update(self, left, right, left_won):
+        if left != right:
+            self.W[(left, right) if left_won else (right, left)] += 1  # line 11
+            if 1 < sum(map(len, self.B)) <= self.K / 2**self.S:  # line 12
+                self.merge()
+        self.t += 1
+        self.lines_6_to_8()
+
+    def candidate(self):
+        def merit(k):
+            won, lost = ([wins for pair, wins in self.W.items() if pair[side] == k] for side in (0, 1))
+            trails = sum(won < lost for won, lost in zip(won, lost, strict=True))
+            return trails, -sum(won) / sum(won + lost) if any(won + lost) else -0.5
+
+        return min((k for batch in self.B for k in batch), key=merit)
+
+
+def batches_of(state, row=0):
+    start = state.start[row, : state.batches[row] + 1].tolist()
+    return [state.order[row, a:b].tolist() for a, b in pairwise(start)]
+
+
+def partition(state, row=0):
+    """The batches of a row; asserts that the state agrees with itself about them."""
+    batches = batches_of(state, row)
+    assert sorted(state.order[row]) == list(range(state.order.shape[1]))
+    assert state.start[row, 0] == 0
+    assert min(map(len, batches)) >= 1
+    for number, batch in enumerate(batches):
+        assert (state.batch_of[row, batch] == number).all()
+    assert (state.batch_of[row] >= 0).sum() == sum(map(len, batches))
+    return batches
+
+
+@pytest.mark.parametrize("knobs", KNOBS, ids=str)
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [
+        ("certain 2", 1),
+        ("planted 3", 2),
+        ("cyclic", 3),
+        ("arxiv", 4),
+        ("planted 6", 5),
+        ("planted 10", 6),
+        ("certain 17", 7),
+        ("planted 17", 8),
+        ("bradley-terry 17", 9),
+        ("flat 10", 10),
+    ],
+)
+def test_the_duels_are_the_papers(name, seed, knobs):
+    P = matrix(name)
+    agent, oracle = MergeRUCB(num_arms=len(P), seed=seed, **knobs), MergeRUCBOracle(len(P), seed, **knobs)
+    beside(agent, oracle, P, seed=seed)
+    assert batches_of(agent.state) == oracle.B
+    assert agent.state.stage[0] == oracle.S
+    assert agent.remaining[0] == len(P) - oracle.removed
+    assert oracle.most_removed <= 1  # nobody but the loser of the last duel can be out
+    if name.startswith("certain"):
+        assert agent.remaining[0] < len(P)
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize(("name", "p"), [("certain 17", 4), ("planted 10", 5), ("cyclic", 4), ("planted 2", 4)])
+def test_the_duels_are_the_papers_with_any_compiler(name, p):
+    P = matrix(name)
+    knobs = {"delta": 0.99, "batch_size": p}
+    agent, oracle = MergeRUCB(num_arms=len(P), seed=5, **knobs), MergeRUCBOracle(len(P), 5, **knobs)
+    beside(agent, oracle, P, rounds=700)
+
+
+@pytest.mark.parametrize(("K", "p"), [(3, 4), (9, 4), (17, 5), (40, 4)])
+def test_it_learns_the_same_from_duels_that_somebody_else_chose(K, p):
+    chance, P = np.random.default_rng(K), matrix(f"certain {K}")
+    knobs = {"delta": 0.99, "batch_size": p}
+    agent, oracle = MergeRUCB(num_arms=K, seed=3, **knobs), MergeRUCBOracle(K, 3, **knobs)
+    for t in range(4000):
+        duel = agent.act()
+        left, right = int(duel["left"][0]), int(duel["right"][0])
+        assert (left, right) == oracle.act(), f"round {t + 1}"
+        if chance.random() < 0.6:
+            left, right = map(int, chance.integers(0, K, 2))
+        left_won = bool(chance.random() < P[left, right])
+        agent.update({"left": np.array([left]), "right": np.array([right])}, np.array([[left_won, not left_won]]))
+        oracle.update(left, right, left_won)
+        assert partition(agent.state) == oracle.B
+        if t % 50 == 0:
+            assert agent.candidate[0] == oracle.candidate()
+    assert oracle.removed > 0
+
+
+def test_it_keeps_the_contract():
+    check_agent(MergeRUCB)
+    check_agent(MergeRUCB, num_arms=13, rounds=400, seed=5)
+    check_agent(lambda **shape: MergeRUCB(delta=0.99, batch_size=6, **shape), kind="dueling", num_arms=20, seed=2**40)
+
+
+@pytest.mark.parametrize(
+    ("K", "p", "sizes"), [(1, 4, [1]), (3, 4, [3]), (7, 4, [7]), (17, 4, [4, 4, 4, 5]), (8, 4, [4, 4])]
+)
+def test_the_first_batches_are_line_2s(K, p, sizes):
+    state = MergeRUCB(num_arms=K, num_envs=3, batch_size=p, seed=1).state
+    for row in range(3):
+        assert [len(batch) for batch in partition(state, row)] == sizes
+
+
+def test_arms_are_assigned_at_random():
+    rows = 20_000
+    state = MergeRUCB(num_arms=9, num_envs=rows, seed=3).state
+    # 4 / 9 of 20,000 within 0.0194, which is 5.5 standard deviations: probability 4e-8 each, 3.5e-7 for all nine
+    assert (np.abs((state.batch_of == 0).mean(0) - 4 / 9) < 0.0194).all()
+
+
+def test_alone_it_is_compared_with_itself():
+    agent = MergeRUCB(num_arms=1, num_envs=2, seed=0)
+    assert agent.remaining.tolist() == agent.candidate.size * [1]
+    for _ in range(3):
+        duel = agent.act()
+        assert duel["left"].tolist() == duel["right"].tolist() == [0, 0]
+        agent.update(duel, np.array([[1, 0], [0, 1]]))
+    assert not agent.state.wins.any()
+
+
+@pytest.mark.parametrize(("alpha", "delta"), [(1.01, 0.01), (0.75, 0.5), (3.0, 0.9)])
+def test_two_arms_without_noise_part_when_the_bound_says(alpha, delta):
+    """After N wins in N rounds u = sqrt(alpha ln(N + 1 + C) / N), as line 8 comes in the next round."""
+    C = math.ceil(((4 * alpha - 1) * 4 / ((2 * alpha - 1) * delta)) ** (1 / (2 * alpha - 1)))
+    duels = next(N for N in range(1, 10**4) if math.sqrt(alpha * math.log(N + 1 + C) / N) < 1 / 2)
+    agent = MergeRUCB(num_arms=2, alpha=alpha, delta=delta, seed=6)
+    played(agent, matrix("certain 2"), duels - 1)
+    assert agent.remaining[0] == 2
+    played(agent, matrix("certain 2"), 1)
+    assert agent.remaining[0] == 1
+    assert agent.candidate[0] == 0
+    assert played(agent, matrix("certain 2"), 100)[0] == 0
+
+
+def test_lemma_3_bounds_the_duels_of_every_pair():
+    """Without noise Delta = 1/2, and no pair meets more often than 4 alpha ln(T + C) + 1 times: line 8 comes late."""
+    K, T = 40, 4000
+    agent = MergeRUCB(num_arms=K, num_envs=10, seed=4)
+    played(agent, matrix(f"certain {K}"), T)
+    C = math.exp(agent.state.log_constant[0])
+    assert (agent.remaining == 1).all()
+    assert (agent.candidate == 0).all()
+    wins = agent.state.wins
+    assert (wins + wins.transpose(0, 2, 1)).max() <= 4 * 1.01 * math.log(T + C) + 1
+
+
+@pytest.mark.parametrize("K", [32, 96])
+def test_the_number_of_duels_is_linear_in_the_number_of_arms(K):
+    """Without noise, as in the proof: stage S has at most K / 2^(S - 1) arms, of which each meets less than 2 p others,
+
+    and no pair meets more often than 4 alpha ln(T + C) + 1 times.
+    """
+    T = 300 * K
+    agent = MergeRUCB(num_arms=K, num_envs=3, seed=4)
+    played(agent, matrix(f"certain {K}"), T)
+    assert (agent.remaining == 1).all()
+    per_pair = 4 * 1.01 * math.log(T + math.exp(agent.state.log_constant[0])) + 1
+    duels = agent.state.wins.sum((1, 2))
+    assert (duels < 2 * K * 4 * per_pair).all()  # 2 K arms in all stages together, times 2 p pairs, halved
+
+
+def test_batches_stay_within_their_limits():
+    p, K = 4, 60
+    agent, chance = MergeRUCB(num_arms=K, num_envs=5, batch_size=p, delta=0.99, seed=2), np.random.default_rng(1)
+    P, left_before = matrix(f"planted {K}"), agent.remaining
+    out = [set() for _ in range(5)]
+    for _ in range(6000):
+        duel = agent.act()
+        for row in range(5):
+            pair = {int(duel["left"][row]), int(duel["right"][row])}
+            assert not pair & out[row]
+            assert agent.state.batch_of[row, duel["left"][row]] == agent.state.batch_of[row, duel["right"][row]]
+        left_won = chance.random(5) < P[duel["left"], duel["right"]]
+        agent.update(duel, np.stack([left_won, ~left_won], 1))
+        assert (agent.remaining <= left_before).all()
+        left_before = agent.remaining
+        for row in range(5):
+            sizes = [len(batch) for batch in batches_of(agent.state, row)]
+            assert max(sizes) <= (2 * p - 1 if agent.state.stage[row] == 1 else max(3 * p // 2, 2 * p - 1))
+            gone = set(np.flatnonzero(agent.state.batch_of[row] < 0).tolist())
+            assert gone >= out[row]
+            out[row] = gone
+    for row in range(5):
+        partition(agent.state, row)
+    assert (agent.state.stage > 1).any()
+
+
+def test_the_winner_remains_with_probability_1_minus_delta():
+    """Theorem 1. Of 150 runs with delta = 0.01 more than 12 lose the winner with a probability below 1e-6."""
+    assert stats.binom.sf(12, 150, 0.01) < 1e-6
+    for name, rounds in (("cyclic", 8_000), ("arxiv", 40_000)):
+        agent = MergeRUCB(num_arms=len(matrix(name)), num_envs=150, seed=8)
+        played(agent, matrix(name), rounds)
+        assert (agent.remaining == 1).sum() >= 138, name
+        assert (agent.candidate == 0).sum() >= 138, name
+
+
+def test_the_winner_of_many_arms_remains():
+    """As above, 100 runs: more than 10 fail with a probability below 1e-6 (delta = 0.01)."""
+    assert stats.binom.sf(10, 100, 0.01) < 1e-6
+    agent = MergeRUCB(num_arms=34, num_envs=100, seed=8)
+    played(agent, matrix("planted 34"), 40_000)
+    assert ((agent.remaining == 1) & (agent.candidate == 0)).sum() >= 90
+
+
+def test_without_a_difference_nobody_is_removed():
+    """Lemma 4: with probability 0.99 no bound is ever wrong; of 200 rows more than 14 are with one below 1e-6."""
+    assert stats.binom.sf(14, 200, 0.01) < 1e-6
+    agent = MergeRUCB(num_arms=6, num_envs=200, seed=3)
+    played(agent, matrix("flat 6"), 3000)
+    assert (agent.remaining < 6).sum() <= 14
+
+
+@unhurried
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.floats(0, 1e4))
+def test_line_8_without_a_division(won, lost, budget):
+    upper = upper_bound(won, lost, budget)
+    assume(abs(upper - 1 / 2) > 1e-12)  # not where rounding decides
+    assert beaten(won, lost, budget) == (upper < 1 / 2)
+
+
+@unhurried
+@given(st.integers(0, 400), st.integers(0, 400), st.floats(0.01, 100), st.floats(0, 100), st.booleans())
+def test_only_a_loss_can_put_an_arm_out(won, lost, budget, more, wins):
+    """The claim behind the one suspect: neither time nor a win makes u_kl < 1/2."""
+    assume(not beaten(won, lost, budget))
+    assert not beaten(won + wins, lost, budget + more)
+
+
+@unhurried
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.integers(4, 15), st.integers(0, 3))
+def test_batches_are_joined_by_line_13(sizes, limit, out):
+    start = np.append(0, np.cumsum([*sizes, *[0] * 3]))
+    arms = np.random.default_rng(1).permutation(sum(sizes) + out)
+    batches = [arms[a:b].tolist() for a, b in pairwise(start[: len(sizes) + 1])]
+    order = arms.copy()
+    count = join_batches(order, start, len(sizes), limit)
+    assert [order[a:b].tolist() for a, b in pairwise(start[: count + 1])] == joined(batches, limit)
+    assert order[sum(sizes) :].tolist() == arms[sum(sizes) :].tolist()
+
+
+@unhurried
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=6), st.data())
+def test_an_arm_leaves_its_batch(sizes, data):
+    start = np.append(0, np.cumsum(sizes))
+    order = np.random.default_rng(1).permutation(sum(sizes) + 2)
+    batch = data.draw(st.integers(0, len(sizes) - 1))
+    member = data.draw(st.sampled_from(order[start[batch] : start[batch + 1]].tolist()))
+    expected = [order[a:b].tolist() for a, b in pairwise(start)]
+    expected[batch].remove(member)
+    rest = order[sum(sizes) :].tolist()
+    leave_batch(order, start, len(sizes), batch, member)
+    assert [order[a:b].tolist() for a, b in pairwise(start)] == expected
+    assert order[start[-1] :].tolist() == [member, *rest]
+
+
+@pytest.mark.parametrize(
+    ("alpha", "K", "delta"), [(1.01, 136, 0.01), (0.71, 10, 0.5), (5.0, 2, 0.99), (0.55, 700, 1e-3)]
+)
+def test_the_constant_is_line_3s(alpha, K, delta):
+    C = math.ceil(((4 * alpha - 1) * K**2 / ((2 * alpha - 1) * delta)) ** (1 / (2 * alpha - 1)))
+    assert log_constant(alpha, K, delta) == pytest.approx(math.log(C), abs=1 / C)
+    assert MergeRUCB(num_arms=K, alpha=alpha, delta=delta).state.constant[0] == pytest.approx(C, rel=1e-9)
+
+
+def test_a_constant_beyond_all_floats():
+    """alpha = 0.501 has C(delta) = 1e3700 or so: ln(t + C) is then ln C, and explores as long as that says."""
+    agent = MergeRUCB(num_arms=2, alpha=0.501, seed=1)
+    log_c = 500 * math.log((4 * 0.501 - 1) * 4 / ((2 * 0.501 - 1) * 0.01))
+    assert agent.state.log_constant[0] == pytest.approx(log_c)
+    duels = math.floor(4 * 0.501 * log_c) + 1
+    played(agent, matrix("certain 2"), duels - 1)
+    assert agent.remaining[0] == 2
+    played(agent, matrix("certain 2"), 1)
+    assert agent.remaining[0] == 1
+
+
+def test_it_goes_on_from_a_pickle():
+    agent = MergeRUCB(num_arms=20, num_envs=4, delta=0.99, seed=9)
+    P = matrix("planted 20")
+    played(agent, P, 1000)
+    again = pickle.loads(pickle.dumps(agent))
+    assert (played(agent, P, 1000, seed=3) == played(again, P, 1000, seed=3)).all()
+    assert all((a == b).all() for a, b in zip(agent.state, again.state, strict=True))
+
+
+@unhurried
+@given(
+    st.one_of(st.floats(max_value=0.5), st.text(), st.none(), st.booleans(), st.sampled_from([math.nan, math.inf])),
+    st.one_of(st.integers(max_value=3), st.floats(), st.text(), st.none()),
+    st.one_of(st.floats(max_value=0), st.floats(min_value=1), st.just(math.nan), st.text(), st.none()),
+)
+def test_bad_knobs_are_refused(alpha, batch_size, delta):
+    for name, value in (("alpha", alpha), ("batch_size", batch_size), ("delta", delta)):
+        with pytest.raises((ValueError, TypeError), match=name):
+            MergeRUCB(num_arms=3, **{name: value})

@@ -1,0 +1,321 @@
+"""Sparring, MultiSBM and Doubler beside slow versions that follow their paper's listings, and what is known of them."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from agent_oracles import below, word
+from duels import DuelOracle, beside, matrix, played
+
+from rankgym.contract import check_agent
+from rankgym_agents.doubler import Doubler
+from rankgym_agents.multisbm import MultiSBM
+from rankgym_agents.sparring import Sparring
+
+AGENTS = [Sparring, MultiSBM, Doubler]
+
+
+class UCB:
+    """A singleton bandit machine: advance, feedback and reset. ``t`` counts its rounds, from 1."""
+
+    def __init__(self, num_arms, alpha, first_index=0):
+        self.K, self.alpha, self.first_index = num_arms, alpha, first_index
+        self.reset()
+
+    def reset(self):
+        self.t, self.rewards = 1, [[] for _ in range(self.K)]
+
+    def index(self, arm):
+        n = len(self.rewards[arm])
+        return sum(self.rewards[arm]) / n + math.sqrt(self.alpha * math.log(self.t) / n) if n else math.inf
+
+    def advance(self, seed):
+        indices = [self.index(arm) for arm in range(self.K)]
+        tied = [arm for arm in range(self.K) if math.isclose(indices[arm], max(indices), rel_tol=1e-14)]
+        self.arm = max(tied, key=lambda arm: word(seed, self.first_index + arm))
+        return self.arm
+
+    def feedback(self, reward):
+        self.rewards[self.arm].append(reward)
+        self.t += 1
+
+    def counts(self):
+        return np.array([len(rewards) for rewards in self.rewards])
+
+
+class SparringOracle(DuelOracle):
+    """Ailon, Karnin and Joachims 2014, Sparring. b_t is 1 where the right arm has won."""
+
+    def __init__(self, num_arms, seed, alpha):
+        super().__init__(num_arms, seed)
+        self.S_L, self.S_R = UCB(num_arms, alpha), UCB(num_arms, alpha, num_arms)
+
+    def act(self):
+        return self.S_L.advance(self.seed()), self.S_R.advance(self.seed())
+
+    def update(self, left, right, left_won):
+        b = int(not left_won)
+        self.S_L.feedback(int(b == 0))
+        self.S_R.feedback(int(b == 1))
+        self.t += 1
+
+    def candidate(self):
+        return (self.S_L.counts() + self.S_R.counts()).argmax()
+
+
+class MultiSBMOracle(DuelOracle):
+    """Ailon, Karnin and Joachims 2014, MultiSBM."""
+
+    def __init__(self, num_arms, seed, alpha):
+        super().__init__(num_arms, seed)
+        self.S = [UCB(num_arms, alpha) for _ in range(num_arms)]
+        self.y = [below(word(self.seed(), num_arms), num_arms)]  # y_0, y_1, ...
+
+    def act(self):
+        x = self.y[-1]
+        return x, self.S[x].advance(self.seed())
+
+    def update(self, left, right, left_won):
+        self.S[left].feedback(int(not left_won))
+        self.y.append(right)
+        self.t += 1
+
+    def candidate(self):
+        return np.bincount(self.y[1:], minlength=self.K).argmax()
+
+
+class DoublerOracle(DuelOracle):
+    """Ailon, Karnin and Joachims 2014, Doubler."""
+
+    def __init__(self, num_arms, seed, alpha):
+        super().__init__(num_arms, seed)
+        self.S, self.i, self.j = UCB(num_arms, alpha), 1, 1
+        self.L = [below(word(self.seed(), num_arms + 1), num_arms)]
+        self.y = []
+
+    def act(self):
+        place = int((word(self.seed(), self.K) >> 11) / 2**53 * len(self.L))
+        return sorted(self.L)[place], self.S.advance(self.seed())
+
+    def update(self, left, right, left_won):
+        self.S.feedback(int(not left_won))
+        self.y.append(right)
+        self.t += 1
+        self.j += 1
+        if self.j > 2**self.i:
+            self.L, self.y = self.y, []
+            self.i, self.j = self.i + 1, 1
+            self.S.reset()
+
+    def candidate(self):
+        return np.bincount(self.L, minlength=self.K).argmax()
+
+
+ORACLES = {Sparring: SparringOracle, MultiSBM: MultiSBMOracle, Doubler: DoublerOracle}
+
+
+@pytest.mark.parametrize("cls", AGENTS)
+@pytest.mark.parametrize(
+    ("name", "K"), [("arxiv", 6), ("cyclic", 4), *((f"planted {K}", K) for K in (2, 3, 10, 17)), ("certain 10", 10)]
+)
+@pytest.mark.parametrize(("seed", "alpha"), [(1, 0.51), (2, 2)])
+def test_the_duels_are_those_of_the_oracle(cls, name, K, seed, alpha):
+    beside(cls(num_arms=K, seed=seed, alpha=alpha), ORACLES[cls](K, seed, alpha), matrix(name), 2000, seed)
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("cls", AGENTS)
+def test_a_few_duels_are_those_of_the_oracle(cls):
+    beside(cls(num_arms=5, seed=3), ORACLES[cls](5, 3, 0.51), matrix("planted 5"), 200, every=10)
+
+
+@pytest.mark.parametrize("cls", AGENTS)
+def test_each_machine_plays_every_arm_before_any_twice(cls):
+    K, rows = 7, 30
+    agent = cls(num_arms=K, num_envs=rows, seed=4)
+    lefts, rights = np.zeros((2, rows, K), int)
+    for t in range(2 + 4 + K):  # Doubler's third epoch is the first that is longer than K
+        duel = agent.act()
+        if t < K:
+            lefts[np.arange(rows), duel["left"]] += 1
+        if t >= 6 or cls is not Doubler:
+            rights[np.arange(rows), duel["right"]] += 1
+        agent.update(duel, np.tile([1, 0], (rows, 1)))
+    if cls is Sparring:
+        assert (lefts == 1).all()
+    if cls is Doubler:
+        assert (rights == 1).all()
+    if cls is MultiSBM:
+        assert agent.state.played.max() <= 1 or agent.state.asked.max() > K
+
+
+@pytest.mark.parametrize("cls", AGENTS)
+def test_unplayed_arms_are_equally_likely(cls):
+    """Chi-square of 5 degrees of freedom exceeds 41 with probability 1e-7."""
+    agent = cls(num_arms=6, num_envs=12_000, seed=0)
+    duel = agent.act()
+    for arms in (duel["left"], duel["right"]):
+        assert np.sum((np.bincount(arms, minlength=6) - 2000) ** 2 / 2000) < 41
+    if cls is not Doubler:  # the two arms are independent: 35 degrees of freedom exceed 95 with probability 2e-7
+        table = np.bincount(duel["left"] * 6 + duel["right"], minlength=36)
+        assert np.sum((table - 12_000 / 36) ** 2 / (12_000 / 36)) < 95
+
+
+def test_sparrings_machines_share_the_rewards():
+    agent = Sparring(num_arms=5, num_envs=20, seed=1)
+    played(agent, matrix("planted 5"), 500)
+    assert (agent.state.played.sum(2) == 500).all()
+    assert (agent.state.won.sum((1, 2)) == 500).all()
+
+
+def test_multisbms_left_arm_is_the_last_right_one():
+    agent = MultiSBM(num_arms=5, num_envs=20, seed=1)
+    last = agent.act()["left"]
+    for _ in range(300):
+        duel = agent.act()
+        assert (duel["left"] == last).all()
+        last = duel["right"]
+        agent.update(duel, np.tile([0, 1], (20, 1)))
+    assert (agent.state.asked == agent.state.played.sum(2)).all()
+    assert (agent.state.asked.sum(1) == 300).all()
+
+
+def test_doublers_epochs_double_and_its_left_arms_come_from_the_last_one():
+    agent = Doubler(num_arms=4, num_envs=50, seed=1)
+    chance, preference, t = np.random.default_rng(0), matrix("planted 4"), 0
+    pool = np.zeros((50, 4), int)
+    pool[np.arange(50), agent.act()["left"]] = 1
+    for i in range(1, 9):
+        rights = np.zeros((50, 4), int)
+        for _ in range(2**i):
+            duel = agent.act()
+            assert (pool[np.arange(50), duel["left"]] > 0).all()
+            assert (agent.candidate == pool.argmax(1)).all()
+            rights[np.arange(50), duel["right"]] += 1
+            left_won = chance.random(50) < preference[duel["left"], duel["right"]]
+            agent.update(duel, np.stack([left_won, ~left_won], 1))
+            t += 1
+        pool = rights
+        assert (agent.state.pool == pool).all()
+        assert t == 2 ** (i + 1) - 2
+        assert not agent.state.played.any()
+
+
+def test_doublers_left_arms_are_drawn_as_often_as_their_share():
+    """Pool of 1, 0, 5 and 2 arms in 8: chi-square of 2 degrees of freedom exceeds 33 with probability 7e-8."""
+    agent = Doubler(num_arms=4, num_envs=16_000, seed=2)
+    agent.state.pool[:], agent.state.total[:] = [1, 0, 5, 2], 8
+    counts = np.bincount(agent.act()["left"], minlength=4)
+    assert counts[1] == 0
+    assert sum((counts[arm] - share) ** 2 / share for arm, share in ((0, 2000), (2, 10_000), (3, 4000))) < 33
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "K", "rounds"),
+    [
+        (Sparring, "arxiv", 6, 10_000),
+        (Sparring, "cyclic", 4, 3000),
+        (MultiSBM, "arxiv", 6, 12_000),
+        (Doubler, "arxiv", 6, 2**15 - 2),
+    ],
+)
+def test_it_finds_the_condorcet_winner(cls, name, K, rounds):
+    """Of 2,000 other rows at most four failed. If a row fails with probability 0.01, 20 of 200 do with 3e-14."""
+    agent = cls(num_arms=K, num_envs=200, seed=0)
+    regret = played(agent, matrix(name), rounds)
+    assert (agent.candidate == 0).mean() > 0.9
+    assert regret.mean() < 0.6 * (matrix(name)[0].mean() - 0.5) * rounds  # of random duels; here 0.32, 0.3, 0.52, 0.39
+
+
+def test_on_cyclic_multisbm_is_worse_than_random_duels():
+    """It runs round the cycle: regret 391 (standard deviation 12 a row) in 4,094 duels, 307 with random ones.
+
+    Three of 2,000 other rows named arm 0; more than 20 of 200 do with a probability below 1e-20.
+    """
+    agent = MultiSBM(num_arms=4, num_envs=200, seed=0)
+    regret = played(agent, matrix("cyclic"), 4094)
+    assert regret.mean() > 1.15 * (matrix("cyclic")[0].mean() - 0.5) * 4094
+    assert (agent.candidate == 0).sum() <= 20
+
+
+def test_on_cyclic_doubler_seldom_finds_the_winner():
+    """0.27 of other rows name it after 4,094 duels; of 300 less than 30 or more than 150 do with probability 1e-11."""
+    agent = Doubler(num_arms=4, num_envs=300, seed=0)
+    regret = played(agent, matrix("cyclic"), 4094)
+    assert 30 <= (agent.candidate == 0).sum() <= 150
+    assert regret.mean() > 0.7 * (matrix("cyclic")[0].mean() - 0.5) * 4094
+
+
+@pytest.mark.parametrize("K", [2, 3, 10])
+@pytest.mark.parametrize("cls", AGENTS)
+def test_it_sorts_out_utilities(cls, K):
+    """Bradley-Terry. With ten arms the second one is hardly worse than the first (0.504), the third is (0.595).
+
+    Of 1,000 other rows all named an arm of these three; their regret was at most 0.26 of that of random duels, with a
+    standard deviation of 0.03. If a row fails with probability 0.01, 9 of 50 do with 2e-9.
+    """
+    preference, rounds = matrix(f"bradley-terry {K}"), 8190
+    agent = cls(num_arms=K, num_envs=50, seed=5)
+    regret = played(agent, preference, rounds)
+    assert regret.mean() < 0.35 * (preference[0].mean() - 0.5) * rounds
+    assert (preference[0, agent.candidate] < 0.62).sum() > 41
+
+
+@pytest.mark.parametrize("cls", AGENTS)
+def test_one_arm(cls):
+    agent = cls(num_arms=1, num_envs=2)
+    for _ in range(9):
+        duel = agent.act()
+        assert duel["left"].tolist() == duel["right"].tolist() == [0, 0] == agent.candidate.tolist()
+        agent.update(duel, [[1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("cls", AGENTS)
+def test_it_goes_on_from_a_pickle(cls):
+    agent = cls(num_arms=6, num_envs=4, seed=9)
+    played(agent, matrix("arxiv"), 333, seed=1)
+    copy = pickle.loads(pickle.dumps(agent))
+    assert (played(agent, matrix("arxiv"), 400, seed=2) == played(copy, matrix("arxiv"), 400, seed=2)).all()
+    assert all((a == b).all() for a, b in zip(agent.state, copy.state, strict=True))
+
+
+@pytest.mark.parametrize("cls", AGENTS)
+def test_it_keeps_the_contract(cls):
+    check_agent(cls)
+    check_agent(cls, num_arms=9, rounds=400, seed=3)
+
+
+@pytest.mark.parametrize("cls", AGENTS)
+def test_row_b_is_alone_what_it_is_in_the_batch(cls):
+    batch = cls(num_arms=6, num_envs=3, seed=7)
+    alone = [cls(num_arms=6, seed=7 + row) for row in range(3)]
+    chance = np.random.default_rng(0)
+    for _ in range(200):
+        duel, left_won = batch.act(), chance.random(3) < 0.5
+        won = np.stack([left_won, ~left_won], 1)
+        for row, agent in enumerate(alone):
+            single = agent.act()
+            assert (single["left"][0], single["right"][0]) == (duel["left"][row], duel["right"][row])
+            agent.update(single, won[row : row + 1])
+        batch.update(duel, won)
+    assert batch.candidate.tolist() == [agent.candidate[0] for agent in alone]
+
+
+@pytest.mark.parametrize("cls", AGENTS)
+def test_duels_that_somebody_else_chose_are_learned_from(cls):
+    agent = cls(num_arms=4, num_envs=30, alpha=1e-6, seed=3)
+    chance = np.random.default_rng(1)
+    for _ in range(254):  # 2 + 4 + ... + 128: Doubler's seventh epoch is over
+        duel = {"left": chance.integers(4, size=30), "right": chance.choice(4, 30, p=[0.7, 0.1, 0.1, 0.1])}
+        left_won = duel["left"] < duel["right"]
+        agent.update(duel, np.stack([left_won, ~left_won], 1))
+    assert (agent.candidate == 0).all()
+    assert (agent.state.round == 254).all()
+
+
+@pytest.mark.parametrize("cls", AGENTS)
+@pytest.mark.parametrize("alpha", [0, -1, math.inf, math.nan, "0.5", None, True])
+def test_bad_knobs_are_refused(cls, alpha):
+    with pytest.raises(ValueError, match=r"^alpha = .* is out of range; allowed: a finite number above 0"):
+        cls(num_arms=3, alpha=alpha)
