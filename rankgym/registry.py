@@ -10,6 +10,9 @@ __all__ = ["ENVS", "register_all"]
 
 RANKING = ("rankgym.envs:single_ranking", "rankgym.envs:RankingVectorEnv")  # single and vector entry points
 BREAKPOINT = ("rankgym.envs:single_breakpoint", "rankgym.envs:BreakpointVectorEnv")
+DUELING = ("rankgym.envs:single_dueling", "rankgym.envs:DuelingVectorEnv")
+RANKERS = ("rankgym.envs:single_interleaved_rankers", "rankgym.envs:InterleavedRankersVectorEnv")
+RANKINGS = ("rankgym.envs:single_interleaved_rankings", "rankgym.envs:InterleavedRankingsVectorEnv")
 
 # BubbleRank, section 5.4: query i - 1 has chi = 0.5^i at the last two positions; the best item starts at the very last.
 WEAK_TAIL: dict[str, Any] = {
@@ -160,6 +163,71 @@ ENVS: dict[str, tuple[tuple[str, str], dict[str, Any], str]] = {
         BREAKPOINT,
         {"model": "CM", **TWO_LEVEL},
         "cascade model, the lower-bound problem: in each epoch other items are best (Li and de Rijke section 4.2)",
+    ),
+    "rankgym/Dueling-MSLR-v0": (
+        DUELING,
+        {"dataset": "mslr", "user_model": "navigational"},  # all of the paper's experiments but that of its section 6.4
+        "duels of 136 feature rankers, navigational users (mergeRUCB section 5), calibrated, or published once fetched",
+    ),
+    "rankgym/Dueling-Arxiv-v0": (
+        DUELING,
+        {"dataset": "arxiv"},
+        "duels of 6 retrieval functions of arXiv's search (Yue and Joachims 2011)",
+    ),
+    "rankgym/Dueling-Cyclic-v0": (
+        DUELING,
+        {"dataset": "cyclic"},
+        "duels of 4 arms: a winner by little, and three that beat each other in a circle by much",
+    ),
+    "rankgym/Dueling-Arithmetic-v0": (
+        DUELING,
+        {"dataset": "arithmetic"},
+        "duels of 8 arms in a total order, neighbours .05 apart",
+    ),
+    "rankgym/Dueling-Synthetic-v0": (
+        DUELING,
+        {"dataset": "synthetic"},
+        "duels by preference matrices from the caller, or drawn from a family",
+    ),
+    "rankgym/Dueling-LETOR-v0": (
+        RANKERS,
+        {},
+        "duels of the feature rankers of a LETOR file by interleaving and clicks (mergeRUCB section 5); needs file=",
+    ),
+    "rankgym/Dueling-CM-Yandex-v0": (
+        RANKINGS,
+        {"model": "CM", "dataset": "yandex", "num_positions": 5},
+        "duels of rankings by interleaving and clicks, cascade model, 10 items, 5 positions",
+    ),
+    "rankgym/Dueling-PBM-Yandex-v0": (
+        RANKINGS,
+        {"model": "PBM", "dataset": "yandex", "num_positions": 5},
+        "duels of rankings by interleaving and clicks, position-based model, 10 items, 5 positions",
+    ),
+    "rankgym/Dueling-DCM-Yandex-v0": (
+        RANKINGS,
+        {"model": "DCM", "dataset": "yandex", "num_positions": 5},
+        "duels of rankings by interleaving and clicks, dependent click model, 10 items, 5 positions",
+    ),
+    "rankgym/Dueling-DBN-Yandex-v0": (
+        RANKINGS,
+        {"model": "DBN", "dataset": "yandex", "num_positions": 5},
+        "duels of rankings by interleaving and clicks, dynamic Bayesian network, 10 items, 5 positions",
+    ),
+    "rankgym/Dueling-UBM-Yandex-v0": (
+        RANKINGS,
+        {"model": "UBM", "dataset": "yandex", "num_positions": 5},
+        "duels of rankings by interleaving and clicks, user browsing model, 10 items, 5 positions",
+    ),
+    "rankgym/Dueling-CCM-Yandex-v0": (
+        RANKINGS,
+        {"model": "CCM", "dataset": "yandex", "num_positions": 5},
+        "duels of rankings by interleaving and clicks, click chain model, 10 items, 5 positions",
+    ),
+    "rankgym/Dueling-DBM-Yandex-v0": (
+        RANKINGS,
+        {"model": "DBM", "dataset": "yandex", "num_positions": 5},
+        "duels of rankings by interleaving and clicks, document-based model, 10 items, 5 positions",
     ),
 }
 

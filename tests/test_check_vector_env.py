@@ -15,6 +15,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from gymnasium.vector.utils import batch_space
 
 import rankgym  # noqa: F401  registers the environments
+from rankgym.envs import DuelingVectorEnv
 from rankgym.envs.check import RULES, VectorEnvError, VectorEnvReport, check_vector_env
 from rankgym.spaces import Permutation
 
@@ -1000,6 +1001,22 @@ def test_an_action_of_two_rankings_is_refused_for_either(mode: AutoresetMode) ->
 def test_our_native_environment_passes(mode: AutoresetMode, name: str, query: Any) -> None:
     env = gym.make_vec(f"rankgym/{name}-v0", num_envs=4, horizon=7, query=query, autoreset_mode=mode.value)
     assert_report(check_vector_env(env), OF_ANOTHER_MODE[mode])
+
+
+class AnyArm(DuelingVectorEnv):
+    """It takes every whole number for an arm."""
+
+    def _checked(self, actions: Any) -> Any:
+        wrapped = {side: arms % self.num_arms if arms.dtype.kind == "i" else arms for side, arms in actions.items()}
+        return super()._checked(wrapped)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_duels_of_arms_are_put_to_every_rule(mode: AutoresetMode) -> None:
+    env = gym.make_vec("rankgym/Dueling-Arxiv-v0", num_envs=4, horizon=7, num_arms=3, autoreset_mode=mode.value)
+    assert_report(check_vector_env(env), OF_ANOTHER_MODE[mode])
+    with pytest.raises(VectorEnvError, match=r"(?s)rule 'bad action': .*'left'.* was accepted; expected: a ValueError"):
+        check_vector_env(AnyArm(4, horizon=7, autoreset_mode=mode))
 
 
 # ---- arguments and the error ----

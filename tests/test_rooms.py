@@ -23,7 +23,7 @@ PACKAGES = {"rankgym": ROOT / "rankgym", "rankgym_agents": ROOT / "agents" / "ra
 # metrics <- models <- envs <- wrappers, registry <- experiments <- cli.
 LEVELS = [
     {"kernels", "checks", "progress"},
-    {"agent", "spaces", "metrics", "data"},
+    {"agent", "spaces", "metrics", "data", "interleaving"},
     {"models"},
     {"envs"},
     {"wrappers", "registry"},

@@ -459,8 +459,8 @@ class BreakpointVectorEnv(RankingVectorEnv):
 
     def _begin(self, mask: NDArray[np.bool_]) -> None:
         super()._begin(mask)
-        if self._choice != "drawn":  # if it is, the rows have taken their new queries
-            self._take_queries(mask, self._query)
+        if not self._draws_problems:  # if it is, the rows have taken their new queries
+            self._take_problems(mask, self._problem)
         rows = np.flatnonzero(mask)
         self._epoch[rows] = self._last_epoch[rows] = 0
         self._state[rows] = self._first_state(len(rows))
@@ -504,7 +504,7 @@ class BreakpointVectorEnv(RankingVectorEnv):
         seed = np.empty(len(rows), np.uint64)
         epoch_seeds(self._schedule_key[rows], self._episode[rows], self._epoch[rows], seed)
         tables = self.problems.parameters
-        own = type(tables)(*(table[self._query[rows]] for table in tables))
+        own = type(tables)(*(table[self._problem[rows]] for table in tables))
         state = self._state[rows]
         self._scenario.draw(seed, self._epoch[rows], own, self._knobs, state)
         self._state[rows] = state

@@ -14,7 +14,7 @@ from copy import deepcopy
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from gymnasium.spaces import Box, Dict, MultiBinary, MultiDiscrete, Space, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 from gymnasium.spaces.utils import is_space_dtype_shape_equiv
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
@@ -43,7 +43,7 @@ RULES = {
     "options": "reset does not change the caller's options",
     "autoreset": "NEXT_STEP: the automatic reset is the one that reset_mask does",
     "bad mask": "a reset_mask of a wrong dtype or shape, or without a True, is refused and nothing has happened",
-    "bad action": "an action that is no permutation is refused with a ValueError and nothing has happened",
+    "bad action": "an action that is no permutation, or no duel, is refused with a ValueError; nothing has happened",
     "close": "close works, and again, and sets closed (this only where strict)",
 }
 """What is checked: name and statement of every rule."""
@@ -290,7 +290,7 @@ class Checker:
     def check_bad_actions(self, reference: History) -> None:
         space = self.env.single_action_space
         parts = space.spaces.values() if isinstance(space, Dict) else [space]
-        if not any(isinstance(part, Permutation) for part in parts):
+        if not is_duel(space) and not any(isinstance(part, Permutation) for part in parts):
             self.not_exercised["bad action"] = f"the action space is {_short.repr(space)}, without a Permutation"
             return
         if self.of_singles:
@@ -299,7 +299,7 @@ class Checker:
         self.start(self.seed)
         for step, action in enumerate(self.actions):
             if step in (0, len(self.actions) // 2) and not self.ended.any():
-                for bad in spoilt(action):
+                for bad in spoilt(action, space):
                     try:
                         self.env.step(bad)
                     except ValueError:
@@ -641,21 +641,42 @@ def overwrite(value: Any) -> None:
             part.fill(NONSENSE.get(part.dtype.kind, 99))
 
 
-def spoilt(action: Any) -> Iterator[Any]:
-    """Batches of rankings that are wrong: in one row, or altogether."""
-    if isinstance(action, dict):
-        for key, part in action.items():
-            if isinstance(part, np.ndarray) and part.ndim == 2:
-                for bad in spoilt(part):
+def is_duel(space: Any) -> bool:
+    """True for a Dict of the same two things to compare, left and right: arms or rankings."""
+    if not isinstance(space, Dict) or set(space.spaces) != {"left", "right"}:
+        return False
+    return all(isinstance(part, (Discrete, Permutation)) for part in space.spaces.values())
+
+
+def spoilt(action: Any, space: Any) -> Iterator[Any]:
+    """Batches of rankings, or of duels, that are wrong: in one row, or altogether."""
+    if isinstance(space, Dict):
+        for key, part in space.spaces.items():
+            if isinstance(part, Permutation) or is_duel(space):
+                for bad in spoilt(action[key], part):
                     yield {**action, key: bad}
+        if is_duel(space):
+            yield from (
+                {"left": action["left"]},
+                {**action, "middle": action["left"]},
+                (action["left"], action["right"]),
+            )
+            yield None
         return
     info = np.iinfo(action.dtype)
-    for item in {info.min or info.max, info.max}:
+    wrong = {info.min, info.max}
+    if isinstance(space, Discrete):
+        wrong |= {int(space.start) - 1, int(space.start + space.n)}
+    for item in sorted(wrong - {0}):
         bad = action.copy()
-        bad[-1, 0] = item
+        bad[(-1, *[0] * (action.ndim - 1))] = item
         yield bad
-    if action.shape[1] > 1:
+    if action.ndim > 1 and action.shape[1] > 1:
         bad = action.copy()
         bad[-1, 1] = bad[-1, 0]
         yield bad
-    yield from (action[:, :-1], action[:-1], action[0], action.astype(np.float64), action.astype(object), None)
+    if action.ndim > 1:
+        yield action[:, :-1]
+    else:
+        yield action[:, None]
+    yield from (action[:-1], action[0], action.astype(np.float64), action.astype(object), action.astype(bool), None)

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
-from gymnasium.error import ResetNeeded
 from gymnasium.spaces import MultiBinary
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
+from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from rankgym.checks import whole_number
 from rankgym.envs.problems import Problems
-from rankgym.kernels import ENVIRONMENT, QUERY, bits, kernel, row_keys, uniform_below
+from rankgym.envs.sessions import DEFAULT_HORIZON, SessionsVectorEnv
+from rankgym.kernels import kernel
 from rankgym.metrics import better_items, misordered_pairs
 from rankgym.models import MODELS
 from rankgym.spaces import BatchedPermutation, Permutation
 
 __all__ = ["RankingVectorEnv"]
-
-DEFAULT_HORIZON = 1_000_000
-SPLIT = 5  # every fifth query is a test query
 
 
 @kernel
@@ -41,14 +35,7 @@ def open_session(displayed, last, session, round):
     return difference != 0
 
 
-@kernel
-def draw_numbers(key, number, n, drawn):
-    """Fill ``drawn`` (rows,) with uniform integers below ``n``, from draw ``number`` (rows,) of each key."""
-    for row in range(key.shape[0]):
-        drawn[row] = uniform_below(bits(key[row], number[row]), n)
-
-
-class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[Any]]):
+class RankingVectorEnv(SessionsVectorEnv):
     """
     ## Description
     Online learning to rank. In each step one user comes to every row, sees the list that the agent displays, and
@@ -118,7 +105,8 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
     Lattimore et al. (NeurIPS 2018), section 6; Li et al. (UAI 2019), section 5; Zoghi et al. (ICML 2017).
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4, "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+    row_attributes = ("initial_list", "initial_misordered", "parameters", "attraction")
+    common_attributes = ("num_items", "num_positions", "cutoff")
 
     single_action_space: Permutation
     action_space: BatchedPermutation
@@ -143,7 +131,13 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
     ) -> None:
-        self.num_envs = whole_number("num_envs", num_envs, 1)
+        super().__init__(
+            num_envs,
+            horizon=horizon,
+            max_episode_steps=max_episode_steps,
+            autoreset_mode=autoreset_mode,
+            render_mode=render_mode,
+        )
         self.problems = problems = Problems.load(
             model,
             dataset=dataset,
@@ -162,35 +156,13 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
             )
         if reference not in ("best", "sorted"):
             raise ValueError(f"reference = {reference!r} is unknown; allowed: 'best', 'sorted'")
-        self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
-        if max_episode_steps is not None:
-            steps = whole_number("max_episode_steps", max_episode_steps, 1)
-            self.horizon = steps if self.horizon is None else min(steps, self.horizon)
-        if render_mode not in (None, "ansi"):
-            raise ValueError(f"render_mode = {render_mode!r} is unknown; allowed: None, 'ansi'")
-        self.render_mode = render_mode
-        self.autoreset_mode = _autoreset_mode(autoreset_mode)
-        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-
-        self.single_action_space = Permutation(self.num_items, self.num_positions)
-        self.single_observation_space = MultiBinary(self.num_positions)
-        self.action_space = BatchedPermutation(self.num_items, self.num_positions, self.num_envs)
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self._set_spaces(MultiBinary(self.num_positions), Permutation(self.num_items, self.num_positions))
+        self._set_problems("query", query, problems.num_queries)
 
         self._reward, self._paid, self._reference = self.model.rewards[reward], reward, reference
         self._optimal_of, self._better_of, self._initial_misordered_of = self._truth_of(problems)  # of each query
-        self._choice, self._pool = _query_choice(query, problems.num_queries, self.num_envs)
 
-        rows = self.num_envs  # all below: what changes, and the truth of the rows' queries
-        self._key: NDArray[np.uint64] | None = None  # (rows,) None until the first reset
-        self._query_key = np.zeros(rows, np.uint64)
-        self._session = np.full(rows, -1, np.int64)  # the last one's number, since the row was seeded
-        self._episode = np.full(rows, -1, np.int64)  # since the row was seeded
-        self._round = np.full(rows, -1, np.int64)  # the last session's number in its episode
-        self._latest_round = -1  # of all rows
-        self._ended = np.zeros(rows, bool)  # rows whose episode is over and that wait for a reset
-        self._some_ended = False
-        self._query = np.zeros(rows, np.int64)
+        rows = self.num_envs  # all below: the truth of the rows' queries, and what changes
         self._parameters = type(problems.parameters)(*(np.zeros((rows, *a.shape[1:])) for a in problems.parameters))
         self._better = np.zeros((rows, *self._better_of.shape[1:]), np.uint64)
         self._optimal = np.zeros(rows)
@@ -199,9 +171,7 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         self._displayed = np.full((rows, self.num_positions), -1, np.int64)  # the last lists, and their values
         self._expected = np.zeros(rows)
         self._misordered = np.zeros(rows, np.int64)
-        self.last_observation = np.zeros((rows, self.num_positions), np.int8)
-        everyone = np.ones(rows, bool)
-        self._take_queries(everyone, self._fixed_queries() if self._choice != "drawn" else np.zeros(rows, np.int64))
+        self._take_first_problems()
 
     # -- the truth, for wrappers and evaluation; no agent asks for it ------------------------------------------------
 
@@ -224,16 +194,6 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         """|V(R_0)|, the number of incorrectly ordered pairs of the production lists, (num_envs,)."""
         return self._initial_misordered
 
-    @property
-    def changes(self) -> int:
-        """How many times the truth of some row's coming session has changed other than by a reset: never, here."""
-        return 0
-
-    def common_breakpoints(self, rounds: int) -> list[int] | None:
-        """The rounds below ``rounds`` at which every row begins a new epoch: none, here."""
-        whole_number("rounds", rounds, 0)
-        return []
-
     def _truth_of(self, problems: Problems) -> tuple[NDArray[np.float64], NDArray[np.uint64], NDArray[np.int64]]:
         """Of each query the optimal reward (queries,), the better items (queries, items, words), |V(R_0)| (queries,).
 
@@ -246,100 +206,11 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         misordered_pairs(better, np.ascontiguousarray(problems.initial_list[:, : self.num_positions]), misordered)
         return optimal, better, misordered
 
-    @property
-    def unseeded(self) -> bool:
-        """True before the first reset."""
-        return self._key is None
-
-    @property
-    def unready(self) -> bool:
-        """True where some row waits for its reset: its first, or the one after its episode."""
-        return self._some_ended or self._key is None
-
     # -- reset -------------------------------------------------------------------------------------------------------
 
-    def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.int8], dict[str, Any]]:
-        """Start an episode in every row, or in the rows of ``options["reset_mask"]`` (num_envs,) bool.
-
-        Args:
-            seed: row b gets ``seed + b``, or its entry of a list (None: go on with the row's stream).
-            options: may hold ``reset_mask``; it is read, never changed.
-        """
-        seeds = self._checked_seeds(seed)
-        mask = self._checked_mask(options)
-        self._seed_rows(seeds, mask)
-        self._begin(mask)
-        return self.last_observation.copy(), self._reset_info(mask)
-
-    def _checked_seeds(self, seed: Any) -> list[int | None]:
-        if seed is None:
-            return [None] * self.num_envs
-        if isinstance(seed, (int, np.integer)) and not isinstance(seed, (bool, np.bool_)):
-            first = whole_number("seed", seed, 0)
-            return [first + row for row in range(self.num_envs)]
-        if isinstance(seed, (list, tuple, np.ndarray)):
-            if len(seed) != self.num_envs:
-                raise ValueError(f"seed has {len(seed)} entries; allowed: one for each of the {self.num_envs} rows")
-            return [None if s is None else whole_number(f"seed[{row}]", s, 0) for row, s in enumerate(seed)]
-        raise ValueError(
-            f"seed = {seed!r} is no seed; allowed: None, a whole number, at least 0, or {self.num_envs} of them"
-        )
-
-    def _checked_mask(self, options: dict[str, Any] | None) -> NDArray[np.bool_]:
-        if not options or "reset_mask" not in options:
-            return np.ones(self.num_envs, bool)
-        mask = options["reset_mask"]
-        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
-            raise TypeError(f"options['reset_mask'] = {mask!r} is no mask; allowed: a numpy array of bool")
-        if mask.shape != (self.num_envs,):
-            raise ValueError(f"options['reset_mask'] has shape {mask.shape}; allowed: ({self.num_envs},)")
-        if not mask.any():
-            raise ValueError("options['reset_mask'] is False everywhere; allowed: at least one True")
-        if self._key is None and not mask.all():
-            raise ResetNeeded("the first reset is of all rows: call reset() without options['reset_mask']")
-        return mask
-
-    def _seed_rows(self, seeds: list[int | None], mask: NDArray[np.bool_]) -> None:
-        if self._key is None:
-            seeds = [secrets.randbits(128) if s is None else s for s in seeds]
-            self._key = np.zeros(self.num_envs, np.uint64)
-        rows = [row for row in np.flatnonzero(mask) if seeds[row] is not None]
-        if not rows:
-            return
-        chosen = [seeds[row] for row in rows]
-        if rows[0] == 0:  # Gymnasium's own generator of a vector env is that of its first row
-            self._np_random, self._np_random_seed = gym.utils.seeding.np_random(chosen[0])
-        self._key[rows] = row_keys(chosen, ENVIRONMENT)  # type: ignore[arg-type]
-        self._take_seeds(rows, chosen)  # type: ignore[arg-type]
-        self._session[rows] = -1
-        self._episode[rows] = -1
-
-    def _take_seeds(self, rows: list[int], seeds: list[int]) -> None:
-        """New streams, besides those of the users, for ``rows`` from their seeds."""
-        self._query_key[rows] = row_keys(seeds, QUERY)
-
-    def _begin(self, mask: NDArray[np.bool_]) -> None:
-        """Start an episode in the rows of ``mask``; their random streams go on."""
-        self._episode[mask] += 1
-        self._round[mask] = -1
-        self._latest_round = int(self._round.max())
-        self._ended[mask] = False
-        self._some_ended = bool(self._ended.any())
-        self.last_observation[mask] = 0
-        if self._choice == "drawn":
-            drawn = np.empty(self.num_envs, np.int64)
-            draw_numbers(self._query_key, self._episode, len(self._pool), drawn)
-            self._take_queries(mask, self._pool[drawn])
-
-    def _fixed_queries(self) -> NDArray[np.int64]:
-        return np.resize(self._pool, self.num_envs)
-
-    def _take_queries(self, mask: NDArray[np.bool_], queries: NDArray[np.int64]) -> None:
-        """Give the rows of ``mask`` their queries of ``queries`` (num_envs,)."""
-        q = queries[mask]
-        self._query[mask] = q
+    def _take_problems(self, mask: NDArray[np.bool_], problems: NDArray[np.int64]) -> None:
+        super()._take_problems(mask, problems)
+        q = self._problem[mask]
         for mine, table in zip(self._parameters, self.problems.parameters, strict=True):
             mine[mask] = table[q]
         self._better[mask] = self._better_of[q]
@@ -348,63 +219,21 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         self._initial_misordered[mask] = self._initial_misordered_of[q]
         self._displayed[mask] = -1  # their values are not known yet
 
-    def _reset_info(self, mask: NDArray[np.bool_]) -> dict[str, Any]:
-        info = self._fresh_info()
-        if not mask.all():
-            info |= {f"_{name}": mask.copy() for name in info}
-        return info
-
     def _fresh_info(self) -> dict[str, Any]:
-        """What a reset tells of every row."""
-        return {
-            "optimal_reward": self._optimal.copy(),
-            "round": np.zeros(self.num_envs, np.int64),
-            "query": self._query.copy(),
-        }
+        return {"optimal_reward": self._optimal.copy(), **super()._fresh_info(), "query": self._problem.copy()}
 
     # -- step --------------------------------------------------------------------------------------------------------
 
-    def step(
-        self, actions: Any
-    ) -> tuple[NDArray[np.int8], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        """Display a list in every row; ``actions`` (num_envs, num_positions) of distinct items.
+    def _checked(self, actions: Any) -> NDArray[np.int64]:
+        return self.action_space.checked(actions)
 
-        A row that is reset in this step (autoreset in the next step) ignores its entry, whatever it is.
-
-        Raises:
-            ValueError: a row is no ranking; nothing has happened then.
-            ResetNeeded: there was no reset yet, or (autoreset disabled) a row's episode is over.
-        """
-        if self._key is None:
-            raise ResetNeeded("reset the environment before its first step")
-        waiting = None
-        if self._some_ended:
-            if self.autoreset_mode is AutoresetMode.DISABLED:
-                rows = np.flatnonzero(self._ended).tolist()
-                raise ResetNeeded(
-                    f"the episodes of rows {rows} are over; reset them with options={{'reset_mask': mask}}"
-                )
-            waiting = self._ended.copy()
-            actions = self._ignored(actions, waiting)
-        displayed = self.action_space.checked(actions)
-        if waiting is not None:
-            return self._step_and_reset(displayed, waiting)
-        clicks, reward = self.play(displayed)
-        info = self._step_info(clicks)
-        terminated, truncated = np.zeros(self.num_envs, bool), np.zeros(self.num_envs, bool)
-        observation = clicks
-        if self.at_horizon():
-            truncated |= self._ended
-            if self.autoreset_mode is AutoresetMode.SAME_STEP:
-                observation, info = self._reset_in_step(clicks, info, truncated)
-        np.copyto(self.last_observation, observation)
-        return observation, reward, terminated, truncated, info
+    def _checked_single(self, action: Any) -> NDArray[np.int64]:
+        return self.single_action_space.checked(action)[None]
 
     def play(self, displayed: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
         """One session of every row on lists that were checked: the clicks and the rewards.
 
-        This is a step without what Gymnasium puts around it; the single form shares it. What ``info`` tells is in the
-        attributes afterwards, and is overwritten by the next session.
+        What ``info`` tells is in the attributes afterwards, and is overwritten by the next session.
         """
         law = self._reward
         if open_session(displayed, self._displayed, self._session, self._round):  # a list shown again keeps its value
@@ -424,11 +253,10 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
             "regret": self._optimal - self._expected,
             "misordered": self._misordered.copy(),
             "round": self._round.copy(),
-            "query": self._query.copy(),
+            "query": self._problem.copy(),
         }
 
     def first_row_info(self, clicks: NDArray[np.int8]) -> dict[str, Any]:
-        """The info of row 0 after ``play``, without its leading axis: what the single form tells."""
         expected, optimal = self._expected.item(0), self._optimal.item(0)
         return {
             "displayed": self._displayed[0].copy(),
@@ -438,90 +266,14 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
             "regret": optimal - expected,
             "misordered": self._misordered.item(0),
             "round": self._round.item(0),
-            "query": self._query.item(0),
+            "query": self._problem.item(0),
         }
-
-    def at_horizon(self) -> bool:
-        """Note the rows whose episode is over now; True if there are any."""
-        if self.horizon is None or self._latest_round + 1 < self.horizon:
-            return False
-        np.greater_equal(self._round + 1, self.horizon, out=self._ended)
-        self._some_ended = bool(self._ended.any())
-        return self._some_ended
-
-    def _ignored(self, actions: Any, waiting: NDArray[np.bool_]) -> Any:
-        """``actions`` with the waiting rows' entries replaced by a ranking, where it has an entry for each row."""
-        placeholder = np.arange(self.num_positions)
-        if isinstance(actions, np.ndarray) and actions.shape == self.action_space.shape and actions.dtype.kind in "iu":
-            actions = actions.copy()
-            actions[waiting] = placeholder
-        elif isinstance(actions, (list, tuple)) and len(actions) == self.num_envs:
-            actions = [placeholder if waiting[row] else action for row, action in enumerate(actions)]
-        return actions
-
-    def _step_and_reset(
-        self, displayed: NDArray[np.int64], waiting: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.int8], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        """A step in which the rows of ``waiting`` are reset instead of played (autoreset in the next step)."""
-        observation, reward = np.zeros((self.num_envs, self.num_positions), np.int8), np.zeros(self.num_envs)
-        truncated = np.zeros(self.num_envs, bool)
-        clicks, rewards = self.play(displayed)
-        info = self._step_info(clicks)
-        self._session -= waiting  # nobody came to the waiting rows
-        observation[~waiting], reward[~waiting] = clicks[~waiting], rewards[~waiting]
-        self.at_horizon()
-        truncated |= self._ended & ~waiting
-        self._begin(waiting)
-        np.copyto(self.last_observation, observation)
-        return observation, reward, np.zeros(self.num_envs, bool), truncated, self._mixed_info(info, waiting)
-
-    def _reset_in_step(
-        self, clicks: NDArray[np.int8], info: dict[str, Any], ended: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.int8], dict[str, Any]]:
-        """Reset the rows of ``ended`` within the step that ended them; what they ended with goes to ``final_...``."""
-        observation = clicks.copy()
-        observation[ended] = 0
-        final_obs = np.full(self.num_envs, None, dtype=object)
-        for row in np.flatnonzero(ended):
-            final_obs[row] = clicks[row].copy()
-        final_info: dict[str, Any] = {}
-        for name, values in info.items():
-            final_info[name] = _only(values, ended)
-            final_info[f"_{name}"] = ended.copy()
-        self._begin(ended.copy())
-        mixed = self._mixed_info(info, ended)
-        mixed |= {
-            "final_obs": final_obs,
-            "_final_obs": ended.copy(),
-            "final_info": final_info,
-            "_final_info": ended.copy(),
-        }
-        return observation, mixed
-
-    def _mixed_info(self, info: dict[str, Any], begun: NDArray[np.bool_]) -> dict[str, Any]:
-        """The info of a step after which the rows of ``begun`` have just been reset, with masks where rows differ."""
-        fresh = self._fresh_info()
-        mixed: dict[str, Any] = {}
-        for name, values in info.items():
-            mixed[name] = _only(values, ~begun)
-            if name in fresh:
-                mixed[name][begun] = fresh[name][begun]
-            else:
-                mixed[f"_{name}"] = ~begun
-        return mixed
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
-    def render(self) -> tuple[str, ...] | None:
-        """With ``render_mode="ansi"``: one text a row, the displayed list with its clicks."""
-        if self.render_mode is None:
-            gym.logger.warn('render() was called without a render mode; make the environment with render_mode="ansi"')
-            return None
-        return tuple(self._text(row) for row in range(self.num_envs))
-
     def _text(self, row: int) -> str:
         if self._round[row] < 0:
-            return f"query {self._query[row]}: nothing displayed yet"
+            return f"query {self._problem[row]}: nothing displayed yet"
         shown = self._displayed[row]
         lines = [
             f"{k + 1:3d}. item {item:<4d} {'click' if click else ''}".rstrip()
@@ -530,41 +282,4 @@ class RankingVectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.int64], NDArray[An
         return "\n".join([self._heading(row), *lines])
 
     def _heading(self, row: int) -> str:
-        return f"query {self._query[row]}, round {self._round[row]}"
-
-
-def _only(values: NDArray[Any], rows: NDArray[np.bool_]) -> NDArray[Any]:
-    """A copy of ``values`` that is zero outside of ``rows``."""
-    kept = np.zeros_like(values)
-    kept[rows] = values[rows]
-    return kept
-
-
-def _autoreset_mode(mode: str | AutoresetMode) -> AutoresetMode:
-    try:
-        return AutoresetMode(mode)
-    except ValueError:
-        choices = [m.value for m in AutoresetMode]
-        raise ValueError(f"autoreset_mode = {mode!r} is unknown; allowed: {choices}") from None
-
-
-def _query_choice(query: Any, num_queries: int, num_envs: int) -> tuple[str, NDArray[np.int64]]:
-    """How rows get their queries: ("fixed" or "drawn", the queries to cycle through or to draw from)."""
-    everything = np.arange(num_queries)
-    allowed = f"allowed: 0 .. {num_queries - 1}, a list of these, 'all', 'train', 'test' or None"
-    if query is None:
-        return "drawn", everything
-    if isinstance(query, str):
-        test = everything % SPLIT == SPLIT - 1
-        pools = {"all": everything, "train": everything[~test], "test": everything[test]}
-        if query not in pools or not len(pools[query]):
-            raise ValueError(f"query = {query!r} is unknown or empty with {num_queries} queries; {allowed}")
-        return "fixed", pools[query]
-    listed = [query] if isinstance(query, (int, np.integer)) else query
-    single = isinstance(listed, np.ndarray) and listed.ndim == 0
-    if single or not isinstance(listed, (list, tuple, np.ndarray, range)) or len(listed) == 0:
-        raise ValueError(f"query = {query!r} is no choice of queries; {allowed}")
-    for q in listed:
-        if isinstance(q, (bool, np.bool_)) or not isinstance(q, (int, np.integer)) or not 0 <= q < num_queries:
-            raise ValueError(f"query = {q!r} is out of range; {allowed}")
-    return "fixed", np.array(listed, np.int64)
+        return f"query {self._problem[row]}, round {self._round[row]}"

@@ -9,16 +9,18 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from rankgym.envs.ranking import RankingVectorEnv
-from rankgym.spaces import Permutation
+from rankgym.envs.sessions import SessionsVectorEnv
 
 __all__ = ["SingleEnv"]
 
 
-class SingleEnv(gym.Env[NDArray[np.int8], NDArray[np.int64]]):
-    """A native vector environment of one row as a ``gym.Env``; see ``RankingVectorEnv`` for what it does.
+class SingleEnv(gym.Env[NDArray[np.int8], Any]):
+    """A native vector environment of one row as a ``gym.Env``; the vector environment's class says what it does.
 
     Row 0 of the batch and this environment with the same seed have the same history, bit for bit.
+
+    It has the attributes that the engine names in ``row_attributes`` and ``common_attributes``, such as ``num_items``
+    and the truth, the former without the axis of rows.
 
     Args:
         engine: a vector environment with one row and autoreset disabled.
@@ -26,25 +28,24 @@ class SingleEnv(gym.Env[NDArray[np.int8], NDArray[np.int64]]):
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
 
-    action_space: Permutation
-
-    def __init__(self, engine: RankingVectorEnv) -> None:
+    def __init__(self, engine: SessionsVectorEnv) -> None:
         self.engine = engine
         self.action_space = engine.single_action_space
         self.observation_space = engine.single_observation_space
         self.render_mode = engine.render_mode
-        self.horizon, self.cutoff = engine.horizon, engine.cutoff
-        self.num_items, self.num_positions = engine.num_items, engine.num_positions
+        self.horizon = engine.horizon
 
-    @property
-    def initial_list(self) -> NDArray[np.int64]:
-        """The production ranker's list of the current query, (num_items,)."""
-        return self.engine.initial_list[0]
+    def __getattr__(self, name: str) -> Any:
+        engine = self.__dict__.get("engine")  # none while a copy is being made
+        if engine is not None and name in engine.common_attributes:
+            return getattr(engine, name)
+        if engine is not None and name in engine.row_attributes:
+            values = getattr(engine, name)
+            return first_row(values) if isinstance(values, np.ndarray) else type(values)(*(v[0] for v in values))
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
-    @property
-    def initial_misordered(self) -> int:
-        """|V(R_0)| in the coming session."""
-        return int(self.engine.initial_misordered[0])
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.engine.common_attributes, *self.engine.row_attributes]
 
     @property
     def changes(self) -> int:
@@ -55,17 +56,6 @@ class SingleEnv(gym.Env[NDArray[np.int8], NDArray[np.int64]]):
         """The rounds below ``rounds`` at which every row begins a new epoch; None where rows differ, or may differ."""
         return self.engine.common_breakpoints(rounds)
 
-    @property
-    def parameters(self) -> Any:
-        """The click model's parameters in the coming session, a NamedTuple: the truth, not for agents."""
-        parameters = self.engine.parameters
-        return type(parameters)(*(values[0] for values in parameters))
-
-    @property
-    def attraction(self) -> NDArray[np.float64]:
-        """Attraction probabilities in the coming session, (num_items,): the truth, not for agents."""
-        return self.engine.attraction[0]
-
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.int8], dict[str, Any]]:
@@ -73,17 +63,22 @@ class SingleEnv(gym.Env[NDArray[np.int8], NDArray[np.int64]]):
         if seed is None and self.engine.unseeded:
             seed = int(self.np_random.integers(2**63))  # so that np_random, wherever it comes from, decides
         observation, info = self.engine.reset(seed=[seed])
-        return observation[0], {name: values[0].item() for name, values in info.items()}
+        return observation[0], {name: first_row(values) for name, values in info.items()}
 
     def step(self, action: Any) -> tuple[NDArray[np.int8], float, bool, bool, dict[str, Any]]:
         engine = self.engine
-        if engine.unready:
+        if engine._key is None or engine._some_ended:
             raise ResetNeeded("reset the environment before its first step, and after its episode is over")
-        clicks, reward = engine.play(self.action_space.checked(action)[None])
+        observation, reward = engine.play(engine._checked_single(action))
         if self.render_mode is not None:
-            engine.last_observation[0] = clicks[0]
-        return clicks[0], reward.item(), False, engine.at_horizon(), engine.first_row_info(clicks)
+            engine.last_observation[0] = observation[0]
+        return observation[0], reward.item(), False, engine.at_horizon(), engine.first_row_info(observation)
 
     def render(self) -> str | None:
         frames = self.engine.render()
         return None if frames is None else frames[0]
+
+
+def first_row(values: NDArray[Any]) -> Any:
+    """Row 0 of ``values``: a Python number where rows have one number each."""
+    return values.item(0) if values.ndim == 1 else values[0]

@@ -929,7 +929,7 @@ def test_plain_schedules_have_keys_of_their_own():
     env = make(rows=1)
     env.reset(seed=12)
     assert int(env._schedule_key[0]) == key_of(12)
-    assert len({int(k[0]) for k in (env._schedule_key, env._key, env._query_key)}) == 3
+    assert len({int(k[0]) for k in (env._schedule_key, env._key, env._problem_key)}) == 3
     assert best_set(1, 0, 3, 6, 2) != best_set(1, 0, 2, 6, 2)
     assert sorted(labels(1, 0, 1, 6)) == list(range(6))
     assert len(steps(1, 0, 4, 6)) == 6

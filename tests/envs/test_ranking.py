@@ -23,10 +23,23 @@ from rankgym.models import MODELS
 from rankgym.registry import ENVS
 
 MODES = ["NextStep", "SameStep", "Disabled"]
+COMPLETE = [name for name in ENVS if "-LETOR-" not in name]  # these need no file of the caller's
+RANKINGS = [name for name in ENVS if "/Dueling-" not in name]
 PBM = "rankgym/PBM-Yandex-v0"
 STEP_KEYS = {"displayed", "clicks", "expected_reward", "optimal_reward", "regret", "misordered", "round", "query"}
 STATE = [
-    *("_key", "_query_key", "_session", "_episode", "_round", "_ended", "_query", "_better", "_optimal", "_displayed"),
+    *(
+        "_key",
+        "_problem_key",
+        "_session",
+        "_episode",
+        "_round",
+        "_ended",
+        "_problem",
+        "_better",
+        "_optimal",
+        "_displayed",
+    ),
     *("_expected", "_misordered", "initial_list", "initial_misordered", "last_observation"),
 ]
 
@@ -77,22 +90,23 @@ def play_sessions(env, lists, seed, sessions):
 # -- spaces, info, and the facts of one step -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ENVS)
+@pytest.mark.parametrize("name", COMPLETE)
 def test_gymnasium_and_stable_baselines_accept_every_registered_single_env(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(gym.make(name).unwrapped)
-        sb3 = pytest.importorskip("stable_baselines3.common.env_checker", reason="needs the extra sb3")
-        sb3.check_env(gym.make(name).unwrapped)
+        if name in RANKINGS:  # the library knows no actions that are a Dict
+            sb3 = pytest.importorskip("stable_baselines3.common.env_checker", reason="needs the extra sb3")
+            sb3.check_env(gym.make(name).unwrapped)
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", ENVS)
+@pytest.mark.parametrize("name", COMPLETE)
 def test_our_vector_checker_accepts_every_registered_vector_env(name, mode):
     rankgym.check_vector_env(gym.make_vec(name, num_envs=3, horizon=7, autoreset_mode=mode))
 
 
-@pytest.mark.parametrize("name", ENVS)
+@pytest.mark.parametrize("name", COMPLETE)
 def test_specs_survive_json_and_pickle(name):
     spec = gym.make(name, horizon=50).spec
     again = gym.make(gym.envs.registration.EnvSpec.from_json(spec.to_json()))
@@ -103,16 +117,17 @@ def test_specs_survive_json_and_pickle(name):
     json.dumps(ENVS[name][1])
     env = gym.make_vec(name, num_envs=2)
     env.reset(seed=1)
-    lists = random_lists(env.unwrapped, 3)
-    env.step(lists[0])
+    env.action_space.seed(0)
+    first, *others = (env.action_space.sample() for _ in range(3))
+    env.step(first)
     twin = pickle.loads(pickle.dumps(env))
-    for actions in lists[1:]:
+    for actions in others:
         for mine, theirs in zip(env.step(actions)[:2], twin.step(actions)[:2], strict=True):
             assert (mine == theirs).all()
 
 
 @pytest.mark.kernels
-@pytest.mark.parametrize("name", ENVS)
+@pytest.mark.parametrize("name", RANKINGS)
 def test_info_has_the_contracted_keys_and_regret_is_never_negative(name):
     env = gym.make_vec(name, num_envs=5, query="all").unwrapped
     observation, info = env.reset(seed=0)

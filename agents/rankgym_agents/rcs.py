@@ -1,0 +1,199 @@
+"""RCS, relative confidence sampling (Zoghi, Whiteson, de Rijke and Munos, "Relative confidence sampling for efficient
+on-line ranker evaluation", WSDM 2014).
+
+A round has three steps. A tournament on paper: theta_ij is drawn from Beta(w_ij + 1, w_ji + 1) for every pair, w_ij
+being the duels that arm i won against j, and the champion c is the arm with theta_cj >= 1/2 for all j; without such an
+arm it is the one that has been champion least often. A challenger: the arm d with the largest upper bound u_dc =
+w_dc / (w_dc + w_cd) + sqrt(alpha ln t / (w_dc + w_cd)), where u_cc = 1/2. And the duel of c with d.
+
+How the paper is read.
+
+* Whoever is chosen as the champion has been it once more, also without having won the tournament.
+* Before two arms have met their bound is infinite. Ties are broken at random; where the others tie with c's own 1/2, c
+  is not drawn. A duel of an arm with itself says nothing and counts for nothing, but it takes a round.
+* The candidate is the arm that has won more than half of its duels against the most others, ties broken at random: what
+  the paper on RUCB by the same authors returns.
+
+The tournament has K (K - 1) / 2 samples, but it matters only which of them exceed 1/2, and that is a coin whose chance
+is kept for each pair: with n = w_ij + w_ji it grows by C(n, w_ij) / 2^(n + 1) when i wins the n-th duel, and shrinks by
+as much when j does (the recurrence of the incomplete beta function at 1/2). Nor are all of these coins thrown. They are
+numbered by the pair, so each is what it is whoever asks for it first. Let an arm meet the others one after the other,
+and whoever beats it take its place: all but the last to stand have lost. Only whether that one beats those that it has
+not met is left to look at, down to its first defeat: at most 2 K - 3 coins.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.agent import DuelingKernelAgent, positive
+from rankgym.kernels import bits, kernel, session_seed, uniform, uniform_below
+
+__all__ = ["RCS", "State", "choose", "exactly", "learn", "name", "tournament"]
+
+SUBSTITUTE, CHALLENGER, TIE, COINS = range(4)  # random words of a round; the last ones are a pair's each
+NOBODY = -1
+LN_2 = math.log(2.0)
+
+
+class State(NamedTuple):
+    """What RCS remembers. The leading axis is the row."""
+
+    key: NDArray[np.uint64]  # (rows,): random key
+    round: NDArray[np.int64]  # (rows,): rounds learned from; the paper's t is one more
+    alpha: NDArray[np.float64]  # (rows,): alpha
+    wins: NDArray[np.int64]  # (rows, arms, arms): w_ij at [i, j]
+    chance: NDArray[np.float64]  # (rows, arms, arms): that theta_ij >= 1/2 at [i, j] and, the same, at [j, i], i < j
+    mean: NDArray[np.float64]  # (rows, arms, arms): w_ji / (w_ij + w_ji), what j won; infinite before they met, 0 for i
+    spread: NDArray[np.float64]  # (rows, arms, arms): 1 / sqrt(w_ij + w_ji); 1 before they met, 0 for i
+    crowned: NDArray[np.int64]  # (rows, arms): how often the arm was champion
+    previous: NDArray[np.int64]  # (rows,): the last champion
+    beaten: NDArray[np.int64]  # (rows, arms): how many others the arm has won more than half of its duels against
+
+
+@kernel
+def choose(s, left, right):
+    """The champion and its challenger."""
+    for row in range(left.shape[0]):
+        seed = session_seed(s.key[row], s.round[row])
+        c = tournament(s.chance[row], s.previous[row], seed)
+        if c == NOBODY:
+            c = least(s.crowned[row], bits(seed, SUBSTITUTE))
+        width = math.sqrt(s.alpha[row] * math.log(s.round[row] + 1))
+        left[row] = c
+        right[row] = challenger(s.mean[row, c], s.spread[row, c], width, c, bits(seed, CHALLENGER))
+
+
+@kernel
+def tournament(chance, opening, seed):
+    """The arm that beats all others on paper, or NOBODY. Who opens decides how many coins are thrown, nothing else."""
+    arms = chance.shape[0]
+    standing = opening
+    for j in range(arms):
+        if j != opening and not beats(chance, standing, j, seed):
+            standing = j
+    if standing != opening:
+        if not beats(chance, standing, opening, seed):
+            return NOBODY
+        for j in range(standing):
+            if j != opening and not beats(chance, standing, j, seed):
+                return NOBODY
+    return standing
+
+
+@kernel
+def beats(chance, i, j, seed):
+    """Whether arm i beats j on paper: the pair's one coin shows that theta >= 1/2 for its lower number."""
+    arms = chance.shape[0]
+    coin = COINS + (i * arms + j if i < j else j * arms + i)
+    return (uniform(bits(seed, coin)) < chance[i, j]) == (i < j)
+
+
+@kernel
+def least(values, word):
+    """The arm with the least of ``values`` (arms,); ``word`` decides ties."""
+    low, ties = values.min(), 0
+    for arm in range(values.shape[0]):
+        ties += values[arm] == low
+    n = uniform_below(word, ties)
+    for arm in range(values.shape[0]):
+        if values[arm] == low:
+            if n == 0:
+                return arm
+            n -= 1
+    return NOBODY
+
+
+@kernel
+def challenger(mean, spread, width, c, word):
+    """The arm of the largest u_dc, from c's rows of means and spreads (arms,); ``word`` decides ties."""
+    highest = 0.5  # u_cc
+    for j in range(mean.shape[0]):
+        upper = mean[j] + width * spread[j]
+        highest = upper if upper > highest else highest
+    ties = 0
+    for j in range(mean.shape[0]):
+        ties += mean[j] + width * spread[j] == highest
+    if ties == 0:
+        return c
+    n = uniform_below(word, ties)
+    for j in range(mean.shape[0]):
+        if mean[j] + width * spread[j] == highest:
+            if n == 0:
+                return j
+            n -= 1
+    return c
+
+
+@kernel
+def learn(s, left, right, left_won):
+    """Count the duel, and the champion."""
+    for row in range(left.shape[0]):
+        s.round[row] += 1
+        s.crowned[row, left[row]] += 1
+        s.previous[row] = left[row]
+        if left[row] == right[row]:
+            continue
+        i, j = (left[row], right[row]) if left_won[row] else (right[row], left[row])  # i won
+        won, lost = s.wins[row, i, j] + 1, s.wins[row, j, i]
+        s.wins[row, i, j] = won
+        half = 0.5 * exactly(won, lost)
+        s.chance[row, i, j] = s.chance[row, j, i] = s.chance[row, i, j] + (half if i < j else -half)
+        s.mean[row, j, i], s.mean[row, i, j] = won / (won + lost), lost / (won + lost)
+        s.spread[row, i, j] = s.spread[row, j, i] = 1.0 / math.sqrt(won + lost)
+        if won == lost + 1:
+            s.beaten[row, i] += 1
+        elif won == lost:
+            s.beaten[row, j] -= 1
+
+
+@kernel
+def exactly(won, lost):
+    """The probability that ``won`` + ``lost`` fair coins show exactly ``won`` heads."""
+    n = won + lost
+    return math.exp(math.lgamma(n + 1.0) - math.lgamma(won + 1.0) - math.lgamma(lost + 1.0) - n * LN_2)
+
+
+@kernel
+def name(s, candidate):
+    """The arm that beats the most others by its duels."""
+    for row in range(candidate.shape[0]):
+        word = bits(session_seed(s.key[row], s.round[row]), TIE)
+        candidate[row] = least(-s.beaten[row], word)
+
+
+class RCS(DuelingKernelAgent):
+    """RCS: the winner of a tournament of posterior samples, and the arm with the best chance to beat it.
+
+    A row remembers 32 bytes for each ordered pair of arms.
+
+    Args:
+        alpha: width of the challenger's confidence bounds, above 0; 0.51 is the authors' practice.
+        **shape: as in ``DuelingAgent``. ``horizon`` is not used.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+
+    choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    state: State
+
+    def __init__(self, *, alpha: float = 0.51, **shape: Any) -> None:
+        super().__init__(**shape)
+        rows, arms = self.num_envs, self.num_arms
+        self.state = State(
+            key=self.keys(),
+            round=np.zeros(rows, np.int64),
+            alpha=np.full(rows, positive("alpha", alpha)),
+            wins=np.zeros((rows, arms, arms), np.int64),
+            chance=np.full((rows, arms, arms), 0.5),
+            mean=np.tile(np.where(np.eye(arms, dtype=bool), 0.0, math.inf), (rows, 1, 1)),
+            spread=np.tile(1.0 - np.eye(arms), (rows, 1, 1)),
+            crowned=np.zeros((rows, arms), np.int64),
+            previous=np.zeros(rows, np.int64),
+            beaten=np.zeros((rows, arms), np.int64),
+        )

@@ -1,0 +1,213 @@
+"""RMED1 (Komiyama, Honda, Kashima and Nakagawa, "Regret lower bound and optimal algorithm in dueling bandit problem",
+COLT 2015), Algorithm 1 with Algorithm 2 for the second arm; comments give their steps.
+
+mu_ij is the share of its N_ij duels with arm j that arm i has won. I_i = sum of N_ij d(mu_ij, 1/2) over the arms j with
+mu_ij <= 1/2, d being the Kullback-Leibler divergence of Bernoulli variables: exp(-I_i) is how likely it is that i is
+the Condorcet winner. First each pair meets once. Then the arms of a list L_C are drawn one after the other, each with
+an opponent that it has not beaten so far; while this goes on, arms with I_j - min I <= ln t + f(K) are collected for
+the next list.
+
+How the paper is read.
+
+* The lists are sets, and are gone through by rising number ("in an arbitrarily fixed order"). L_R, what is still to be
+  drawn of L_C, is those of it above the arm just drawn.
+* J_j(t), the condition for the next list, is judged with the duel of round t counted, and with its t, the number of the
+  round since the beginning: as in the authors' library (github.com/jkomiyama/duelingbanditlib). There, however, the
+  second arm of a duel leaves L_R, here it is the first one, as in the listing.
+* f(K) = 0.3 K^1.01 is what the paper's experiments have.
+* Ties of argmin are broken at random. An arm that has not met j has mu_ij = 1/2 (where somebody else chose the duels).
+* A duel of an arm with itself says nothing and counts for nothing, but it takes a round.
+* The candidate is i*, the arm with the least I; the paper names none.
+
+A duel changes the I of two arms, which are added up anew from their terms, so that no rounding is carried along.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.agent import DuelingKernelAgent, positive
+from rankgym.kernels import bits, kernel, session_seed, uniform_below
+
+__all__ = ["RMED1", "State", "choose", "evidence", "learn", "name"]
+
+LIKELIEST, OPPONENT = range(2)  # the random words of a round
+NOBODY = -1
+LN_2 = math.log(2.0)
+
+
+class State(NamedTuple):
+    """What RMED1 remembers. The leading axis is the row."""
+
+    key: NDArray[np.uint64]  # (rows,): random key
+    round: NDArray[np.int64]  # (rows,): rounds learned from; the paper's t is one more
+    leeway: NDArray[np.float64]  # (rows,): f(K)
+    wins: NDArray[np.int64]  # (rows, arms, arms): duels that arm i won against j, at [i, j]
+    mean: NDArray[np.float64]  # (rows, arms, arms): mu_ij
+    term: NDArray[np.float64]  # (rows, arms, arms): N_ij d(mu_ij, 1/2) where mu_ij <= 1/2, else 0
+    unlikely: NDArray[np.float64]  # (rows, arms): I_i
+    first: NDArray[np.int64]  # (rows,): l(t), the next arm to be drawn
+    second: NDArray[np.int64]  # (rows,): its opponent in the initial phase; then NOBODY
+    current: NDArray[np.bool_]  # (rows, arms): L_C
+    following: NDArray[np.bool_]  # (rows, arms): L_N
+
+
+@kernel
+def choose(s, left, right):
+    """The next pair of the initial phase; or the next arm of L_C and, by Algorithm 2, its opponent."""
+    for row in range(left.shape[0]):
+        left[row], right[row] = s.first[row], s.second[row]
+        if s.second[row] == NOBODY:
+            seed = session_seed(s.key[row], s.round[row])
+            likeliest = least(s.unlikely[row], NOBODY, bits(seed, LIKELIEST))
+            right[row] = opponent(s.mean[row, left[row]], left[row], likeliest, bits(seed, OPPONENT))
+
+
+@kernel
+def opponent(mean, arm, likeliest, word):
+    """Algorithm 2. O is the arms that ``arm``, of the means (arms,), has not beaten."""
+    if likeliest != arm and mean[likeliest] <= 0.5:  # i* is in O
+        return likeliest
+    for j in range(mean.shape[0]):
+        if j != arm and mean[j] <= 0.5:
+            return least(mean, arm, word)
+    return likeliest  # O is empty
+
+
+@kernel
+def least(values, but, word):
+    """The arm with the least of ``values`` (arms,), ``but`` left out; ``word`` decides ties."""
+    low, ties = math.inf, 0
+    for j in range(values.shape[0]):
+        if values[j] <= low and j != but:
+            ties = ties + 1 if values[j] == low else 1
+            low = values[j]
+    n = uniform_below(word, ties)
+    for j in range(values.shape[0]):
+        if values[j] == low and j != but:
+            if n == 0:
+                return j
+            n -= 1
+    return NOBODY
+
+
+@kernel
+def learn(s, left, right, left_won):
+    """Count the duel; then the rest of the loop of Algorithm 1."""
+    for row in range(left.shape[0]):
+        i, j = left[row], right[row]
+        if i != j:
+            if left_won[row]:
+                s.wins[row, i, j] += 1
+            else:
+                s.wins[row, j, i] += 1
+            compare(s.wins[row], s.mean[row], s.term[row], s.unlikely[row], i, j)
+            compare(s.wins[row], s.mean[row], s.term[row], s.unlikely[row], j, i)
+        s.round[row] += 1
+        if s.second[row] != NOBODY:
+            next_pair(s, row)
+        else:
+            next_arm(s.unlikely[row], s.current[row], s.following[row], s.first, row, s.round[row], s.leeway[row])
+
+
+@kernel
+def compare(wins, mean, term, unlikely, i, j):
+    """Bring mu_ij, its term and I_i up to date."""
+    won, lost = wins[i, j], wins[j, i]
+    mean[i, j] = won / (won + lost)
+    term[i, j] = evidence(won, lost) if won < lost else 0.0
+    total = 0.0
+    for k in range(mean.shape[0]):
+        total += term[i, k]
+    unlikely[i] = total
+
+
+@kernel
+def evidence(won, lost):
+    """N d(mu, 1/2) of N = ``won`` + ``lost`` duels, ``lost`` > 0."""
+    if won == 0:
+        return lost * LN_2
+    n = won + lost
+    return won * math.log(2.0 * won / n) + lost * math.log(2.0 * lost / n)
+
+
+@kernel
+def next_pair(s, row):
+    """The initial phase: pairs by rising number of the first, then of the second arm. At its end L_C is all arms."""
+    arms = s.current.shape[1]
+    s.second[row] += 1
+    if s.second[row] == arms:
+        s.first[row] += 1
+        s.second[row] = s.first[row] + 1
+        if s.second[row] == arms:
+            s.first[row], s.second[row] = 0, NOBODY
+
+
+@kernel
+def next_arm(unlikely, current, following, firsts, row, t, leeway):
+    """The end of the loop over L_C: who is to be in L_N; L_C becomes L_N where everybody of it was drawn."""
+    arms, first = unlikely.shape[0], firsts[row]
+    lowest = math.inf
+    for j in range(arms):
+        lowest = unlikely[j] if unlikely[j] < lowest else lowest
+    bound = lowest + (math.log(t) + leeway)
+    for j in range(arms):
+        to_come = current[j] and j > first  # j in L_R
+        following[j] |= not to_come and unlikely[j] <= bound  # J_j(t)
+    for j in range(first + 1, arms):
+        if current[j]:
+            firsts[row] = j
+            return
+    firsts[row] = NOBODY
+    for j in range(arms - 1, -1, -1):
+        current[j], following[j] = following[j], False
+        if current[j]:
+            firsts[row] = j
+
+
+@kernel
+def name(s, candidate):
+    """i*."""
+    for row in range(candidate.shape[0]):
+        word = bits(session_seed(s.key[row], s.round[row]), LIKELIEST)
+        candidate[row] = least(s.unlikely[row], NOBODY, word)
+
+
+class RMED1(DuelingKernelAgent):
+    """RMED1: the arms that are likely enough to be the best, each against one that it has not beaten so far.
+
+    A row remembers 24 bytes for each ordered pair of arms.
+
+    Args:
+        leeway: f(K), above 0: how much less likely, beyond ln t, an arm may be than the likeliest one to be drawn
+            again. Default: 0.3 K^1.01.
+        **shape: as in ``DuelingAgent``. ``horizon`` is not used.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+
+    choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    state: State
+
+    def __init__(self, *, leeway: float | None = None, **shape: Any) -> None:
+        super().__init__(**shape)
+        rows, arms = self.num_envs, self.num_arms
+        f = 0.3 * arms**1.01 if leeway is None else positive("leeway", leeway)
+        self.state = State(
+            key=self.keys(),
+            round=np.zeros(rows, np.int64),
+            leeway=np.full(rows, f),
+            wins=np.zeros((rows, arms, arms), np.int64),
+            mean=np.full((rows, arms, arms), 0.5),
+            term=np.zeros((rows, arms, arms)),
+            unlikely=np.zeros((rows, arms)),
+            first=np.zeros(rows, np.int64),
+            second=np.full(rows, 1 if arms > 1 else NOBODY),
+            current=np.ones((rows, arms), np.bool_),
+            following=np.zeros((rows, arms), np.bool_),
+        )

@@ -1,0 +1,221 @@
+"""RUCB (Zoghi, Whiteson, Munos and de Rijke, "Relative upper confidence bound for the K-armed dueling bandit problem",
+ICML 2014), Algorithm 1; comments give its lines.
+
+With w_ij duels that arm i won against j, u_ij = w_ij / (w_ij + w_ji) + sqrt(alpha ln t / (w_ij + w_ji)) is an upper
+bound of the probability that i beats j, and u_ii = 1/2. The arms that may still beat all others are C, those with u_cj
+>= 1/2 for all j. The left arm c is drawn from C, every other time it is the arm of B, the one that was last alone in C;
+the right arm d has the best chance to beat it, by u_dc.
+
+How the listing is read.
+
+* Line 4 has x / 0 := 1, so u_ij = 2 before i and j have met. Others may have more by then; the text means optimism, and
+  the bound is infinite.
+* Ties in line 12 are broken at random, and c itself is not drawn from a tie. It is the right arm where all others have
+  u_jc < 1/2. Such a duel says nothing and counts for nothing, but it takes a round.
+* The candidate is the listing's "Return", the arm that has won more than half of its duels against the most others; it
+  does not say what to do with ties, which are broken at random here.
+
+A round costs a few passes over K numbers, for which the bounds are kept so that nothing is computed for K^2 pairs:
+
+* u_cj < 1/2 just where m - 1/2 > sqrt(alpha ln t) / sqrt(n), m being the share that j has won of its n duels with c, or
+  sqrt(n) (m - 1/2) > sqrt(alpha ln t). The left side changes only with a duel of the pair, the right side grows. So it
+  is enough to know of each arm outside of C one arm that keeps it out, and to look for another one when that one does
+  so no longer. For a rational alpha the two sides are never equal, ln t being transcendental; where they agree in 15
+  digits, rounding may decide otherwise than in u_cj < 1/2.
+* u_jc is m plus sqrt(alpha ln t) times 1 / sqrt(n): two numbers that stand side by side, for all j in a row.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.agent import DuelingKernelAgent, positive
+from rankgym.kernels import bits, kernel, session_seed, uniform_below
+
+__all__ = ["RUCB", "State", "choose", "learn", "name"]
+
+COIN, CHAMPION, CHALLENGER, TIE = range(4)  # the random words of a round
+NOBODY = -1
+FREE = -1.0  # the barrier of an arm that nobody keeps out of C
+UNMET = (0.5, 1e300)  # the bound of n = 0: as good as infinite, also after the first round in no arm's way
+OWN = (0.0, 0.0)  # at [c, c]: below u_cc = 1/2, of which ``challenger`` takes care
+
+
+class State(NamedTuple):
+    """What RUCB remembers. The leading axis is the row."""
+
+    key: NDArray[np.uint64]  # (rows,): random key
+    round: NDArray[np.int64]  # (rows,): rounds learned from; the paper's t is one more
+    alpha: NDArray[np.float64]  # (rows,): alpha
+    wins: NDArray[np.int64]  # (rows, arms, arms): w_ij at [i, j]
+    bound: NDArray[np.float64]  # (rows, arms, arms, 2): at [c, j] w_jc / n and 1 / sqrt(n), n = w_jc + w_cj; see UNMET
+    barrier: NDArray[np.float64]  # (rows, arms): what keeps the arm out of C until sqrt(alpha ln t) reaches it, or FREE
+    barred_by: NDArray[np.int64]  # (rows, arms): the arm behind which it is that far, or NOBODY
+    best: NDArray[np.int64]  # (rows,): the arm of B, or NOBODY
+    beaten: NDArray[np.int64]  # (rows, arms): how many others the arm has won more than half of its duels against
+
+
+@kernel
+def choose(s, left, right):
+    """Lines 4 to 12."""
+    for row in range(left.shape[0]):
+        seed = session_seed(s.key[row], s.round[row])
+        width = width_of(s.alpha[row], s.round[row])
+        barrier = s.barrier[row]
+        size, low = 0, 0
+        for arm in range(barrier.shape[0]):
+            size += barrier[arm] == FREE
+            low += barrier[arm] <= width
+        if low > size:
+            for arm in range(barrier.shape[0]):
+                if barrier[arm] != FREE and barrier[arm] <= width:
+                    size += look_for_barrier(s.bound[row, arm], barrier, s.barred_by[row], arm, width)
+        c = contender(barrier, s.best, row, size, seed)  # line 6
+        left[row] = c
+        right[row] = challenger(s.bound[row, c], width, c, bits(seed, CHALLENGER))
+
+
+@kernel
+def width_of(alpha, rounds):
+    """sqrt(alpha ln t) after so many ``rounds``."""
+    return math.sqrt(alpha * math.log(rounds + 1))
+
+
+@kernel
+def look_for_barrier(bound, barrier, barred_by, arm, width):
+    """Find who keeps ``arm`` out of C for the longest time, from its ``bound`` (arms, 2). Whether nobody does."""
+    found = 0
+    for j in range(bound.shape[0]):
+        found += bound[j, 0] - width * bound[j, 1] > 0.5
+    barrier[arm], barred_by[arm] = FREE, NOBODY
+    if found > 0:
+        for j in range(bound.shape[0]):
+            if bound[j, 0] - width * bound[j, 1] > 0.5 and (bound[j, 0] - 0.5) / bound[j, 1] > barrier[arm]:
+                barrier[arm], barred_by[arm] = (bound[j, 0] - 0.5) / bound[j, 1], j
+    return found == 0
+
+
+@kernel
+def contender(barrier, bests, row, size, seed):
+    """Lines 7 to 11: the arm c out of C, those of ``size`` arms that are FREE. B is brought up to date."""
+    best = bests[row]
+    if best != NOBODY and barrier[best] != FREE:  # line 8
+        best = NOBODY
+    if size == 1:  # line 9
+        best = nth_free(barrier, 0, NOBODY)
+    bests[row] = best
+    if size == 0:  # line 7
+        return uniform_below(bits(seed, CHAMPION), barrier.shape[0])
+    if best != NOBODY and (size == 1 or uniform_below(bits(seed, COIN), 2) == 0):  # line 10
+        return best
+    others = size - (best != NOBODY)
+    return nth_free(barrier, uniform_below(bits(seed, CHAMPION), others), best)
+
+
+@kernel
+def nth_free(barrier, n, but):
+    """Number ``n``, from 0, of the arms that nobody keeps out of C, ``but`` left out."""
+    place, seen = 0, 0
+    for arm in range(barrier.shape[0]):  # without a branch, which could not be predicted
+        seen += (barrier[arm] == FREE) & (arm != but)
+        place += seen <= n
+    return place
+
+
+@kernel
+def challenger(bound, width, c, word):
+    """Line 12, from c's ``bound`` (arms, 2); ``word`` decides ties."""
+    highest = 0.5  # u_cc
+    for j in range(bound.shape[0]):
+        upper = bound[j, 0] + width * bound[j, 1]
+        highest = upper if upper > highest else highest
+    ties = 0
+    for j in range(bound.shape[0]):
+        ties += bound[j, 0] + width * bound[j, 1] == highest
+    if ties == 0:
+        return c
+    n = uniform_below(word, ties)
+    for j in range(bound.shape[0]):
+        if bound[j, 0] + width * bound[j, 1] == highest:
+            if n == 0:
+                return j
+            n -= 1
+    return c
+
+
+@kernel
+def learn(s, left, right, left_won):
+    """Line 13."""
+    for row in range(left.shape[0]):
+        s.round[row] += 1
+        if left[row] == right[row]:
+            continue
+        i, j = (left[row], right[row]) if left_won[row] else (right[row], left[row])  # i won
+        s.wins[row, i, j] += 1
+        won, lost = s.wins[row, i, j], s.wins[row, j, i]
+        lead, root = won - lost, math.sqrt(won + lost)
+        s.bound[row, j, i, 0], s.bound[row, i, j, 0] = won / (won + lost), lost / (won + lost)
+        s.bound[row, j, i, 1] = s.bound[row, i, j, 1] = 1.0 / root
+        if lead == 1:
+            s.beaten[row, i] += 1
+        elif lead == 0:
+            s.beaten[row, j] -= 1
+        barrier = 0.5 * lead / root  # of arm j, as in look_for_barrier
+        if s.barred_by[row, i] == j:  # where it has become too low, the next round sees to it
+            s.barrier[row, i] = max(0.0, -barrier)
+        width = width_of(s.alpha[row], s.round[row])
+        if lead > 0 and (s.barred_by[row, j] == i or barrier > max(width, s.barrier[row, j])):
+            s.barrier[row, j], s.barred_by[row, j] = barrier, i
+
+
+@kernel
+def name(s, candidate):
+    """The listing's "Return"."""
+    for row in range(candidate.shape[0]):
+        seed = session_seed(s.key[row], s.round[row])
+        beaten = s.beaten[row]
+        most, ties = beaten.max(), 0
+        for arm in range(beaten.shape[0]):
+            ties += beaten[arm] == most
+        n = uniform_below(bits(seed, TIE), ties)
+        for arm in range(beaten.shape[0]):
+            if beaten[arm] == most:
+                if n == 0:
+                    candidate[row] = arm
+                n -= 1
+
+
+class RUCB(DuelingKernelAgent):
+    """RUCB: an arm that may be the best, and the arm with the best chance to beat it.
+
+    A row remembers 24 bytes for each ordered pair of arms.
+
+    Args:
+        alpha: width of the confidence bounds, above 0. The analysis has it above 1/2; 0.51 is the authors' practice.
+        **shape: as in ``DuelingAgent``. ``horizon`` is not used.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+
+    choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    state: State
+
+    def __init__(self, *, alpha: float = 0.51, **shape: Any) -> None:
+        super().__init__(**shape)
+        rows, arms = self.num_envs, self.num_arms
+        self.state = State(
+            key=self.keys(),
+            round=np.zeros(rows, np.int64),
+            alpha=np.full(rows, positive("alpha", alpha)),
+            wins=np.zeros((rows, arms, arms), np.int64),
+            bound=np.tile(np.where(np.eye(arms, dtype=bool)[..., None], OWN, UNMET), (rows, 1, 1, 1)),
+            barrier=np.full((rows, arms), FREE),
+            barred_by=np.full((rows, arms), NOBODY),
+            best=np.full(rows, NOBODY),
+            beaten=np.zeros((rows, arms), np.int64),
+        )

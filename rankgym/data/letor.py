@@ -1,0 +1,582 @@
+"""Learning-to-rank files in the format of LETOR and SVMlight, read as a stream, checked, and kept in the data cache.
+
+A line is a document of a query (Qin et al., "LETOR: a benchmark collection for research on learning to rank for
+information retrieval", Information Retrieval 13, 2010; the numbers ``index:value`` are those of SVMlight):
+
+    label qid:ID 1:value 2:value ... # comment
+
+The documents of a query stand together. Features that a line leaves out are 0. Empty lines and comments are skipped,
+whatever bytes a comment has. Everything else that is not as above is refused, with the file and the line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import os
+import re
+import tempfile
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.checks import whole_number
+from rankgym.data.catalogue import home
+from rankgym.data.errors import DataError
+from rankgym.kernels import bits, kernel, session_seed
+from rankgym.progress import PATIENCE
+
+__all__ = [
+    "MOST_FEATURES",
+    "LetorData",
+    "chosen_rankers",
+    "feature_rankings",
+    "file_digest",
+    "load",
+    "parse",
+    "sorted_rankings",
+    "tie_order",
+]
+
+FORMAT = 1  # of the cache; another one is read anew
+MOST_FEATURES = 10_000  # they are kept dense; the largest public collection has 700
+LARGEST_LABEL = 127
+LONGEST_ID = 200  # bytes of a query's id
+CHUNK = 1 << 20  # bytes read at once
+INSERTED = 64  # places of a ranking up to which insertion is faster than sorting all documents
+LONGEST_LINE = 1 << 24  # bytes; a file without line ends is no text
+
+
+class LetorData(NamedTuple):
+    """The documents of a file, in its order. Query q has the documents ``start[q] .. start[q + 1] - 1``."""
+
+    features: NDArray[np.float32]  # (documents, num_features): column f is the file's feature f + 1
+    labels: NDArray[np.int8]  # (documents,): grades of relevance, 0 .. 127
+    start: NDArray[np.int64]  # (queries + 1,)
+    query_ids: NDArray[np.str_]  # (queries,)
+
+
+# -- the parser: one pass over the bytes ------------------------------------------------------------------------------
+
+# Why ``read_lines`` came back. From LABEL on: what is wrong with the line.
+END, FULL, WIDE, LABEL, NO_QID, EMPTY_QID, NO_FEATURES, INDEX, ORDER, VALUE = range(10)
+
+TAB, CARRIAGE, NEWLINE, SPACE, HASH, PLUS, MINUS, DOT, ZERO, NINE, COLON = 9, 13, 10, 32, 35, 43, 45, 46, 48, 57, 58
+SMALL_E, LARGE_E = 101, 69
+EXACT = 22  # 10^22 is the largest power of ten that a float64 has exactly
+TENS = 10.0 ** np.arange(EXACT + 1)
+DIGITS = 18  # decimal digits that always fit an int64
+TOO_LARGE = (2.0 - 2.0**-24) * 2.0**127  # from here on a float32 is infinite
+
+
+@kernel
+def whole(text, at):
+    """The number that starts at ``at`` and where it ends; ends at ``at`` where there is no digit. Stops at 10^9."""
+    value = np.int64(0)
+    while ZERO <= text[at] <= NINE and value < 1_000_000_000:
+        value = 10 * value + np.int64(text[at]) - ZERO
+        at += 1
+    return value, at
+
+
+@kernel
+def decimal(text, at):
+    """The decimal number that starts at ``at`` and where it ends; ends at ``at`` where there is none.
+
+    Up to 18 significant digits and powers of ten up to 10^22 are rounded as Python's ``float`` rounds; what goes beyond
+    is right to some units of the last place of a float64. Too large numbers are infinite.
+    """
+    begin = at
+    negative = text[at] == MINUS
+    if text[at] == PLUS or text[at] == MINUS:
+        at += 1
+    mantissa, power, digits, seen = np.int64(0), 0, 0, False
+    fraction = False
+    while ZERO <= text[at] <= NINE or (text[at] == DOT and not fraction):
+        if text[at] == DOT:
+            fraction = True
+        else:
+            seen = True
+            if digits < DIGITS:
+                mantissa = 10 * mantissa + np.int64(text[at]) - ZERO
+                digits += 1 if mantissa > 0 else 0
+                power -= 1 if fraction else 0
+            elif not fraction:
+                power += 1
+        at += 1
+    if not seen:
+        return 0.0, begin
+    if text[at] == SMALL_E or text[at] == LARGE_E:
+        below = text[at + 1] == MINUS
+        from_digit = at + 2 if below or text[at + 1] == PLUS else at + 1
+        exponent, end = whole(text, from_digit)
+        if end == from_digit:
+            return 0.0, begin
+        power += -exponent if below else exponent
+        at = end
+    value = float(mantissa)
+    while mantissa != 0 and power != 0 and value != 0.0 and value != np.inf:
+        step = min(abs(power), EXACT)
+        value = value / TENS[step] if power < 0 else value * TENS[step]
+        power += step if power < 0 else -step
+    return -value if negative else value, at
+
+
+@kernel
+def is_blank(byte):
+    """Whether a byte is a blank within a line."""
+    return byte in (SPACE, TAB, CARRIAGE)
+
+
+@kernel
+def blanks(text, at):
+    """The next place that is no blank."""
+    while is_blank(text[at]):
+        at += 1
+    return at
+
+
+@kernel
+def ends_token(byte):
+    """Whether a byte ends a word: a blank, the line's end or a comment."""
+    return byte in (NEWLINE, HASH) or is_blank(byte)
+
+
+@kernel
+def same_bytes(text, first, first_end, second, second_end):
+    """Whether two stretches of ``text`` are equal."""
+    same = first_end - first == second_end - second
+    while same and first < first_end:
+        same = text[first] == text[second]
+        first, second = first + 1, second + 1
+    return same
+
+
+@kernel
+def read_lines(text, stop, features, labels, new, qid, where):
+    """Read whole lines of ``text[:stop]`` into rows of ``features``, zero before, and ``labels``.
+
+    ``text`` (bytes,) uint8 ends with a line's end at ``stop - 1``. ``where`` (4,) int64 goes in and out: the next byte,
+    the next row, lines read, and, where a line is refused, the byte of the fault. ``new[row]`` tells whether the row's
+    query is another than that of the row before (always of the first row of a call), ``qid[row]`` (3,) has the query's
+    first byte, the one behind its last, and the line. Returns END, FULL (no row left), WIDE (a feature beyond the
+    columns) or the fault; ``where`` is at the line that was not read, and nothing of it is left in ``features``.
+    """
+    at, row, line = where[0], where[1], where[2]
+    first = row
+    code = END
+    while at < stop:
+        begin = at
+        at = blanks(text, at)
+        if text[at] != NEWLINE and text[at] != HASH:
+            if row == features.shape[0]:
+                code = FULL
+            else:
+                code, at = read_document(text, at, features, labels, qid, row)
+            if code != END:
+                where[0], where[1], where[2], where[3] = begin, row, line, at
+                return code
+            qid[row, 2] = line + 1
+            new[row] = row == first or not same_bytes(text, qid[row, 0], qid[row, 1], qid[row - 1, 0], qid[row - 1, 1])
+            row += 1
+        while text[at] != NEWLINE:  # the comment
+            at += 1
+        at += 1
+        line += 1
+    where[0], where[1], where[2] = at, row, line
+    return END
+
+
+@kernel
+def read_document(text, at, features, labels, qid, row):
+    """One line from its label on. Returns END or the fault, and the place behind the last feature or of the fault."""
+    label, end = whole(text, at)
+    if end == at or label > LARGEST_LABEL or not ends_token(text[end]):
+        return LABEL, at
+    labels[row] = label
+    at = blanks(text, end)
+    if not (text[at] == 113 and text[at + 1] == 105 and text[at + 2] == 100 and text[at + 3] == COLON):  # "qid:"
+        return NO_QID, at
+    at += 4
+    qid[row, 0] = at
+    while not ends_token(text[at]):
+        at += 1
+    qid[row, 1] = at
+    if at == qid[row, 0]:
+        return EMPTY_QID, at
+    before, code = 0, NO_FEATURES  # until there is one
+    at = blanks(text, at)
+    while text[at] != NEWLINE and text[at] != HASH:
+        index, end = whole(text, at)
+        value, past = 0.0, end
+        if end == at or text[end] != COLON or index < 1 or index > MOST_FEATURES:
+            code = INDEX
+        elif index <= before:
+            code = ORDER
+        elif index > features.shape[1]:
+            code = WIDE
+        else:
+            value, past = decimal(text, end + 1)
+            code = END if past > end + 1 and ends_token(text[past]) and abs(value) < TOO_LARGE else VALUE
+        if code != END:
+            features[row, :before] = 0.0
+            return code, at
+        features[row, index - 1] = value
+        before = index
+        at = blanks(text, past)
+    return code, at
+
+
+class _Reader:
+    """The growing result, and what was seen of the file so far."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.features = np.zeros((0, 0), np.float32)
+        self.labels = np.zeros(0, np.int8)
+        self.rows = self.lines = 0
+        self.start: list[int] = []
+        self.query_ids: list[str] = []
+        self.first_line: dict[bytes, int] = {}  # of every query
+        self.query: bytes | None = None  # the present one
+
+    def fault(self, line: int, what: str) -> DataError:
+        return DataError(f"{self.path}, line {line}: {what}")
+
+    def take(self, chunk: bytes) -> None:
+        """Read the lines of ``chunk``; its last byte ends one."""
+        text = np.frombuffer(chunk + b"\n\n\n\n", np.uint8)  # a look ahead stays inside
+        most = chunk.count(b"\n")
+        at = 0
+        while True:
+            stop = min(len(self.labels), self.rows + most)
+            features, labels = self.features[self.rows : stop], self.labels[self.rows : stop]
+            new, qid = np.zeros(len(labels), np.bool_), np.zeros((len(labels), 3), np.int64)
+            where = np.array([at, 0, self.lines, 0])
+            code = read_lines(text, len(chunk), features, labels, new, qid, where)
+            del features, labels  # or the arrays cannot grow in place
+            at, rows, self.lines, wrong = where.tolist()
+            self._take_queries(chunk, new[:rows], qid)
+            self.rows += rows
+            if code == END:
+                return
+            if code == FULL:
+                self._grow(len(self.labels) + max(len(self.labels) // 8, 1024), self.features.shape[1])
+            elif code == WIDE:
+                line = chunk[at : chunk.index(b"\n", at)].partition(b"#")[0]
+                indices = [int(index[-9:]) for index in re.findall(rb"[ \t](\d+):", line)]
+                widest = max(index for index in indices if index <= MOST_FEATURES)
+                self._grow(len(self.labels), max(widest, self.features.shape[1] + 1))
+            else:
+                raise self._explained(code, chunk, wrong)
+
+    def _take_queries(self, chunk: bytes, new: NDArray[np.bool_], qid: NDArray[np.int64]) -> None:
+        for row in np.flatnonzero(new).tolist():
+            first, end, line = qid[row].tolist()
+            name = chunk[first:end]
+            if name == self.query:  # the one of the lines before this call
+                continue
+            if name in self.first_line:
+                raise self.fault(
+                    line,
+                    f"query {_shown(name)} comes back: it began at line {self.first_line[name]}, and others came "
+                    f"between; the documents of a query stand together",
+                )
+            if len(name) > LONGEST_ID:
+                raise self.fault(line, f"the query id has {len(name)} bytes; allowed: at most {LONGEST_ID}")
+            try:
+                self.query_ids.append(name.decode())
+            except UnicodeDecodeError:
+                raise self.fault(line, f"query id {_shown(name)} is no UTF-8 text") from None
+            self.start.append(self.rows + row)
+            self.first_line[name] = line
+            self.query = name
+
+    def _grow(self, rows: int, width: int) -> None:
+        """Make room. More rows are added in place, an eighth at a time; columns, which are rare, by a copy."""
+        self.labels.resize(rows, refcheck=False)
+        if width == self.features.shape[1]:
+            self.features.resize((rows, width), refcheck=False)
+        else:
+            wider = np.zeros((rows, width), np.float32)
+            wider[: self.rows, : self.features.shape[1]] = self.features[: self.rows]
+            self.features = wider
+
+    def _explained(self, code: int, chunk: bytes, at: int) -> DataError:
+        """What is wrong with the line after the last one that was read, at byte ``at`` of ``chunk``."""
+        line = self.lines + 1
+        word = re.split(rb"[ \t\r\n#]", chunk[at : at + 2 * LONGEST_ID], maxsplit=1)[0]
+        name, colon, value = word.partition(b":")
+        if code == LABEL:
+            what = f"label = {_shown(word)} is no grade; allowed: whole numbers in 0 .. {LARGEST_LABEL}"
+        elif code == NO_QID:
+            what = f"there is {_shown(word)} where the query should be; allowed: qid:ID after the label"
+        elif code == EMPTY_QID:
+            what = "qid: has no id behind it"
+        elif code == NO_FEATURES:
+            what = "the document has no features; allowed: at least one index:value, be it 1:0"
+        elif code == ORDER:
+            what = f"feature {name.decode()} comes twice or out of order; allowed: ascending indices"
+        elif code == INDEX and colon:
+            what = f"feature index {_shown(name)} is out of range; allowed: whole numbers in 1 .. {MOST_FEATURES}"
+        elif code == INDEX:
+            what = f"{_shown(word)} is no feature; allowed: index:value, and # before a comment"
+        else:
+            what = f"feature {name.decode()} = {_shown(value)} is no number; allowed: finite decimal numbers of float32"
+        return self.fault(line, what)
+
+    def result(self) -> LetorData:
+        if self.rows == 0:
+            raise DataError(f"{self.path}, line {self.lines + 1}: the file holds no document")
+        self._grow(self.rows, self.features.shape[1])
+        start = np.array([*self.start, self.rows], np.int64)
+        return LetorData(self.features, self.labels, start, np.array(self.query_ids))
+
+
+def _shown(word: bytes) -> str:
+    """A word of a file in an error message: on one line, and not too long."""
+    text = ascii(word.decode("utf-8", "backslashreplace"))
+    return text if len(text) <= 60 else f"{text[:56]}...'"
+
+
+def _chunks(stream: Any, reader: _Reader) -> Iterator[bytes]:
+    """The file in pieces of whole lines; the last line may lack its end."""
+    rest: list[bytes] = []
+    length = 0
+    while piece := stream.read(CHUNK):
+        cut = piece.rfind(b"\n") + 1
+        if cut:
+            yield b"".join([*rest, piece[:cut]])
+            rest, length = [], 0
+        rest.append(piece[cut:])
+        length += len(rest[-1])
+        if length > LONGEST_LINE:
+            raise reader.fault(reader.lines + 1, f"the line has more than {LONGEST_LINE} bytes: this is no LETOR file")
+    if length:
+        yield b"".join([*rest, b"\n"])
+
+
+def parse(path: str | os.PathLike[str], *, progress: bool = True) -> LetorData:
+    """Read a file, plain or compressed by gzip (told by its first bytes), past the cache.
+
+    It needs little memory beside the result: a chunk of the file, and room for an eighth more documents.
+
+    Raises:
+        DataError: a ValueError in one line, with file and line, of the first thing that is not as it should be.
+        OSError: the file cannot be read.
+    """
+    path = Path(path)
+    reader = _Reader(path)
+    with path.open("rb") as file, _bar(path, progress) as tell:
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        stream: Any = gzip.GzipFile(fileobj=file) if packed else file
+        try:
+            for number, chunk in enumerate(_chunks(stream, reader)):
+                reader.take(chunk.removeprefix(b"\xef\xbb\xbf") if number == 0 else chunk)  # a byte order mark
+                tell(file.tell())
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            what = "is truncated" if isinstance(error, EOFError) else f"is damaged ({error})"
+            raise reader.fault(reader.lines + 1, f"the gzip file {what}: nothing was kept of it") from None
+    return reader.result()
+
+
+@contextlib.contextmanager
+def _bar(path: Path, shown: bool) -> Iterator[Callable[[int], None]]:
+    """A function to tell how many bytes of ``path`` were read; what takes long gets a bar on standard error."""
+    megabytes = path.stat().st_size / 1e6
+    begin = time.perf_counter()
+    bar: Any = None
+
+    def tell(read: int) -> None:
+        nonlocal bar
+        spent = time.perf_counter() - begin
+        if shown and bar is None and spent > PATIENCE / 4 and spent * megabytes > PATIENCE * max(read / 1e6, 1e-6):
+            from rankgym.progress import count_bar
+
+            bar = count_bar("MB")
+            bar.add_task(path.name, total=round(megabytes))
+            bar.start()
+        if bar is not None:
+            bar.update(bar.task_ids[0], completed=round(read / 1e6))
+
+    try:
+        yield tell
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+# -- the cache --------------------------------------------------------------------------------------------------------
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """The sha256 of a file's bytes: what its cached form goes by."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def load(path: str | os.PathLike[str], *, progress: bool = True) -> LetorData:
+    """Read a file, or what the data cache has of it: the same bytes are parsed once, under whatever name they come.
+
+    Args:
+        path: a text file, or one compressed by gzip.
+        progress: show a bar on standard error where it takes more than two seconds.
+
+    Returns:
+        The documents. Values are float32, so that what differs beyond 24 bits ties.
+
+    The cached form is ``letor-<sha256>.npz`` in ``RANKGYM_DATA_HOME``, as large as the arrays; it may be deleted. Where
+    the cache cannot be written, nothing is kept. A file that is refused leaves nothing behind.
+
+    Raises:
+        DataError: a ValueError in one line, with file and line, of the first thing that is not as it should be.
+        OSError: the file cannot be read.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; allowed: a LETOR file")
+    kept = home() / f"letor-{FORMAT}-{file_digest(path)}.npz"
+    found = _cached(kept)
+    if found is None:
+        found = parse(path, progress=progress)
+        with contextlib.suppress(OSError):
+            _keep(kept, found)
+    return found
+
+
+def _cached(path: Path) -> LetorData | None:
+    """What is kept under this name, or None where there is nothing whole."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            data = LetorData(*(arrays[name] for name in LetorData._fields))
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
+        return None
+    kinds = [array.dtype.kind for array in data]
+    shapes = [array.ndim for array in data]
+    if kinds != ["f", "i", "i", "U"] or shapes != [2, 1, 1, 1] or len(data.start) != len(data.query_ids) + 1:
+        return None
+    whole = data.start[0] == 0 and (np.diff(data.start) > 0).all() and data.start[-1] == len(data.labels)
+    return data if whole and len(data.features) == len(data.labels) else None
+
+
+def _keep(path: Path, data: LetorData) -> None:
+    """Write aside, then rename: what is there under the name is whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".part-", dir=path.parent) as folder:
+        aside = Path(folder) / path.name
+        np.savez(aside, **data._asdict())
+        aside.replace(path)
+
+
+# -- rankers ----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def rank_by_values(features, start, rankers, order, rankings):
+    """``rankings`` (queries, rankers, length): of every query the best documents by each feature, -1 behind the last.
+
+    ``order`` (documents,) lists each query's documents, numbered within it, in the order in which equal values stand.
+    """
+    queries, num_rankers, length = rankings.shape
+    for query in range(queries):
+        base, count = start[query], start[query + 1] - start[query]
+        for ranker in range(num_rankers):
+            column = rankers[ranker]
+            kept = 0
+            for number in range(count):
+                document = order[base + number]
+                value = features[base + document, column]
+                place = kept
+                while place > 0 and features[base + rankings[query, ranker, place - 1], column] < value:
+                    place -= 1
+                if place < length:
+                    kept = min(kept + 1, length)
+                    for lower in range(kept - 1, place, -1):
+                        rankings[query, ranker, lower] = rankings[query, ranker, lower - 1]
+                    rankings[query, ranker, place] = document
+            rankings[query, ranker, kept:] = -1
+
+
+@kernel
+def random_words(key, start, words):
+    """A random word for each document, addressed by the key, the query's number and the document's in it."""
+    for query in range(start.shape[0] - 1):
+        seed = session_seed(key, query)
+        for document in range(start[query], start[query + 1]):
+            words[document] = bits(seed, document - start[query])
+
+
+def tie_order(start: NDArray[np.int64], ties: int = 0) -> NDArray[np.int64]:
+    """The documents of each query, numbered within it, in the random order in which equal values stand, one behind the
+    other: (documents,), from ``start`` of ``LetorData`` and the seed ``ties``. A query's order is that of its number
+    alone."""
+    key = np.random.SeedSequence(whole_number("ties", ties, 0)).generate_state(1, np.uint64)[0]
+    words = np.empty(int(start[-1]), np.uint64)
+    random_words(key, start, words)
+    query = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    return np.lexsort((words, query)) - start[query]
+
+
+def sorted_rankings(features: NDArray[np.float32], order: NDArray[np.int64], length: int) -> NDArray[np.int32]:
+    """(rankers, length) of one query's ``features`` (documents, rankers), at most ``length`` places; ``order`` of it is
+    the part of ``tie_order``."""
+    best = np.argsort(-features[order], axis=0, kind="stable")[:length]
+    return np.ascontiguousarray(order[best].T, np.int32)
+
+
+def chosen_rankers(rankers: Sequence[int] | NDArray[np.int64] | None, num_features: int) -> NDArray[np.int64]:
+    """Numbers of features as an array, all of them for None; a ValueError where one is out of range or comes twice."""
+    if rankers is None:
+        return np.arange(num_features)
+    chosen = [whole_number("ranker", ranker, 0, num_features - 1) for ranker in rankers]
+    if not chosen:
+        raise ValueError("rankers = [] is empty; allowed: numbers of features from 0")
+    twice = next((ranker for place, ranker in enumerate(chosen) if ranker in chosen[:place]), None)
+    if twice is not None:
+        raise ValueError(f"rankers has {twice} twice; allowed: different numbers of features")
+    return np.array(chosen, np.int64)
+
+
+def feature_rankings(
+    data: LetorData, length: int, rankers: Sequence[int] | NDArray[np.int64] | None = None, *, ties: int = 0
+) -> NDArray[np.int32]:
+    """The best documents of every query by each feature, by decreasing value.
+
+    Equal values, of which these collections are full, stand in a random order that is drawn once for each query from
+    the seed ``ties``, and that all rankers share: so rankers that are equal tie with each other in every comparison,
+    and none profits from the order of the file, where relevant documents often come first.
+
+    Args:
+        data: what ``load`` returned.
+        length: places of a ranking, at least 1.
+        rankers: numbers of features from 0 (ranker f sorts by the file's feature f + 1); None: all of them.
+        ties: a seed.
+
+    Returns:
+        (queries, rankers, length) int32: documents, numbered within their query from 0; -1 below the last document of a
+        query that has fewer.
+
+    Raises:
+        ValueError: a number is out of range.
+    """
+    length = whole_number("length", length, 1)
+    chosen = chosen_rankers(rankers, data.features.shape[1])
+    order = tie_order(data.start, ties)
+    rankings = np.empty((len(data.query_ids), len(chosen), length), np.int32)
+    if length <= INSERTED:
+        rank_by_values(data.features, data.start, chosen, order, rankings)
+        return rankings
+    rankings[:] = -1
+    for number, (begin, end) in enumerate(pairwise(data.start.tolist())):
+        best = sorted_rankings(data.features[begin:end, chosen], order[begin:end], length)
+        rankings[number, :, : best.shape[1]] = best
+    return rankings

@@ -1,0 +1,455 @@
+"""The dueling environment: two arms are compared in every row, and a preference matrix says who wins how often."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Dict, Discrete, MultiBinary
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from rankgym.checks import whole_number
+from rankgym.data import preferences
+from rankgym.envs.sessions import DEFAULT_HORIZON, SessionsVectorEnv, checked_arm, checked_arms, refuse_arm, sides
+from rankgym.kernels import bits, kernel, session_seed, shuffle, uniform
+
+__all__ = ["REGRETS", "WINNERS", "DuelingVectorEnv"]
+
+AVERAGE, WEAK, STRONG = range(3)
+REGRETS = {"average": AVERAGE, "weak": WEAK, "strong": STRONG}
+CONDORCET, COPELAND, BORDA = range(3)
+WINNERS = {"condorcet": CONDORCET, "copeland": COPELAND, "borda": BORDA}
+
+DRAWN_FAMILY, DRAWN_PROBLEMS, DRAWN_ARMS, DRAWN_SEED = "uniform", 100, 10, 2015
+ATTEMPTS, MOST_ATTEMPTS = 1 << 32, 1_000  # where their words lie in an episode's sequence, and how many there are
+MOST_ENTRIES = 1 << 27  # of all matrices together: a gigabyte
+
+Duel = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+@kernel
+def duel(preference, matrix, arms, gap, entry, regret, key, session, round, left, right, won, told, worth):
+    """One duel of every row, or the first row with an arm out of range; nothing has happened then. Else -1.
+
+    What row b compares is entry e = ``entry[b]`` of ``matrix`` (entries,), ``arms`` and ``gap`` (entries, arms): arm k
+    is arm ``arms[e, k]`` of ``preference[matrix[e]]``. ``session`` and ``round`` (rows,) are counted here.
+    ``won`` (rows, 2) is one-hot; ``told`` (5, rows) gets winner, left, right, round and problem; ``worth`` (2, rows)
+    reward and regret.
+
+    A session has one coin, whoever duels: uniform < p_ij says that i beats j, i < j. So the same pair has the same
+    winner whichever of them is on the left. An arm against itself: the left one wins below 1/2.
+    """
+    rows, count = left.shape[0], arms.shape[1]
+    for row in range(rows):
+        if left[row] < 0 or left[row] >= count or right[row] < 0 or right[row] >= count:
+            return row
+    for row in range(rows):
+        session[row] += 1
+        round[row] += 1
+        e, i, j = entry[row], left[row], right[row]
+        first, second = min(i, j), max(i, j)
+        chance = preference[matrix[e], arms[e, first], arms[e, second]]
+        first_won = uniform(bits(session_seed(key[row], session[row]), 0)) < chance
+        winner = 0 if first_won == (i <= j) else 1
+        won[row, 0], won[row, 1] = 1 - winner, winner
+        if regret == AVERAGE:
+            loss = (gap[e, i] + gap[e, j]) / 2.0
+        elif regret == WEAK:
+            loss = min(gap[e, i], gap[e, j])
+        else:
+            loss = max(gap[e, i], gap[e, j])
+        told[0, row], told[1, row], told[2, row] = winner, i, j
+        told[3, row], told[4, row] = round[row], matrix[e]
+        worth[0, row], worth[1, row] = -loss, loss
+    return -1
+
+
+@kernel
+def judge(preference, matrix, arms, winner, gap, best, condorcet):
+    """Of each entry (see ``duel``) the ``best`` (entries,) arm, each arm's ``gap`` (entries, arms) to it, and the
+    ``condorcet`` (entries,) winner, -1 for none, among the entry's arms.
+
+    By ``winner`` the gap of arm k is p_best,k - 1/2 (CONDORCET; without a winner ``best`` is -1 and the gaps NaN), or
+    what is missing to the largest share of the others that an arm beats, p > 1/2 (COPELAND), or to the largest mean of
+    p over the others (BORDA). Of equals the first is best.
+    """
+    entries, count = arms.shape
+    for e in range(entries):
+        p = preference[matrix[e]]
+        best[e], condorcet[e], top = -1, -1, -1.0
+        for k in range(count):
+            beaten, total = 0, 0.0
+            for other in range(count):
+                if other != k:
+                    chance = p[arms[e, k], arms[e, other]]
+                    beaten += 1 if chance > 0.5 else 0
+                    total += chance
+            if beaten == count - 1:
+                condorcet[e] = k
+            gap[e, k] = (beaten if winner == COPELAND else total) / (count - 1)
+            if gap[e, k] > top:
+                best[e], top = k, gap[e, k]
+        if winner == CONDORCET:
+            best[e] = condorcet[e]
+        for k in range(count):
+            if winner != CONDORCET:
+                gap[e, k] = top - gap[e, k]
+            elif best[e] >= 0:
+                gap[e, k] = p[arms[e, best[e]], arms[e, k]] - 0.5
+            else:
+                gap[e, k] = math.nan
+
+
+@kernel
+def draw_arms(key, episode, attempt, kept, order, arms):
+    """Fill ``arms`` (rows, count) with different arms in random order: ``kept`` (rows,), unless it is -1, and others.
+
+    Every set is equally probable, and so is every order. ``order`` (arms of the matrix,) is scratch. The bits are those
+    of the seed of the row's episode: from number 0 on for the set, from the size of ``order`` on for its order. A later
+    ``attempt`` than number 0 has a seed of its own.
+    """
+    rows, count = arms.shape
+    total = order.shape[0]
+    for row in range(rows):
+        seed = bits(key[row], episode[row])
+        if attempt > 0:
+            seed = bits(seed, ATTEMPTS + attempt)
+        for arm in range(total):
+            order[arm] = arm
+        start = 0
+        if kept[row] >= 0:
+            order[0], order[kept[row]], start = kept[row], 0, 1
+        shuffle(order, start, total, count - start, seed, 0)
+        shuffle(order, 0, count, count, seed, total)
+        for place in range(count):
+            arms[row, place] = order[place]
+
+
+class DuelingVectorEnv(SessionsVectorEnv):
+    """
+    ## Description
+    Dueling bandits: in each step the agent names two arms in every row, and is told which of them won. Arm i beats arm
+    j with probability `preference[i, j]`, independently of all other duels. In the papers' experiments arms are
+    rankers, a duel is an interleaved comparison, and the matrix was estimated from millions of these.
+
+    Rows are independent: a row's history depends on its own seed and its own actions alone, whatever the batch. A
+    session has one coin, indexed by (seed, session): two agents on the same seed that compare the same arms in the same
+    session see the same winner, whichever of them is on the left.
+
+    ## Action Space
+    `Dict(left=Discrete(num_arms), right=Discrete(num_arms))`: the arms to compare. Both may be the same arm; then the
+    winner is a fair coin's. Anything else is refused with a ValueError before anything happens.
+
+    ## Observation Space
+    `MultiBinary(2)`: one-hot, `[1, 0]` where the left arm won; all 0 after a reset.
+
+    ## Rewards
+    Minus the regret of the duel. It is privileged: a real system could not pay it, since it does not know the
+    matrix. What agents of this package learn from is the observation.
+
+    ## Starting State
+    A problem: see `problem` and `num_arms`.
+
+    ## Episode End
+    Never terminates; truncates after `horizon` sessions.
+
+    ## Information
+    `step` gives arrays with one entry a row: `winner` (0 left, 1 right), `left`, `right`, `regret`, `round` of this
+    session in its episode (from 0), `problem`. `reset` gives `round` and `problem`. A row that a step has just reset
+    has zeros in the other entries, and False in Gymnasium's masks `_key`, which are there wherever rows differ.
+
+    The truth is in the attributes `preference` (num_envs, num_arms, num_arms), `condorcet_winner` (num_envs,), which is
+    -1 where there is none, `best_arm` (num_envs,), the arm that regret is measured against, and `arms` (num_envs,
+    num_arms), the arms' numbers in the named matrix. No agent looks at them.
+
+    ## Arguments
+    ```python
+    gym.make_vec("rankgym/Dueling-MSLR-v0", num_envs=100, num_arms=64, horizon=10_000_000)
+    ```
+    * `dataset`: `"arxiv"` (6 arms), `"cyclic"` (4), `"arithmetic"` (8), `"mslr"` (136), the name of a matrix that
+      `rankgym data import` brought, or `"synthetic"`: the given `preference`, or matrices that were drawn.
+    * `source`, `user_model`: of `"mslr"`: `"calibrated"` (embedded, made to resemble the original) or `"published"`
+      (once fetched); the clicks of the `"perfect"`, `"navigational"` or `"informational"` user.
+    * `uninformative`: so many arms more that lose to all others and tie with each other.
+    * `preference`: of `"synthetic"`: a matrix as a list of lists, or one more level: a list of matrices of the same
+      size, one a problem. Entries in [0, 1], p_ij + p_ji = 1, 1/2 on the diagonal.
+    * `family`, `knobs`, `num_problems`: of `"synthetic"` without `preference`: so many matrices (100) of `num_arms`
+      arms (10) of a family of `rankgym.data.preferences.FAMILIES` (`"uniform"`: circles everywhere below a planted
+      winner), with its knobs, a dict of numbers; drawn once and for all.
+    * `num_arms`: otherwise: so many of the matrix's arms in random order, drawn anew at every reset from the row's
+      seed.
+    * `keep_winner`: True: the best of all arms (by `winner`) is always among them, and only the others are drawn.
+      False: all are drawn; with `winner="condorcet"` again and again until some arm beats all others, as in section 5
+      of the mergeRUCB paper.
+    * `arms`: these arms of the matrix instead of all, in this order.
+    * `problem`: an int; a list, cycled over the rows; `"all"`: row b plays problem b mod P; `"train"`, `"test"`: the
+      same over a fixed split (every fifth is a test problem); None: a new one is drawn at every reset. A named matrix
+      is one problem.
+    * `regret`: of the gaps of both arms to the best one `"average"` takes the mean (mergeRUCB section 2), `"weak"` the
+      smaller, `"strong"` the larger one.
+    * `winner`: what the best arm is, and with it the gap of arm k: the `"condorcet"` winner w, which beats every
+      other arm: p_wk - 1/2; the first `"copeland"` winner: the share of the other arms that an arm beats (p > 1/2; a
+      tie is no win), its own minus that of k; the first `"borda"` winner: likewise with the mean probability of beating
+      another arm. With `num_arms` or `arms` the other arms are those chosen. A matrix without a Condorcet winner needs
+      another choice.
+    * `horizon`: sessions in an episode; None: no end. `max_episode_steps` (Gymnasium's word) lowers it.
+    * `autoreset_mode`: `"NextStep"`, `"SameStep"`, `"Disabled"` or Gymnasium's enum.
+    * `render_mode`: None or `"ansi"`.
+
+    ## Version History
+    * v0: Initial version release
+
+    ## References
+    Zoghi, Whiteson and de Rijke, "MergeRUCB: a method for large-scale online ranker evaluation", WSDM 2015, section 2.
+    Weak and strong regret: Yue, Broder, Kleinberg and Joachims, "The K-armed dueling bandits problem", JCSS 2012.
+    Copeland regret: Zoghi, Karnin, Whiteson and de Rijke, "Copeland dueling bandits", NIPS 2015, whose regret of a duel
+    is the sum of both gaps, twice the average. Copeland and Borda scores: Urvoy, Clerot, Feraud and Naamane, "Generic
+    exploration and K-armed voting bandits", ICML 2013.
+    """
+
+    row_attributes = ("preference", "condorcet_winner", "best_arm", "arms")
+    common_attributes = ("num_arms",)
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        dataset: str = "arxiv",
+        source: str = "calibrated",
+        user_model: str = "perfect",
+        uninformative: int = 0,
+        preference: Sequence[Any] | None = None,
+        family: str | None = None,
+        knobs: dict[str, float] | None = None,
+        num_problems: int | None = None,
+        num_arms: int | None = None,
+        keep_winner: bool = True,
+        arms: Sequence[int] | None = None,
+        problem: int | Sequence[int] | str | None = None,
+        regret: str = "average",
+        winner: str = "condorcet",
+        horizon: int | None = DEFAULT_HORIZON,
+        max_episode_steps: int | None = None,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
+    ) -> None:
+        super().__init__(
+            num_envs,
+            horizon=horizon,
+            max_episode_steps=max_episode_steps,
+            autoreset_mode=autoreset_mode,
+            render_mode=render_mode,
+        )
+        for name, word, words in (("regret", regret, REGRETS), ("winner", winner, WINNERS)):
+            if not isinstance(word, str) or word not in words:
+                raise ValueError(f"{name} = {word!r} is unknown; allowed: {', '.join(map(repr, words))}")
+        if not isinstance(keep_winner, bool):
+            raise ValueError(f"keep_winner = {keep_winner!r} is out of range; allowed: True, False")
+        self._regret, self._winner = REGRETS[regret], WINNERS[winner]
+        drawn_family = dataset == "synthetic" and preference is None
+        if dataset == "synthetic":
+            for name, word, default in (("source", source, "calibrated"), ("user_model", user_model, "perfect")):
+                if word != default:
+                    raise ValueError(f"{name} = {word!r} is of named matrices; allowed with 'synthetic': {default!r}")
+        if drawn_family:
+            matrices = _drawn(family, knobs, num_problems, num_arms)
+        else:
+            others: dict[str, Any] = {"family": family, "knobs": knobs, "num_problems": num_problems}
+            for name, value in others.items():
+                if value is not None:
+                    raise ValueError(
+                        f"{name} = {value!r} is for drawn matrices; allowed with dataset = 'synthetic', no preference"
+                    )
+            matrices = _given(dataset, preference, source, user_model)
+        self._preference = np.stack([preferences.with_uninformative(matrix, uninformative) for matrix in matrices])
+        total = self._preference.shape[1]
+        if arms is not None:
+            self._numbers = _chosen(arms, total)
+            if num_arms is not None and not drawn_family:
+                raise ValueError(f"arms = {arms!r} and num_arms = {num_arms!r} are given; allowed: one of them")
+            self._preference = np.ascontiguousarray(self._preference[:, self._numbers][:, :, self._numbers])
+        else:
+            self._numbers = np.arange(total)  # of the matrix's arms, as the user knows them
+
+        problems, total = self._preference.shape[:2]
+        self._draws_arms = num_arms is not None and not drawn_family
+        self.num_arms = whole_number("num_arms", num_arms, 2, total) if self._draws_arms else total
+        self._set_spaces(MultiBinary(2), Dict(left=Discrete(self.num_arms), right=Discrete(self.num_arms)))
+        self._set_problems("problem", problem, problems)
+
+        # What rows may compare: entries that `duel` describes. There is one for each problem, or each row has its own.
+        self._enter(np.arange(problems), np.tile(np.arange(total), (problems, 1)))
+        if self._winner == CONDORCET and (self._condorcet < 0).any() and (keep_winner or not self._draws_arms):
+            which = f" {int(self._condorcet.argmin())}" if problems > 1 else ""
+            raise ValueError(
+                f"winner = 'condorcet', and no arm of matrix{which} beats all others; allowed: 'copeland', 'borda', or "
+                "another matrix"
+            )
+        self._entry = self._problem
+        if self._draws_arms:
+            rows = self.num_envs
+            self._kept = self._best if keep_winner else np.full(problems, -1)
+            self._enter(np.zeros(rows, np.int64), np.zeros((rows, self.num_arms), np.int64))
+            self._entry = np.arange(rows)
+        self._take_first_problems()
+        if self._draws_arms:
+            self._draw_arms(np.arange(self.num_envs))
+        self._told = np.zeros((5, self.num_envs), np.int64)
+
+    # -- the truth, for wrappers and evaluation; no agent asks for it ------------------------------------------------
+
+    @property
+    def preference(self) -> NDArray[np.float64]:
+        """The rows' preference matrices, (num_envs, num_arms, num_arms). To be read, not changed."""
+        if len(self._matrix) == 1:  # without a copy for each row
+            table = self._preference[self._matrix[0]][self._arms[0][:, None], self._arms[0]]
+            return np.broadcast_to(table, (self.num_envs, *table.shape))
+        matrix, arms = self._matrix[self._entry], self._arms[self._entry]
+        chances: NDArray[np.float64] = self._preference[matrix[:, None, None], arms[:, :, None], arms[:, None, :]]
+        return chances
+
+    @property
+    def condorcet_winner(self) -> NDArray[np.int64]:
+        """The arm that beats every other arm, (num_envs,); -1 where there is none."""
+        return self._condorcet[self._entry]
+
+    @property
+    def best_arm(self) -> NDArray[np.int64]:
+        """The arm that regret is measured against, (num_envs,): the Condorcet winner, or as ``winner`` says."""
+        return self._best[self._entry]
+
+    @property
+    def arms(self) -> NDArray[np.int64]:
+        """Which arms of the named matrix the rows' arms are, (num_envs, num_arms)."""
+        return self._numbers[self._arms[self._entry]]
+
+    def _enter(self, matrix: NDArray[np.int64], arms: NDArray[np.int64]) -> None:
+        """New entries: ``matrix`` (entries,) and ``arms`` (entries, arms)."""
+        self._matrix, self._arms, self._gap = matrix, arms, np.zeros(arms.shape)
+        self._best, self._condorcet = np.zeros(len(arms), np.int64), np.zeros(len(arms), np.int64)
+        judge(self._preference, matrix, arms, self._winner, self._gap, self._best, self._condorcet)
+
+    # -- reset -------------------------------------------------------------------------------------------------------
+
+    def _begin(self, mask: NDArray[np.bool_]) -> None:
+        super()._begin(mask)
+        if self._draws_arms:
+            self._draw_arms(np.flatnonzero(mask))
+
+    def _draw_arms(self, rows: NDArray[np.int64]) -> None:
+        """New arms of the rows' problems for ``rows``, each with an entry of its own."""
+        order = np.empty(len(self._numbers), np.int64)
+        for attempt in range(MOST_ATTEMPTS):
+            problem = self._problem[rows]
+            arms, gap = np.empty((len(rows), self.num_arms), np.int64), np.empty((len(rows), self.num_arms))
+            episode = np.maximum(self._episode[rows], 0)  # before the first reset there is none
+            draw_arms(self._problem_key[rows], episode, attempt, self._kept[problem], order, arms)
+            best, condorcet = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+            judge(self._preference, problem, arms, self._winner, gap, best, condorcet)
+            self._matrix[rows], self._arms[rows], self._gap[rows] = problem, arms, gap
+            self._best[rows], self._condorcet[rows] = best, condorcet
+            rows = rows[best < 0]
+            if not len(rows):
+                return
+        raise ValueError(
+            f"num_arms = {self.num_arms} with keep_winner = False: of {MOST_ATTEMPTS} sets drawn none had a Condorcet "
+            "winner; allowed: True, or winner = 'copeland' or 'borda'"
+        )
+
+    def _fresh_info(self) -> dict[str, Any]:
+        return {**super()._fresh_info(), "problem": self._problem.copy()}
+
+    # -- step --------------------------------------------------------------------------------------------------------
+
+    def _checked(self, actions: Any) -> Duel:
+        left, right = sides(actions)
+        arms, rows = self.num_arms, self.num_envs
+        return checked_arms("left", left, arms, rows), checked_arms("right", right, arms, rows)
+
+    def _checked_single(self, action: Any) -> Duel:
+        left, right = sides(action)
+        arms = self.num_arms
+        return np.array([checked_arm("left", left, arms)]), np.array([checked_arm("right", right, arms)])
+
+    def play(self, duels: Duel) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+        """One duel of every row: the winners, one-hot, and the rewards. Arms out of range are refused here."""
+        rows = self.num_envs
+        won, told, worth = np.empty((rows, 2), np.int8), np.empty((5, rows), np.int64), np.empty((2, rows))
+        truth = (self._preference, self._matrix, self._arms, self._gap, self._entry, self._regret)
+        wrong = duel(*truth, self._key, self._session, self._round, *duels, won, told, worth)
+        if wrong >= 0:
+            refuse_arm({"left": duels[0], "right": duels[1]}, wrong, self.num_arms)
+        self._latest_round += 1
+        self._told = told if self.render_mode is None else told.copy()  # the caller owns what info has
+        self._last = told, worth
+        return won, worth[0]
+
+    def _step_info(self, won: NDArray[np.int8]) -> dict[str, Any]:
+        (winner, left, right, round, problem), worth = self._last
+        return {
+            "winner": winner,
+            "left": left,
+            "right": right,
+            "regret": worth[1],
+            "round": round,
+            "problem": problem,
+        }
+
+    def first_row_info(self, won: NDArray[np.int8]) -> dict[str, Any]:
+        told, worth = self._last
+        winner, left, right, round, problem = told[:, 0].tolist()
+        regret = worth.item(1)
+        return {"winner": winner, "left": left, "right": right, "regret": regret, "round": round, "problem": problem}
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    def _text(self, row: int) -> str:
+        if self._round[row] < 0:
+            return f"problem {self._problem[row]}: nothing compared yet"
+        winner, left, right, round, problem = self._told[:, row].tolist()
+        result = f"arm {left} beats arm {right}" if winner == 0 else f"arm {right} beats arm {left}"
+        return f"problem {problem}, round {round}: {result}"
+
+
+def _given(dataset: Any, preference: Any, source: str, user_model: str) -> list[NDArray[np.float64]]:
+    """The matrix of a name, or those that the caller gave."""
+    if not isinstance(dataset, str):
+        raise ValueError(f"dataset = {dataset!r} is no name; allowed: a text such as 'arxiv'")
+    if preference is None:
+        return [preferences.load(dataset, source=source, user_model=user_model)]
+    if dataset != "synthetic":
+        raise ValueError(f"preference is given, but dataset = {dataset!r} has its own; allowed with 'synthetic'")
+    try:
+        levels = np.ndim(preference)
+    except ValueError:  # lists of different lengths
+        levels = 0
+    if levels != 3 or len(preference) == 0:
+        return [preferences.check_preference("preference", preference)]
+    return [preferences.check_preference(f"preference[{n}]", one) for n, one in enumerate(preference)]
+
+
+def _drawn(family: Any, knobs: Any, num_problems: Any, num_arms: Any) -> list[NDArray[np.float64]]:
+    """Matrices of a family, from fixed seeds."""
+    problems = whole_number("num_problems", DRAWN_PROBLEMS if num_problems is None else num_problems, 1, MOST_ENTRIES)
+    most = max(math.isqrt(MOST_ENTRIES // problems), 2)
+    arms = whole_number("num_arms", DRAWN_ARMS if num_arms is None else num_arms, 2, most)
+    family = DRAWN_FAMILY if family is None else family
+    if not isinstance(family, str) or family not in preferences.FAMILIES:
+        raise ValueError(f"family = {family!r} is unknown; allowed: {', '.join(map(repr, preferences.FAMILIES))}")
+    if knobs is not None and not isinstance(knobs, dict):
+        raise ValueError(f"knobs = {knobs!r} is no dict; allowed: numbers by name, such as {{'gap': 0.1}}")
+    return [preferences.draw(family, arms, DRAWN_SEED + number, **knobs or {}) for number in range(problems)]
+
+
+def _chosen(arms: Any, total: int) -> NDArray[np.int64]:
+    """The argument ``arms``, at least two different ones of 0 .. ``total`` - 1."""
+    allowed = f"allowed: at least 2 different arms of 0 .. {total - 1}"
+    if not isinstance(arms, (list, tuple, range)) and not (isinstance(arms, np.ndarray) and arms.ndim == 1):
+        raise ValueError(f"arms = {arms!r} is no list; {allowed}")
+    chosen = [whole_number(f"arms[{n}]", arm, 0, total - 1) for n, arm in enumerate(arms)]
+    if len(chosen) < 2 or len(set(chosen)) < len(chosen):
+        raise ValueError(f"arms = {arms!r} has too few arms, or one of them twice; {allowed}")
+    return np.array(chosen, np.int64)

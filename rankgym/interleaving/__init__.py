@@ -1,0 +1,160 @@
+"""Interleaving methods, one paper each: one list of two rankers' lists, and which of them the clicks speak for."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankgym.checks import whole_number
+from rankgym.interleaving.balanced import Balanced
+from rankgym.interleaving.base import Interleaving, Lists, copy_rankings, decide
+from rankgym.interleaving.document_constraints import DocumentConstraints
+from rankgym.interleaving.optimized import Optimized
+from rankgym.interleaving.probabilistic import Probabilistic
+from rankgym.interleaving.team_draft import TeamDraft
+from rankgym.kernels import ENVIRONMENT, first_fault, row_keys
+
+__all__ = [
+    "INTERLEAVINGS",
+    "Comparison",
+    "Interleaving",
+    "Lists",
+    "compare",
+    "copy_rankings",
+    "decide",
+    "make",
+]
+
+MOST_DOCUMENTS = 1 << 24  # a ranking takes a place for each number up to its largest document
+
+INTERLEAVINGS: dict[str, type[Interleaving]] = {
+    "balanced": Balanced,
+    "team-draft": TeamDraft,
+    "probabilistic": Probabilistic,
+    "document-constraints": DocumentConstraints,
+    "optimized": Optimized,
+}
+
+
+def make(name: str, knobs: dict[str, Any] | None = None) -> Interleaving:
+    """The method of this name in ``INTERLEAVINGS`` with its keywords.
+
+    Raises:
+        ValueError: the name or a keyword is unknown, or a value is out of range.
+    """
+    if not isinstance(name, str) or name not in INTERLEAVINGS:
+        raise ValueError(f"interleaving = {name!r} is unknown; allowed: {', '.join(map(repr, INTERLEAVINGS))}")
+    if knobs is not None and not isinstance(knobs, dict):
+        raise ValueError(f"interleaving_knobs = {knobs!r} is no dict; allowed: a dict of keywords by name")
+    allowed = [p for p in inspect.signature(INTERLEAVINGS[name]).parameters if p not in ("args", "kwargs")]
+    for knob in knobs or {}:
+        if knob not in allowed:
+            words = ", ".join(map(repr, allowed)) or "none"
+            raise ValueError(f"the interleaving {name!r} has no keyword {knob!r}; allowed: {words}")
+    return INTERLEAVINGS[name](**(knobs or {}))
+
+
+class Comparison(NamedTuple):
+    """Interleaved lists of rows, and what it takes to credit the clicks on them."""
+
+    method: Interleaving
+    lists: Lists
+    left: NDArray[np.int64]  # (rows,): numbers of rankings in ``lists``
+    right: NDArray[np.int64]  # (rows,)
+    key: NDArray[np.uint64]  # (rows,)
+    session: NDArray[np.int64]  # (rows,)
+    displayed: NDArray[np.int64]  # (rows, length): the documents to show, -1 behind the end of a list
+    share: NDArray[np.float64]  # (rows, length): what the method keeps of its coins
+
+    def credit(self, clicks: ArrayLike) -> NDArray[np.float64]:
+        """The credit (rows, 2) of left and right for ``clicks`` (rows, length) of 0 and 1."""
+        try:
+            given = np.asarray(clicks)
+        except ValueError:  # nested sequences of different lengths
+            given = np.array(None)
+        if given.shape != self.displayed.shape or given.dtype.kind not in "biu":
+            raise ValueError(
+                f"clicks has shape {given.shape} and dtype {given.dtype}; allowed: 0 and 1 of shape "
+                f"{self.displayed.shape}"
+            )
+        wrong = np.argwhere((given != 0) & ((given != 1) | (self.displayed < 0)))
+        if len(wrong):
+            row, k = wrong[0].tolist()
+            nothing = ", where nothing is displayed" if self.displayed[row, k] < 0 else ""
+            raise ValueError(f"clicks[{row}, {k}] = {given[row, k]}{nothing}; allowed: 0 and 1, on documents")
+        credit = np.empty((len(self.left), 2))
+        marks = np.ascontiguousarray(given, np.int8)
+        self.method.credit(self.lists, self.left, self.right, self.displayed, self.share, marks, credit)
+        return credit
+
+    def winner(self, clicks: ArrayLike) -> NDArray[np.int64]:
+        """Who has more credit in each row, (rows,): 0 left, 1 right; a fair coin where it is equal."""
+        winner = np.empty(len(self.left), np.int64)
+        decide(self.credit(clicks), self.key, self.session, winner)
+        return winner
+
+
+def compare(
+    left: ArrayLike,
+    right: ArrayLike,
+    length: int | None = None,
+    *,
+    method: str = "team-draft",
+    seed: int = 0,
+    **knobs: Any,
+) -> Comparison:
+    """Interleave rankings for one user each.
+
+    Args:
+        left, right: (rows, n) each, or (n,) for one row: the rankers' lists, best first, of documents that are numbered
+            from 0. The two lists of a row may have different documents.
+        length: of the interleaved list, 1 .. n. Default: n.
+        method: a key of ``INTERLEAVINGS``.
+        seed: row b draws the coins of ``seed + b``.
+        knobs: keywords of the method.
+
+    Raises:
+        ValueError: an argument is out of range; the message names it, its value and what is allowed.
+    """
+    both = {"left": _checked("left", left), "right": _checked("right", right)}
+    rows, n = both["left"].shape
+    if both["right"].shape != (rows, n):
+        raise ValueError(f"right has shape {both['right'].shape}; allowed: that of left, {(rows, n)}")
+    length = n if length is None else whole_number("length", length, 1, n)
+    first = whole_number("seed", seed, 0)
+    chosen = make(method, knobs)
+    chosen.check_length("length", length)
+    rankings = np.concatenate([both["left"], both["right"]])
+    lists = Lists.of(rankings, int(rankings.max()) + 1)
+    numbers = np.arange(rows)
+    comparison = Comparison(
+        chosen,
+        lists,
+        numbers,
+        numbers + rows,
+        row_keys([first + row for row in range(rows)], ENVIRONMENT),
+        np.zeros(rows, np.int64),
+        np.empty((rows, length), np.int64),
+        np.empty((rows, length)),
+    )
+    chosen.interleave(lists, *comparison[2:])
+    return comparison
+
+
+def _checked(name: str, rankings: ArrayLike) -> NDArray[np.int64]:
+    """``rankings`` as (rows, n) int64 of distinct whole numbers from 0, or a ValueError."""
+    try:
+        given = np.asarray(rankings)
+    except ValueError:
+        given = np.array(None)
+    allowed = f"allowed: rankings (rows, n), or one (n,), of different whole numbers below {MOST_DOCUMENTS}"
+    if given.dtype.kind not in "iu" or given.ndim not in (1, 2) or given.size == 0:
+        raise ValueError(f"{name} has shape {given.shape} and dtype {given.dtype}; {allowed}")
+    lists = np.array(np.atleast_2d(given), np.int64)
+    row = first_fault(lists, MOST_DOCUMENTS)
+    if row >= 0:
+        raise ValueError(f"{name}[{row}] = {given.reshape(lists.shape)[row].tolist()} is no ranking; {allowed}")
+    return lists

@@ -1,0 +1,153 @@
+"""What an interleaving method is, the rankings that it reads, and who wins by its credit.
+
+An interleaved comparison shows a user one list that is made of two rankers' lists, left and right, and credits the
+rankers for the clicks. The better ranker is the one with more credit (Joachims, "Evaluating retrieval performance using
+clickthrough data", in Text Mining, 2003); equal credit is decided by a fair coin.
+
+In the kernels of this room all arrays have a leading axis of rows, one comparison each, and
+
+* ``lists`` is a ``Lists``; ``left`` and ``right`` (rows,) int64 are the numbers of two of its rankings, which rank the
+  same set of documents, or parts of it;
+* ``key`` (rows,) uint64 and ``session`` (rows,) int64 address the coins, as in the click models. Those of this room lie
+  behind theirs, so that the same session can draw both;
+* ``displayed`` (rows, length) int64 is the interleaved list, -1 behind its end. It ends early where either ranking has
+  no document left that is not displayed yet;
+* ``share`` (rows, length) float64 is what a method keeps for its credit: where clicks are credited by position, the
+  part of a click at each position that is the left ranker's; 0 behind the end, and everywhere if nothing is kept;
+* ``clicks`` (rows, length) int8 are 0 or 1, and ``credit`` (rows, 2) float64 is the credit of left and of right.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.kernels import bits, kernel, session_seed, uniform
+
+__all__ = ["INTERLEAVING", "TIE", "Interleaving", "Lists", "copy_rankings", "decide", "positional_credit"]
+
+# Where in a session's sequence the coins lie; items, EXAMINATION, TERMINATION and ABANDONMENT come before.
+INTERLEAVING, TIE = 4 << 32, 5 << 32
+
+TOLERANCE = 1e-9  # of credit: sums that differ by rounding alone are equal
+
+
+class Lists(NamedTuple):
+    """Rankings, one behind the other: ranking r orders documents 0, 1, ... of a set of its own, or the best of them.
+
+    Rankings of different queries may have sets of different sizes; a set takes as many entries as it has documents.
+    """
+
+    order: NDArray[Any]  # (entries,) int: the documents of ranking r, best first, from start[r] on; -1 behind the last
+    rank: NDArray[Any]  # (entries,) int: rank[start[r] + d] is the place of document d, from 0; -1: it is not ranked
+    start: NDArray[np.int64]  # (rankings,)
+    size: NDArray[np.int64]  # (rankings,): how many documents are ranked
+
+    @classmethod
+    def empty(cls, rankings: int, num_documents: int, size: int) -> Lists:
+        """Room for rankings of ``size`` documents out of ``num_documents``; ``copy_rankings`` fills it."""
+        entries = rankings * num_documents
+        return cls(
+            np.full(entries, -1, np.int32),
+            np.full(entries, -1, np.int32),
+            np.arange(rankings) * num_documents,
+            np.full(rankings, size, np.int64),
+        )
+
+    @classmethod
+    def of(cls, rankings: NDArray[np.int64], num_documents: int) -> Lists:
+        """Of ``rankings`` (rankings, size): distinct documents of 0 .. ``num_documents`` - 1 each, best first."""
+        lists = cls.empty(len(rankings), num_documents, rankings.shape[1])
+        copy_rankings(rankings, 0, lists)
+        return lists
+
+
+@kernel
+def copy_rankings(rankings, first, lists):
+    """Overwrite the rankings number ``first`` and on of ``lists`` with ``rankings`` (rows, size), of the same sizes."""
+    for row in range(rankings.shape[0]):
+        start = lists.start[first + row]
+        size = lists.size[first + row]
+        for place in range(size):
+            before = lists.order[start + place]
+            if before >= 0:
+                lists.rank[start + before] = -1
+        for place in range(size):
+            lists.order[start + place] = rankings[row, place]
+            lists.rank[start + rankings[row, place]] = place
+
+
+@kernel
+def positional_credit(lists, left, right, displayed, share, clicks, credit):
+    """Each click is shared out between the rankers as ``share`` says."""
+    rows, length = displayed.shape
+    for row in range(rows):
+        mine, total = 0.0, 0
+        for k in range(length):
+            if clicks[row, k] != 0 and displayed[row, k] >= 0:
+                mine += share[row, k]
+                total += 1
+        credit[row, 0] = mine
+        credit[row, 1] = total - mine
+
+
+@kernel
+def decide(credit, key, session, winner):
+    """Fill ``winner`` (rows,) with 0 (left) or 1 (right): the larger credit; a fair coin of the session where equal."""
+    for row in range(credit.shape[0]):
+        difference = credit[row, 0] - credit[row, 1]
+        if abs(difference) > TOLERANCE:
+            winner[row] = 0 if difference > 0.0 else 1
+        else:
+            seed = session_seed(key[row], session[row])
+            winner[row] = 0 if uniform(bits(seed, TIE)) < 0.5 else 1
+
+
+class Interleaving(ABC):
+    """An interleaving method: makes one list of two, and credits the clicks on it. See the module for the arrays."""
+
+    name: ClassVar[str]
+    longest: ClassVar[int | None] = None  # list that it can make, if there is a limit
+
+    def check_length(self, name: str, length: int) -> None:
+        """A ValueError that names the argument ``name`` where lists of this length are too long."""
+        if self.longest is not None and length > self.longest:
+            raise ValueError(
+                f"{name} = {length} is out of range for the interleaving {self.name!r}; allowed: 1 .. {self.longest}"
+            )
+
+    @abstractmethod
+    def interleave(
+        self,
+        lists: Lists,
+        left: NDArray[np.int64],
+        right: NDArray[np.int64],
+        key: NDArray[np.uint64],
+        session: NDArray[np.int64],
+        displayed: NDArray[np.int64],
+        share: NDArray[np.float64],
+    ) -> None:
+        """Fill ``displayed`` and ``share`` (rows, length)."""
+
+    @abstractmethod
+    def credit(
+        self,
+        lists: Lists,
+        left: NDArray[np.int64],
+        right: NDArray[np.int64],
+        displayed: NDArray[np.int64],
+        share: NDArray[np.float64],
+        clicks: NDArray[np.int8],
+        credit: NDArray[np.float64],
+    ) -> None:
+        """Fill ``credit`` (rows, 2)."""
+
+    def knobs(self) -> dict[str, Any]:
+        """The keywords that make this method again."""
+        return {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.knobs().items())})"

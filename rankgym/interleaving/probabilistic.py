@@ -1,0 +1,177 @@
+"""Probabilistic interleaving (Hofmann, Whiteson and de Rijke, CIKM 2011, and ACM TOIS 31, 2013).
+
+A ranking becomes a softmax over its ranks, P(d) proportional to 1 / rank(d)^tau. Position by position a fair coin says
+which ranker contributes; a document is drawn from its softmax over the documents not displayed yet (renormalised). So
+every list is possible, and both softmaxes forget a document as soon as it is displayed.
+
+Credit (Algorithm 2 and equation 8 of 2011): a click belongs to the ranker that contributed the document, but which one
+that was is forgotten, and the click is shared out by the probability of either given the list. Given the list, the
+coins are independent, so the sum over all assignments is a product over positions: left's share at position k is
+P_left(d) / (P_left(d) + P_right(d)), both softmaxes as they were before k. ``credit="assigned"`` counts by the coins
+that fell.
+
+It is unbiased for a user who clicks without looking at documents (each share is 1/2 on average; who has more credit is
+a fair coin with ``"assigned"`` only), and a ranker that has relevant documents nowhere lower and somewhere higher has
+more credit on average.
+
+How a document is drawn. With S(r) the weight of all ranks from r on, what is left of the weight between two displayed
+ranks is a difference of two S. There are at most so many of these gaps as documents displayed, and within a gap the
+rank is found by a search: no step looks at all documents. S falls, so that each difference is exact to within about
+as many roundings as its first rank.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.checks import plain_number
+from rankgym.interleaving.base import INTERLEAVING, Interleaving, Lists, positional_credit
+from rankgym.kernels import bits, kernel, session_seed, uniform
+
+MOST_TAU = 20.0  # 1 / rank^tau of 10^15 documents is still a float then
+
+LOWEST, NOTHING = np.uint64(1), np.uint64(0)
+
+CREDITS = ("marginalized", "assigned")
+
+
+def tails(tau: float, size: int) -> NDArray[np.float64]:
+    """S (size + 1,): S[r] = sum over places i = r .. size - 1 (from 0) of 1 / (i + 1)^tau."""
+    weight = np.append(np.arange(1.0, size + 1.0) ** -tau, 0.0)
+    return np.cumsum(weight[::-1])[::-1].copy()
+
+
+@kernel
+def left_over(tail, taken, count, size):
+    """The weight of the places below ``size`` that are not among the ``count`` ascending places of ``taken``."""
+    total, begin = 0.0, 0
+    for n in range(count):
+        total += tail[begin] - tail[taken[n]]
+        begin = taken[n] + 1
+    return total + (tail[begin] - tail[size])
+
+
+@kernel
+def drawn_place(tail, taken, count, size, target):
+    """The place, none of ``taken``, up to which the weight left over first exceeds ``target``."""
+    low, high, begin = 0, 0, 0
+    for n in range(count + 1):
+        end = taken[n] if n < count else size
+        if end > begin:
+            low, high = begin, end - 1  # should rounding run over the end, the last gap is taken
+            gap = tail[begin] - tail[end]
+            if target < gap:
+                break
+            target -= gap
+        begin = end + 1
+    first, probe, stride = tail[low], low, 1  # most probably near the top: look there, ever further, then between
+    while probe < high and first - tail[probe + 1] <= target:
+        low = probe + 1
+        probe = min(low + stride, high)
+        stride *= 2
+    high = probe
+    while low < high:
+        middle = (low + high) // 2
+        if first - tail[middle + 1] > target:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel
+def insert(taken, count, place):
+    """Put ``place`` among the ``count`` ascending places of ``taken``."""
+    while count > 0 and taken[count - 1] > place:
+        taken[count] = taken[count - 1]
+        count -= 1
+    taken[count] = place
+
+
+@kernel
+def interleave(lists, left, right, tail, assigned, key, session, displayed, share):
+    """Position k takes the bits INTERLEAVING + k of the row's session: the lowest for whose turn it is, the upper 53
+    for which document.
+
+    ``tail`` is that of ``tails`` for at least so many documents as the longest ranking has.
+    """
+    rows, length = displayed.shape
+    taken_a, taken_b = np.empty(length, np.int64), np.empty(length, np.int64)  # places of displayed documents
+    for row in range(rows):
+        a, b = left[row], right[row]
+        start_a, start_b = lists.start[a], lists.start[b]
+        size_a, size_b = lists.size[a], lists.size[b]
+        seed = session_seed(key[row], session[row])
+        count_a, count_b, count = 0, 0, 0
+        while count < length and count_a < size_a and count_b < size_b:
+            weight_a = left_over(tail, taken_a, count_a, size_a)
+            weight_b = left_over(tail, taken_b, count_b, size_b)
+            word = bits(seed, INTERLEAVING + count)
+            left_turn, u = (word & LOWEST) == NOTHING, uniform(word)
+            if left_turn:
+                place_a = drawn_place(tail, taken_a, count_a, size_a, u * weight_a)
+                document = lists.order[start_a + place_a]
+                place_b = np.int64(lists.rank[start_b + document])
+            else:
+                place_b = drawn_place(tail, taken_b, count_b, size_b, u * weight_b)
+                document = lists.order[start_b + place_b]
+                place_a = np.int64(lists.rank[start_a + document])
+            p_a, p_b = 0.0, 0.0  # the two softmaxes' probabilities of this document, times both weights
+            if place_a >= 0:
+                p_a = (tail[place_a] - tail[place_a + 1]) * weight_b
+                insert(taken_a, count_a, place_a)
+                count_a += 1
+            if place_b >= 0:
+                p_b = (tail[place_b] - tail[place_b + 1]) * weight_a
+                insert(taken_b, count_b, place_b)
+                count_b += 1
+            displayed[row, count] = document
+            share[row, count] = (1.0 if left_turn else 0.0) if assigned else p_a / (p_a + p_b)
+            count += 1
+        displayed[row, count:] = -1
+        share[row, count:] = 0.0
+
+
+class Probabilistic(Interleaving):
+    """Probabilistic interleaving.
+
+    Args:
+        tau: how fast the softmax falls with the rank; the papers' 3. 0: all documents alike.
+        credit: ``"marginalized"`` over who contributed, or as ``"assigned"`` by the coins.
+    """
+
+    name = "probabilistic"
+    credit = staticmethod(positional_credit)
+
+    def __init__(self, tau: float = 3.0, credit: str = "marginalized") -> None:
+        number = plain_number(tau)
+        if number is None or not 0 <= number <= MOST_TAU:
+            raise ValueError(f"tau = {tau!r} is out of range; allowed: a number in [0, {MOST_TAU:g}]")
+        if not isinstance(credit, str) or credit not in CREDITS:
+            raise ValueError(f"credit = {credit!r} is unknown; allowed: {', '.join(map(repr, CREDITS))}")
+        self.tau, self.crediting = float(number), credit
+        self._tail = tails(self.tau, 0)
+        self._seen: NDArray[np.int64] | None = None  # the sizes that the table was made for
+
+    def interleave(
+        self,
+        lists: Lists,
+        left: NDArray[np.int64],
+        right: NDArray[np.int64],
+        key: NDArray[np.uint64],
+        session: NDArray[np.int64],
+        displayed: NDArray[np.int64],
+        share: NDArray[np.float64],
+    ) -> None:
+        if lists.size is not self._seen:
+            longest = int(lists.size.max())
+            if longest >= len(self._tail):
+                self._tail = tails(self.tau, longest)
+            self._seen = lists.size
+        interleave(lists, left, right, self._tail, self.crediting == "assigned", key, session, displayed, share)
+
+    def knobs(self) -> dict[str, Any]:
+        return {"tau": self.tau, "credit": self.crediting}

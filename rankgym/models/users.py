@@ -1,0 +1,152 @@
+"""Users of the interleaving experiments: they read a list from the top, click by a document's grade, and may stop then.
+
+At each position the user clicks with a probability that depends on the document's grade of relevance. After a click,
+and only then, the user stops with a probability that depends on it too. It is the dependent click model of Guo, Liu and
+Wang ("Efficient multiple-click models in web search", WSDM 2009) with the grade in place of document and position, as
+instantiated by Hofmann, Whiteson and de Rijke ("Fidelity, soundness, and efficiency of interleaved comparison methods",
+ACM TOIS 31, 2013, table II): a perfect user, who clicks what is relevant and reads on; a navigational one, who looks
+for one document; an informational one, who clicks much and reads far.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankgym.checks import probabilities
+from rankgym.kernels import TERMINATION, bits, kernel, session_seed, uniform
+
+__all__ = ["USERS", "User", "click", "click_vectors", "fill_click_vectors", "user"]
+
+MOST_POSITIONS = 20  # of click_vectors: a million
+
+
+class User(NamedTuple):
+    """A cascade user."""
+
+    clicking: NDArray[np.float64]  # (grades,): P(click | grade)
+    stopping: NDArray[np.float64]  # (grades,): P(stop | click, grade)
+
+
+def _user(clicking: list[float], stopping: list[float]) -> User:
+    return User(np.array(clicking), np.array(stopping))
+
+
+USERS: dict[str, dict[int, User]] = {  # by the number of grades: Hofmann et al. (2013), table II
+    "perfect": {
+        2: _user([0.0, 1.0], [0.0, 0.0]),
+        5: _user([0.0, 0.2, 0.4, 0.8, 1.0], [0.0, 0.0, 0.0, 0.0, 0.0]),
+    },
+    "navigational": {
+        2: _user([0.05, 0.95], [0.2, 0.9]),
+        5: _user([0.05, 0.3, 0.5, 0.7, 0.95], [0.2, 0.3, 0.5, 0.7, 0.9]),
+    },
+    "informational": {
+        2: _user([0.4, 0.9], [0.1, 0.5]),
+        5: _user([0.4, 0.6, 0.7, 0.8, 0.9], [0.1, 0.2, 0.3, 0.4, 0.5]),
+    },
+}
+
+
+def user(name: str, grades: int) -> User:
+    """The user of this name in ``USERS`` for labels of 2 or 5 grades.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if not isinstance(name, str) or name not in USERS:
+        raise ValueError(f"user_model = {name!r} is unknown; allowed: {', '.join(map(repr, USERS))}")
+    if isinstance(grades, bool) or not isinstance(grades, (int, np.integer)) or grades not in USERS[name]:
+        raise ValueError(f"grades = {grades!r} has no user; allowed: 2 (labels 0, 1) or 5 (labels 0 .. 4)")
+    return USERS[name][int(grades)]
+
+
+@kernel
+def click(clicking, stopping, labels, first, key, session, displayed, clicks, reward):
+    """One session per row. ``reward`` counts the clicks.
+
+    The document d of a row's list ``displayed`` (rows, positions) has the grade ``labels[first[row] + d]``; -1 is no
+    document. Its coin is number d of the session, whether the user stops at position k is number TERMINATION + k.
+    """
+    rows, positions = displayed.shape
+    for row in range(rows):
+        seed = session_seed(key[row], session[row])
+        count, reading = 0, True
+        for k in range(positions):
+            document = displayed[row, k]
+            clicks[row, k] = 0
+            if reading and document >= 0:
+                grade = labels[first[row] + document]
+                if uniform(bits(seed, document)) < clicking[grade]:
+                    clicks[row, k] = 1
+                    count += 1
+                    reading = uniform(bits(seed, TERMINATION + k)) >= stopping[grade]
+        reward[row] = count
+
+
+@kernel
+def fill_click_vectors(clicking, stopping, grades, law):
+    """Fill ``law`` (rows, 2^positions): the probability of each click vector, bit k of its number a click at k.
+
+    ``grades`` (rows, positions); -1 is no document. A vector is grown click by click: to have clicked here for the last
+    time is to stop here, or to read on and click nothing.
+    """
+    rows, positions = grades.shape
+    silent = np.empty(positions + 1)  # P(no click from k on) of who reads on there
+    for row in range(rows):
+        silent[positions] = 1.0
+        for k in range(positions - 1, -1, -1):
+            grade = grades[row, k]
+            silent[k] = silent[k + 1] * (1.0 - clicking[grade] if grade >= 0 else 1.0)
+        for vector in range(law.shape[1]):
+            reached, last = 1.0, -1  # P(the clicks so far, and reading on)
+            for k in range(positions):
+                grade = grades[row, k]
+                clicked = (vector >> k) & 1 == 1
+                p = clicking[grade] if grade >= 0 else 0.0
+                if not clicked:
+                    reached *= 1.0 - p
+                    continue
+                last = k
+                if vector >> (k + 1) == 0:  # the last click
+                    reached *= p * (stopping[grade] + (1.0 - stopping[grade]) * silent[k + 1] if grade >= 0 else 0.0)
+                    break
+                reached *= p * (1.0 - stopping[grade] if grade >= 0 else 0.0)
+            law[row, vector] = reached if last >= 0 else silent[0]
+
+
+def click_vectors(reader: User, grades: ArrayLike) -> NDArray[np.float64]:
+    """The law of the clicks on lists of documents of these grades, for exact expectations.
+
+    Args:
+        reader: a user.
+        grades: (rows, positions) whole numbers, at most 20 positions; -1 stands for no document.
+
+    Returns:
+        (rows, 2^positions) probabilities: entry n is that of clicks exactly where n has a bit, bit k for position k.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    clicking = probabilities("clicking", reader.clicking, 1)
+    stopping = probabilities("stopping", reader.stopping, 1)
+    if clicking.shape != stopping.shape:
+        raise ValueError(f"stopping has shape {stopping.shape}; allowed: that of clicking, {clicking.shape}")
+    try:
+        given = np.asarray(grades)
+    except ValueError:
+        given = np.array(None)
+    if given.dtype.kind not in "iu" or given.ndim != 2 or not 1 <= given.shape[1] <= MOST_POSITIONS:
+        raise ValueError(
+            f"grades has shape {given.shape} and dtype {given.dtype}; allowed: whole numbers of shape (rows, "
+            f"positions), 1 .. {MOST_POSITIONS} positions"
+        )
+    wrong = np.argwhere((given < -1) | (given >= len(clicking)))
+    if len(wrong):
+        row, k = wrong[0].tolist()
+        raise ValueError(f"grades[{row}, {k}] = {given[row, k]} is no grade; allowed: 0 .. {len(clicking) - 1}, or -1")
+    law = np.empty((len(given), 1 << given.shape[1]))
+    fill_click_vectors(clicking, stopping, np.ascontiguousarray(given, np.int64), law)
+    return law

@@ -1,0 +1,577 @@
+"""Duels by interleaving: rankers of a LETOR file, and rankings of a query's items."""
+
+import gzip
+import json
+import pickle
+import re
+import warnings
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rankgym
+from rankgym.data import letor
+from rankgym.envs import InterleavedRankersVectorEnv, InterleavedRankingsVectorEnv, RankingVectorEnv, SingleEnv
+from rankgym.envs.interleaved import letor_rankings
+from rankgym.interleaving import INTERLEAVINGS, Lists, decide, make
+from rankgym.kernels import ENVIRONMENT, QUERY, bits, row_keys, uniform_below
+from rankgym.models import MODELS, users
+from rankgym.registry import ENVS
+
+MODES = ["NextStep", "SameStep", "Disabled"]
+LETOR = "rankgym/Dueling-LETOR-v0"
+RANKINGS = [name for name in ENVS if re.fullmatch(r"rankgym/Dueling-[A-Z]+-Yandex-v0", name)]
+NP2004 = Path(__file__).resolve().parents[3] / "shared" / "data" / "np2004_vali.txt.gz"
+QUICK = sorted(set(INTERLEAVINGS) - {"optimized"})
+KEYS = {"winner", "credit", "left", "right", "displayed", "clicks", "regret", "round", "query"}
+
+
+def write(path, labels_of, features=4, seed=0):
+    """A file in the format of LETOR: ``labels_of`` has a list of labels for each query; few values, many ties."""
+    rng = np.random.default_rng(seed)
+    lines = []
+    for query, labels in enumerate(labels_of):
+        for label in labels:
+            values = " ".join(f"{f + 1}:{rng.integers(0, 4) / 4}" for f in range(features))
+            lines.append(f"{label} qid:{10 + query} {values} # doc")
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RANKGYM_DATA_HOME", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def file(home):
+    """Six queries: five grades; one query is short, one has one document, one nothing relevant."""
+    labels = [[0, 1, 2, 3, 4, 0, 0, 1], [2, 0, 0], [4], [0] * 7, [3, 0, 2, 0, 0, 1, 0, 0, 0, 4], [1, 0, 0, 2, 0, 0]]
+    return write(home / "small.txt", labels)
+
+
+@pytest.fixture(scope="module")
+def matrix(home):
+    """Arm 2 beats all: a matrix of the four features."""
+    p = np.array([[0.5, 0.6, 0.3, 0.5], [0.4, 0.5, 0.2, 0.9], [0.7, 0.8, 0.5, 0.6], [0.5, 0.1, 0.4, 0.5]])
+    np.save(home / "matrix.npy", p)
+    np.savetxt(home / "matrix.txt", p)
+    return p
+
+
+@pytest.fixture(scope="module")
+def np2004(home):
+    if not NP2004.exists():
+        pytest.skip("NP2004's validation fold is not beside the checkout, in shared/data")
+    return str(NP2004)
+
+
+def duels(env, steps, seed=0):
+    env.action_space.seed(seed)
+    return [env.action_space.sample() for _ in range(steps)]
+
+
+# -- contract ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_click_model_has_its_id():
+    assert [name.split("-")[1] for name in RANKINGS] == list(MODELS)
+
+
+@pytest.mark.parametrize("name", [LETOR, *RANKINGS])
+def test_gymnasium_accepts_the_single_env(name, file, matrix, home):
+    given = {"file": file, "preferences": str(home / "matrix.npy")} if name == LETOR else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(gym.make(name, **given).unwrapped)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", [LETOR, *RANKINGS])
+def test_our_checker_accepts_the_vector_env(name, mode, file):
+    """That is: seeds, row independence, resets by mask, autoreset, bad actions."""
+    given = {"file": file} if name == LETOR else {}
+    rankgym.check_vector_env(gym.make_vec(name, num_envs=3, horizon=7, autoreset_mode=mode, **given))
+
+
+@pytest.mark.parametrize("interleaving", QUICK)
+def test_our_checker_accepts_every_interleaving(interleaving, file):
+    for name, more in ((LETOR, {"file": file}), ("rankgym/Dueling-UBM-Yandex-v0", {})):
+        rankgym.check_vector_env(gym.make_vec(name, num_envs=3, horizon=7, interleaving=interleaving, **more))
+
+
+@pytest.mark.parametrize("name", [LETOR, "rankgym/Dueling-DCM-Yandex-v0"])
+def test_specs_survive_json_and_pickle(name, file):
+    given = {"file": file} if name == LETOR else {}
+    spec = gym.make(name, horizon=50, interleaving_knobs={"tau": 2}, interleaving="probabilistic", **given).spec
+    again = gym.make(gym.envs.registration.EnvSpec.from_json(spec.to_json())).unwrapped
+    assert again.horizon == 50
+    assert isinstance(again, SingleEnv)
+    assert repr(again.interleaving) == "Probabilistic(tau=2.0, credit='marginalized')"
+    json.dumps(ENVS[name][1])
+    env = gym.make_vec(name, num_envs=2, **given)
+    env.reset(seed=1)
+    actions = duels(env, 4)
+    env.step(actions[0])
+    twin = pickle.loads(pickle.dumps(env))
+    for action in actions[1:]:
+        for mine, theirs in zip(env.step(action)[:2], twin.step(action)[:2], strict=True):
+            assert (mine == theirs).all()
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("name", [LETOR, *RANKINGS])
+def test_info_has_its_keys_and_the_single_is_row_0(name, file):
+    given = {"file": file} if name == LETOR else {"query": 3}
+    env, single = gym.make_vec(name, num_envs=3, **given), gym.make(name, **given)
+    more = set() if name == LETOR else {"expected_reward", "optimal_reward"}
+    for made in (env.reset(seed=5)[1], single.reset(seed=5)[1]):
+        assert set(made) == ({"round"} if name == LETOR else {"round", "query", "optimal_reward"})
+    for t, action in enumerate(duels(env, 30)):
+        observation, reward, terminated, truncated, info = env.step(action)
+        assert set(info) == KEYS | more
+        assert all(len(values) == 3 for values in info.values())
+        assert (info["clicks"] == observation).all()
+        assert (info["left"] == action["left"]).all()
+        assert (info["right"] == action["right"]).all()
+        assert (info["round"] == t).all()
+        assert set(info["winner"]) <= {0, 1}
+        decided = np.abs(info["credit"][:, 0] - info["credit"][:, 1]) > 1e-9
+        assert (info["winner"][decided] == info["credit"][decided].argmax(axis=1)).all()
+        assert (reward == observation.sum(axis=1)).all()
+        assert not (terminated | truncated).any()
+        one = {side: arm[0] for side, arm in action.items()}
+        seen, paid, _, _, told = single.step(one)
+        assert seen.tolist() == observation[0].tolist()
+        assert paid == reward[0]
+        for key, values in info.items():
+            assert np.array_equal(told[key], values[0], equal_nan=True), key
+
+
+# -- rankers of a file -------------------------------------------------------------------------------------------------
+
+
+def test_rankings_are_those_of_the_reader(file):
+    data = letor.load(file)
+    documents = np.diff(data.start)
+    for rankers, ties in ((range(4), 0), ([2, 0], 7)):
+        lists, expected = letor_rankings(data, rankers, ties), letor.feature_rankings(data, 10, rankers, ties=ties)
+        for query in range(6):
+            for n in range(len(rankers)):
+                number = query * len(rankers) + n
+                start, size = lists.start[number], lists.size[number]
+                assert size == documents[query]
+                order = lists.order[start : start + size]
+                assert order.tolist() == expected[query, n, :size].tolist()
+                assert (lists.rank[start + order] == np.arange(size)).all()
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("interleaving", QUICK)
+@pytest.mark.parametrize("query", [None, [1, 4], 0, "train"])
+def test_a_session_is_a_query_a_list_and_a_user(interleaving, query, file):
+    """Every part by itself, from the tested pieces: the drawn query, the list, the clicks, credit and winner."""
+    pool = {"train": [0, 1, 2, 3, 5], None: range(6), 0: [0]}.get(query if not isinstance(query, list) else "", query)
+    data, rows, length = letor.load(file), 4, 5
+    env = InterleavedRankersVectorEnv(
+        rows, file=file, query=query, interleaving=interleaving, user_model="informational", num_documents=length
+    )
+    env.reset(seed=20)
+    key, query_key = row_keys(range(20, 24), ENVIRONMENT), row_keys(range(20, 24), QUERY)
+    rankings, method = letor.feature_rankings(data, 10), make(interleaving)
+    for t, duel in enumerate(duels(env, 25)):
+        observation, _, _, _, info = env.step(duel)
+        for row in range(rows):
+            mine = list(pool)[int(uniform_below(np.uint64(bits(query_key[row], t)), len(pool)))]
+            assert info["query"][row] == mine
+            size = data.start[mine + 1] - data.start[mine]
+            pair = np.array([rankings[mine, duel[side][row], :size] for side in ("left", "right")], np.int64)
+            lists, zero, one = Lists.of(pair, size), np.array([0]), np.array([1])
+            seed, session = key[row : row + 1], np.array([t])
+            displayed, share = np.empty((1, length), np.int64), np.empty((1, length))
+            method.interleave(lists, zero, one, seed, session, displayed, share)
+            assert info["displayed"][row].tolist() == displayed[0].tolist()
+            clicks, reward = np.empty((1, length), np.int8), np.empty(1)
+            first = data.start[mine : mine + 1]
+            user = users.user("informational", 5)
+            users.click(*user, data.labels, first, seed, session, displayed, clicks, reward)
+            assert observation[row].tolist() == clicks[0].tolist()
+            credit, winner = np.empty((1, 2)), np.empty(1, np.int64)
+            method.credit(lists, zero, one, displayed, share, clicks, credit)
+            decide(credit, seed, session, winner)
+            assert info["credit"][row] == pytest.approx(credit[0], abs=1e-12)
+            assert info["winner"][row] == winner[0]
+
+
+def test_short_queries_have_short_lists_and_nobody_clicks_behind_them(file):
+    env = InterleavedRankersVectorEnv(8, file=file, query=[1, 2], num_documents=6, user_model="informational")
+    env.reset(seed=0)
+    seen = set()
+    for duel in duels(env, 50):
+        observation, _, _, _, info = env.step(duel)
+        for row in range(8):
+            size = {1: 3, 2: 1}[int(info["query"][row])]
+            seen.add(size)
+            assert sorted(info["displayed"][row, :size]) == list(range(size))
+            assert (info["displayed"][row, size:] == -1).all()
+            assert (observation[row, size:] == 0).all()
+    assert seen == {1, 3}
+
+
+def test_without_relevant_documents_a_perfect_user_clicks_nothing_and_a_coin_decides(file):
+    """20,000 duels, within 5 standard errors of one half (6e-7)."""
+    env = InterleavedRankersVectorEnv(200, file=file, query=3, user_model="perfect")
+    env.reset(seed=0)
+    won = []
+    for duel in duels(env, 100):
+        observation, reward, _, _, info = env.step(duel)
+        assert not observation.any()
+        assert not reward.any()
+        won.append(info["winner"].mean())
+    assert np.mean(won) == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(20_000))
+
+
+def test_two_agents_on_the_same_seed_meet_the_same_queries_and_duels(file):
+    """What a session holds depends on (seed, session): the history before it does not matter."""
+    one, two = (InterleavedRankersVectorEnv(5, file=file) for _ in range(2))
+    one.reset(seed=3)
+    two.reset(seed=3)
+    for mine, theirs in zip(duels(one, 40, 1), duels(two, 40, 2), strict=True):
+        told = one.step(mine)[4]["query"], two.step(theirs)[4]["query"]
+        assert (told[0] == told[1]).all()
+    last = {"left": np.array([0, 1, 2, 3, 0]), "right": np.array([1, 2, 3, 0, 0])}
+    for mine, theirs in zip(one.step(last)[:2], two.step(last)[:2], strict=True):
+        assert (mine == theirs).all()
+
+
+@pytest.mark.parametrize("suffix", ["npy", "txt"])
+def test_regret_is_measured_with_a_matrix(suffix, file, matrix, home):
+    path = str(home / f"matrix.{suffix}")
+    duel = {"left": np.array([0, 1, 2, 3]), "right": np.array([3, 2, 2, 1])}
+    gap = matrix[2] - 0.5
+    both = np.array([gap[duel["left"]], gap[duel["right"]]])
+    for kind, expected in (("average", both.mean(0)), ("weak", both.min(0)), ("strong", both.max(0))):
+        env = InterleavedRankersVectorEnv(4, file=file, preferences=path, regret=kind)
+        env.reset(seed=0)
+        assert env.step(duel)[4]["regret"] == pytest.approx(expected)
+        assert env.best_arm.tolist() == env.condorcet_winner.tolist() == [2] * 4
+        assert (env.preference == env._preference).all()
+        assert env.preference.shape == (4, 4, 4)
+    some = InterleavedRankersVectorEnv(1, file=file, preferences=path, rankers=[3, 2])  # of the matrix of all features
+    assert some.best_arm == [1]
+    assert some.preference[0] == pytest.approx(matrix[np.ix_([3, 2], [3, 2])])
+
+
+def test_without_a_matrix_regret_is_unknown(file, home):
+    env = gym.make_vec(LETOR, num_envs=2, file=file)
+    env.reset(seed=0)
+    assert np.isnan(env.step(duels(env, 1)[0])[4]["regret"]).all()
+    assert (env.unwrapped.best_arm == -1).all()
+    assert np.isnan(env.unwrapped.preference).all()
+    np.save(home / "circle.npy", [[0.5, 0.6, 0.4], [0.4, 0.5, 0.6], [0.6, 0.4, 0.5]])  # nobody beats all others
+    env = InterleavedRankersVectorEnv(2, file=file, rankers=[0, 1, 2], preferences=str(home / "circle.npy"))
+    env.reset(seed=0)
+    assert np.isnan(env.step(duels(env, 1)[0])[4]["regret"]).all()
+    assert (env.condorcet_winner == -1).all()
+    single = gym.make(LETOR, file=file).unwrapped
+    assert (single.best_arm, single.num_arms, single.rankers) == (-1, 4, [0, 1, 2, 3])
+
+
+def test_equal_rankers_tie(home):
+    """Features 1 and 2 are the same: 20,000 duels, within 5 standard errors of one half."""
+    path = home / "twins.txt"
+    path.write_text("".join(f"{d % 3 == 0:d} qid:1 1:{d % 4} 2:{d % 4}\n" for d in range(12)))
+    for interleaving in QUICK:
+        env = InterleavedRankersVectorEnv(200, file=str(path), interleaving=interleaving)
+        env.reset(seed=0)
+        duel = {"left": np.zeros(200, int), "right": np.ones(200, int)}
+        won = np.mean([env.step(duel)[4]["winner"].mean() for _ in range(100)])
+        assert won == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(20_000))
+
+
+def test_a_ranker_that_knows_what_is_relevant_beats_one_that_knows_the_opposite(home):
+    """Every method, a perfect user: 2,000 duels, far more than half of them."""
+    path = home / "known.txt"
+    path.write_text("".join(f"{d >= 9:d} qid:1 1:{d} 2:{12 - d}\n" for d in range(12)))
+    for interleaving in INTERLEAVINGS:
+        if interleaving == "optimized":
+            pytest.importorskip("scipy", reason="optimized interleaving needs SciPy; install the dev extra")
+        env = InterleavedRankersVectorEnv(
+            50, file=str(path), interleaving=interleaving, user_model="perfect", num_documents=6
+        )
+        env.reset(seed=0)
+        duel = {"left": np.zeros(50, int), "right": np.ones(50, int)}
+        won = np.mean([env.step(duel)[4]["winner"].mean() for _ in range(40)])
+        assert won < 0.45, interleaving
+
+
+def test_np2004(np2004):
+    """15 queries of 1,000 documents, 64 features, binary: lists of 10 different documents."""
+    env = gym.make_vec(LETOR, num_envs=20, file=np2004)
+    env.reset(seed=0)
+    assert env.unwrapped.num_arms == 64
+    queries = set()
+    for duel in duels(env, 30):
+        info = env.step(duel)[4]
+        assert all(len(set(row)) == 10 for row in info["displayed"].tolist())
+        assert (info["displayed"] >= 0).all()
+        queries |= set(info["query"].tolist())
+    assert queries == set(range(15))
+    env = gym.make_vec(LETOR, num_envs=2, file=np2004, rankers=[3, 60])
+    assert env.single_action_space["left"].n == 2
+
+
+# -- rankings ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("interleaving", sorted(set(QUICK) - {"probabilistic"}))
+@pytest.mark.parametrize("model", MODELS)
+def test_a_ranking_against_itself_is_the_ranking_environment(model, interleaving):
+    """Bit for bit: the same list, clicks, reward, query and regret on the same seed, across episodes."""
+    given = {"model": model, "horizon": 15, "autoreset_mode": "SameStep"}
+    plain, env = RankingVectorEnv(6, **given), InterleavedRankingsVectorEnv(6, interleaving=interleaving, **given)
+    assert plain.reset(seed=9)[1]["query"].tolist() == env.reset(seed=9)[1]["query"].tolist()
+    plain.action_space.seed(1)
+    for _ in range(40):
+        lists = plain.action_space.sample()
+        one, two = plain.step(lists), env.step({"left": lists, "right": lists.copy()})
+        for mine, theirs in zip(one[:4], two[:4], strict=True):
+            assert mine.tobytes() == theirs.tobytes()
+        one, two = (told.get("final_info", told) for told in (one[4], two[4]))
+        for key in ("displayed", "clicks", "optimal_reward", "regret", "round", "query"):
+            assert one[key].tobytes() == two[key].tobytes(), key
+        assert (two["expected_reward"] == one["expected_reward"][:, None]).all()
+        if interleaving != "team-draft":
+            assert (two["credit"][:, 0] == two["credit"][:, 1]).all()
+
+
+@pytest.mark.parametrize("name", ["DCM", "PBM"])
+@pytest.mark.parametrize("kind", ["average", "weak", "strong"])
+def test_the_truth_of_a_duel(name, kind):
+    """Expected rewards are the model's; regret joins both gaps; the displayed list holds items of the two alone."""
+    env = InterleavedRankingsVectorEnv(5, model=name, query="all", regret=kind, num_items=8, num_positions=4, cutoff=3)
+    env.reset(seed=2)
+    for duel in duels(env, 20):
+        info = env.step(duel)[4]
+        values = [env.model.values(env.parameters, duel[side], 3, "clicks") for side in ("left", "right")]
+        assert info["expected_reward"] == pytest.approx(np.array(values).T)
+        gaps = info["optimal_reward"] - np.array(values)
+        assert (gaps >= -1e-12).all()
+        joined = {"average": gaps.mean(0), "weak": gaps.min(0), "strong": gaps.max(0)}[kind]
+        assert info["regret"] == pytest.approx(joined)
+        for row in range(5):
+            shown = info["displayed"][row].tolist()
+            assert len(set(shown)) == 4
+            assert set(shown) <= {*duel["left"][row], *duel["right"][row]}
+
+
+def test_abandonment_and_sorted_reference_are_as_in_the_ranking_environment():
+    given = {"model": "DCM", "reward": "abandonment", "reference": "sorted", "num_positions": 10, "cutoff": 5}
+    plain, env = RankingVectorEnv(4, **given), InterleavedRankingsVectorEnv(4, **given)
+    plain.reset(seed=1)
+    env.reset(seed=1)
+    plain.action_space.seed(0)
+    for _ in range(20):
+        lists = plain.action_space.sample()
+        one, two = plain.step(lists), env.step({"left": lists, "right": lists})
+        assert (one[1] == two[1]).all()
+        assert (one[4]["regret"] == two[4]["regret"]).all()
+    assert (env.attraction == plain.attraction).all()
+    assert (env.initial_list == plain.initial_list).all()
+
+
+def test_the_best_list_wins_more_often_than_it_loses():
+    """Against the reversed list, team draft: 6,000 duels, one half is more than 20 standard errors away."""
+    env = InterleavedRankingsVectorEnv(60, model="PBM", query="all")
+    env.reset(seed=0)
+    best = np.argsort(-env.attraction, axis=1)[:, :5]
+    won = [env.step({"left": best, "right": np.argsort(env.attraction, axis=1)[:, :5]}) for _ in range(100)]
+    assert np.mean([step[4]["winner"].mean() for step in won]) < 0.35
+    assert np.allclose(won[0][4]["expected_reward"][:, 0], won[0][4]["optimal_reward"])
+
+
+def test_optimized_interleaving_of_rankings():
+    pytest.importorskip("scipy", reason="optimized interleaving needs SciPy; install the dev extra")
+    env = InterleavedRankingsVectorEnv(3, interleaving="optimized", num_positions=3, num_items=4)
+    rankgym.check_vector_env(env, steps=10)
+    with pytest.raises(ValueError, match=r"num_positions = 11 is out of range .* 'optimized'; allowed: 1 \.\. 10"):
+        InterleavedRankingsVectorEnv(1, interleaving="optimized", dataset="synthetic", num_items=12, num_positions=11)
+
+
+# -- bad actions and arguments -----------------------------------------------------------------------------------------
+
+
+def frozen(env):
+    """All that changes in an engine, as bytes."""
+    arrays = (env._session, env._round, env._episode, env._left, env._right, env._displayed, env._credit, env._winner)
+    return [a.tobytes() for a in (*arrays, env.last_observation, env._problem)]
+
+
+BAD_DUELS = st.one_of(
+    st.fixed_dictionaries(
+        {
+            side: st.one_of(
+                st.lists(st.integers(-2, 6), max_size=3), st.integers(), st.floats(), st.text(max_size=2), st.none()
+            )
+            for side in ("left", "right")
+        }
+    ),
+    st.dictionaries(st.sampled_from(["left", "right", "x"]), st.just([0, 0]), max_size=3),
+    st.lists(st.integers(0, 3), max_size=2),
+    st.none(),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(BAD_DUELS)
+def test_a_bad_duel_is_refused_before_anything_happens(bad):
+    for env in ENGINES:
+        env.reset(seed=0)
+        env.step(duels(env, 1)[0])
+        before = frozen(env)
+        try:
+            env.step(bad)
+        except ValueError as error:
+            assert_refusal(error)
+            assert frozen(env) == before
+        else:
+            assert {*bad} == {"left", "right"}
+            assert all(len(bad[side]) == env.num_envs for side in bad)
+        env.step(duels(env, 1)[0])
+
+
+def assert_refusal(error):
+    text = str(error)
+    if "action" not in text or "\n" in text:
+        raise error
+
+
+ENGINES = []
+
+
+@pytest.fixture(autouse=True, scope="module")
+def engines(file):
+    ENGINES[:] = [InterleavedRankersVectorEnv(2, file=file), InterleavedRankingsVectorEnv(2)]
+
+
+def test_messages_of_bad_duels(file):
+    arms, lists = InterleavedRankersVectorEnv(2, file=file), InterleavedRankingsVectorEnv(2)
+    with pytest.raises(ResetNeeded):
+        arms.step({"left": [0, 0], "right": [0, 0]})
+    arms.reset(seed=0)
+    lists.reset(seed=0)
+    with pytest.raises(ValueError, match=r"action\['right'\]\[row 1\] = 4 is no arm; allowed: 0 \.\. 3"):
+        arms.step({"left": np.array([0, 0]), "right": np.array([0, 4])})
+    good = [[0, 1, 2, 3, 4]] * 2
+    with pytest.raises(ValueError, match=r"action\['right'\]\[row 1\] = .*repeats item 3"):
+        lists.step({"left": good, "right": [good[0], [3, 1, 3, 2, 0]]})
+    single = gym.make("rankgym/Dueling-PBM-Yandex-v0").unwrapped
+    single.reset(seed=0)
+    with pytest.raises(ValueError, match=r"action\['left'\] .*repeats item 0"):
+        single.step({"left": [0, 0, 1, 2, 3], "right": good[0]})
+    single = gym.make(LETOR, file=file).unwrapped
+    single.reset(seed=0)
+    with pytest.raises(ValueError, match=r"action\['left'\] = -1 is no arm"):
+        single.step({"left": -1, "right": 0})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"file": None}, r"file = None is no path; allowed: that of a file in the format of LETOR, as in gym\.make"),
+        ({"file": "nowhere.txt"}, "file = 'nowhere.txt' is not there"),
+        ({"rankers": []}, r"rankers = \[\] is no list"),
+        ({"rankers": [4]}, r"rankers\[0\] = 4 is out of range"),
+        ({"rankers": [1, 1]}, "repeats a feature"),
+        ({"rankers": "all"}, "rankers = 'all' is no list"),
+        ({"query": 6}, "query = 6 is out of range"),
+        ({"num_documents": 0}, "num_documents = 0 is out of range"),
+        ({"interleaving": "none"}, "interleaving = 'none' is unknown; allowed: 'balanced'"),
+        ({"interleaving_knobs": {"tau": -1}}, "tau = -1 is out of range"),
+        ({"interleaving_knobs": {"beta": 1}}, "has no keyword 'beta'; allowed: 'tau', 'credit'"),
+        ({"user_model": "me"}, "user_model = 'me' is unknown"),
+        ({"user_model": ["me"]}, r"user_model = \['me'\] is unknown"),
+        ({"grades": 3}, "grades = 3 has no user"),
+        ({"grades": 2}, r"grades = 2, but the file has the label 4; allowed: labels 0 \.\. 1"),
+        ({"regret": "none"}, "regret = 'none' is unknown; allowed: 'average', 'weak', 'strong'"),
+        ({"ties": -1}, "ties = -1 is out of range"),
+        ({"preferences": 3}, "preferences = 3 is no path"),
+        ({"preferences": "nothing"}, "preferences = 'nothing' is no file, and as a name: "),
+        ({"preferences": "arxiv"}, r"preferences = 'arxiv' has shape \(6, 6\); allowed: \(4, 4\)"),
+        ({"horizon": 0}, "horizon = 0"),
+        ({"render_mode": "human"}, "render_mode = 'human'"),
+    ],
+)
+def test_arguments_are_checked(given, message, file):
+    with pytest.raises(ValueError, match=message):
+        InterleavedRankersVectorEnv(1, **{"file": file, **given})
+
+
+def test_files_that_are_no_matrix(file, home):
+    (home / "broken.txt").write_text("0.5 x\n0.5 0.5\n")
+    (home / "broken.npy").write_bytes(b"\x93NUMPY no array")
+    np.save(home / "uneven.npy", [[0.5, 0.9], [0.9, 0.5]])
+    for name, message in (("broken.txt", "line 1"), ("broken.npy", "broken .npy"), ("uneven.npy", "add up to")):
+        with pytest.raises(ValueError, match=message):
+            InterleavedRankersVectorEnv(1, file=file, rankers=[0, 1], preferences=str(home / name))
+
+
+def test_labels_above_four_have_no_user(home):
+    path = write(home / "many.txt", [[0, 7]])
+    with pytest.raises(ValueError, match=r"the file has the label 7; allowed: 0, 1 \(binary\) or 0 \.\. 4"):
+        InterleavedRankersVectorEnv(1, file=path)
+    binary = write(home / "binary.txt", [[0, 1, 0]])
+    assert len(InterleavedRankersVectorEnv(1, file=binary)._user.clicking) == 2
+    assert len(InterleavedRankersVectorEnv(1, file=binary, grades=5)._user.clicking) == 5
+
+
+def test_a_compressed_file_is_the_same(file, home):
+    packed = home / "small.txt.gz"
+    packed.write_bytes(gzip.compress(Path(file).read_bytes()))
+    one, two = InterleavedRankersVectorEnv(2, file=file), InterleavedRankersVectorEnv(2, file=str(packed))
+    assert all((a == b).all() for a, b in zip(one._lists, two._lists, strict=True))
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.dictionaries(
+        st.sampled_from(["interleaving", "interleaving_knobs", "regret", "cutoff", "reward", "num_positions"]),
+        st.one_of(st.integers(-1, 12), st.text(max_size=3), st.none(), st.just("probabilistic"), st.just({"tau": 1})),
+        max_size=3,
+    )
+)
+def test_rankings_with_any_arguments_are_made_or_refused(given):
+    try:
+        env = InterleavedRankingsVectorEnv(1, **given)
+    except ValueError as error:
+        if "allowed" not in str(error):
+            raise
+        return
+    env.reset(seed=0)
+    env.step(duels(env, 1)[0])
+
+
+def test_rendering(file):
+    env = gym.make(LETOR, file=file, render_mode="ansi", query=2)
+    env.reset(seed=0)
+    assert env.render() == "nothing displayed yet"
+    env.step({"left": 1, "right": 3})
+    assert re.fullmatch(
+        r"query 2, round 0: left 1, right 3; (left|right) won, [\d.]+ to [\d.]+\n  1\. document 0( +click)?",
+        env.render(),
+    )
+    env = gym.make("rankgym/Dueling-PBM-Yandex-v0", render_mode="ansi", query=2)
+    env.reset(seed=0)
+    env.step({"left": [0, 1, 2, 3, 4], "right": [4, 3, 2, 1, 0]})
+    assert "left [0, 1, 2, 3, 4], right [4, 3, 2, 1, 0]" in env.render()
+    assert env.render().count("item") == 5
