@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import math
 import os
 import re
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -25,7 +27,20 @@ __all__ = ["app", "main"]
 
 LONGEST = 80  # letters of a folder's name
 INTERRUPTED = 130  # the shell's exit code for Ctrl-C
-NOT_TO_SET = ("query", "num_envs", "env_id", "agents", "rounds", "runs", "seed", "jobs", "out", "progress", "fresh")
+NOT_TO_SET = (
+    "query",
+    "problem",
+    "num_envs",
+    "env_id",
+    "agents",
+    "rounds",
+    "runs",
+    "seed",
+    "jobs",
+    "out",
+    "progress",
+    "fresh",
+)
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 CHOICES = ", a list of these, 'all', 'train', 'test' or None", ", several of these (0,3,7), all, train or test"  # here
 NUMBERS: dict[tuple[str, ...], tuple[str, Any]] = {  # what a click model's parameter is made of, by its axes
@@ -111,9 +126,10 @@ def rankgym(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Online learning to rank: compare agents on click models, and measure speed.
+    """Online learning to rank: compare agents on click models or in duels, and measure speed.
 
-    Start with `rankgym compare PBM-Yandex-v0`, which plays every agent and writes a table and a figure.
+    Start with `rankgym compare PBM-Yandex-v0` or `rankgym compare Dueling-Arxiv-v0`, which plays every agent and writes
+    a table and a figure.
 
     What goes wrong is said in one line; with `RANKGYM_DEBUG=1` in the environment the traceback is shown instead.
     """
@@ -132,11 +148,11 @@ def compare(
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="Agents, with commas between. Default: all that `rankgym agents` lists.",
+            help="Agents, with commas between. Default: all that `rankgym agents` lists and that can play ENV.",
         ),
     ] = None,
-    rounds: Annotated[int, typer.Option(metavar="N", help="User sessions in each row.")] = 100_000,
-    runs: Annotated[int, typer.Option(metavar="R", help="Runs of every query.")] = 1,
+    rounds: Annotated[int, typer.Option(metavar="N", help="User sessions, or duels, in each row.")] = 100_000,
+    runs: Annotated[int, typer.Option(metavar="R", help="Runs of every query or problem.")] = 1,
     seed: Annotated[
         int,
         typer.Option(
@@ -158,7 +174,13 @@ def compare(
         typer.Option(metavar="calibrated|published", help="Click models that come with the package, or the original."),
     ] = None,
     query: Annotated[
-        str, typer.Option(metavar="all|train|test|0,3,7", help="Queries; row b plays query b mod their number.")
+        str,
+        typer.Option(
+            "--query",
+            "--problem",
+            metavar="all|train|test|0,3,7",
+            help="Queries, or problems of duels; row b plays the one numbered b mod how many they are.",
+        ),
     ] = "all",
     positions: Annotated[int | None, typer.Option(metavar="K", help="Displayed positions.")] = None,
     jobs: Annotated[
@@ -171,14 +193,15 @@ def compare(
     set_: Assignments = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Play again what DIR already has.")] = False,
 ) -> None:
-    """Compare agents: the same users for all of them, over queries and runs.
+    """Compare agents: the same users for all of them, over queries (or problems of duels) and runs.
 
     Shows a table, and where users change one of regret per epoch, and writes into DIR: `regret.png` and `regret.svg`,
     `table.csv`, `table.md`, each agent's history `<agent>.npz`, and `compare.json` with everything that decided the
     numbers.
 
     A *violation* of the safety constraint is a round whose list had over K / 2 more incorrectly ordered pairs than the
-    production list, K being the displayed positions.
+    production list, K being the displayed positions. Of duels, *accuracy* is the share of rows in which the agent would
+    name the best arm.
 
     Finished blocks of rows are kept in DIR/parts. The same command, stopped or not, goes on from them; more runs only
     play what is new.
@@ -192,20 +215,23 @@ def compare(
       `rankgym compare DCM-Yandex-v0 --agents cascade-kl-ucb,cascade-kl-ucb:feedback=last --set cutoff=3`
     * Users who change, every ten thousand sessions:
       `rankgym compare CM-Yandex-Breakpoint-v0 --agents cascade-kl-ucb,cascade-ducb,cascade-swucb`
+    * Duels of the 136 rankers of MSLR's calibrated stand-in, twenty times:
+      `rankgym compare Dueling-MSLR-v0 --agents mergerucb,rucb --runs 20 --rounds 1_000_000`
     * An agent of your own, the class Mine in mine.py of this folder, on three queries:
       `rankgym compare PBM-Yandex-v0 --agents random,mine:Mine --query 0,3,7 --rounds 20_000`
 
     A class of your own has `act(observation)` and `update(displayed, clicks)`, for all rows at once. It is called with
     the keywords that it takes out of `num_items`, `num_positions`, `num_envs` (the rows), `horizon`, `seed` and
-    `initial_list` (num_envs, num_items); further ones are its knobs.
+    `initial_list` (num_envs, num_items); further ones are its knobs. To duel, it gives and takes as
+    `rankgym.DuelingAgent` does, and is told `num_arms` for the numbers of items and positions and the list.
     """
     from rankgym import experiments
     from rankgym.experiments.naming import env_id, split_names
     from rankgym_agents import AGENTS
 
     name = env_id(env)
-    chosen = list(AGENTS) if agents is None else split_names(agents)
-    if any(agent.partition(":")[0] not in AGENTS or ":agent=" in agent for agent in chosen):
+    chosen = None if agents is None else split_names(agents)
+    if any(agent.partition(":")[0] not in AGENTS or ":agent=" in agent for agent in chosen or []):
         sys.path.insert(0, str(Path.cwd()))  # where agents of one's own are looked for, as python -m does
     arguments = _arguments(set_ or [], source, positions)
     folder = out or Path("results") / folder_name(name, arguments, query)
@@ -388,11 +414,11 @@ def _filled(
     table.add_column("agent", overflow="fold", vertical="bottom", max_width=longest)
     for column in shown:
         table.add_column(Text("\n".join(column.head)), justify="right", overflow="fold")
-    best = {
-        column.key: (min if column.lowest_is_best else max)(line[column.key] for line in lines)
-        for column in shown
-        if column.lowest_is_best is not None and len(lines) > 1
-    }
+    best = {}
+    for column in shown:
+        known = [line[column.key] for line in lines if column.key and not math.isnan(line[column.key])]
+        if column.lowest_is_best is not None and len(known) > 1:
+            best[column.key] = (min if column.lowest_is_best else max)(known)
     for line in lines:
         texts = [cell(line, c.key, error=c.key.startswith(errors)) for c in shown]
         cells = [
@@ -451,12 +477,14 @@ def assumptions(
     import numpy as np
 
     from rankgym.checks import whole_number
-    from rankgym.experiments.naming import check_env_arguments, env_arguments, env_id
+    from rankgym.experiments.naming import check_env_arguments, choice_of, env_arguments, env_id
     from rankgym.models import PAPERS, check_assumptions
 
     name = env_id(env)
     arguments = _arguments(set_ or [], source, positions)
     check_env_arguments(name, arguments)
+    if choice_of(name) != "query":
+        raise ValueError(f"{name} has no click model; allowed: an environment with queries")
     whole_number("--exact-up-to", exact_up_to, 0)
     venv = _rows_of_queries(name, query, arguments)
     _, info = venv.reset(seed=0)
@@ -558,13 +586,15 @@ def _show_arguments(env: str) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    from rankgym.experiments.naming import env_arguments, env_creator, env_id
+    from rankgym.experiments.naming import choice_of, env_arguments, env_creator, env_id
 
     name = env_id(env)
     defaults = env_arguments(name)
     if defaults is None:
         raise ValueError(f"the arguments of {name} are not known; see its own documentation")
-    typer.echo(f'gym.make_vec("{name}", num_envs=600, query="all")')
+    choice = choice_of(name)
+    played = f', {choice}="all"' if choice else ""
+    typer.echo(f'gym.make_vec("{name}", num_envs=600{played})')
     rows = [(key, "none" if value is None else _as_typed(value)) for key, value in defaults.items()]
     _show_table(("argument", "default here"), [row for row in rows if row[0] not in NOT_TO_SET])
     if None in defaults.values():
@@ -603,24 +633,25 @@ def agents(
         str | None, typer.Argument(metavar="[AGENT]", show_default=False, help="One of them, to see its documentation.")
     ] = None,
 ) -> None:
-    """List the agents, or the knobs and the documentation of one.
+    """List the agents, or the knobs and the documentation of one. Some rank items, the others let two arms duel.
 
     Knobs go after colons: `rankgym compare PBM-Yandex-v0 --agents toprank:delta=1e-6`. Those shown are the defaults.
 
     Example: `rankgym agents toprank`
     """
     from rankgym.experiments import naming
-    from rankgym_agents import AGENTS
+    from rankgym_agents import DUELERS, RANKERS
 
     if agent is not None:
         _show_agent(agent)
         return
-    rows = []
-    for name, cls in AGENTS.items():
-        what, paper = agent_texts(cls)
-        knobs = ", ".join(f"{knob}={_as_typed(default)}" for knob, default in naming.knobs(cls).items())
-        rows.append((name, f"{what}\nknobs: {knobs}" if knobs else what, paper))
-    _show_table(("agent", "what it does", "paper"), rows)
+    for kind, table in (("agents that rank", RANKERS), ("agents that duel", DUELERS)):
+        rows = []
+        for name, cls in table.items():
+            what, paper = agent_texts(cls)
+            knobs = ", ".join(f"{knob}={_as_typed(default)}" for knob, default in naming.knobs(cls).items())
+            rows.append((name, f"{what}\nknobs: {knobs}" if knobs else what, paper))
+        _show_table((kind, "what it does", "paper"), rows)
     typer.echo("rankgym agents AGENT shows the documentation of one.")
 
 
@@ -692,7 +723,7 @@ def _show_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None
 
 @data_app.callback()
 def data() -> None:
-    """List, download or import data sets.
+    """List, download or import data sets: fitted click models, and preference matrices of dueling arms.
 
     They are kept in the folder RANKGYM_DATA_HOME, or else in the user's cache folder.
     """
@@ -722,11 +753,13 @@ def list_() -> None:
 
 @data_app.command()
 def fetch(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set, as `rankgym data list` has it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A published data set: yandex60 or mslr.")],
 ) -> None:
     """Download a data set from its public address, and check its digest.
 
-    Example: `rankgym data fetch yandex60`
+    Example: `rankgym data fetch yandex60`. Environments use it from then on where you ask for `source=published`.
+
+    `rankgym data fetch mslr` brings three preference matrices, one for each user model.
     """
     from rankgym import data as room
     from rankgym.data import catalogue
@@ -737,16 +770,153 @@ def fetch(
 
 @data_app.command("import")
 def import_(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set, as `rankgym data list` has it.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The original file.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A published data set, or a name of your own for a preference matrix.")
+    ],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="The file; for mslr, the three files.")],
 ) -> None:
-    """Take a data set from a file that is here already, and check its digest.
+    """Take a data set from a file that is here already, and check it.
 
-    Example: `rankgym data import yandex60 model_query_collection.pkl`
+    A published data set is taken from copies of the original files, which must have their digests:
+
+    `rankgym data import yandex60 model_query_collection.pkl`
+
+    `rankgym data import mslr MSLR-Perfect.txt MSLR-Nabigational.txt MSLR-Informational-CDC.txt`
+
+    With any other NAME (letters, digits, - and _), FILE is a preference matrix of your own, and dueling environments
+    know it as `dataset=NAME` from then on:
+
+    `rankgym data import my-rankers matrix.npy`
+
+    Entry i, j is the probability that arm i beats arm j: p_ij + p_ji = 1, and 1/2 on the diagonal. The file is `.npy`,
+    or text with a line for each arm, numbers parted by blanks or commas, and comments after #.
     """
     from rankgym import data as room
 
-    typer.echo(f"{name}: {room.import_file(name, file)}")
+    if name in room.published_names():
+        typer.echo(f"{name}: {room.import_file(name, *files)}")
+        return
+    if len(files) != 1:
+        raise ValueError(f"{name}: the number of files = {len(files)} is not allowed; allowed: 1, a preference matrix")
+    typer.echo(f"{name}: {room.import_matrix(name, files[0])}")
+
+
+@data_app.command()
+def preferences(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Documents as LETOR has them, plain or compressed by gzip.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="NAME.npy",
+            help="The matrix; NAME.errors.npy gets its standard errors, NAME.json all that decided it.",
+        ),
+    ],
+    interleaving: Annotated[
+        str,
+        typer.Option(
+            metavar="METHOD",
+            help="probabilistic, team-draft, balanced, document-constraints, optimized, or probabilistic-greedy (exact "
+            "only). Its keywords after colons: probabilistic:tau=1.",
+        ),
+    ] = "probabilistic",
+    user_model: Annotated[
+        str, typer.Option(metavar="USER", help="perfect, navigational or informational.")
+    ] = "navigational",
+    method: Annotated[
+        str | None,
+        typer.Option(
+            metavar="exact|simulate",
+            help="Default: exact for team-draft and probabilistic-greedy, else simulate.",
+        ),
+    ] = None,
+    comparisons: Annotated[
+        int, typer.Option(metavar="N", help="Simulated comparisons of a pair, as many on each query.")
+    ] = 10_000,
+    documents: Annotated[int, typer.Option(metavar="L", help="The length of the interleaved list.")] = 10,
+    grades: Annotated[
+        int | None,
+        typer.Option(metavar="2|5", help="User of labels 0, 1 or of labels 0 .. 4. Default: by the largest label."),
+    ] = None,
+    rankers: Annotated[
+        str | None,
+        typer.Option(metavar="0,3,10-20", help="Features, numbered from 0. Default: all.", show_default=False),
+    ] = None,
+    ties: Annotated[int, typer.Option(metavar="S", help="Seed of the order of equal values.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the simulated comparisons.")] = 0,
+    jobs: Annotated[int, typer.Option(metavar="J", help="Processes. The numbers do not depend on it.")] = 1,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Evaluate again what is there.")] = False,
+) -> None:
+    """Estimate the preference matrix of a LETOR file's feature rankers by interleaved comparisons.
+
+    A ranker sorts a query's documents by one feature. Entry i, j of the matrix is the probability that ranker i beats
+    ranker j when their rankings of a random query are interleaved and a user clicks on the result; a tie is half a win.
+
+    *exact* sums over all coins and all users: seconds for 64 rankers. *simulate* draws comparisons, as many on each
+    query, and gives standard errors, which fall with the root of their number: 64 rankers with 10,000 comparisons a
+    pair are 20 million, with 400,000, as in the mergeRUCB paper, 800 million. What it will cost is said at the start.
+
+    Finished parts are kept in NAME.parts until all are done: the same command, stopped or not, goes on from them.
+
+    Examples:
+
+    * Exactly, by team draft: `rankgym data preferences vali.txt.gz --out np2004.npy --interleaving team-draft`
+    * As in the mergeRUCB paper, in four processes:
+      `rankgym data preferences vali.txt.gz --out np2004.npy --comparisons 400_000 --jobs 4`
+    * For the regret in `Dueling-LETOR-v0`:
+      `rankgym compare Dueling-LETOR-v0 --set file=vali.txt.gz --set preferences=np2004.npy`
+    * As an environment of its own: `rankgym data import np2004 np2004.npy`
+    """
+    from rankgym.experiments import preferences as room
+
+    name, knobs = _interleaving(interleaving)
+    begin = time.perf_counter()
+    result = room.estimate(
+        file,
+        interleaving=name,
+        interleaving_knobs=knobs,
+        user_model=user_model,
+        grades=grades,
+        method=method,
+        comparisons=comparisons,
+        num_documents=documents,
+        rankers=None if rankers is None else _numbers("--rankers", rankers),
+        ties=ties,
+        seed=seed,
+        jobs=jobs,
+        out=out,
+        fresh=fresh,
+    )
+    for line in room.summary(result, time.perf_counter() - begin):
+        typer.echo(line)
+    stem = out.with_suffix("")
+    typer.echo(f"Written: {out}, {stem}.errors.npy, {stem}.json")
+
+
+def _interleaving(text: str) -> tuple[str, dict[str, Any]]:
+    """An interleaving method and its keywords, from name:key=value:key=value."""
+    from rankgym.experiments.naming import literal
+
+    name, *assignments = text.split(":")
+    knobs: dict[str, Any] = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals or not key.isidentifier() or key in knobs:
+            raise ValueError(f"--interleaving {text}: {assignment} is no assignment of a keyword; allowed: key=value")
+        knobs[key] = literal(value)
+    return name, knobs
+
+
+def _numbers(option: str, text: str) -> list[int]:
+    """Numbers with commas between, and ranges with both ends: 0,3,10-20."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        ends = re.fullmatch(r"\s*(\d{1,6})(?:-(\d{1,6}))?\s*", part)
+        if not ends or int(ends[1]) > int(ends[2] or ends[1]):
+            raise ValueError(f"{option} {text} is no list of numbers; allowed: numbers and ranges, as 0,3,10-20")
+        numbers.extend(range(int(ends[1]), int(ends[2] or ends[1]) + 1))
+    return numbers
 
 
 # -- bench ------------------------------------------------------------------------------------------------------------
@@ -756,14 +926,21 @@ def import_(
 def bench(
     rows: Annotated[str, typer.Option(metavar="A,B,...", help="Rows of the environments' steps.")] = "1,64,600,6000",
     quick: Annotated[
-        bool, typer.Option("--quick", help="A rougher measurement: about 15 seconds once all is compiled.")
+        bool, typer.Option("--quick", help="A rougher measurement: about 30 seconds once all is compiled.")
     ] = False,
+    letor: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A LETOR file to interleave rankers of. Default: a synthetic one of NP2004's shape."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write all measurements to a file.")] = None,
 ) -> None:
-    """Measure speed: sessions per second, on one core.
+    """Measure speed: sessions per second, or duels, on one core.
 
-    Of every click model's step with and without recording, of every agent with it, of single environments, and of
-    Gymnasium's CartPole beside them. What is compared takes turns, so that a machine that slows down slows all of it.
+    Of every click model's step with and without recording, of every agent with it, of duels of arms, lists and rankers,
+    of single environments, and of Gymnasium's CartPole beside them. What is compared takes turns, so that a machine
+    that slows down slows all of it.
     """
     from rich.console import Console
 
@@ -775,7 +952,7 @@ def bench(
         raise ValueError(f"--rows {rows} is no list of numbers; allowed: 1,64,600,6000") from None
     if out is not None:
         benches.check_out(out)
-    report = benches.measure(sizes, quick=quick)
+    report = benches.measure(sizes, quick=quick, letor=letor)
     console = Console()
     for part in benches.tables(report):
         console.print(part)
