@@ -1,4 +1,4 @@
-"""rankgym: online learning to rank as Gymnasium environments.
+"""rankgym: online learning to rank, and dueling rankers, as Gymnasium environments.
 
 Importing the package registers every id of ``rankgym.registry.ENVS`` with Gymnasium. The papers' algorithms are in the
 package ``rankgym_agents``.
@@ -8,7 +8,7 @@ from rankgym.agent import Agent, DuelingAgent, KernelAgent
 from rankgym.contract import check_agent
 from rankgym.envs.check import check_vector_env
 from rankgym.registry import ENVS, register_all
-from rankgym.simulate import History, simulate
+from rankgym.simulate import DuelingHistory, History, simulate
 from rankgym.spaces import Permutation
 from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
 
@@ -16,6 +16,7 @@ __all__ = [
     "ENVS",
     "Agent",
     "DuelingAgent",
+    "DuelingHistory",
     "History",
     "KernelAgent",
     "Permutation",

@@ -345,10 +345,19 @@ class DuelingKernelAgent(DuelingAgent):
         return {"left": left, "right": right}
 
     def update(self, duel: Mapping[str, Any], won: NDArray[Any]) -> None:
+        rows = self.num_envs
+        if type(duel) is dict and "left" in duel and "right" in duel:  # nearly always: arrays as act makes them
+            left, right = duel["left"], duel["right"]
+            if plain(left, INT64, (rows,)) and plain(right, INT64, (rows,)) and plain(won, INT8, (rows, 2)):
+                left_won = np.empty(rows, np.bool_)
+                sound = first_odd_duel(left, right, won, self.num_arms, left_won) < 0
+                if sound:
+                    self.learn(self.state, left, right, left_won)
+                    return
         left, right = self._arms("left", duel), self._arms("right", duel)
         marks = np.asarray(won)
-        if marks.shape != (self.num_envs, 2):
-            raise ValueError(f"won has shape {marks.shape}; allowed: ({self.num_envs}, 2)")
+        if marks.shape != (rows, 2):
+            raise ValueError(f"won has shape {marks.shape}; allowed: ({rows}, 2)")
         left_won, right_won = marks[:, 0] == 1, marks[:, 1] == 1
         odd = (left_won == right_won) | ((marks != 0) & (marks != 1)).any(1)
         if odd.any():
@@ -370,6 +379,27 @@ class DuelingKernelAgent(DuelingAgent):
             row = int(np.flatnonzero(wrong)[0])
             raise ValueError(f"duel[{side!r}][{row}] = {arms[row]} is no arm; allowed: 0 .. {self.num_arms - 1}")
         return np.ascontiguousarray(arms, np.int64)
+
+
+INT8, INT64 = np.dtype(np.int8), np.dtype(np.int64)
+
+
+def plain(array: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
+    """Whether ``array`` is a contiguous NumPy array of just this dtype and shape."""
+    return type(array) is np.ndarray and array.dtype == dtype and array.shape == shape and array.flags.c_contiguous
+
+
+@kernel
+def first_odd_duel(left, right, won, num_arms, left_won):
+    """Fill ``left_won`` (rows,) bool from ``won`` (rows, 2) int8; the first row without two arms or a winner, or -1."""
+    for row in range(left.shape[0]):
+        if left[row] < 0 or left[row] >= num_arms or right[row] < 0 or right[row] >= num_arms:
+            return row
+        first, second = won[row, 0], won[row, 1]
+        if first < 0 or first > 1 or second != 1 - first:
+            return row
+        left_won[row] = first == 1
+    return -1
 
 
 @kernel

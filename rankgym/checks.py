@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["env_attribute", "env_horizons", "plain_number", "probabilities", "round_numbers", "whole_number"]
+__all__ = [
+    "actions_of",
+    "env_attribute",
+    "env_horizons",
+    "plain_number",
+    "probabilities",
+    "round_numbers",
+    "whole_number",
+]
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -79,6 +87,18 @@ def env_horizons(env: Any) -> tuple[int | None, int | None]:
     ends = [min(math.inf if end is None else int(end) for end in both) for both in zip(horizons, limits, strict=True)]
     shortest, longest = (None if math.isinf(end) else int(end) for end in (min(ends), max(ends)))
     return shortest, longest
+
+
+def actions_of(env: Any) -> Literal["lists", "duels of arms", "duels of lists"] | None:
+    """What an action of ``env``, single or vector, is by its action space; None: nothing of rankgym's."""
+    space = getattr(env, "single_action_space", None)
+    space = getattr(env, "action_space", None) if space is None else space
+    if hasattr(space, "n") and hasattr(space, "k"):
+        return "lists"
+    sides = getattr(space, "spaces", None)
+    if not isinstance(sides, Mapping) or set(sides) != {"left", "right"} or not hasattr(sides["left"], "n"):
+        return None
+    return "duels of lists" if hasattr(sides["left"], "k") else "duels of arms"
 
 
 def round_numbers(name: str, values: Any) -> list[Any]:

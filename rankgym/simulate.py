@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, overload
 
 import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from rankgym.checks import env_horizons, round_numbers, whole_number
+from rankgym.agent import Agent, DuelingAgent
+from rankgym.checks import actions_of, env_attribute, env_horizons, round_numbers, whole_number
 from rankgym.progress import told
-from rankgym.wrappers.records import VectorRecordRanking, VectorRecordRegret, VectorRecordSafety
+from rankgym.wrappers.against_itself import AgainstItself
+from rankgym.wrappers.records import VectorRecordRanking, VectorRecordRegret, VectorRecordSafety, record_rounds
 
-__all__ = ["MEASURES", "History", "simulate"]
+__all__ = ["DUELING_MEASURES", "MEASURES", "DuelingHistory", "History", "measures", "misfit", "simulate"]
 
 MEASURES = ("regret", "violations", "ndcg", "reward")  # the fields of a history with one entry a record and row
+DUELING_MEASURES = ("regret", "accuracy", "reward")  # and of a dueling one
 
 NEWS = 0.1  # seconds between looks at the clock, about
+ONE_HOT = np.eye(2, dtype=np.int8)  # of the winner: 0 is left, 1 is right
 
 
 class ActsAndUpdates(Protocol):
-    """All that ``simulate`` asks of an agent; ``rankgym.agent.Agent`` and many a plain class have it."""
+    """All that ``simulate`` asks of an agent; those of ``rankgym.agent`` and many a plain class have it."""
 
     def act(self, observation: Any) -> Any: ...
-    def update(self, displayed: Any, clicks: Any) -> Any: ...
+    def update(self, action: Any, feedback: Any, /) -> Any: ...
 
 
 class History(NamedTuple):
@@ -40,22 +45,76 @@ class History(NamedTuple):
 
     def at(self, round: int) -> dict[str, NDArray[np.float64]]:
         """Each measure (num_envs,) after ``round`` rounds; a ValueError where they were not recorded."""
-        index = int(np.searchsorted(self.rounds, round))
-        if index == len(self.rounds) or self.rounds[index] != round:
-            raise ValueError(f"round = {round} was not recorded; ask for it with record_at=[{round}]")
-        return {name: getattr(self, name)[index] for name in MEASURES}
+        return _at(self, round)
 
     def __repr__(self) -> str:
         """One line: the arrays of a long simulation would fill screens."""
-        if np.ndim(self.regret) != 2:
-            return tuple.__repr__(self)  # somebody's own
-        records, rows = np.shape(self.regret)
-        parts = [f"records={records}", f"rows={rows}"]
-        if records:
-            parts = [f"rounds={self.rounds[-1]}", *parts, f"mean_final_regret={float(np.mean(self.regret[-1])):.6g}"]
-        if len(self.epoch_regret):
-            parts.append(f"epochs={len(self.epoch_regret)}")
-        return f"{type(self).__name__}({', '.join(parts)})"
+        return _line(self, [f"epochs={len(self.epoch_regret)}"] if len(self.epoch_regret) else [])
+
+
+class DuelingHistory(NamedTuple):
+    """What happened in each row of duels, after each of the recorded rounds."""
+
+    rounds: NDArray[np.int64]  # (records,) rounds played
+    regret: NDArray[np.float64]  # (records, num_envs) cumulative expected regret
+    accuracy: NDArray[np.float64]  # (records, num_envs) 1: the agent's candidate is the best arm; 0: it is not; or NaN
+    reward: NDArray[np.float64]  # (records, num_envs) cumulative reward
+
+    def at(self, round: int) -> dict[str, NDArray[np.float64]]:
+        """Each measure (num_envs,) after ``round`` rounds; a ValueError where they were not recorded."""
+        return _at(self, round)
+
+    def __repr__(self) -> str:
+        """One line: the arrays of a long simulation would fill screens."""
+        known = np.ndim(self.accuracy) == 2 and len(self.accuracy) and not np.isnan(self.accuracy[-1]).any()
+        return _line(self, [f"mean_final_accuracy={float(np.mean(self.accuracy[-1])):.6g}"] if known else [])
+
+
+def measures(history: History | DuelingHistory) -> tuple[str, ...]:
+    """The fields with one entry a record and row."""
+    return DUELING_MEASURES if isinstance(history, DuelingHistory) else MEASURES
+
+
+def _at(history: History | DuelingHistory, round: int) -> dict[str, NDArray[np.float64]]:
+    index = int(np.searchsorted(history.rounds, round))
+    if index == len(history.rounds) or history.rounds[index] != round:
+        raise ValueError(f"round = {round} was not recorded; ask for it with record_at=[{round}]")
+    return {name: getattr(history, name)[index] for name in measures(history)}
+
+
+def _line(history: History | DuelingHistory, more: list[str]) -> str:
+    if np.ndim(history.regret) != 2:
+        return tuple.__repr__(history)  # somebody's own
+    records, rows = np.shape(history.regret)
+    parts = [f"records={records}", f"rows={rows}"]
+    if records:
+        mean = float(np.mean(history.regret[-1]))
+        parts = [f"rounds={history.rounds[-1]}", *parts, f"mean_final_regret={mean:.6g}"]
+    return f"{type(history).__name__}({', '.join([*parts, *more])})"
+
+
+@overload
+def simulate(
+    agent: DuelingAgent,
+    env: VectorEnv[Any, Any, Any],
+    rounds: int,
+    *,
+    seed: int | Sequence[int] | None = ...,
+    record_at: Iterable[int] = ...,
+    progress: bool | Callable[[int], None] = ...,
+) -> DuelingHistory: ...
+
+
+@overload
+def simulate(
+    agent: ActsAndUpdates,
+    env: VectorEnv[Any, Any, Any],
+    rounds: int,
+    *,
+    seed: int | Sequence[int] | None = ...,
+    record_at: Iterable[int] = ...,
+    progress: bool | Callable[[int], None] = ...,
+) -> History: ...
 
 
 def simulate(
@@ -66,14 +125,17 @@ def simulate(
     seed: int | Sequence[int] | None = None,
     record_at: Iterable[int] = (),
     progress: bool | Callable[[int], None] = True,
-) -> History:
-    """Let ``agent`` rank for ``rounds`` sessions in every row of ``env``, from a fresh reset on.
+) -> History | DuelingHistory:
+    """Let ``agent`` rank, or duel, for ``rounds`` sessions in every row of ``env``, from a fresh reset on.
 
     The environment is reset, the agent is not: it goes on from what it has learned. Make a new one for a new run.
 
     Args:
-        agent: has ``act(observation)``, giving lists (num_envs, num_positions), and ``update(displayed, clicks)``.
-        env: a vector environment of rankings (``gym.make_vec``); a batch of one is the single run.
+        agent: has ``act(observation)``, giving lists (num_envs, num_positions), and ``update(displayed, clicks)``. A
+            dueling one gives a dict of ``left`` and ``right``, and has ``update(duel, won)`` with ``won`` (num_envs, 2)
+            int8, 1 for the side that won; and, if it likes, ``candidate``, the arm that it names as the best one.
+        env: a vector environment of rankings or duels (``gym.make_vec``); a batch of one is the single run. Where two
+            lists duel, a ranking agent may play, too: against itself, learning from the clicks.
         rounds: at least 1, and no more than the environment's horizon.
         seed: of the reset: row b gets ``seed + b``, or its entry of a list.
         record_at: rounds to record besides about 20 a decade and the last.
@@ -81,10 +143,10 @@ def simulate(
             rounds played since its last call, several times a second.
 
     Returns:
-        A ``History`` with one column a row.
+        A ``History`` with one column a row; a ``DuelingHistory`` where actions are duels.
 
     Raises:
-        ValueError: an argument does not fit; nothing was played then.
+        ValueError: an argument does not fit; nothing was played then. Or a candidate is no arm.
         RuntimeError: an episode ended early, by a wrapper's doing.
     """
     rounds = whole_number("rounds", rounds, 1)
@@ -94,6 +156,9 @@ def simulate(
         )
     if not isinstance(env, VectorEnv):
         raise ValueError(f"env = {env!r} is not a vector environment; make one with gym.make_vec(id, num_envs=1)")
+    wrong = misfit(type(agent), env)
+    if wrong:
+        raise ValueError(f"agent = {agent!r} {wrong}")
     mine = getattr(agent, "num_envs", env.num_envs)
     if mine != env.num_envs:
         raise ValueError(
@@ -105,37 +170,143 @@ def simulate(
             f"rounds = {rounds} exceeds the environment's horizon; make it with horizon={rounds}, or horizon=None"
         )
     record_at = [*(whole_number("record_at", r, 1, rounds) for r in round_numbers("record_at", record_at)), rounds]
+    duels = str(actions_of(env.unwrapped)).startswith("duels")
+    records = Duels(env, record_at, agent) if duels else Rankings(env, record_at)
 
-    ranking = VectorRecordRanking(env, record_at=record_at)
-    safety = VectorRecordSafety(ranking, record_at=record_at)
-    recorded = regret = VectorRecordRegret(safety, record_at=record_at)
+    recorded = records.env
     observation, _ = recorded.reset(seed=seed)
+    records.begin()
     with told(progress, rounds) as tell:
-        played, stride = 0, 1
+        played, pace = 0, 1
         while played < rounds:
-            stride = min(stride, rounds - played)
+            stride = min(pace, records.next_stop(played, rounds) - played)
             start = time.perf_counter()
             for _ in range(stride):  # the loop
-                displayed = agent.act(observation)
-                observation, *_, info = recorded.step(displayed)
-                agent.update(displayed, last_clicks(observation, info) if "final_obs" in info else observation)
+                action = agent.act(observation)
+                observation, *_, info = recorded.step(action)
+                agent.update(action, records.feedback(action, observation, info))
             played += stride
+            records.look(played)
             tell(stride)
-            stride = max(1, min(2 * stride, int(stride * NEWS / (time.perf_counter() - start + 1e-9))))
+            pace = max(1, min(2 * pace, int(stride * NEWS / (time.perf_counter() - start + 1e-9))))
 
-    kept = regret.records("regret")[0]
+    kept = records.regret.records("regret")[0]
     if kept[-1] != rounds:
         raise RuntimeError(
             f"an episode ended before round {rounds}; the environment must not end, or have horizon={rounds}"
         )
-    return History(
-        kept,
-        regret.records("regret")[1],
-        safety.records("violations")[1],
-        ranking.records("ndcg")[1] / kept[:, None],
-        regret.records("reward")[1],
-        regret.epoch_regret,
-    )
+    return records.history()
+
+
+def misfit(cls: Any, env: Any) -> str:
+    """Why agents of ``cls`` cannot play ``env``, and who can; "" where they may, or are none of ours."""
+    if not isinstance(cls, type):
+        return ""
+    rank = "allowed: a ranking agent, such as those of rankgym_agents.RANKERS"
+    duel = "allowed: a dueling agent, such as those of rankgym_agents.DUELERS"
+    actions = actions_of(env.unwrapped)
+    if actions == "lists" and issubclass(cls, DuelingAgent):
+        return f"compares arms, and the environment has rankings; {rank}"
+    if actions == "duels of arms" and issubclass(cls, Agent):
+        return f"ranks items, and the environment has duels; {duel}"
+    if actions == "duels of lists" and issubclass(cls, DuelingAgent):
+        return f"compares arms, and in the environment lists duel; {rank}, which duels against itself"
+    return ""
+
+
+class Family(ABC):
+    """How one kind of environment is recorded, and what its agents are told."""
+
+    env: Any  # with its recorders
+    regret: VectorRecordRegret
+
+    def begin(self) -> None:  # noqa: B027
+        """The environment has been reset."""
+
+    def next_stop(self, played: int, rounds: int) -> int:
+        """The round, after ``played``, after which ``look`` wants to be called."""
+        return rounds
+
+    def look(self, played: int) -> None:  # noqa: B027
+        """So many rounds were played, and learned from."""
+
+    @abstractmethod
+    def feedback(self, action: Any, observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
+        """What ``update`` is told besides the action."""
+
+    @abstractmethod
+    def history(self) -> Any:
+        """What was recorded."""
+
+
+class Rankings(Family):
+    """Lists are displayed, and agents are told the clicks on them."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], record_at: list[int]) -> None:
+        self.ranking = VectorRecordRanking(env, record_at=record_at)
+        self.safety = VectorRecordSafety(self.ranking, record_at=record_at)
+        self.env = self.regret = VectorRecordRegret(self.safety, record_at=record_at)
+
+    def feedback(self, action: Any, observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
+        return last_clicks(observation, info) if "final_obs" in info else observation
+
+    def history(self) -> History:
+        kept, regret = self.regret.records("regret")
+        return History(
+            kept,
+            regret,
+            self.safety.records("violations")[1],
+            self.ranking.records("ndcg")[1] / kept[:, None],
+            self.regret.records("reward")[1],
+            self.regret.epoch_regret,
+        )
+
+
+class Duels(Family):
+    """Two arms or lists are compared, and agents are told who won; one that gives lists is told the clicks on them."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], record_at: list[int], agent: Any) -> None:
+        self.agent, self.num_envs = agent, env.num_envs
+        self.due = record_rounds(env_horizons(env)[1], record_at)
+        self.accuracy: list[NDArray[np.float64]] = []
+        inner = AgainstItself(env) if actions_of(env) == "duels of lists" else env
+        self.env = self.regret = VectorRecordRegret(inner, record_at=record_at)
+
+    def begin(self) -> None:
+        arm = env_attribute(self.env, "best_arm")  # of the episode, which an autoreset may end
+        self.best = np.broadcast_to(-1 if arm is None else arm, self.num_envs).copy()
+
+    def next_stop(self, played: int, rounds: int) -> int:
+        return min(rounds, int(self.due[np.searchsorted(self.due, played, side="right")]))
+
+    def look(self, played: int) -> None:
+        if self.due[np.searchsorted(self.due, played)] != played:
+            return
+        named = getattr(self.agent, "candidate", None)
+        known = np.array(self.best >= 0)
+        if named is None or not known.any():
+            self.accuracy.append(np.full(self.num_envs, np.nan))
+            return
+        candidate = np.asarray(named)
+        if candidate.shape != (self.num_envs,) or candidate.dtype.kind not in "iu":
+            raise ValueError(
+                f"the agent's candidate has shape {candidate.shape} and dtype {candidate.dtype}; "
+                f"allowed: an arm a row, whole numbers of shape ({self.num_envs},)"
+            )
+        self.accuracy.append(np.where(known, candidate == self.best, np.nan))
+
+    def feedback(self, action: Any, observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
+        if not isinstance(action, Mapping):
+            return last_clicks(observation, info) if "final_obs" in info else observation
+        winner = info["winner"]
+        if "final_info" in info:
+            final = info["final_info"]
+            winner = np.where(info["_final_info"], final["winner"], winner)
+        return ONE_HOT[winner]
+
+    def history(self) -> DuelingHistory:
+        kept, regret = self.regret.records("regret")
+        return DuelingHistory(kept, regret, np.array(self.accuracy), self.regret.records("reward")[1])
 
 
 def last_clicks(observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:

@@ -20,7 +20,7 @@ from rankgym.cli import agent_texts, app, comparison_table, folder_name
 from rankgym.experiments import bench, compare
 from rankgym.experiments.naming import SHAPE, knobs
 from rankgym.models import MODELS
-from rankgym_agents import AGENTS
+from rankgym_agents import AGENTS, DUELERS, RANKERS
 
 ROOT = Path(__file__).resolve().parents[1]
 TINY = ["--rounds", "120", "--query", "0,5", "--agents", "static,toprank"]
@@ -220,7 +220,37 @@ def test_lines_below_the_tables_are_wrapped_at_words(run, monkeypatch, columns):
 def test_all_agents_by_default(run, tmp_path):
     assert run("compare", "CM-Synthetic-v0", "--rounds", "20", "--query", "0", "--out", "here").exit_code == 0
     settings = json.loads((tmp_path / "here" / "compare.json").read_text())
-    assert [agent["name"] for agent in settings["agents"]] == list(AGENTS)
+    assert [agent["name"] for agent in settings["agents"]] == list(RANKERS)
+
+
+def test_duels_by_the_command_line(run, tmp_path):
+    words = ["--agents", "random-duels,rucb:alpha=0.6", "--rounds", "1000", "--runs", "3", "--problem", "4,0"]
+    result = run("compare", "Dueling-Synthetic-v0", *words, "--set", "num_arms=4", "--jobs", "2", "--out", "here")
+    assert result.exit_code == 0, result.output
+    text = plain(result.stdout)
+    for words in ("accuracy", "at last", "duels", "rucb:alpha=0.6", "over 2 problems, 3 runs each; 1k rounds, seed 0"):
+        assert words in text
+    settings = json.loads((tmp_path / "here" / "compare.json").read_text())
+    assert (settings["problems"], settings["arguments"]) == ([4, 0], {"horizon": 1000, "num_arms": 4})
+    assert {"regret.png", "regret.svg", "rucb_alpha=0.6.npz"} <= {path.name for path in (tmp_path / "here").iterdir()}
+
+
+def test_all_dueling_agents_by_default_and_a_folder_by_the_problem(run, tmp_path):
+    assert run("compare", "Dueling-Synthetic-v0", "--rounds", "20", "--problem", "3").exit_code == 0
+    settings = json.loads((tmp_path / "results" / "Dueling-Synthetic-v0-query=3" / "compare.json").read_text())
+    assert [agent["name"] for agent in settings["agents"]] == list(DUELERS)
+
+
+def test_agents_of_the_other_kind_are_refused_in_one_line(run):
+    result = run("compare", "Dueling-Arxiv-v0", "--agents", "rucb,toprank")
+    assert (result.exit_code, result.stdout) == (2, "")
+    allowed = f"allowed for rankgym/Dueling-Arxiv-v0: {', '.join(DUELERS)}, or one of your own"
+    assert result.stderr == f"error: agent = 'toprank' ranks items, and the environment has duels; {allowed}\n"
+    result = run("compare", "Dueling-Arxiv-v0", "--agents", "rucb", "--set", "problem=3")
+    assert "--set problem=3: problem is no argument of the environment here" in result.stderr
+    result = run("compare", "Dueling-Arxiv-v0", "--agents", "rucb", "--problem", "1")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert result.stderr.startswith("error: problem = 1 is out of range; allowed: 0 .. 0, ")
 
 
 def test_resuming_is_said_and_fresh_plays_again(run, tmp_path):
@@ -463,14 +493,18 @@ def test_knobs_and_arguments_are_shown_with_their_defaults(run):
 @pytest.mark.parametrize("name", ENVS)
 def test_an_environments_arguments_and_how_it_is_made(run, name):
     text = run("envs", name).stdout
-    assert text.startswith(f'gym.make_vec("{name}", num_envs=600, query="all")\n')
+    choice = "problem" if "Dueling" in name and "Yandex" not in name and "LETOR" not in name else "query"
+    assert text.startswith(f'gym.make_vec("{name}", num_envs=600, {choice}="all")\n')
     assert text.count("gym.make_vec(") == 1  # the docstring's example is of another one
     assert "null" not in plain(text).replace("none: see below what it stands for; --set has null for it.", "")
     assert re.search(r"autoreset_mode +NextStep", text)
-    assert "scenario" in text or "cutoff: the first so many positions count" in plain(text)
+    if "Dueling" in name:
+        assert "regret: " in plain(text)
+    else:
+        assert "scenario" in text or "cutoff: the first so many positions count" in plain(text)
 
 
-@pytest.mark.parametrize("name", [name for name in ENVS if "-Synthetic-" in name])
+@pytest.mark.parametrize("name", [name for name in ENVS if re.match(r"rankgym/[A-Z]+-Synthetic-", name)])
 def test_the_example_of_parameters_runs_as_it_stands(run, tmp_path, name):
     text = run("envs", name).stdout
     (line,) = (line for line in text.splitlines() if line.startswith("rankgym compare "))
@@ -520,7 +554,7 @@ def test_learners_name_their_papers():
     for name, cls in AGENTS.items():
         what, paper = agent_texts(cls)
         assert what
-        assert bool(re.search(r"\b20\d\d\b", paper)) == (name not in ("static", "random")), name
+        assert bool(re.search(r"\b20\d\d\b", paper)) == (name not in ("static", "random", "random-duels")), name
 
 
 def test_data_commands_call_the_data_room(run, monkeypatch, tmp_path):

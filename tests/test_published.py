@@ -7,7 +7,7 @@ import pytest
 import rankgym
 from rankgym import data
 from rankgym.models import MODELS
-from rankgym_agents import AGENTS, BubbleRank
+from rankgym_agents import RANKERS, BubbleRank
 
 MODEL_NAMES = ["CM", "PBM", "DCM"]
 LATER_MODELS = ["DBN", "UBM", "CCM"]
@@ -119,7 +119,7 @@ def test_the_learners_are_far_below_random_and_static():
     """All learn every model; CascadeKL-UCB is the best where its model holds (TopRank section 6)."""
     end = {}
     for model in MODEL_NAMES:
-        for name, agent in AGENTS.items():
+        for name, agent in RANKERS.items():
             env = make(model, horizon=20_000)
             history = rankgym.simulate(agent.for_env(env, seed=0), env, 20_000, seed=0, progress=False)
             end[model, name] = history.regret[-1].mean()

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import gymnasium as gym
@@ -12,7 +13,11 @@ import numpy as np
 import pytest
 
 import rankgym
-from rankgym_agents import AGENTS
+from rankgym.checks import actions_of
+from rankgym.experiments.bench import write_letor
+from rankgym.experiments.naming import fitting_agents
+from rankgym.wrappers import AgainstItself
+from rankgym_agents import AGENTS, DUELERS, RANKERS
 
 GOLDEN = Path(__file__).with_name("golden.json")
 ROUNDS = 400
@@ -23,11 +28,25 @@ def history(agent, rows, seed, query, *, model="PBM", rounds=ROUNDS, mode="NextS
     return rankgym.simulate(AGENTS[agent].for_env(venv, seed=seed), venv, rounds, seed=seed, progress=False)
 
 
+def duels(agent, rows, seed, *, problem="all", rounds=ROUNDS, mode="NextStep"):
+    """Of 9 arms each row plays a problem, and of 12 arms of MSLR's each row has 7 of its own."""
+    shape = {"num_envs": rows, "horizon": rounds, "autoreset_mode": mode}
+    venvs = [
+        gym.make_vec("rankgym/Dueling-Synthetic-v0", num_arms=9, problem=problem, **shape),
+        gym.make_vec("rankgym/Dueling-MSLR-v0", num_arms=12, **shape),
+    ]
+    found = [
+        rankgym.simulate(AGENTS[agent].for_env(venv, seed=seed), venv, rounds, seed=seed, progress=False)
+        for venv in venvs
+    ]
+    return [part for history in found for part in history]
+
+
 def same(one, row, other, other_row):
     return all((a[:, row] == b[:, other_row]).all() for a, b in zip(one[1:], other[1:], strict=True))
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", RANKERS)
 @pytest.mark.parametrize("model", ["CM", "PBM", "DCM"])
 def test_row_7_of_600_is_the_row_alone(agent, model):
     whole = history(agent, 600, 50, "all", model=model)
@@ -39,40 +58,75 @@ def test_row_7_of_600_is_the_row_alone(agent, model):
     assert same(whole, 7, shard, 2)
 
 
+@pytest.mark.parametrize("agent", DUELERS)
+def test_row_7_of_100_duels_is_the_row_alone(agent):
+    whole = duels(agent, 100, 50)
+    for mode in ("NextStep", "SameStep", "Disabled"):
+        for mine, one in zip(whole, duels(agent, 1, 57, problem=7, mode=mode), strict=True):
+            assert (mine[..., 7] == one[..., 0]).all() if mine.ndim == 2 else (mine == one).all()
+
+
 def digest(agent):
     numbers = hashlib.sha256()
+    if agent in DUELERS:
+        for part in duels(agent, 3, 9, rounds=120):
+            numbers.update(np.ascontiguousarray(part).tobytes())
+        return numbers.hexdigest()
     for model in ("CM", "PBM", "DCM"):
         for part in history(agent, 3, 9, [3, 4, 5], model=model, rounds=120):
             numbers.update(np.ascontiguousarray(part).tobytes())
     return numbers.hexdigest()
 
 
-@pytest.mark.parametrize("agent", AGENTS)
-def test_the_history_is_the_same_in_another_process_and_without_the_compiler(agent):
+def in_another_process(agents, flag):
+    """Their digests, with the compiler switched off by ``flag`` "1"."""
     script = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); "
-    script += f"from test_reproducibility import digest; print(digest({agent!r}))"
+    script += f"from test_reproducibility import digest; print(*map(digest, {agents!r}))"
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "NUMBA_DISABLE_JIT": flag, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+
+
+@pytest.mark.parametrize("agent", RANKERS)
+def test_the_history_is_the_same_in_another_process_and_without_the_compiler(agent):
     for flag in ("0", "1"):
-        output = subprocess.run(
-            [sys.executable, "-c", script],
-            env={**os.environ, "NUMBA_DISABLE_JIT": flag, "PYTHONPATH": os.pathsep.join(sys.path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        assert output.strip() == digest(agent)
+        assert in_another_process([agent], flag) == [digest(agent)]
+
+
+@pytest.mark.parametrize("flag", ["0", "1"])
+def test_duels_are_the_same_in_another_process_and_without_the_compiler(flag):
+    assert in_another_process(list(DUELERS), flag) == [digest(agent) for agent in DUELERS]
+
+
+MEASURES = {rankgym.History: ("regret", "violations", "ndcg"), rankgym.DuelingHistory: ("regret", "accuracy", "reward")}
 
 
 def golden_numbers(name):
-    """Regret, violations and NDCG after 1,000 rounds, mean of 20 rows, of each agent in one environment.
+    """After 1,000 rounds, mean of 20 rows, of each agent that can play: regret, violations and NDCG; of duels regret,
+    accuracy and reward, if they are known.
 
     Epochs have 100 rounds where there are any: 1,000 rounds shall see breakpoints.
     """
-    epochs = {"epoch_lengths": 100} if "-Breakpoint-" in name else {}
+    arguments = {"num_envs": 20, "horizon": 1000}
+    arguments |= {"query": "all"} if "Dueling" not in name or "Yandex" in name else {}
+    arguments |= {"epoch_lengths": 100} if "-Breakpoint-" in name else {}
     numbers = {}
-    for agent in AGENTS:
-        venv = gym.make_vec(name, num_envs=20, query="all", horizon=1000, **epochs)
-        end = rankgym.simulate(AGENTS[agent].for_env(venv, seed=1), venv, 1000, seed=1, progress=False).at(1000)
-        numbers[f"{name} {agent}"] = [float(end[key].mean()) for key in ("regret", "violations", "ndcg")]
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        if "LETOR" in name:
+            patch.setenv("RANKGYM_DATA_HOME", folder)
+            write_letor(Path(folder) / "letor.txt", 12, 30, 8)
+            arguments["file"] = str(Path(folder) / "letor.txt")
+        for agent in fitting_agents(gym.make_vec(name, **arguments)):
+            venv = gym.make_vec(name, **arguments)
+            env = AgainstItself(venv) if actions_of(venv) == "duels of lists" else venv
+            history = rankgym.simulate(AGENTS[agent].for_env(env, seed=1), env, 1000, seed=1, progress=False)
+            end = history.at(1000)
+            means = (float(end[key].mean()) for key in MEASURES[type(history)])
+            numbers[f"{name} {agent}"] = [mean for mean in means if not np.isnan(mean)]
     return numbers
 
 

@@ -1,41 +1,69 @@
-"""Ranking agents: one file per paper, one literal table of their names.
+"""Agents that rank, and agents that duel: one file per paper, one literal table of their names.
 
 They import ``rankgym.kernels`` and ``rankgym.agent`` alone: an agent that could see the truth would be a bug.
 """
 
-from rankgym.agent import Agent
+from rankgym.agent import Agent, DuelingAgent
 from rankgym_agents.batchrank import BatchRank
+from rankgym_agents.beat_the_mean import BeatTheMean
 from rankgym_agents.bubblerank import BubbleRank
 from rankgym_agents.cascade_ducb import CascadeDUCB
 from rankgym_agents.cascade_klucb import CascadeKLUCB
 from rankgym_agents.cascade_swucb import CascadeSWUCB
 from rankgym_agents.cascade_ucb1 import CascadeUCB1
+from rankgym_agents.double_thompson import DoubleThompson
+from rankgym_agents.doubler import Doubler
+from rankgym_agents.interleaved_filter import InterleavedFilter
+from rankgym_agents.mergedts import MergeDTS
+from rankgym_agents.mergerucb import MergeRUCB
+from rankgym_agents.multisbm import MultiSBM
 from rankgym_agents.pbm_ucb import PBMUCB
 from rankgym_agents.random import RandomRanker
+from rankgym_agents.random_duels import RandomDuels
 from rankgym_agents.ranked_exp3 import RankedEXP3
+from rankgym_agents.rcs import RCS
 from rankgym_agents.restarting import Restarting
+from rankgym_agents.rmed1 import RMED1
+from rankgym_agents.rucb import RUCB
+from rankgym_agents.savage import SAVAGE
+from rankgym_agents.sparring import Sparring
 from rankgym_agents.static import StaticRanker
 from rankgym_agents.thompson_cascade import ThompsonCascade
 from rankgym_agents.toprank import TopRank
 
 __all__ = [
     "AGENTS",
+    "DUELERS",
     "PBMUCB",
+    "RANKERS",
+    "RCS",
+    "RMED1",
+    "RUCB",
+    "SAVAGE",
     "BatchRank",
+    "BeatTheMean",
     "BubbleRank",
     "CascadeDUCB",
     "CascadeKLUCB",
     "CascadeSWUCB",
     "CascadeUCB1",
+    "DoubleThompson",
+    "Doubler",
+    "InterleavedFilter",
+    "MergeDTS",
+    "MergeRUCB",
+    "MultiSBM",
+    "RandomDuels",
     "RandomRanker",
     "RankedEXP3",
     "Restarting",
+    "Sparring",
     "StaticRanker",
     "ThompsonCascade",
     "TopRank",
 ]
 
-AGENTS: dict[str, type[Agent]] = {
+AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "static": StaticRanker,
     "random": RandomRanker,
     "bubblerank": BubbleRank,
@@ -49,4 +77,24 @@ AGENTS: dict[str, type[Agent]] = {
     "thompson-cascade": ThompsonCascade,
     "pbm-ucb": PBMUCB,
     "restarting": Restarting,
+    # and those that duel
+    "random-duels": RandomDuels,
+    "mergerucb": MergeRUCB,
+    "rucb": RUCB,
+    "rcs": RCS,
+    "btm": BeatTheMean,
+    "interleaved-filter": InterleavedFilter,
+    "savage": SAVAGE,
+    "sparring": Sparring,
+    "multisbm": MultiSBM,
+    "doubler": Doubler,
+    "mergedts": MergeDTS,
+    "dts": DoubleThompson,
+    "rmed1": RMED1,
+}
+
+# The same by kind: who displays lists, and who compares two arms.
+RANKERS: dict[str, type[Agent]] = {name: agent for name, agent in AGENTS.items() if issubclass(agent, Agent)}
+DUELERS: dict[str, type[DuelingAgent]] = {
+    name: agent for name, agent in AGENTS.items() if issubclass(agent, DuelingAgent)
 }

@@ -14,8 +14,8 @@ has a tighter bound without the 3, and its experiments use that; gamma = 1.2 wit
 
 How the listing is read. The opponent of line 12 is drawn from the whole working set, so that an arm may meet itself.
 Only the arm that was chosen for being least compared, the left one, counts the comparison. Where several arms are
-equally bad at line 17 one of them is drawn; where several are equally good at line 23 the lowest number is named. A
-duel with an arm outside the working set (which somebody else chose) teaches nothing.
+equally bad at line 17, or equally good at line 23, one of them is drawn. A duel with an arm outside the working set
+(which somebody else chose) teaches nothing.
 
 It assumes a total order of the arms and relaxed stochastic transitivity. Cycles alone do not mislead it: in every
 working set a Condorcet winner wins more than half of its duels, and the mean of all shares is one half, so that it is
@@ -39,7 +39,7 @@ __all__ = ["BeatTheMean", "State", "choose", "enough_comparisons", "learn", "nam
 NEVER = np.iinfo(np.int64).max
 TINY = 1e-100  # any epsilon below it asks for more comparisons than can be counted
 OUT = -1  # in place of the comparisons of an arm that was removed
-LEAST, OPPONENT, WORST = range(3)  # the numbers of a round's random words
+LEAST, OPPONENT, WORST, BEST = range(4)  # the numbers of a round's random words
 
 
 class State(NamedTuple):
@@ -95,14 +95,14 @@ def learn(s, left, right, left_won):
             remove(s, row, worst(s, row, bits(seed, WORST)))  # lines 17 to 19
             count_least(s, row)
         if s.round[row] >= s.horizon[row] or s.least[row] >= s.enough[row]:
-            s.working[row, 0], s.size[row] = best(s, row), 1
+            s.working[row, 0], s.size[row] = best(s, row, bits(seed, BEST)), 1
 
 
 @kernel
 def name(s, candidate):
     """Line 23, whether exploration is over or not."""
     for row in range(candidate.shape[0]):
-        candidate[row] = best(s, row)
+        candidate[row] = best(s, row, bits(session_seed(s.key[row], s.round[row]), BEST))
 
 
 @kernel
@@ -155,33 +155,35 @@ def separated(s, row):
 @kernel
 def worst(s, row, word):
     """Line 17: argmin P_b, ties broken at random by 64 random bits."""
-    lowest, ties = 2.0, 0
+    lowest = 1.0
     for place in range(s.size[row]):
-        p = share(s, row, s.working[row, place])
-        if p < lowest:
-            lowest, ties = p, 0
-        if p == lowest:
-            ties += 1
+        lowest = min(lowest, share(s, row, s.working[row, place]))
+    return drawn(s, row, lowest, word)
+
+
+@kernel
+def best(s, row, word):
+    """Line 23: argmax P_b, ties broken at random by 64 random bits."""
+    highest = 0.0
+    for place in range(s.size[row]):
+        highest = max(highest, share(s, row, s.working[row, place]))
+    return drawn(s, row, highest, word)
+
+
+@kernel
+def drawn(s, row, wanted, word):
+    """One of the arms of the working set whose share is ``wanted``."""
+    ties = 0
+    for place in range(s.size[row]):
+        ties += share(s, row, s.working[row, place]) == wanted
     number = uniform_below(word, ties)
     for place in range(s.size[row]):
         b = s.working[row, place]
-        if share(s, row, b) == lowest:
+        if share(s, row, b) == wanted:
             if number == 0:
                 return b
             number -= 1
     return s.working[row, 0]  # not reached
-
-
-@kernel
-def best(s, row):
-    """Line 23: argmax P_b, the lowest number of several."""
-    found = s.working[row, 0]
-    highest = share(s, row, found)
-    for place in range(1, s.size[row]):
-        p = share(s, row, s.working[row, place])
-        if p > highest:
-            found, highest = s.working[row, place], p
-    return found
 
 
 @kernel
@@ -209,7 +211,7 @@ def enough_comparisons(scale: float, log_inv_delta: float) -> int:
 class BeatTheMean(DuelingKernelAgent):
     """Beat the Mean: removes, one after the other, the arm that does worst against the mean of those left.
 
-    ``candidate`` is the arm of the working set with the best share of wins.
+    ``candidate`` is the arm of the working set with the best share of wins, drawn where several have it.
 
     Args:
         gamma: of the relaxed stochastic transitivity that the radius allows for, at least 1 (1: strong transitivity).

@@ -117,12 +117,12 @@ class Restarting(Agent):
 
 def _found(agent: Any) -> Callable[..., Any]:
     """What makes the agents that ``agent`` stands for."""
-    from rankgym_agents import AGENTS
+    from rankgym_agents import RANKERS
 
-    make = AGENTS.get(agent, agent) if isinstance(agent, str) else agent
+    make = RANKERS.get(agent, agent) if isinstance(agent, str) else agent
     if isinstance(make, str):
         if ":" not in make:
-            names = [name for name in AGENTS if name != "restarting"]
+            names = [name for name in RANKERS if name != "restarting"]
             allowed = f"{', '.join(names)}, package.module:Class, or a class"
             raise ValueError(f"agent = {agent!r} is unknown{_near(make, names)} allowed: {allowed}")
         module = make.partition(":")[0]

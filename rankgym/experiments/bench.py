@@ -1,4 +1,4 @@
-"""Speed: sessions per second through the public interface, on one core.
+"""Speed: sessions, or duels, per second through the public interface, on one core.
 
 Cases that are compared take turns, A B C A B C, for short slices, and each has the median of its slices: a machine that
 slows down meanwhile slows all of them. Nothing but the steps is timed, neither resets nor the drawing of lists.
@@ -12,15 +12,17 @@ import json
 import os
 import platform
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
-from rankgym.checks import whole_number
+from rankgym.checks import actions_of, whole_number
 from rankgym.experiments.parts import aside, check_writable, versions
 from rankgym.progress import count_bar
 from rankgym.simulate import simulate
@@ -29,7 +31,7 @@ from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["check_out", "goals", "measure", "tables", "write"]
+__all__ = ["check_out", "goals", "measure", "tables", "write", "write_letor"]
 
 MODELS = ("PBM", "CM", "DCM")  # on which agents and single environments are measured
 STEPS = {  # and, besides them, the environments whose steps are
@@ -52,17 +54,30 @@ BUSY = 0.9  # of a core: with less than this, somebody else was at work
 
 SLOWER = ("batchrank", "ranked-exp3")
 
+DUEL_ROWS = 100
+MATRIX, LISTS_DUEL, RANKERS_DUEL = "MSLR's matrix", "PBM, lists in team draft", "LETOR, probabilistic"
+DUELS: dict[str, tuple[str, dict[str, Any]]] = {  # environments whose duels are measured: id, arguments
+    MATRIX: ("rankgym/Dueling-MSLR-v0", {}),
+    LISTS_DUEL: ("rankgym/Dueling-PBM-Yandex-v0", {"query": "all"}),
+    RANKERS_DUEL: ("rankgym/Dueling-LETOR-v0", {"interleaving": "probabilistic", "num_documents": 10}),
+}
+FAST_DUELERS = ("mergerucb", "rucb")
+LETOR_SHAPE = (15, 1000, 64)  # queries, documents of each, features: those of a fold of NP2004
+
 
 def goals() -> dict[str, tuple[tuple[Any, ...], float]]:
-    """The project's goals for 600 rows with info and recording: what is measured, and sessions a second."""
-    from rankgym_agents import AGENTS
+    """The project's goals, for 600 rows of rankings and 100 of duels: what is measured, and sessions a second."""
+    from rankgym_agents import RANKERS
 
-    agents = {(name, model): 0.5e6 if name in SLOWER else 1e6 for model in ("PBM", "CM") for name in AGENTS}
+    agents = {(name, model): 0.5e6 if name in SLOWER else 1e6 for model in ("PBM", "CM") for name in RANKERS}
     agents |= {("toprank", "PBM"): 6e6, ("bubblerank", "PBM"): 6e6, ("cascade-kl-ucb", "CM"): 2.5e6}
     wanted: dict[str, tuple[tuple[Any, ...], float]] = {
-        "PBM step, fixed list, regret recorded": (("step", "PBM", AGENT_ROWS, LISTS[0], "regret"), 15e6)
+        "PBM step, fixed list, regret recorded": (("step", "PBM", AGENT_ROWS, LISTS[0], "regret"), 15e6),
+        "Duel step, MSLR's matrix, 100 rows": (("duel", MATRIX, "nothing"), 15e6),
+        "Duel step, probabilistic interleaving of 10 documents, 100 rows": (("duel", RANKERS_DUEL, "nothing"), 0.5e6),
     }
-    return wanted | {f"{name} on {model}": (("agent", name, model), rate) for (name, model), rate in agents.items()}
+    wanted |= {f"{name} on {model}": (("agent", name, model), rate) for (name, model), rate in agents.items()}
+    return wanted | {f"{name} on {MATRIX}": (("dueler", name), 1e6) for name in FAST_DUELERS}
 
 
 class Case(NamedTuple):
@@ -85,27 +100,37 @@ THOROUGH = Effort(turns=9, slice=0.03, learning=3_000)
 QUICK = Effort(turns=3, slice=0.01, learning=300)
 
 
-def measure(rows: Sequence[int] = (1, 64, 600, 6000), *, quick: bool = False, progress: bool = True) -> dict[str, Any]:
+def measure(
+    rows: Sequence[int] = (1, 64, 600, 6000),
+    *,
+    quick: bool = False,
+    letor: Path | None = None,
+    progress: bool = True,
+) -> dict[str, Any]:
     """Measure everything once.
 
     Args:
-        rows: batch sizes of the environments' steps; 600 is added, for the goals are at 600.
+        rows: batch sizes of the ranking environments' steps; 600 is added, for the goals are at 600.
         quick: shorter slices, and fewer.
+        letor: a LETOR file, to interleave its rankers. Default: a synthetic one, of the shape of NP2004's.
         progress: show a bar on standard error.
 
     Returns:
-        Plain JSON values: ``machine``; ``measured``: a list of dicts, each with ``what`` ("step", "agent", "single" or
-        "cartpole"), its particulars, ``sessions_per_second`` (the median) and ``low`` and ``high``; ``ratios``: a
-        dict of numbers; ``goals``: a list of dicts.
+        Plain JSON values: ``machine``; ``measured``: a list of dicts, each with ``what`` ("step", "agent", "single",
+        "cartpole", "duel" or "dueler"), its particulars, ``sessions_per_second`` (the median) and ``low`` and ``high``;
+        ``ratios``: a dict of numbers; ``goals``: a list of dicts.
 
     Raises:
-        ValueError: a batch size is out of range.
+        ValueError: a batch size is out of range, or the file is none.
     """
+    if letor is not None and not Path(letor).is_file():
+        raise ValueError(f"letor = {str(letor)!r} is not there; allowed: a file in the format of LETOR")
     sizes = sorted({whole_number("rows", size, 1, 1_000_000) for size in rows} | {AGENT_ROWS})
     effort = QUICK if quick else THOROUGH
     groups: list[Callable[[], contextlib.AbstractContextManager[list[Case]]]] = [_singles]
     groups += [lambda size=size: _steps(size) for size in sizes]  # type: ignore[misc]
     groups += [lambda model=model: _agents(model, effort) for model in MODELS]  # type: ignore[misc]
+    groups += [lambda: _duels(letor), lambda: _duelers(effort)]
     medians: dict[tuple[Any, ...], float] = {}
     fastest: dict[tuple[Any, ...], float] = {}
     measured = []
@@ -137,10 +162,11 @@ def measure(rows: Sequence[int] = (1, 64, 600, 6000), *, quick: bool = False, pr
 
 
 def _number_of_cases(sizes: Sequence[int]) -> int:
-    from rankgym_agents import AGENTS
+    from rankgym_agents import DUELERS, RANKERS
 
-    singles, agents = len(MODELS) + 1, len(AGENTS) * len(MODELS)
-    return singles + agents + len(sizes) * (len(STEPS) * len(LISTS) * len(RECORDINGS) + 1)
+    singles, agents = len(MODELS) + 1, len(RANKERS) * len(MODELS)
+    duels = 2 * len(DUELS) + len(DUELERS)
+    return singles + agents + duels + len(sizes) * (len(STEPS) * len(LISTS) * len(RECORDINGS) + 1)
 
 
 def side_by_side(
@@ -213,17 +239,97 @@ def _stepper(env: Any, actions: Sequence[Any]) -> Callable[[int], float]:
 
 @contextlib.contextmanager
 def _agents(model: str, effort: Effort) -> Iterator[list[Case]]:
-    """Each agent through ``simulate``, after it has learned for a while."""
-    from rankgym_agents import AGENTS
+    """Each ranking agent through ``simulate``, after it has learned for a while."""
+    from rankgym_agents import RANKERS
 
     with contextlib.ExitStack() as opened:
         cases = []
-        for name, cls in AGENTS.items():
+        for name, cls in RANKERS.items():
             env = opened.enter_context(contextlib.closing(_ranking_env(model, AGENT_ROWS)))
             agent = cls.for_env(env, horizon=HORIZON, seed=0)
             play = _simulator(agent, env)
             play(effort.learning)
             cases.append(Case(("agent", name, model), AGENT_ROWS, play))
+        yield cases
+
+
+@contextlib.contextmanager
+def _duels(letor: Path | None) -> Iterator[list[Case]]:
+    """The step of each dueling environment with random pairs, with and without its regret recorded."""
+    rng = np.random.default_rng(0)
+    with contextlib.ExitStack() as opened:
+        if letor is None:
+            letor = opened.enter_context(_synthetic_letor())
+        cases = []
+        for label, (name, arguments) in DUELS.items():
+            given: dict[str, Any] = {**arguments, "file": str(letor)} if label == RANKERS_DUEL else arguments
+            made: Any = gym.make_vec(name, num_envs=DUEL_ROWS, horizon=None, **given)
+            bare = opened.enter_context(contextlib.closing(made))
+            bare.reset(seed=0)
+            pool = [_random_duel(rng, bare.unwrapped) for _ in range(POOL)]
+            for recording in ("nothing", "regret"):
+                env: Any = bare
+                for wrapper in RECORDINGS[recording]:
+                    env = wrapper(env)
+                env.reset()
+                cases.append(Case(("duel", label, recording), DUEL_ROWS, _stepper(env, pool)))
+        yield cases
+
+
+def _random_duel(rng: np.random.Generator, bare: Any) -> dict[str, Any]:
+    if actions_of(bare) == "duels of arms":
+        return {side: rng.integers(0, bare.num_arms, DUEL_ROWS) for side in ("left", "right")}
+    items = rng.permuted(np.tile(np.arange(bare.num_items), (2, DUEL_ROWS, 1)), axis=2)[:, :, : bare.num_positions]
+    return {side: np.ascontiguousarray(lists) for side, lists in zip(("left", "right"), items, strict=True)}
+
+
+@contextlib.contextmanager
+def _synthetic_letor() -> Iterator[Path]:
+    """A file that is there as long as the context, and so is the data cache that it is read into."""
+    home = os.environ.get("RANKGYM_DATA_HOME")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "synthetic.txt"
+        write_letor(path, *LETOR_SHAPE)
+        os.environ["RANKGYM_DATA_HOME"] = folder
+        try:
+            yield path
+        finally:
+            del os.environ["RANKGYM_DATA_HOME"]
+            if home is not None:
+                os.environ["RANKGYM_DATA_HOME"] = home
+
+
+def write_letor(path: Path, queries: int, documents: int, features: int, seed: int = 0) -> None:
+    """Write a synthetic LETOR file: one relevant document a query, and features that are noisy looks at it."""
+    rng = np.random.default_rng(seed)
+    skill = np.linspace(0.5, 3.0, features)
+    with path.open("w", encoding="utf-8") as file:
+        for query in range(1, queries + 1):
+            relevant = rng.integers(documents)
+            for document in range(documents):
+                values = np.round(rng.normal(size=features) + skill * (document == relevant), 3).tolist()
+                words = " ".join(f"{number}:{value}" for number, value in enumerate(values, 1))
+                file.write(f"{int(document == relevant)} qid:{query} {words} # {document}\n")
+
+
+@contextlib.contextmanager
+def _duelers(effort: Effort) -> Iterator[list[Case]]:
+    """Each dueling agent through ``simulate`` on all 136 arms, after it has learned for a while.
+
+    Candidates are not asked for: a short slice would do so in every third round, a long run does it in hardly any.
+    """
+    from rankgym_agents import DUELERS
+
+    with contextlib.ExitStack() as opened:
+        cases = []
+        for name, cls in DUELERS.items():
+            made: Any = gym.make_vec(DUELS[MATRIX][0], num_envs=DUEL_ROWS, horizon=None)
+            env = opened.enter_context(contextlib.closing(made))
+            agent: Any = cls.for_env(env, horizon=HORIZON, seed=0)
+            nameless = SimpleNamespace(act=agent.act, update=agent.update, num_envs=DUEL_ROWS)
+            play = _simulator(nameless, env)
+            play(effort.learning)
+            cases.append(Case(("dueler", name), DUEL_ROWS, play))
         yield cases
 
 
@@ -289,6 +395,8 @@ def _described(case: Case, rates: list[float]) -> dict[str, Any]:
         "agent": ("what", "agent", "model"),
         "single": ("what", "model"),
         "cartpole": ("what", "rows"),
+        "duel": ("what", "environment", "recording"),
+        "dueler": ("what", "agent"),
     }[case.key[0]]
     return {
         **dict(zip(names, case.key, strict=True)),
@@ -375,6 +483,25 @@ def tables(report: dict[str, Any]) -> Iterator[Any]:
         agents.add_row(name, *cells)
     yield agents
 
+    yield Text(f"Duels, random pairs, {DUEL_ROWS} rows, duels a second", "bold")
+    duels = table("duel", "", "regret recorded")
+    for label in DUELS:
+        duels.add_row(
+            label, *(_rate(rates["duel", label, recording, DUEL_ROWS]) for recording in ("nothing", "regret"))
+        )
+    yield duels
+
+    yield Text(
+        f"Dueling agents through rankgym.simulate, 136 arms, {DUEL_ROWS} rows, regret recorded, duels a second", "bold"
+    )
+    duelers = table("agent", MATRIX, "goal", "")
+    for key, rate in rates.items():
+        if key[0] == "dueler":
+            goal = goals.get(f"{key[1]} on {MATRIX}")
+            reached = ["", ""] if goal is None else [f"{goal['wanted'] / 1e6:g} M", _reached(goal)]
+            duelers.add_row(key[1], _rate(rate), *reached)
+    yield duelers
+
     yield Text("Single environments through gym.make", "bold")
     singles = table("environment", "steps a second")
     for key, rate in rates.items():
@@ -389,7 +516,9 @@ def tables(report: dict[str, Any]) -> Iterator[Any]:
         ratios.add_row(name, f"{ratio:.2f}x")
     yield ratios
 
-    yield Text(f"The project's own goals for its speed on one core, sessions a second, {AGENT_ROWS} rows", "bold")
+    yield Text(
+        f"The project's own goals for its speed on one core, sessions a second, {AGENT_ROWS} rows or as said", "bold"
+    )
     for name, goal in goals.items():
         if " step, " in name:
             measured = f"{_rate(goal['measured'])} of {goal['wanted'] / 1e6:g} M, "

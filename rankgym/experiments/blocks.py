@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 
 from rankgym.experiments.naming import AgentFailed, AgentSpec
-from rankgym.simulate import History, simulate
+from rankgym.simulate import DuelingHistory, History, simulate
 
 __all__ = ["Block", "Stopped", "play", "play_all"]
 
@@ -34,10 +34,11 @@ class Block(NamedTuple):
 
     agent: AgentSpec
     env_id: str
-    env_kwargs: dict[str, Any]  # without the query
+    env_kwargs: dict[str, Any]  # without what rows play
     start: int
     stop: int
-    queries: list[int]  # (stop - start,) of the rows
+    choice: str | None  # the environment's argument that says what rows play; None: it has none
+    queries: list[int]  # (stop - start,) what they play
     seed: int  # of row 0; row b has seed + b, for users and agent alike
     horizon: int  # that the agent is told
     rounds: int
@@ -52,14 +53,15 @@ class Stopped(Exception):
     """Somebody else failed or was interrupted: leave the rest."""
 
 
-def play(block: Block, tell: Callable[[int], None]) -> tuple[History, float]:
+def play(block: Block, tell: Callable[[int], None]) -> tuple[History | DuelingHistory, float]:
     """The block's history, (records, rows), and the seconds it took; ``tell`` hears of sessions as they are played.
 
     Raises:
         ValueError: the agent cannot be made so.
         AgentFailed: the agent failed, or its lists are none; the message says how and where.
     """
-    env = gym.make_vec(block.env_id, num_envs=block.rows, query=block.queries, **block.env_kwargs)
+    played: dict[str, Any] = {} if block.choice is None else {block.choice: block.queries}
+    env = gym.make_vec(block.env_id, num_envs=block.rows, **played, **block.env_kwargs)
     seed = block.seed + block.start
     with contextlib.closing(env):
         try:
@@ -87,7 +89,7 @@ def play(block: Block, tell: Callable[[int], None]) -> tuple[History, float]:
 
 def play_all(
     blocks: Sequence[Block], jobs: int, advance: Callable[[Block, int], None]
-) -> Iterator[tuple[Block, History, float]]:
+) -> Iterator[tuple[Block, History | DuelingHistory, float]]:
     """Play ``blocks`` in ``jobs`` processes (1: in this one); each comes as it is done, in no certain order.
 
     Args:
@@ -153,7 +155,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _work(number: int, block: Block) -> tuple[History, float]:
+def _work(number: int, block: Block) -> tuple[History | DuelingHistory, float]:
     def tell(sessions: int) -> None:
         if _stop.is_set():
             raise Stopped

@@ -20,14 +20,22 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.checks import env_attribute, env_horizons, whole_number
+from rankgym.checks import actions_of, env_attribute, env_horizons, whole_number
 from rankgym.experiments.blocks import Block, play, play_all
 from rankgym.experiments.comparison import Comparison, decades
+from rankgym.experiments.families import family_of
 from rankgym.experiments.files import save
-from rankgym.experiments.naming import AgentSpec, check_env_arguments, env_id, parse_agent
+from rankgym.experiments.naming import (
+    AgentSpec,
+    check_env_arguments,
+    choice_of,
+    env_id,
+    fitting_agents,
+    parse_agent,
+)
 from rankgym.experiments.parts import Parts, check_writable, code_digest, slug, versions
 from rankgym.progress import AgentBars, working
-from rankgym.simulate import MEASURES, History
+from rankgym.simulate import DuelingHistory, History, measures, misfit
 
 __all__ = ["compare"]
 
@@ -40,7 +48,7 @@ SMALLEST = 150  # rows of a block that is cut for the sake of another process: s
 
 def compare(
     env_id: str,
-    agents: Sequence[str | type],
+    agents: Sequence[str | type] | None = None,
     *,
     rounds: int,
     runs: int = 1,
@@ -52,16 +60,18 @@ def compare(
     fresh: bool = False,
     **env_kwargs: Any,
 ) -> Comparison:
-    """Let each of ``agents`` rank for ``rounds`` sessions in every row, and put the results side by side.
+    """Let each of ``agents`` rank, or duel, for ``rounds`` sessions in every row, and put the results side by side.
 
     Args:
         env_id: an id, with or without ``rankgym/``.
         agents: at least one: names of ``rankgym_agents.AGENTS``, with knobs if wanted (``"toprank:delta=1e-6"``), or
-            classes of one's own, as ``"package.module:Class"`` or the class itself.
+            classes of one's own, as ``"package.module:Class"`` or the class itself. Default: all of the table that can
+            play the environment.
         rounds: at least 1.
-        runs: rows for each query, at least 1.
+        runs: rows for each query or problem, at least 1.
         seed: of row 0, at least 0.
-        query: one query, a list of them, ``"all"``, ``"train"`` or ``"test"``.
+        query: one query, a list of them, ``"all"``, ``"train"`` or ``"test"``. Where the environment has problems
+            instead, it is of those, and may be given as ``problem``; where it has neither, there are ``runs`` rows.
         jobs: processes, at least 1. The numbers of agents that pass ``rankgym.check_agent`` do not depend on it.
             Scripts that ask for more than one need an ``if __name__ == "__main__":``.
         out: a folder for histories, tables and the figure. What was played before into the same folder, with the same
@@ -117,6 +127,8 @@ def compare(
         queries=tuple(plan.queries),
         cutoff=plan.cutoff,
         breakpoints=plan.breakpoints,
+        kind=plan.kind,
+        choice=plan.choice,
         histories={label: tally.history() for label, tally in tallies.items()},
         seconds={label: tally.seconds for label, tally in tallies.items()},
         notes=notes,
@@ -140,14 +152,16 @@ class _Plan:
     seed: int
     queries: list[int]
     jobs: int
-    cutoff: int
+    cutoff: int | None
     breakpoints: tuple[int, ...] | None
+    kind: str = "rankings"  # of comparison.FAMILIES
+    choice: str | None = "query"  # the environment's argument that says which of ``queries`` a row plays
 
     @classmethod
     def make(
         cls,
         name: str,
-        agents: Sequence[str | type],
+        agents: Sequence[str | type] | None,
         rounds: int,
         runs: int,
         seed: int,
@@ -157,26 +171,38 @@ class _Plan:
     ) -> _Plan:
         rounds, runs = whole_number("rounds", rounds, 1), whole_number("runs", runs, 1)
         seed = whole_number("seed", seed, 0)
-        specs = tuple(parse_agent(agent) for agent in ([agents] if isinstance(agents, (str, type)) else agents))
-        labels = [slug(spec.label) for spec in specs]
-        if not specs or len(set(labels)) < len(labels):
-            raise ValueError(f"agents = {[spec.label for spec in specs]}; allowed: at least one, each once")
-        for spec in specs:
-            try:
-                spec.load()
-            except Exception as error:
-                if isinstance(error, ValueError) and str(error).startswith("agent = "):
-                    raise
-                raise spec.failure(error) from error
+        specs = _specs(agents)
+        found = env_id(name)
+        choice = choice_of(found)
+        if choice == "problem" and "problem" in env_kwargs:
+            if query != "all":
+                raise ValueError(f"query = {query!r} and problem = {env_kwargs['problem']!r}; allowed: one of them")
+            query = env_kwargs["problem"]
+            env_kwargs = {key: value for key, value in env_kwargs.items() if key != "problem"}
         kwargs = {"horizon": rounds, **env_kwargs}
         try:
             kwargs = json.loads(json.dumps(kwargs))
         except TypeError as error:
             raise ValueError(f"the environment's arguments {env_kwargs} are no plain JSON values: {error}") from None
-        found = env_id(name)
         check_env_arguments(found, kwargs)
-        queries, cutoff, breakpoints = _queries(found, query, kwargs, rounds)
-        return cls(found, kwargs, specs, rounds, runs, seed, queries, jobs, cutoff, breakpoints)
+        with contextlib.closing(_one_row(found, choice, query, kwargs)) as env:
+            if choice is not None and choice not in env.reset(seed=0)[1]:  # not of a row, but drawn in each session
+                kwargs |= {} if query == "all" else {choice: query}
+                choice, query = None, "all"
+            specs = _fitting(specs, found, env)
+            kind, cutoff = family_of(actions_of(env)), env_attribute(env, "cutoff")
+            horizon, _ = env_horizons(env)
+            tell = getattr(env.unwrapped, "common_breakpoints", None)  # not of an environment from elsewhere
+            common = [] if tell is None else tell(rounds)
+        breakpoints = None if common is None else tuple(map(int, common))
+        if horizon is not None and rounds > horizon:
+            raise ValueError(
+                f"rounds = {rounds} exceeds the environment's horizon of {horizon}; allowed: --rounds {horizon} at "
+                f"most, or no --set of horizon and max_episode_steps"
+            )
+        queries = _queries(found, choice, query, kwargs)
+        cutoff = None if cutoff is None or kind == "duels" else int(np.max(cutoff))
+        return cls(found, kwargs, specs, rounds, runs, seed, queries, jobs, cutoff, breakpoints, kind, choice)
 
     @property
     def rows(self) -> int:
@@ -198,6 +224,7 @@ class _Plan:
             env_kwargs=self.env_kwargs,
             start=start,
             stop=stop,
+            choice=self.choice,
             queries=[self.queries[row % len(self.queries)] for row in range(start, stop)],
             seed=self.seed,
             horizon=self.rounds,
@@ -243,39 +270,70 @@ class _Plan:
         return f"{slug(spec.label)}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
-def _queries(
-    name: str, query: Any, kwargs: dict[str, Any], rounds: int
-) -> tuple[list[int], int, tuple[int, ...] | None]:
-    """The queries that ``query`` means, the cutoff, and the breakpoints that rows share (None: they share none)."""
+def _specs(agents: Sequence[str | type] | None) -> tuple[AgentSpec, ...]:
+    """The agents that are asked for; none where that is left to the environment. Each can be loaded."""
+    if agents is None:
+        return ()
+    specs = tuple(parse_agent(agent) for agent in ([agents] if isinstance(agents, (str, type)) else agents))
+    labels = [slug(spec.label) for spec in specs]
+    if not specs or len(set(labels)) < len(labels):
+        raise ValueError(f"agents = {[spec.label for spec in specs]}; allowed: at least one, each once")
+    for spec in specs:
+        try:
+            spec.load()
+        except Exception as error:
+            if isinstance(error, ValueError) and str(error).startswith("agent = "):
+                raise
+            raise spec.failure(error) from error
+    return specs
+
+
+def _fitting(specs: tuple[AgentSpec, ...], name: str, env: Any) -> tuple[AgentSpec, ...]:
+    """``specs``, or all agents of the table that can play ``env`` where there are none.
+
+    Raises:
+        ValueError: one of them cannot; the message has those that can.
+    """
+    for spec in specs:
+        wrong = misfit(spec.load(), env)
+        if wrong:
+            allowed = f"allowed for {name}: {', '.join(fitting_agents(env))}, or one of your own"
+            raise ValueError(f"agent = {spec.label!r} {wrong.partition(';')[0]}; {allowed}")
+    return specs or tuple(map(parse_agent, fitting_agents(env)))
+
+
+def _one_row(name: str, choice: str | None, query: Any, kwargs: dict[str, Any]) -> Any:
+    """The environment with one row; a ValueError where ``query`` is no choice of what rows play."""
+    if choice is None:
+        if query != "all":
+            raise ValueError(f"{name} has neither queries nor problems to choose from; allowed: query = 'all'")
+        return gym.make_vec(name, num_envs=1, **kwargs)
     if query is None:
-        raise ValueError("query = None is no choice of queries; allowed: a number, a list, 'all', 'train' or 'test'")
-    with contextlib.closing(gym.make_vec(name, num_envs=1, query=query, **kwargs)) as env:
-        cutoff = int(np.max(env_attribute(env, "cutoff")))
-        problems = env_attribute(env, "problems")
-        horizon, _ = env_horizons(env)
-        tell = getattr(env.unwrapped, "common_breakpoints", None)  # not of an environment from elsewhere
-        common = [] if tell is None else tell(rounds)
-    breakpoints = None if common is None else tuple(map(int, common))
-    if horizon is not None and rounds > horizon:
-        raise ValueError(
-            f"rounds = {rounds} exceeds the environment's horizon of {horizon}; allowed: --rounds {horizon} at most, "
-            f"or no --set of horizon and max_episode_steps"
-        )
+        many = {"query": "queries", "problem": "problems"}[choice]
+        raise ValueError(f"{choice} = None is no choice of {many}; allowed: a number, a list, 'all', 'train' or 'test'")
+    return gym.make_vec(name, num_envs=1, **{choice: query}, **kwargs)
+
+
+def _queries(name: str, choice: str | None, query: Any, kwargs: dict[str, Any]) -> list[int]:
+    """The queries or problems that ``query`` means; 0 where there are none."""
+    if choice is None:
+        return [0]
     if not isinstance(query, str):
         queries = [int(q) for q in ([query] if isinstance(query, (int, np.integer)) else query)]
         twice = next((q for n, q in enumerate(queries) if q in queries[:n]), None)
         if twice is not None:
-            raise ValueError(f"query = {queries} has {twice} twice; allowed: each once, and runs=2 to play them twice")
-        return queries, cutoff, breakpoints
-    with contextlib.closing(gym.make_vec(name, num_envs=problems.num_queries, query=query, **kwargs)) as env:
-        _, info = env.reset(seed=0)
-    return list(dict.fromkeys(info["query"].tolist())), cutoff, breakpoints  # rows cycle over the queries
+            raise ValueError(
+                f"{choice} = {queries} has {twice} twice; allowed: each once, and runs=2 to play them twice"
+            )
+        return queries
+    with contextlib.closing(_one_row(name, choice, query, kwargs)) as env:
+        return [int(q) for q in env.unwrapped.pool]
 
 
 def _first_breakpoint(plan: _Plan) -> int | None:
     """Where none comes within the plan's rounds: the first breakpoint of an episode that goes on; None if unknown."""
     try:
-        env: Any = gym.make_vec(plan.env_id, num_envs=1, query=plan.queries[0], **{**plan.env_kwargs, "horizon": None})
+        env = _one_row(plan.env_id, plan.choice, plan.queries[0], {**plan.env_kwargs, "horizon": None})
     except ValueError:  # it goes by the horizon
         return None
     with contextlib.closing(env):
@@ -306,25 +364,33 @@ class _Tally:
         self.seconds = 0.0
         self.rounds: NDArray[np.int64] | None = None
         self.values: dict[str, NDArray[np.float64]] = {}
-        self.epoch_regret = np.empty((0, rows))
+        self.epoch_regret: NDArray[np.float64] | None = None
 
-    def add(self, start: int, stop: int, history: History, seconds: float) -> None:
+    def add(self, start: int, stop: int, history: History | DuelingHistory, seconds: float) -> None:
         """Take the rows of a block that are asked for and not there yet."""
         rows = np.arange(start, stop)
         wanted = rows < len(self.done)
         wanted[wanted] &= ~self.done[rows[wanted]]
         if self.rounds is None:
             self.rounds = history.rounds
-            self.values = {n: np.full((len(history.rounds), len(self.done)), np.nan) for n in MEASURES}
+            self.values = {n: np.full((len(history.rounds), len(self.done)), np.nan) for n in measures(history)}
         for name, values in self.values.items():
             values[:, rows[wanted]] = getattr(history, name)[:, wanted]
-        more = len(history.epoch_regret) - len(self.epoch_regret)  # rows may have drawn breakpoints, more or fewer
-        self.epoch_regret = np.pad(self.epoch_regret, ((0, max(more, 0)), (0, 0)), constant_values=np.nan)
-        self.epoch_regret[: len(history.epoch_regret), rows[wanted]] = history.epoch_regret[:, wanted]
+        if isinstance(history, History):
+            self._add_epochs(history.epoch_regret[:, wanted], rows[wanted])
         self.done[rows[wanted]] = True
         self.seconds += seconds * wanted.sum() / len(rows)
 
-    def history(self) -> History:
+    def _add_epochs(self, regret: NDArray[np.float64], rows: NDArray[np.int64]) -> None:
+        """The regret of each epoch of ``rows``, (epochs, rows); rows may have drawn breakpoints, more or fewer."""
+        kept = np.empty((0, len(self.done))) if self.epoch_regret is None else self.epoch_regret
+        more = max(len(regret) - len(kept), 0)
+        self.epoch_regret = np.pad(kept, ((0, more), (0, 0)), constant_values=np.nan)
+        self.epoch_regret[: len(regret), rows] = regret
+
+    def history(self) -> History | DuelingHistory:
         assert self.rounds is not None
+        if self.epoch_regret is None:
+            return DuelingHistory(self.rounds, **self.values)
         reached = int(np.sum(~np.isnan(self.epoch_regret).all(axis=1)))  # by these rows; a block may have had more
         return History(self.rounds, **self.values, epoch_regret=self.epoch_regret[:reached])

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.envs import BreakpointVectorEnv, RankingVectorEnv
-from rankgym.experiments.naming import AgentSpec, env_creator
+from rankgym.envs import BreakpointVectorEnv
+from rankgym.experiments.families import EARLY, FAMILIES, Family, counted
+from rankgym.experiments.naming import AgentSpec, env_arguments, env_creator
 from rankgym.experiments.parts import code_digest, slug, versions
-from rankgym.simulate import History
+from rankgym.simulate import DuelingHistory, History
 
-__all__ = ["EARLY", "Comparison", "caption", "counted", "decades", "mean_and_error"]
+__all__ = ["EARLY", "Comparison", "caption", "counted", "decades", "known", "mean_and_error"]
 
-EARLY = 100  # rounds: violations are also counted in the first so many (BubbleRank, section 5.3)
+SOURCED = {"yandex": "click models", "mslr": "preferences"}  # data sets that are there in two forms, and what they are
 
 
 @dataclass(frozen=True)
@@ -31,31 +30,46 @@ class Comparison:
     runs: int
     seed: int
     queries: tuple[int, ...] = field(repr=False)
-    cutoff: int  # positions that count for the reward and the NDCG
+    cutoff: int | None  # positions that count for the reward and the NDCG; None: no list has positions
     breakpoints: tuple[int, ...] | None  # rounds at which all rows begin a new epoch; None: each row has its own
-    histories: dict[str, History] = field(repr=False)  # by the agents' labels; (records, rows)
+    histories: dict[str, History | DuelingHistory] = field(repr=False)  # by the agents' labels; (records, rows)
     seconds: dict[str, float]  # it took to play each agent's rows, in one process
     notes: list[str] = field(default_factory=list)  # what the user should hear: rows kept from an earlier run, ...
     first_breakpoint: int | None = None  # where users change, but not within ``rounds``: when they would, if ever
+    kind: str = "rankings"  # or "duels": a name of FAMILIES
+    choice: str | None = "query"  # the environment's argument that ``queries`` are of; or "problem"; None: it has none
 
     @property
     def rows(self) -> int:
         return len(self.queries) * self.runs
 
     @property
+    def family(self) -> Family:
+        return FAMILIES[self.kind]
+
+    @property
     def source(self) -> str | None:
-        """Where the click models come from: "calibrated" or "published"; None where they are given or drawn."""
-        arguments = {**gym.spec(self.env_id).kwargs, **self.env_kwargs}
-        if arguments.get("dataset") != "yandex":
-            return None
-        return str(arguments.get("source", inspect.signature(RankingVectorEnv).parameters["source"].default))
+        """Where the truth comes from: "calibrated" or "published"; None where it is given or drawn, or in one form."""
+        return self._source[0]
+
+    @property
+    def _source(self) -> tuple[str | None, str]:
+        """The source, and what it is of in words."""
+        arguments = {**(env_arguments(self.env_id) or {}), **self.env_kwargs}
+        words = SOURCED.get(arguments.get("dataset"))  # type: ignore[arg-type]
+        return (str(arguments["source"]), words) if words and "source" in arguments else (None, "")
+
+    @property
+    def choices(self) -> str:
+        """What ``queries`` are, in a word: "queries" or "problems"."""
+        return "queries" if self.choice == "query" else "problems"
 
     @property
     def epochs(self) -> int:
         """How many epochs are told apart; 0 where nothing changes within ``rounds``."""
         if self.breakpoints == ():
             return 0
-        return max(len(history.epoch_regret) for history in self.histories.values())
+        return max(len(getattr(history, "epoch_regret", ())) for history in self.histories.values())
 
     @property
     def changing(self) -> bool:
@@ -71,32 +85,30 @@ class Comparison:
     def table(self) -> list[dict[str, Any]]:
         """One dict an agent, in the order they were asked for: means over rows, and their standard errors (``..._se``).
 
-        The keys are ``agent``; ``regret_<round>`` for each milestone, and ``regret``, after the last;
-        ``violations_early`` (in the first 100 rounds) and ``violations``; ``ndcg``, mean of all rounds; ``reward``, of
-        a round; ``sessions_per_second``, in one process; and ``regret_epoch_<n>`` for each epoch, from 0, where there
+        The keys are ``agent``; ``regret_<round>`` for each milestone, and ``regret``, after the last; the family's
+        measures; ``sessions_per_second``, in one process; and ``regret_epoch_<n>`` for each epoch, from 0, where there
         are any: over the rows that have come to it (that of epoch 999 holds all later ones). Standard errors are over
         rows, of all queries and runs; NaN of one row.
+
+        The measures of rankings are ``violations_early`` (in the first 100 rounds) and ``violations``; ``ndcg``, mean
+        of all rounds; ``reward``, of a round. Those of duels are ``accuracy_<round>`` for each milestone, and
+        ``accuracy``, after the last, over the rows in which it is known; and ``reward``.
         """
         return [self._line(spec.label) for spec in self.agents]
 
     def _line(self, label: str) -> dict[str, Any]:
         history = self.histories[label]
-        early, end = history.at(min(EARLY, self.rounds)), history.at(self.rounds)
         measures = {f"regret_{r}": history.at(r)["regret"] for r in self.milestones}
-        measures |= {
-            "regret": end["regret"],
-            "violations_early": early["violations"],
-            "violations": end["violations"],
-            "ndcg": end["ndcg"],
-            "reward": end["reward"] / self.rounds,
-        }
+        measures["regret"] = history.at(self.rounds)["regret"]
+        measures |= self.family.measures(self, history)
+        epochs = getattr(history, "epoch_regret", ())[: self.epochs]
         line: dict[str, Any] = {"agent": label}
         for name, values in measures.items():
-            line[name], line[f"{name}_se"] = map(float, mean_and_error(values))
+            line[name], line[f"{name}_se"] = map(float, mean_and_error(known(values)))
         line["sessions_per_second"] = float(self.rows * self.rounds / self.seconds[label])
-        for epoch, values in enumerate(history.epoch_regret[: self.epochs]):
+        for epoch, values in enumerate(epochs):
             name = f"regret_epoch_{epoch}"
-            line[name], line[f"{name}_se"] = map(float, mean_and_error(values[~np.isnan(values)]))
+            line[name], line[f"{name}_se"] = map(float, mean_and_error(known(values)))
         return line
 
     def epoch_groups(self, size: int) -> list[dict[str, Any]]:
@@ -108,7 +120,7 @@ class Comparison:
         lines = []
         for spec in self.agents:
             line: dict[str, Any] = {}
-            regrets = self.histories[spec.label].epoch_regret
+            regrets = getattr(self.histories[spec.label], "epoch_regret", np.empty((0, self.rows)))
             for first in range(0, self.epochs, size):
                 last = min(first + size, self.epochs) - 1
                 name = f"regret_epochs_{first}_{last}"
@@ -134,9 +146,9 @@ class Comparison:
             "runs": self.runs,
             "seed": self.seed,
             "seeds": f"row b: {self.seed} + b, for environment and agent",
-            "queries": list(self.queries),
+            **({self.choices: list(self.queries)} if self.choice else {}),
             "rows": self.rows,
-            "cutoff": self.cutoff,
+            **({"cutoff": self.cutoff} if self.cutoff is not None else {}),
             **({"breakpoints": self.breakpoints and list(self.breakpoints)} if self.epochs else {}),
             "recorded_rounds": self.histories[self.agents[0].label].rounds.tolist(),
             "versions": versions(),
@@ -145,10 +157,17 @@ class Comparison:
 
 
 def mean_and_error(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The mean of ``values`` (..., rows) over rows and its standard error; NaN where there is one row."""
+    """The mean of ``values`` (..., rows) over rows and its standard error; NaN where there is one row, or none."""
     rows = values.shape[-1]
+    if rows == 0:
+        return np.full(values.shape[:-1], np.nan), np.full(values.shape[:-1], np.nan)
     error = values.std(axis=-1, ddof=1) / np.sqrt(rows) if rows > 1 else np.full(values.shape[:-1], np.nan)
     return np.asarray(values.mean(axis=-1)), np.asarray(error)
+
+
+def known(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of ``values`` (..., rows) the rows that are known throughout: not NaN."""
+    return values[..., ~np.isnan(values).reshape(-1, values.shape[-1]).any(axis=0)]
 
 
 def decades(rounds: int) -> list[int]:
@@ -156,20 +175,15 @@ def decades(rounds: int) -> list[int]:
     return [10**power for power in range(len(str(rounds))) if 10**power <= rounds]
 
 
-def counted(rounds: int) -> str:
-    """10_000 as 10k, 2_500_000 as 2.5M, 1_234 as 1,234."""
-    for size, letter in ((1_000_000, "M"), (1_000, "k")):
-        if rounds >= size and rounds % (size // 10) == 0:
-            return f"{rounds / size:g}{letter}"
-    return f"{rounds:,}"
-
-
 def caption(comparison: Comparison, errors: Literal["all", "some", "none"] = "all") -> str:
     """What the numbers that are shown, with ``errors`` beside them, are means of."""
     queries, runs = len(comparison.queries), comparison.runs
     each = " each" if queries > 1 else ""
-    over = f"{queries:,} {'query' if queries == 1 else 'queries'}, {runs:,} {'run' if runs == 1 else 'runs'}{each}"
-    where = comparison.env_id + (f", {comparison.source} click models" if comparison.source else "")
+    over = f"{runs:,} {'run' if runs == 1 else 'runs'}{each}"
+    if comparison.choice is not None:
+        over = f"{queries:,} {comparison.choice if queries == 1 else comparison.choices}, {over}"
+    source, words = comparison._source
+    where = comparison.env_id + (f", {source} {words}" if source else "")
     rounds = "round" if comparison.rounds == 1 else "rounds"
     number = {"all": "mean ± standard error", "some": "mean, partly ± standard error,", "none": "mean"}[errors]
     rest = "" if errors == "all" else "; standard errors in table.csv"

@@ -10,29 +10,31 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from rankgym.experiments.comparison import EARLY, Comparison, caption, counted
+from rankgym.experiments.comparison import Comparison, caption, counted
+from rankgym.experiments.families import OTHER_ERRORS, REGRET_ERRORS, Column
 from rankgym.experiments.parts import aside, slug
 
-__all__ = ["Column", "columns", "csv_text", "epoch_columns", "epoch_title", "group_columns", "markdown_text", "save"]
+__all__ = [
+    "OTHER_ERRORS",
+    "REGRET_ERRORS",
+    "Column",
+    "columns",
+    "csv_text",
+    "epoch_columns",
+    "epoch_title",
+    "group_columns",
+    "markdown_text",
+    "save",
+]
 
-OTHER_ERRORS, REGRET_ERRORS = 5, 1  # columns with a larger ``optional`` are left out before the standard errors are
 EPOCHS = 12  # columns of a table for reading: of more epochs the first and the last; table.csv has all
 MANY = 24  # epochs: on a terminal more are shown as sums over groups of neighbours
 GROUPS = 10  # at most
 NO_PLOTS = 'no figure without matplotlib: pip install "rankgym[plots]"'
-
-
-class Column(NamedTuple):
-    """A column of a comparison's table: a measure with its standard error."""
-
-    head: tuple[str, ...]  # two lines, of which neighbours share the first; or one
-    key: str
-    lowest_is_best: bool | None  # None: nothing is best
-    optional: int = 0  # the larger, the sooner it is left out where there is no room: see OTHER_ERRORS
 
 
 def columns(comparison: Comparison) -> list[Column]:
@@ -42,15 +44,7 @@ def columns(comparison: Comparison) -> list[Column]:
         Column(("regret after", counted(r)), f"regret_{r}", True, 0 if r == comparison.rounds else 100 - n)
         for n, r in enumerate(milestones)
     ]
-    early = min(EARLY, comparison.rounds)
-    return [
-        *regret,
-        Column(("violations", f"in first {counted(early)}"), "violations_early", True, 4),
-        Column(("violations", "in all"), "violations", True, 2),
-        Column(("NDCG", f"at {comparison.cutoff}"), "ndcg", False, 3),
-        Column(("reward", "a round"), "reward", False, OTHER_ERRORS + 2),
-        Column(("sessions", "a second"), "sessions_per_second", None, OTHER_ERRORS + 1),
-    ]
+    return [*regret, *comparison.family.columns(comparison)]
 
 
 def epoch_columns(comparison: Comparison, most: int = EPOCHS, *, short: bool = False) -> list[Column]:
@@ -111,7 +105,9 @@ def cell(line: dict[str, Any], key: str, *, error: bool = True) -> str:
     mean, spread = line[key], line.get(f"{key}_se", math.nan)
     if key == "sessions_per_second":
         return f"{mean / 1e6:.2f}M" if mean >= 1e5 else f"{mean:,.0f}"
-    always = {"ndcg": 3, "reward": 3}
+    if math.isnan(mean):
+        return "unknown"
+    always = {"ndcg": 3, "reward": 3, "accuracy": 3}
     digits = always.get(key, 0 if abs(mean) >= 1000 or mean == 0 else 1 if abs(mean) >= 10 else 2)
     text = f"{mean:,.{digits}f}"
     return text if not error or math.isnan(spread) else f"{text} ± {spread:,.{digits}f}"
@@ -156,7 +152,8 @@ def _clear(out: Path, new: dict[str, Any], notes: list[str]) -> None:
         old = json.loads((out / "compare.json").read_text(encoding="utf-8"))
         files, names = ([str(agent[key]) for agent in old["agents"]] for key in ("file", "name"))
         kept = {agent["file"] for agent in new["agents"]}
-        same = all(old[key] == new[key] for key in ("environment", "arguments", "rounds", "seed", "queries"))
+        decisive = ("environment", "arguments", "rounds", "seed", "queries", "problems")
+        same = all(old.get(key) == new.get(key) for key in decisive)
         if not same or old["runs"] > new["runs"] or not set(files) <= kept:
             rounds = f"{old['rounds']} {'round' if old['rounds'] == 1 else 'rounds'}, seed {old['seed']}"
             notes.append(f"replaces the comparison of {old['environment']} ({', '.join(names)}; {rounds}) in {out}")
@@ -171,7 +168,9 @@ def save(comparison: Comparison, out: Path) -> None:
     They are ``<agent>.npz``, ``table.csv``, ``table.md``, ``compare.json``, ``regret.png`` and ``regret.svg``. A
     history file has ``rounds`` (records,), ``regret``, ``violations``, ``ndcg`` and ``reward`` (records, rows), and
     ``query`` and ``seed`` (rows,); in a non-stationary environment also ``epoch_regret`` (epochs, rows), NaN where a
-    row has not come to an epoch. Without matplotlib there is no figure, and a note says so.
+    row has not come to an epoch. That of duels has ``regret``, ``accuracy`` (NaN: not known) and ``reward``, and
+    ``problem`` in the place of ``query`` where the environment has problems. Without matplotlib there is no figure, and
+    a note says so.
 
     Histories of an earlier comparison in the same folder, which its ``compare.json`` names, are removed unless the new
     one has them too; where something else was compared, a note says so.
@@ -185,7 +184,8 @@ def save(comparison: Comparison, out: Path) -> None:
     for label, history in comparison.histories.items():
         with aside(out / f"{slug(label)}.npz") as path, path.open("wb") as file:
             arrays = {name: a for name, a in history._asdict().items() if name != "epoch_regret" or len(a)}
-            np.savez(file, **arrays, query=query, seed=seed)
+            arrays |= {comparison.choice: query} if comparison.choice else {}
+            np.savez(file, **arrays, seed=seed)
     texts = {
         "compare.json": _json_text(settings),
         "table.csv": csv_text(comparison),

@@ -18,15 +18,20 @@ import gymnasium as gym
 from gymnasium.envs.registration import load_env_creator
 from gymnasium.vector import VectorEnv
 
+from rankgym.checks import actions_of, env_attribute
 from rankgym.registry import ENVS
+from rankgym.simulate import misfit
+from rankgym.wrappers.against_itself import AgainstItself
 
 __all__ = [
     "AgentFailed",
     "AgentSpec",
     "check_env_arguments",
+    "choice_of",
     "env_arguments",
     "env_creator",
     "env_id",
+    "fitting_agents",
     "knobs",
     "literal",
     "near",
@@ -34,7 +39,8 @@ __all__ = [
     "split_names",
 ]
 
-SHAPE = ("num_items", "num_positions", "num_envs", "horizon", "seed", "initial_list")  # what every agent may be told
+SHAPE = ("num_items", "num_positions", "num_arms", "num_envs", "horizon", "seed", "initial_list")  # agents are told
+CHOICES = ("query", "problem")  # arguments that say what each row plays; an environment has one of them, or none
 
 
 class AgentFailed(RuntimeError):
@@ -78,18 +84,18 @@ class AgentSpec(NamedTuple):
             AgentFailed: a class of one's own raised one of these errors itself.
         """
         cls = self.load()
+        if actions_of(env) == "duels of lists":
+            env = AgainstItself(env)
+        space: Any = env.single_action_space
         try:
             if hasattr(cls, "for_env"):
                 return cls.for_env(env, horizon=horizon, seed=seed, **self.knobs)
-            bare: Any = env.unwrapped
-            known = {
-                "num_items": bare.num_items,
-                "num_positions": bare.num_positions,
-                "num_envs": env.num_envs,
-                "horizon": horizon,
-                "seed": seed,
-                "initial_list": bare.initial_list,
-            }
+            known = {"num_envs": env.num_envs, "horizon": horizon, "seed": seed}
+            if actions_of(env) == "duels of arms":
+                known |= {"num_arms": int(space["left"].n)}
+            else:
+                lists = env_attribute(env, "initial_list")
+                known |= {"num_items": int(space.n), "num_positions": int(space.k), "initial_list": lists}
             taken, takes_all = _parameters(cls)
             return cls(**{name: value for name, value in known.items() if takes_all or name in taken}, **self.knobs)
         except (TypeError, ValueError) as error:
@@ -224,6 +230,13 @@ def parse_agent(agent: str | type) -> AgentSpec:
     return AgentSpec(agent, where, chosen)
 
 
+def fitting_agents(env: Any) -> list[str]:
+    """The names of the agents of ``rankgym_agents.AGENTS`` that can play ``env``, in the table's order."""
+    from rankgym_agents import AGENTS
+
+    return [name for name, agent in AGENTS.items() if not misfit(agent, env)]
+
+
 def env_id(name: str) -> str:
     """The id that ``name`` stands for: one of ``ENVS``, with or without ``rankgym/``, or another one of Gymnasium's.
 
@@ -255,10 +268,28 @@ def env_creator(name: str) -> Any:
 
 
 def env_arguments(name: str) -> dict[str, Any] | None:
-    """The arguments of the vector environment of an id, besides rows and query, with their defaults under this id.
+    """The arguments of the vector environment of an id, besides rows and what they play, with their defaults there.
 
-    A class that takes any keyword hands it on to its base, so that the base's arguments are its own too. None where
-    they are not known: there is no native vector environment, or nobody says what keywords it takes in the end.
+    None where they are not known: there is no native vector environment, or nobody says what keywords it takes in the
+    end.
+    """
+    defaults = _all_arguments(name)
+    if defaults is None:
+        return None
+    mine = {key: value for key, value in defaults.items() if key not in ("num_envs", *CHOICES)}
+    return {**mine, **gym.spec(name).kwargs}
+
+
+def choice_of(name: str) -> str | None:
+    """The argument that says what each row plays, "query" or "problem"; None where the environment has neither."""
+    defaults = _all_arguments(name)
+    return CHOICES[0] if defaults is None else next((choice for choice in CHOICES if choice in defaults), None)
+
+
+def _all_arguments(name: str) -> dict[str, Any] | None:
+    """The arguments of the class or function that makes the vector environment of an id, with its own defaults.
+
+    A class that takes any keyword hands it on to its base, so that the base's arguments are its own too.
     """
     creator = env_creator(name)
     if creator is None:
@@ -271,8 +302,7 @@ def env_arguments(name: str) -> dict[str, Any] | None:
         parameters = inspect.signature(taker).parameters
         defaults = {key: parameters[key].default for key in named} | defaults
         if not any_keyword:
-            mine = {key: value for key, value in defaults.items() if key not in ("num_envs", "query")}
-            return {**mine, **gym.spec(name).kwargs}
+            return defaults
     return None
 
 

@@ -13,12 +13,13 @@ import zipfile
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import rankgym
 from rankgym.experiments.blocks import Block
-from rankgym.simulate import History
+from rankgym.simulate import DuelingHistory, History, measures
 
 __all__ = ["Parts", "aside", "check_writable", "code_digest", "slug", "versions"]
 
@@ -35,20 +36,22 @@ class Parts:
             if rows:
                 yield int(rows[1]), int(rows[2]), path
 
-    def find(self, key: str) -> Iterator[tuple[int, int, History, float]]:
+    def find(self, key: str) -> Iterator[tuple[int, int, History | DuelingHistory, float]]:
         """All finished blocks of ``key``: first row, the row after the last, history, seconds."""
         for start, stop, path in self._files(key):
             try:
                 with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-                    history = History(*(file[name] for name in History._fields))
+                    cls: Any = DuelingHistory if "accuracy" in file else History
+                    history = cls(*(file[name] for name in cls._fields))
                     seconds = float(file["seconds"])
             except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
                 continue  # damaged: played and written again
-            shape = (len(history.rounds), stop - start), (len(history.epoch_regret), stop - start)
-            if (history.regret.shape, history.epoch_regret.shape) == shape:
+            shapes = {np.shape(getattr(history, name)) for name in measures(history)}
+            epochs = getattr(history, "epoch_regret", history.regret)
+            if shapes == {(len(history.rounds), stop - start)} and epochs.shape[1:] == (stop - start,):
                 yield start, stop, history, seconds
 
-    def keep(self, key: str, block: Block, history: History, seconds: float) -> None:
+    def keep(self, key: str, block: Block, history: History | DuelingHistory, seconds: float) -> None:
         """Write a finished block."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with aside(self.folder / f"{key}-rows-{block.start}-{block.stop}.npz") as path, path.open("wb") as file:

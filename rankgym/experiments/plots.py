@@ -13,7 +13,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from rankgym.experiments.comparison import Comparison, caption, mean_and_error
+from rankgym.experiments.comparison import Comparison, caption, known, mean_and_error
 
 __all__ = ["regret_figure", "write"]
 
@@ -30,6 +30,7 @@ MOST_BANDS = 8  # agents: the bands of more lie on top of each other
 BASELINES: dict[str, dict[str, Any]] = {  # those that learn nothing stand back
     "static": {"color": "#8A8A8A", "linestyle": "-"},
     "random": {"color": "#8A8A8A", "linestyle": (0, (4, 1.6))},
+    "random-duels": {"color": "#8A8A8A", "linestyle": (0, (4, 1.6))},
 }
 BREAKPOINTS: Any = {"colors": "#9A9A9A", "linewidths": 0.8, "linestyles": ":", "zorder": 1.5}
 MOST_BREAKPOINTS = 30  # in a panel; of more, every second, fifth, tenth, ... is drawn
@@ -53,65 +54,111 @@ STYLE: Any = {
 
 
 def regret_figure(comparison: Comparison) -> Figure:
-    """Three panels over rounds: regret (both axes logarithmic), violations of the safety constraint, and NDCG.
-
-    Lines are means over rows; of up to 8 agents, bands one standard error to either side. In a non-stationary
-    environment all axes are linear, so that late epochs are as wide as early ones, and vertical lines mark the
-    breakpoints that rows share.
+    """The figure of the comparison's family. Lines are means over rows; of up to 8 agents, bands one standard error
+    to either side.
     """
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(13.5, 4.9), dpi=150, layout="constrained")
-        regret, violations, quality = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
-        lines = {}
-        changing = comparison.epochs > 0
-        least = None if changing else _least(comparison)
-        bands = len(comparison.agents) <= MOST_BANDS
-        looks = _looks(spec.label for spec in comparison.agents)
-        for spec, look in zip(comparison.agents, looks, strict=True):
-            history = comparison.histories[spec.label]
-            lines[spec.label] = _line(regret, history.rounds, history.regret, look, bands, least)
-            _line(violations, history.rounds, history.violations, look, bands)
-            settled = history.rounds >= (SETTLED * comparison.rounds if changing else 1)
-            _line(quality, history.rounds[settled], history.ndcg[settled], look, bands)
-        scale = "linear" if changing else "log"
-        regret.set(title="Cumulative regret", xscale=scale, yscale="linear" if least is None else "log")
-        violations.set(title="Safety violations", xscale=scale)
+        return PANELS[comparison.kind](comparison)
+
+
+def _of_duels(comparison: Comparison) -> Figure:
+    """Two panels over rounds: regret on a linear axis over a logarithmic one, and accuracy.
+
+    So are the figures of Zoghi, Whiteson and de Rijke (MergeRUCB, 2015). Who learns nothing leaves the frame.
+    """
+    figure = Figure(figsize=(11.5, 4.9), dpi=150, layout="constrained")
+    regret, accuracy = figure.subplots(1, 2, width_ratios=(1.25, 1))
+    lines = {}
+    highest = 0.0
+    bands = len(comparison.agents) <= MOST_BANDS
+    looks = _looks(spec.label for spec in comparison.agents)
+    for spec, look in zip(comparison.agents, looks, strict=True):
+        history: Any = comparison.histories[spec.label]
+        lines[spec.label] = _line(regret, history.rounds, history.regret, look, bands)
+        _line(accuracy, history.rounds, known(history.accuracy), look, bands)
+        if spec.label not in BASELINES:
+            mean, error = mean_and_error(history.regret)
+            highest = max(highest, float(np.max(mean + np.nan_to_num(error))))
+    regret.set(title="Cumulative regret")
+    regret.set_ylim(0, 1.05 * highest if highest > 0 else None)
+    regret.yaxis.set_major_formatter(FuncFormatter(_counted))
+    accuracy.set(title="Accuracy", ylim=(-0.02, 1.02))
+    for axes in (regret, accuracy):
+        _log_rounds(axes, comparison)
+    return _finished(figure, lines, f"{caption(comparison, 'all' if bands else 'none')}")
+
+
+def _log_rounds(axes: Any, comparison: Comparison) -> None:
+    axes.set(xscale="log", xlim=(1, max(comparison.rounds, 2)), xlabel="rounds")
+    axes.xaxis.set_major_locator(LogLocator(numticks=20))
+    axes.xaxis.set_major_formatter(FuncFormatter(_counted))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _finished(figure: Figure, lines: dict[str, Any], text: str) -> Figure:
+    """With the legend of ``lines``, and ``text`` below."""
+    figure.legend(
+        list(lines.values()),
+        list(lines),
+        loc="outside upper left",
+        ncols=max(1, min(len(lines), 110 // (max(map(len, lines)) + 6))),
+        frameon=False,
+        handlelength=1.8,
+        columnspacing=1.6,
+    )
+    figure.supxlabel(text, fontsize=9, color="#555555", x=0.005, ha="left")
+    return figure
+
+
+def _of_rankings(comparison: Comparison) -> Figure:
+    """Three panels over rounds: regret (both axes logarithmic), violations of the safety constraint, and NDCG.
+
+    In a non-stationary environment all axes are linear, so that late epochs are as wide as early ones, and vertical
+    lines mark the breakpoints that rows share.
+    """
+    figure = Figure(figsize=(13.5, 4.9), dpi=150, layout="constrained")
+    regret, violations, quality = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
+    lines = {}
+    changing = comparison.epochs > 0
+    least = None if changing else _least(comparison)
+    bands = len(comparison.agents) <= MOST_BANDS
+    looks = _looks(spec.label for spec in comparison.agents)
+    for spec, look in zip(comparison.agents, looks, strict=True):
+        history: Any = comparison.histories[spec.label]
+        lines[spec.label] = _line(regret, history.rounds, history.regret, look, bands, least)
+        _line(violations, history.rounds, history.violations, look, bands)
+        settled = history.rounds >= (SETTLED * comparison.rounds if changing else 1)
+        _line(quality, history.rounds[settled], history.ndcg[settled], look, bands)
+    scale = "linear" if changing else "log"
+    regret.set(title="Cumulative regret", xscale=scale, yscale="linear" if least is None else "log")
+    violations.set(title="Safety violations", xscale=scale)
+    if changing:
+        regret.set_ylim(bottom=0)
+        violations.set_ylim(bottom=0)
+    else:
+        violations.set_yscale("symlog", linthresh=1.0)
+        violations.set_ylim(bottom=-0.05)
+    quality.set(title=f"NDCG at {comparison.cutoff}, mean so far", xscale=scale)
+    marks, words = _breakpoints(comparison)
+    for axes in (regret, violations, quality):
         if changing:
-            regret.set_ylim(bottom=0)
-            violations.set_ylim(bottom=0)
-        else:
-            violations.set_yscale("symlog", linthresh=1.0)
-            violations.set_ylim(bottom=-0.05)
-        quality.set(title=f"NDCG at {comparison.cutoff}, mean so far", xscale=scale)
-        marks, words = _breakpoints(comparison)
-        for axes in (regret, violations, quality):
-            axes.set_xlim(0 if changing else 1, max(comparison.rounds, 2))
-            axes.set_xlabel("rounds")
-            if changing:
-                axes.grid(visible=False, axis="x")
-            else:
-                axes.xaxis.set_major_locator(LogLocator(numticks=20))
+            axes.set(xlim=(0, max(comparison.rounds, 2)), xlabel="rounds")
+            axes.grid(visible=False, axis="x")
             axes.xaxis.set_major_formatter(FuncFormatter(_counted))
             axes.xaxis.set_minor_formatter(NullFormatter())
-            if marks:
-                segments = [((round, 0.0), (round, 1.0)) for round in marks]
-                grid = LineCollection(segments, transform=axes.get_xaxis_transform(), **BREAKPOINTS)
-                axes.add_collection(grid, autolim=False)
-        for axes in (regret, violations):
-            axes.yaxis.set_major_formatter(FuncFormatter(_counted))
-            axes.yaxis.set_minor_formatter(NullFormatter())
-        figure.legend(
-            list(lines.values()),
-            list(lines),
-            loc="outside upper left",
-            ncols=max(1, min(len(lines), 110 // (max(map(len, lines)) + 6))),
-            frameon=False,
-            handlelength=1.8,
-            columnspacing=1.6,
-        )
-        text = f"{caption(comparison, 'all' if bands else 'none')}{words}"
-        figure.supxlabel(text, fontsize=9, color="#555555", x=0.005, ha="left")
-        return figure
+        else:
+            _log_rounds(axes, comparison)
+        if marks:
+            segments = [((round, 0.0), (round, 1.0)) for round in marks]
+            grid = LineCollection(segments, transform=axes.get_xaxis_transform(), **BREAKPOINTS)
+            axes.add_collection(grid, autolim=False)
+    for axes in (regret, violations):
+        axes.yaxis.set_major_formatter(FuncFormatter(_counted))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    return _finished(figure, lines, f"{caption(comparison, 'all' if bands else 'none')}{words}")
+
+
+PANELS = {"rankings": _of_rankings, "duels": _of_duels}
 
 
 def _breakpoints(comparison: Comparison) -> tuple[list[int], str]:

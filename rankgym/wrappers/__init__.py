@@ -1,5 +1,6 @@
-"""Wrappers of ranking environments, each for single and vector environments alike."""
+"""Wrappers: recorders of rankings and duels, each for single and vector environments alike, and ``AgainstItself``."""
 
+from rankgym.wrappers.against_itself import AgainstItself
 from rankgym.wrappers.records import RecordRanking, RecordRegret, RecordSafety, record_rounds
 
-__all__ = ["RecordRanking", "RecordRegret", "RecordSafety", "record_rounds"]
+__all__ = ["AgainstItself", "RecordRanking", "RecordRegret", "RecordSafety", "record_rounds"]

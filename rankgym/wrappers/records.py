@@ -17,7 +17,7 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from numpy import count_nonzero  # of a small array it costs a tenth of any()
 from numpy.typing import NDArray
 
-from rankgym.checks import env_attribute, env_horizons, round_numbers, whole_number
+from rankgym.checks import actions_of, env_attribute, env_horizons, round_numbers, whole_number
 from rankgym.metrics import ideal_dcg, ndcg, rank_discounts
 
 __all__ = ["RecordRanking", "RecordRegret", "RecordSafety", "record_rounds"]
@@ -156,7 +156,8 @@ class Log:
     def records(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The rounds (records,) that some row has reached, and the totals after them (records, num_envs); NaN else."""
         kept = self.kept[name][: len(self.rounds)]
-        reached = int(np.count_nonzero(~np.isnan(kept).all(axis=1)))
+        known = [~np.isnan(totals[: len(self.rounds)]).all(axis=1) for totals in self.kept.values()]
+        reached = int(np.count_nonzero(np.any(known, axis=0)))  # a series may be unknown throughout, but not all
         return self.rounds[:reached].copy(), kept[:reached].copy()
 
 
@@ -164,10 +165,20 @@ class Logic(ABC):
     """What one recording wrapper measures. Subclasses name their series and give a row's amount in one session."""
 
     series: ClassVar[tuple[str, ...]]
+    of_duels: ClassVar[bool] = False  # whether it is measured where actions are duels, too
 
     def __init__(self, env: Any, num_envs: int, record_at: Iterable[int]) -> None:
-        if env_attribute(env, "initial_misordered") is None:
-            raise ValueError(f"env = {env} is no ranking environment; allowed: one of rankgym's, wrapped or not")
+        duels = str(actions_of(env.unwrapped)).startswith("duels")
+        if duels and not self.of_duels:
+            raise ValueError(
+                f"env = {env} is an environment of duels, which have no {' and '.join(self.series)}; "
+                "allowed: a ranking one of rankgym's, wrapped or not; or RecordRegret"
+            )
+        if not duels and env_attribute(env, "initial_misordered") is None:
+            either = ", nor one of duels" if self.of_duels else ""
+            raise ValueError(
+                f"env = {env} is no ranking environment{either}; allowed: one of rankgym's, wrapped or not"
+            )
         self.env, self.num_envs = env, num_envs
         self._bare = env.unwrapped if hasattr(env.unwrapped, "changes") else None
         self._seen: int | None = None  # changes of the truth when it was read last
@@ -207,7 +218,7 @@ class Logic(ABC):
 
     def step(self, reward: NDArray[np.float64], done: NDArray[np.bool_], info: dict[str, Any]) -> dict[str, Any]:
         """One step of a vector environment, whatever its autoreset mode; what to add to ``info``."""
-        rows = info.get("_displayed")
+        rows = info.get("_regret")
         fresh = rows
         if "final_info" in info:  # autoreset in the same step: the ended rows' last session is in there
             ended, final = info["_final_info"], info["final_info"]
@@ -217,7 +228,7 @@ class Logic(ABC):
                 if name in final
             }
             rows, fresh = None, ~ended
-        elif "displayed" not in info:
+        elif "regret" not in info:
             self.begin(np.ones(len(reward), bool))
             return {}
         elif rows is not None and rows.all():
@@ -245,6 +256,7 @@ class RegretLogic(Logic):
     """Cumulative expected regret, also by epoch, and cumulative reward."""
 
     series = ("regret", "reward")
+    of_duels = True
     _turning = True
 
     def read_truth(self) -> None:
@@ -332,7 +344,7 @@ class VectorRecorder(Records, VectorWrapper[Any, Any, Any, Any, Any]):
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(actions)
-        if "displayed" in info and "_displayed" not in info and not count_nonzero(truncated | terminated):
+        if "regret" in info and "_regret" not in info and not count_nonzero(truncated | terminated):
             self._logic.record(info, reward)  # nearly always: all rows played, none has ended
             if "epoch" in info:
                 self._logic.look_again()
@@ -413,7 +425,7 @@ class RecordRegret(RegretByEpoch, SingleRecorder):
     ``epoch_regret`` has the regret of each.
 
     Args:
-        env: a ranking environment, single or vector, wrapped or not.
+        env: a ranking environment, or one of duels, single or vector, wrapped or not.
         record_at: rounds to record besides the log-spaced ones, 1 .. horizon.
     """
 

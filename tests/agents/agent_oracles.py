@@ -314,10 +314,10 @@ def shown_uncompiled(module):
 
 def digests(rounds=300):
     """name and shape -> digest of what it displays; the same in every compiler mode, or a kernel is not one source."""
-    from rankgym_agents import AGENTS
+    from rankgym_agents import RANKERS
 
     result = {}
-    for (name, agent), (L, K) in product(AGENTS.items(), ((7, 3), (5, 5))):
+    for (name, agent), (L, K) in product(RANKERS.items(), ((7, 3), (5, 5))):
         knobs = {"every": rounds // 3} if name == "restarting" else {}
         lists = played(agent(num_items=L, num_positions=K, num_envs=2, horizon=rounds, seed=8, **knobs), rounds, 9)
         result[f"{name} {L} {K}"] = hashlib.sha256(lists.tobytes()).hexdigest()

@@ -19,12 +19,18 @@ CYCLIC = [[0.5, 0.6, 0.6, 0.6], [0.4, 0.5, 0.9, 0.1], [0.4, 0.1, 0.5, 0.9], [0.4
 
 
 @cache
-def matrix(name):
-    """A preference matrix (arms, arms); arm 0 is the Condorcet winner of all but "flat".
+def matrix(name, best=0):
+    """A preference matrix (arms, arms); arm ``best`` is the Condorcet winner of all but "flat".
+
+    Where that isn't arm 0, the two have changed places: an agent that prefers low numbers gains nothing then.
 
     "planted K": a winner by 0.1 to 0.4, cycles below it. "bradley-terry K": utilities. "certain K": a total order
     without noise. "flat K": every entry 1/2.
     """
+    if best:
+        places = np.arange(len(matrix(name)))
+        places[[0, best]] = best, 0
+        return matrix(name)[np.ix_(places, places)]
     if name in ("arxiv", "cyclic"):
         return np.array(ARXIV if name == "arxiv" else CYCLIC)
     kind, arms = name.split()
@@ -67,8 +73,8 @@ def beside(agent, oracle, preference, rounds=2000, seed=0, every=50):
             assert agent.candidate[0] == oracle.candidate(), f"candidate after round {t + 1}"
 
 
-def played(agent, preference, rounds, seed=0):
-    """Average regret against arm 0, cumulative, (num_envs,), of ``rounds`` duels of every row."""
+def played(agent, preference, rounds, seed=0, best=0):
+    """Average regret against arm ``best``, cumulative, (num_envs,), of ``rounds`` duels of every row."""
     chance = np.random.default_rng(seed)
     regret = np.zeros(agent.num_envs)
     for _ in range(rounds):
@@ -76,5 +82,5 @@ def played(agent, preference, rounds, seed=0):
         left, right = duel["left"], duel["right"]
         left_won = chance.random(agent.num_envs) < preference[left, right]
         agent.update(duel, np.stack([left_won, ~left_won], 1).astype(np.int8))
-        regret += (preference[0, left] + preference[0, right]) / 2 - 0.5
+        regret += (preference[best, left] + preference[best, right]) / 2 - 0.5
     return regret

@@ -253,3 +253,224 @@ MUTANTS = {
     6: [CannotBePickled, ForgetsWhenPickled, SharesStateWithItsCopy],
     7: [TakesTooManyPositions, RaisesAnotherError, RefusesOneItem, RefusesOnceOnly],
 }
+
+
+# Dueling agents.
+
+
+class PlainDuelist:
+    """The arm that has won most against a random one, mostly: no base class, no compiler; dicts of lists."""
+
+    def __init__(self, *, num_arms, num_envs=1, horizon=None, seed=0):
+        if num_arms < 1:
+            raise ValueError(f"num_arms = {num_arms}; allowed: at least 1")
+        self.num_arms, self.num_envs = num_arms, num_envs
+        self.chance = [random.Random(seed + row) for row in range(num_envs)]
+        self.wins = [[0] * num_arms for _ in range(num_envs)]
+
+    def act(self, observation):
+        best = [wins.index(max(wins)) for wins in self.wins]
+        others = [chance.randrange(self.num_arms) for chance in self.chance]
+        return {"left": best, "right": others}
+
+    def update(self, duel, won):
+        sides = duel["left"], duel["right"]
+        if any(not 0 <= arm < self.num_arms for arms in sides for arm in arms):
+            raise ValueError(f"duel = {duel}; allowed: arms below {self.num_arms}")
+        if any(list(map(int, marks)) not in ([1, 0], [0, 1]) for marks in won):
+            raise ValueError(f"won = {won}; allowed: [1, 0] and [0, 1]")
+        for row, marks in enumerate(won):
+            self.wins[row][sides[int(marks[1])][row]] += 1
+
+
+class ArrayDuelist(PlainDuelist):
+    """The same with arrays out and a candidate, as the mutants below need it."""
+
+    def act(self, observation):
+        return {side: np.array(arms) for side, arms in super().act(observation).items()}
+
+    @property
+    def candidate(self):
+        return np.array([wins.index(max(wins)) for wins in self.wins])
+
+
+class NamesOnlyTheLeft(ArrayDuelist):
+    def act(self, observation):
+        return {"left": super().act(observation)["left"]}
+
+
+class DuelsInAnArray(ArrayDuelist):
+    def act(self, observation):
+        return np.stack(list(super().act(observation).values()), 1)
+
+
+class DuelsInFloats(ArrayDuelist):
+    def act(self, observation):
+        return {side: arms.astype(float) for side, arms in super().act(observation).items()}
+
+
+class DuelsWithOneArmMore(ArrayDuelist):
+    def act(self, observation):
+        duel = super().act(observation)
+        return {**duel, "right": duel["right"] + 1}
+
+
+class DuelsWithOneRowMore(ArrayDuelist):
+    def act(self, observation):
+        return {side: np.append(arms, 0) for side, arms in super().act(observation).items()}
+
+
+class NamesNobody(ArrayDuelist):
+    @property
+    def candidate(self):
+        return np.where(super().candidate == 0, -1, super().candidate)
+
+
+class NamesAScore(ArrayDuelist):
+    @property
+    def candidate(self):
+        return super().candidate / 1
+
+
+class ReusesItsDuel(ArrayDuelist):
+    def act(self, observation):
+        duel = super().act(observation)
+        if not hasattr(self, "duel"):
+            self.duel = duel
+        for side, arms in duel.items():
+            self.duel[side][:] = arms
+        return self.duel
+
+
+class LearnsLateFromDuels(ArrayDuelist):
+    def act(self, observation):
+        if hasattr(self, "kept"):
+            ArrayDuelist.update(self, *self.kept)
+        return super().act(observation)
+
+    def update(self, duel, won):
+        self.kept = duel, won
+
+
+class GivesItsNameAway(ArrayDuelist):
+    """Its candidate is the very array that it keeps."""
+
+    def __init__(self, **shape):
+        super().__init__(**shape)
+        self.named = super().candidate
+
+    def update(self, duel, won):
+        super().update(duel, won)
+        self.named = super().candidate
+
+    @property
+    def candidate(self):
+        return self.named
+
+
+class ClearsTheWinners(ArrayDuelist):
+    def update(self, duel, won):
+        super().update(duel, won)
+        won[:] = 0
+
+
+class SwapsTheDuel(ArrayDuelist):
+    def update(self, duel, won):
+        super().update(duel, won)
+        duel["left"], duel["right"] = duel["right"].copy() + 1, duel["left"]
+
+
+class DrawsItsCandidate(ArrayDuelist):
+    """A tie is broken by the next random number, which then is gone."""
+
+    @property
+    def candidate(self):
+        return np.array([chance.randrange(self.num_arms) for chance in self.chance])
+
+
+class DrawsBehindItsCandidate(ArrayDuelist):
+    """Names the same arm each time, but draws for it."""
+
+    @property
+    def candidate(self):
+        for chance in self.chance:
+            chance.random()
+        return super().candidate
+
+
+class UnseededDuelist(ArrayDuelist):
+    def __init__(self, **shape):
+        super().__init__(**shape)
+        self.chance = [random.Random() for _ in range(self.num_envs)]
+
+
+class SeedsAllDuelsAlike(ArrayDuelist):
+    def __init__(self, *, seed, **shape):
+        super().__init__(seed=seed, **shape)
+        self.chance = [random.Random(seed) for _ in range(self.num_envs)]
+
+
+class LearnsAcrossDuels(ArrayDuelist):
+    def update(self, duel, won):
+        super().update(duel, won)
+        self.wins = [[sum(wins) for wins in zip(*self.wins, strict=True)] for _ in range(self.num_envs)]
+
+
+class ForgetsItsDuels(ArrayDuelist):
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.wins = [[0] * self.num_arms for _ in range(self.num_envs)]
+
+
+class TakesNoArms(ArrayDuelist):
+    def __init__(self, *, num_arms, **shape):
+        super().__init__(num_arms=max(num_arms, 1), **shape)
+
+
+class RefusesOneArm(ArrayDuelist):
+    def __init__(self, *, num_arms, **shape):
+        if num_arms == 1:
+            raise ValueError("num_arms = 1; allowed: at least 2")
+        super().__init__(num_arms=num_arms, **shape)
+
+
+class BelievesTwoWinners(ArrayDuelist):
+    def update(self, duel, won):
+        super().update(duel, np.stack([won[:, 0] == 1, won[:, 0] != 1], 1))
+
+
+class CountsFromTheEnd(ArrayDuelist):
+    """Arm -1 is the last one."""
+
+    def update(self, duel, won):
+        super().update({side: arms % self.num_arms for side, arms in duel.items()}, won)
+
+
+class LearnsBeforeItLooks(ArrayDuelist):
+    """The rows before the bad one have been learned by then."""
+
+    def update(self, duel, won):
+        for row in range(self.num_envs):
+            super().update({side: arms[row : row + 1] for side, arms in duel.items()}, won[row : row + 1])
+            self.wins.append(self.wins.pop(0))  # the next row's are at the front then
+
+
+DUELING_GOOD = [PlainDuelist, ArrayDuelist]
+DUELING_MUTANTS = {
+    1: [
+        NamesOnlyTheLeft,
+        DuelsInAnArray,
+        DuelsInFloats,
+        DuelsWithOneArmMore,
+        DuelsWithOneRowMore,
+        NamesNobody,
+        NamesAScore,
+    ],
+    2: [ReusesItsDuel, LearnsLateFromDuels, GivesItsNameAway],
+    3: [ClearsTheWinners, SwapsTheDuel, DrawsItsCandidate, DrawsBehindItsCandidate],
+    4: [UnseededDuelist],
+    5: [SeedsAllDuelsAlike, LearnsAcrossDuels],
+    6: [ForgetsItsDuels],
+    7: [TakesNoArms, RefusesOneArm],
+    8: [BelievesTwoWinners, CountsFromTheEnd, LearnsBeforeItLooks],
+}

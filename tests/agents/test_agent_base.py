@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import rankgym
 import rankgym_agents
 from rankgym.agent import KernelAgent, open_unit, positive
-from rankgym_agents import AGENTS, BubbleRank, RandomRanker, StaticRanker, TopRank
+from rankgym_agents import RANKERS, BubbleRank, RandomRanker, StaticRanker, TopRank
 
 SHAPE = {"num_items": 4, "num_positions": 2}
-KERNEL_AGENTS = [name for name, agent in AGENTS.items() if issubclass(agent, KernelAgent)]
+KERNEL_AGENTS = [name for name, agent in RANKERS.items() if issubclass(agent, KernelAgent)]
 unhurried = settings(deadline=None)  # the first example may wait for the compiler
 JUNK = st.one_of(
     st.none(), st.text(max_size=3), st.floats(), st.binary(max_size=2), st.lists(st.integers(), max_size=3)
@@ -85,7 +85,7 @@ def snapshot(agent):
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_update_refuses_what_is_no_ranking_or_no_clicks_and_stays_as_it_was(name, data):
-    agent = AGENTS[name](**SHAPE, num_envs=2, horizon=10, seed=1)
+    agent = RANKERS[name](**SHAPE, num_envs=2, horizon=10, seed=1)
     agent.update(agent.act(), [[1, 0], [0, 1]])
     before, good_list, good_clicks = snapshot(agent), [[0, 1], [3, 2]], [[0, 1], [1, 1]]
     if data.draw(st.booleans()):
@@ -134,7 +134,7 @@ def test_clicks_of_any_dtype_are_clicks(dtype):
 def test_the_state_is_all_that_an_agent_remembers(name):
     shape = {"num_items": 5, "num_positions": 3, "num_envs": 4, "horizon": 100}
     random = np.random.default_rng(0)
-    agent, other = (AGENTS[name](**shape, seed=seed, initial_list=[2, 1, 0, 4, 3]) for seed in (0, 1))
+    agent, other = (RANKERS[name](**shape, seed=seed, initial_list=[2, 1, 0, 4, 3]) for seed in (0, 1))
     for _ in range(50):
         agent.update(agent.act(), random.random((4, 3)) < 0.4)
     file = io.BytesIO()
@@ -161,16 +161,16 @@ def test_the_random_ranker_is_uniform():
         assert sum((n - 2000) ** 2 / 2000 for n in counts) < 55
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", RANKERS)
 def test_an_agent_fits_its_environment(name):
     for num_envs in (1, 5):
         env = gym.make_vec("rankgym/PBM-Synthetic-v0", num_envs=num_envs, query="all", horizon=30)
         env.reset(seed=0)
-        agent = AGENTS[name].for_env(env, seed=0)
+        agent = RANKERS[name].for_env(env, seed=0)
         assert (agent.num_items, agent.num_positions, agent.num_envs, agent.horizon) == (10, 5, num_envs, 30)
         assert (agent.initial_list == env.unwrapped.initial_list).all()
         env.step(agent.act())
-        assert AGENTS[name].for_env(env, horizon=7, seed=0).horizon == 7
+        assert RANKERS[name].for_env(env, horizon=7, seed=0).horizon == 7
 
 
 def test_an_agent_fits_a_single_environment_and_a_batch_of_singles():

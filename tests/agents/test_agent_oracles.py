@@ -19,7 +19,7 @@ from agent_oracles import (
     digests,
 )
 
-from rankgym_agents import AGENTS, BubbleRank, CascadeKLUCB, RandomRanker, StaticRanker, TopRank
+from rankgym_agents import RANKERS, BubbleRank, CascadeKLUCB, RandomRanker, StaticRanker, TopRank
 
 ROUNDS = 2000
 SHAPES = [(10, 5), (5, 5), (7, 3), (10, 10), (6, 1), (2, 2)]
@@ -101,4 +101,4 @@ def test_uncompiled_kernels_display_the_same_lists():
     assert uncompiled == digests()
     alike = [uncompiled.pop(f"batchrank {shape}") == uncompiled[f"random {shape}"] for shape in ("7 3", "5 5")]
     assert all(alike)  # BatchRank is sure of nothing yet, and shuffles everything by the same words
-    assert len(set(uncompiled.values())) == len(uncompiled) == 2 * len(AGENTS) - 2
+    assert len(set(uncompiled.values())) == len(uncompiled) == 2 * len(RANKERS) - 2

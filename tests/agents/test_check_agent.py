@@ -1,45 +1,94 @@
 """``check_agent`` passes every agent of the table and plain ones, and catches a breach of each of its rules."""
 
 import pytest
-from plain_agents import GOOD, MUTANTS
+from plain_agents import DUELING_GOOD, DUELING_MUTANTS, GOOD, MUTANTS
 
 from rankgym.contract import AgentError, check_agent
-from rankgym_agents import AGENTS
+from rankgym_agents import AGENTS, DUELERS, RANKERS
+
+EACH = [(rule, mutant) for rules in (MUTANTS, DUELING_MUTANTS) for rule in rules for mutant in rules[rule]]
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", RANKERS)
 def test_every_agent_keeps_the_contract(name):
     check_agent(AGENTS[name])
     check_agent(AGENTS[name], num_items=70, num_positions=9, rounds=40, seed=5)  # more items than a word has bits
     check_agent(AGENTS[name], num_items=2, num_positions=1, rounds=400, seed=2**40)
 
 
-@pytest.mark.parametrize("agent", GOOD)
+@pytest.mark.parametrize("name", DUELERS)
+def test_every_dueling_agent_keeps_the_contract(name):
+    check_agent(AGENTS[name])
+    check_agent(AGENTS[name], num_arms=70, rounds=100, seed=5)
+    check_agent(AGENTS[name], num_arms=3, rounds=500, seed=2**40)
+
+
+@pytest.mark.parametrize("agent", GOOD + DUELING_GOOD)
 def test_a_plain_agent_keeps_the_contract(agent):
     check_agent(agent)
 
 
 def test_a_factory_need_not_be_a_class():
     check_agent(lambda **shape: AGENTS["bubblerank"](delta=0.5, **shape))
+    check_agent(lambda num_arms, **shape: AGENTS["random-duels"](num_arms=num_arms, **shape))
+    check_agent(lambda **shape: AGENTS["random-duels"](**shape), kind="dueling")
 
 
-@pytest.mark.parametrize(("rule", "mutant"), [(rule, mutant) for rule in MUTANTS for mutant in MUTANTS[rule]])
+def test_the_kind_decides_over_what_the_factory_looks_like():
+    class Both:
+        def __init__(self, *, num_arms=2, num_items=2, **shape):
+            self.update = None
+
+    for kind, sizes in (("ranking", "num_positions = 7"), ("dueling", "num_arms = 0")):
+        with pytest.raises(AgentError, match=rf"^rule 7 of check_agent .*{sizes}"):
+            check_agent(Both, kind=kind)
+    with pytest.raises(ValueError, match=r"^kind = 'duel' is unknown; allowed: 'ranking', 'dueling', or None$"):
+        check_agent(Both, kind="duel")
+
+
+@pytest.mark.parametrize(("rule", "mutant"), EACH)
 def test_a_breach_is_caught_by_its_rule(rule, mutant):
     with pytest.raises(
-        AgentError, match=rf"^rule {rule} of check_agent \(\d+ items?, \d+ positions?\): .+; allowed: .+"
+        AgentError, match=rf"^rule {rule} of check_agent \(\d+ (arms|items, \d+ positions)\): .+; allowed: .+"
     ):
         check_agent(mutant, rounds=60)
 
 
 def test_every_rule_has_a_mutant():
     rules = [line.strip()[0] for line in check_agent.__doc__.splitlines() if line.strip()[1:2] == "."]
-    assert sorted(map(int, rules)) == sorted(MUTANTS)
+    assert sorted(map(int, rules)) == sorted(MUTANTS.keys() | DUELING_MUTANTS.keys()) == list(DUELING_MUTANTS)
+    assert DUELING_MUTANTS.keys() - MUTANTS.keys() == {8}
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("num_items", 3), ("num_items", 2.0), ("num_positions", 0), ("rounds", 1), ("seed", -1), ("seed", None)],
+    [
+        ("num_items", 3),
+        ("num_items", 2.0),
+        ("num_positions", 0),
+        ("num_arms", 2),
+        ("rounds", 1),
+        ("seed", -1),
+        ("seed", None),
+    ],
 )
 def test_bad_arguments_of_the_check_itself(name, value):
     with pytest.raises(ValueError, match=rf"^{name} = {value!r} is out of range; allowed: "):
         check_agent(AGENTS["static"], **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("factory", "kind", "words"),
+    [
+        (lambda num_arms: None, None, r"unexpected keyword argument .*takes the keywords \('num_arms', 'num_envs'"),
+        (lambda num_items: None, None, r"unexpected keyword argument .*takes the keywords \('num_items', 'num_pos"),
+        (
+            lambda num_items: None,
+            "dueling",
+            r"required argument.*; allowed: one that takes .* \('num_arms', 'num_envs'",
+        ),
+    ],
+)
+def test_a_factory_that_does_not_fit_is_refused(factory, kind, words):
+    with pytest.raises(ValueError, match=words):
+        check_agent(factory, kind=kind)

@@ -1,4 +1,4 @@
-"""Each agent and the plain reading of its paper, side by side on the users of every click model."""
+"""Each ranking agent and the plain reading of its paper, side by side on the users of every click model."""
 
 import math
 
@@ -15,7 +15,7 @@ from test_ranked_exp3 import RankedEXP3Oracle
 from test_thompson_cascade import ThompsonCascadeOracle
 
 from rankgym.models import MODELS
-from rankgym_agents import AGENTS
+from rankgym_agents import RANKERS
 
 ROUNDS, ITEMS, POSITIONS, SEED = 2000, 10, 5, 11
 PLACE = (ITEMS, POSITIONS, SEED)
@@ -36,8 +36,8 @@ ORACLES = {  # all with a known horizon and their defaults
 }
 
 
-def test_every_agent_is_here_but_those_that_learn_nothing_or_wrap_others():
-    assert set(AGENTS) - set(ORACLES) == {"static", "restarting"}
+def test_every_ranking_agent_is_here_but_those_that_learn_nothing_or_wrap_others():
+    assert set(RANKERS) - set(ORACLES) == {"static", "restarting"}
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -55,7 +55,7 @@ def test_the_lists_are_the_papers_for_every_click_model(name, model):
     )
     env.reset(seed=1)
     shape = {"num_items": ITEMS, "num_positions": POSITIONS, "horizon": ROUNDS}
-    agent, oracle = AGENTS[name](**shape, seed=SEED, initial_list=np.array(INITIAL)), ORACLES[name]()
+    agent, oracle = RANKERS[name](**shape, seed=SEED, initial_list=np.array(INITIAL)), ORACLES[name]()
     for t in range(ROUNDS):
         displayed = agent.act()
         assert displayed[0].tolist() == oracle.act(), f"round {t + 1}"

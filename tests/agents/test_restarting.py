@@ -19,9 +19,9 @@ from rankgym.agent import Agent
 from rankgym.cli import app
 from rankgym.contract import check_agent
 from rankgym.experiments.naming import knobs, parse_agent
-from rankgym_agents import AGENTS, CascadeKLUCB, RandomRanker, Restarting, StaticRanker, TopRank
+from rankgym_agents import RANKERS, CascadeKLUCB, RandomRanker, Restarting, StaticRanker, TopRank
 
-OTHERS = [name for name in AGENTS if name != "restarting"]
+OTHERS = [name for name in RANKERS if name != "restarting"]
 ROWS, EVERY, ROUNDS = 3, 40, 150
 SHAPE = {"num_items": 6, "num_positions": 3, "num_envs": ROWS}
 BASE = np.array([[2, 0, 1, 5, 3, 4], [0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0]])
@@ -57,7 +57,7 @@ def test_every_stretch_is_that_of_a_fresh_agent(name, horizon):
     for r, start in enumerate(range(0, ROUNDS, EVERY)):
         stop = min(start + EVERY, ROUNDS)
         seeds = [5 + row + r * STRIDE for row in range(ROWS)]
-        fresh = AGENTS[name](**SHAPE, horizon=EVERY, seed=seeds if r else 5, initial_list=BASE)
+        fresh = RANKERS[name](**SHAPE, horizon=EVERY, seed=seeds if r else 5, initial_list=BASE)
         assert (lists[start:stop] == play(fresh, start, stop)).all(), f"stretch {r}"
         if stop == ROUNDS:
             assert arrays(fresh) == arrays(agent.inner)
@@ -67,7 +67,7 @@ def test_every_stretch_is_that_of_a_fresh_agent(name, horizon):
 @pytest.mark.parametrize("every", [ROUNDS, ROUNDS + 1, 10**9])
 def test_without_a_restart_it_is_the_plain_agent(name, every):
     shape = {**SHAPE, "horizon": ROUNDS, "seed": 5, "initial_list": BASE}
-    agent, plain = Restarting(agent=name, every=every, **shape), AGENTS[name](**shape)
+    agent, plain = Restarting(agent=name, every=every, **shape), RANKERS[name](**shape)
     assert (play(agent) == play(plain)).all()
     assert arrays(agent.inner) == arrays(plain)
     assert agent.inner.horizon == ROUNDS
@@ -238,7 +238,7 @@ def test_after_a_breakpoint_it_is_better_off(name):
     rows, epoch = 20, 1500
     shape = {"num_items": 5, "num_positions": 2, "num_envs": rows, "horizon": 2 * epoch, "seed": 0}
     restarting = regret_of_two_epochs(Restarting(agent=name, every=epoch, **shape), rows, epoch)
-    plain = regret_of_two_epochs(AGENTS[name](**shape), rows, epoch)
+    plain = regret_of_two_epochs(RANKERS[name](**shape), rows, epoch)
     assert restarting[1] == pytest.approx(restarting[0], rel=0.25)
     assert restarting[1] < plain[1] / 3
 

@@ -2,13 +2,15 @@
 
 import io
 import json
+import os
 import time
 
 import pytest
 from rich.console import Console
 
+from rankgym.data import letor
 from rankgym.experiments import bench
-from rankgym_agents import AGENTS
+from rankgym_agents import AGENTS, DUELERS, RANKERS
 
 TINY = bench.Effort(turns=1, slice=0.0002, learning=3)
 
@@ -17,6 +19,7 @@ TINY = bench.Effort(turns=1, slice=0.0002, learning=3)
 def report():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bench, "QUICK", TINY)
+        patch.setattr(bench, "LETOR_SHAPE", (4, 20, 5))
         return bench.measure([1, 8], quick=True, progress=False)
 
 
@@ -26,7 +29,10 @@ def test_everything_was_measured(report):
         assert found.count(("step", model, None, 8)) == 6  # fixed and random lists, three recordings
     for model in bench.MODELS:
         assert ("single", model, None, 1) in found
-        assert {(name, 600) for name in AGENTS} == {(a, r) for w, m, a, r in found if (w, m) == ("agent", model)}
+        assert {(name, 600) for name in RANKERS} == {(a, r) for w, m, a, r in found if (w, m) == ("agent", model)}
+    assert {(name, 100) for name in DUELERS} == {(a, r) for w, _, a, r in found if w == "dueler"}
+    duels = [(e["environment"], e["recording"]) for e in report["measured"] if e["what"] == "duel"]
+    assert duels == [(label, recording) for label in bench.DUELS for recording in ("nothing", "regret")]
     assert ("single", "CartPole-v1", None, 1) in found
     assert {r for w, _, _, r in found if w == "cartpole"} == {1, 8, 600}
     assert len(found) == bench._number_of_cases([1, 8, 600])
@@ -46,7 +52,12 @@ def test_goals_are_judged_by_the_medians(report):
     assert goal["measured"] == toprank["sessions_per_second"]
     assert goal["met"] == (goal["measured"] >= 6e6)
     assert {g["goal"] for g in report["goals"]} == set(bench.goals())
-    assert all(f"{name} on {model}" in bench.goals() for name in AGENTS for model in ("CM", "PBM"))
+    assert all(f"{name} on {model}" in bench.goals() for name in RANKERS for model in ("CM", "PBM"))
+    assert {goal for goal in bench.goals() if "MSLR" in goal} == {
+        "Duel step, MSLR's matrix, 100 rows",
+        "mergerucb on MSLR's matrix",
+        "rucb on MSLR's matrix",
+    }
 
 
 def test_tables_and_file(report, tmp_path):
@@ -63,6 +74,27 @@ def test_tables_and_file(report, tmp_path):
         assert words in text.getvalue()
     bench.write(report, tmp_path / "bench.json")
     assert json.loads((tmp_path / "bench.json").read_text()) == report
+
+
+def test_a_synthetic_letor_file_has_one_relevant_document_a_query(tmp_path, monkeypatch):
+    monkeypatch.setenv("RANKGYM_DATA_HOME", str(tmp_path))
+    bench.write_letor(tmp_path / "file.txt", 5, 7, 3)
+    data = letor.load(tmp_path / "file.txt")
+    assert data.features.shape == (35, 3)
+    assert data.labels.reshape(5, 7).sum(axis=1).tolist() == [1] * 5
+    with pytest.raises(ValueError, match=r"^letor = '.*missing' is not there; allowed: a file in the format of LETOR$"):
+        bench.measure([1], letor=tmp_path / "missing")
+
+
+def test_the_data_cache_is_left_as_it_was(monkeypatch):
+    for home in ("/somewhere", None):
+        monkeypatch.delenv("RANKGYM_DATA_HOME", raising=False)
+        if home:
+            monkeypatch.setenv("RANKGYM_DATA_HOME", home)
+        with bench._synthetic_letor() as path:
+            assert os.environ["RANKGYM_DATA_HOME"] == str(path.parent)
+        assert os.environ.get("RANKGYM_DATA_HOME") == home
+        assert not path.exists()
 
 
 def rows_of(text):
@@ -82,6 +114,13 @@ def test_goals_stand_beside_what_they_are_goals_of(report):
     goals = {goal["goal"]: goal for goal in report["goals"]}
     table = rows_of(shown(report, 120))
     assert list(table) == list(AGENTS)
+    for name in DUELERS:
+        goal = goals.get(f"{name} on {bench.MATRIX}")
+        (rate,) = (e for e in report["measured"] if (e["what"], e.get("agent")) == ("dueler", name))
+        expected = bench._rate(rate["sessions_per_second"]).split()
+        if goal is not None:
+            expected += ["1", "M", "met" if goal["met"] else f"{goal['measured'] / 1e6:.0%}"]
+        assert table.pop(name) == expected
     for name, words in table.items():
         expected = []
         for model in bench.MODELS:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rankgym import ENVS
 from rankgym.experiments.naming import AgentSpec, env_id, literal, near, parse_agent, split_names
+from rankgym.spaces import Permutation
 from rankgym_agents import AGENTS, TopRank
 
 
@@ -155,7 +156,7 @@ class Greedy:
 class Env:
     """As much of an environment as making an agent needs."""
 
-    num_envs, num_items, num_positions = 2, 4, 3
+    num_envs, single_action_space = 2, Permutation(4, 3)
     initial_list = np.tile(np.arange(4), (2, 1))
 
     @property

@@ -1,0 +1,88 @@
+"""What comparisons of rankings and of duels have each of their own: what rows play, a table's measures and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from rankgym.experiments.comparison import Comparison
+
+__all__ = ["EARLY", "FAMILIES", "OTHER_ERRORS", "REGRET_ERRORS", "Column", "Family", "counted", "family_of"]
+
+EARLY = 100  # rounds: violations are also counted in the first so many (BubbleRank, section 5.3)
+OTHER_ERRORS, REGRET_ERRORS = 5, 1  # columns with a larger ``optional`` are left out before the standard errors are
+
+
+class Column(NamedTuple):
+    """A column of a comparison's table: a measure with its standard error."""
+
+    head: tuple[str, ...]  # two lines, of which neighbours share the first; or one
+    key: str
+    lowest_is_best: bool | None  # None: nothing is best
+    optional: int = 0  # the larger, the sooner it is left out where there is no room: see OTHER_ERRORS
+
+
+class Family(NamedTuple):
+    """One kind of comparison."""
+
+    sessions: str  # what a row has one of in a round
+    measures: Callable[[Comparison, Any], dict[str, NDArray[np.float64]]]  # of a history: key -> (rows,)
+    columns: Callable[[Comparison], list[Column]]  # besides those of regret, which come first
+
+
+def counted(rounds: int) -> str:
+    """10_000 as 10k, 2_500_000 as 2.5M, 1_234 as 1,234."""
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if rounds >= size and rounds % (size // 10) == 0:
+            return f"{rounds / size:g}{letter}"
+    return f"{rounds:,}"
+
+
+def _of_rankings(comparison: Comparison, history: Any) -> dict[str, NDArray[np.float64]]:
+    early, end = history.at(min(EARLY, comparison.rounds)), history.at(comparison.rounds)
+    return {
+        "violations_early": early["violations"],
+        "violations": end["violations"],
+        "ndcg": end["ndcg"],
+        "reward": end["reward"] / comparison.rounds,
+    }
+
+
+def _columns_of_rankings(comparison: Comparison) -> list[Column]:
+    early = min(EARLY, comparison.rounds)
+    return [
+        Column(("violations", f"in first {counted(early)}"), "violations_early", True, 4),
+        Column(("violations", "in all"), "violations", True, 2),
+        Column(("NDCG", f"at {comparison.cutoff}"), "ndcg", False, 3),
+        Column(("reward", "a round"), "reward", False, OTHER_ERRORS + 2),
+        Column(("sessions", "a second"), "sessions_per_second", None, OTHER_ERRORS + 1),
+    ]
+
+
+def _of_duels(comparison: Comparison, history: Any) -> dict[str, NDArray[np.float64]]:
+    end = history.at(comparison.rounds)
+    measures = {f"accuracy_{r}": history.at(r)["accuracy"] for r in comparison.milestones}
+    return {**measures, "accuracy": end["accuracy"], "reward": end["reward"] / comparison.rounds}
+
+
+def _columns_of_duels(comparison: Comparison) -> list[Column]:
+    shown = [Column(("accuracy", "at last"), "accuracy", False, 2)]
+    ends = [history.at(comparison.rounds) for history in comparison.histories.values()]
+    if not all(np.allclose(end["reward"], -end["regret"]) for end in ends):  # it says something of its own
+        shown.append(Column(("reward", "a round"), "reward", False, OTHER_ERRORS + 2))
+    return [*shown, Column(("duels", "a second"), "sessions_per_second", None, OTHER_ERRORS + 1)]
+
+
+FAMILIES = {
+    "rankings": Family("sessions", _of_rankings, _columns_of_rankings),
+    "duels": Family("duels", _of_duels, _columns_of_duels),
+}
+
+
+def family_of(actions: str | None) -> str:
+    """The name of the family whose actions (``rankgym.checks.actions_of``) are these."""
+    return "duels" if str(actions).startswith("duels") else "rankings"

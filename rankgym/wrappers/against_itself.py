@@ -1,0 +1,49 @@
+"""Rankings of one side only, where the environment lets two of them duel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import VectorEnv, VectorWrapper
+from gymnasium.vector.utils import batch_space
+
+from rankgym.checks import actions_of, env_attribute
+from rankgym.interleaving import INTERLEAVINGS
+
+__all__ = ["AgainstItself"]
+
+
+class AgainstItself(VectorWrapper[Any, Any, Any, Any, Any]):
+    """Let a ranking agent play where two lists duel: its list is on both sides.
+
+    What is displayed is then this very list, and the observation is the clicks on it: the environment has become one
+    of rankings. A duel, a dict of ``left`` and ``right``, is passed on as it is.
+
+    Args:
+        env: a vector environment with actions ``Dict(left=Permutation, right=Permutation)``, and any interleaving but
+            the probabilistic one, which mixes up even two lists that are the same.
+
+    Raises:
+        ValueError: it is none.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        if actions_of(env) != "duels of lists":
+            raise ValueError(
+                f"env = {env} has the action space {env.action_space}; allowed: a Dict of the lists left and right"
+            )
+        methods = np.ravel(env_attribute(env, "interleaving"))  # of singles in a batch: one of each
+        if any(isinstance(method, INTERLEAVINGS["probabilistic"]) for method in methods):
+            raise ValueError(
+                "interleaving = 'probabilistic' displays another list than the one that duels with itself; "
+                "allowed for a ranking agent: team-draft, or another one"
+            )
+        super().__init__(env)
+        sides: Any = env.single_action_space
+        self.single_action_space = sides["left"]
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        return self.env.step(actions if isinstance(actions, Mapping) else {"left": actions, "right": actions})
