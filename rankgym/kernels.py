@@ -53,12 +53,15 @@ __all__ = [
     "bits",
     "both_accepted",
     "cache_folder",
+    "fair_coins_show",
     "first_fault",
     "first_then_shuffled",
     "join_batches",
     "kernel",
+    "largest_upper_bound",
     "last_observed",
     "leave_batch",
+    "place_of_largest",
     "popcount",
     "row_keys",
     "select_top",
@@ -198,6 +201,52 @@ def select_top(order, index, row, places, seed):
             order[row, k] = j
             k = above
         order[row, k] = i
+
+
+@kernel
+def place_of_largest(values, word):
+    """Where the largest of ``values`` (number,) stands; of several places ``word`` draws one."""
+    most, ties = values[0], 0
+    for place in range(values.shape[0]):
+        most = max(most, values[place])
+    for place in range(values.shape[0]):
+        ties += values[place] == most
+    n = uniform_below(word, ties)
+    for place in range(values.shape[0]):
+        if values[place] == most:
+            if n == 0:
+                return place
+            n -= 1
+    return -1  # not reached
+
+
+@kernel
+def largest_upper_bound(won, played, budget, seed, index, upper):
+    """The arm of the largest mean + sqrt(budget / played), infinity for one that was not played.
+
+    ``won`` and ``played`` (arms,) are counts. Ties take the bits numbered ``index`` + arm of ``seed``. ``upper``
+    (arms,) is for the bounds: in a loop of their own they are computed several at a time.
+    """
+    for arm in range(upper.shape[0]):
+        n = played[arm]
+        upper[arm] = np.true_divide(won[arm] + np.sqrt(budget * n), n) if n > 0 else np.inf
+    found = 0
+    for arm in range(1, upper.shape[0]):
+        if upper[arm] > upper[found] or (
+            upper[arm] == upper[found] and bits(seed, index + arm) > bits(seed, index + found)
+        ):
+            found = arm
+    return found
+
+
+LN_2 = math.log(2.0)
+
+
+@kernel
+def fair_coins_show(heads, tails):
+    """The probability that ``heads`` + ``tails`` fair coins show exactly so many heads and tails."""
+    n = heads + tails
+    return math.exp(math.lgamma(n + 1.0) - math.lgamma(heads + 1.0) - math.lgamma(tails + 1.0) - n * LN_2)
 
 
 BETA_ATTEMPTS = 64  # all of them fail with probability below 1e-33

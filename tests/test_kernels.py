@@ -1,12 +1,13 @@
 """The counter-based generator against its published answers, and against chance."""
 
+import math
 import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -14,8 +15,11 @@ from rankgym import kernels
 from rankgym.kernels import (
     bernoulli,
     bits,
+    fair_coins_show,
     first_fault,
     kernel,
+    largest_upper_bound,
+    place_of_largest,
     popcount,
     row_keys,
     session_seed,
@@ -160,6 +164,38 @@ def test_a_shuffle_is_uniform_over_its_places_and_leaves_the_rest(start, stop, p
 def test_first_fault_finds_the_first_row_that_is_no_ranking(rows, num_items):
     faults = [len(set(r)) < 3 or not all(0 <= i < num_items for i in r) for r in rows]
     assert first_fault(np.array(rows), num_items) == (faults.index(True) if any(faults) else -1)
+
+
+@pytest.mark.kernels
+@settings(deadline=None)
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=9), st.integers(0, WORD - 1))
+def test_the_place_of_the_largest_is_drawn_among_its_places(values, word):
+    places = [place for place, value in enumerate(values) if value == max(values)]
+    assert place_of_largest(np.array(values), np.uint64(word)) == places[(word >> 32) * len(places) >> 32]
+
+
+@pytest.mark.kernels
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=8),
+    st.floats(0, 20),
+    st.integers(0, WORD - 1),
+    st.integers(0, 9),
+)
+def test_the_largest_upper_bound_is_the_largest_and_its_ties_go_to_the_largest_word(counts, budget, seed, index):
+    won, played = np.array([min(pair) for pair in counts]), np.array([max(pair) for pair in counts])
+    upper = [w / n + math.sqrt(budget / n) if n else math.inf for w, n in zip(won, played, strict=True)]
+    found = largest_upper_bound(won, played, budget, np.uint64(seed), index, np.empty(len(counts)))
+    assert upper[found] == pytest.approx(max(upper), rel=1e-14)
+    alike = [arm for arm in range(len(counts)) if (won[arm], played[arm]) == (won[found], played[found])]
+    assert found == max(alike, key=lambda arm: naive_bits(seed, index + arm))
+
+
+@settings(deadline=None)  # the first example may wait for the compiler
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_fair_coins_show_heads_with_the_binomial_probability(heads, tails):
+    exact = stats.binom.pmf(heads, heads + tails, 0.5)
+    assert fair_coins_show(heads, tails) == pytest.approx(exact, rel=1e-7, abs=1e-300)
 
 
 def test_the_cache_folder_is_named_by_the_flags(monkeypatch):

@@ -10,7 +10,7 @@ Algorithm 2 (online, the default) runs it for T rounds with the radius c(n) = 3 
 delta in the place of 1 / delta; N is the least whole number with N = ceil(36 gamma^6 / epsilon^2 ln(K^3 N / delta)), so
 that c(N) is about epsilon / (2 gamma). ``radius_factor`` stands for the 3 in all of this. For gamma = 1 the paper also
 has a tighter bound without the 3, and its experiments use that; gamma = 1.2 with factor 1 is common elsewhere. With the
-3 exploration is long: for T = 10^6 the six rankers of the matrix Arxiv are not told apart in 750,000 duels.
+3 exploration is long: for T = 10^6 four of the six rankers of the matrix Arxiv are left after 500,000 duels.
 
 How the listing is read. The opponent of line 12 is drawn from the whole working set, so that an arm may meet itself.
 Only the arm that was chosen for being least compared, the left one, counts the comparison. Where several arms are

@@ -37,13 +37,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
-from rankgym.kernels import BETA_WORDS, beta_variate, bits, kernel, session_seed, uniform, uniform_below
+from rankgym.kernels import (
+    BETA_WORDS,
+    beta_variate,
+    bits,
+    fair_coins_show,
+    kernel,
+    place_of_largest,
+    session_seed,
+    uniform,
+)
 
-__all__ = ["DoubleThompson", "State", "choose", "exactly", "learn", "name"]
+__all__ = ["DoubleThompson", "State", "choose", "learn", "name"]
 
 # Random words of a round: two for ties, then one for each pair, then BETA_WORDS for each arm.
 FIRST, TIE, COINS = range(3)
-LN_2 = math.log(2.0)
 
 
 class State(NamedTuple):
@@ -102,13 +110,9 @@ def count(trail, doubts, recount, i, width):
 @kernel
 def first(chance, doubts, fewest, votes, seed):
     """Lines 7 to 11, with C the arms of the ``fewest`` doubts."""
-    most = -1
     for i in range(doubts.shape[0]):
-        votes[i] = -1
-        if doubts[i] == fewest:
-            votes[i] = voted(chance[i], i, seed)
-            most = max(most, votes[i])
-    return nth_of(votes, most, bits(seed, FIRST))
+        votes[i] = voted(chance[i], i, seed) if doubts[i] == fewest else -1
+    return place_of_largest(votes, bits(seed, FIRST))
 
 
 @kernel
@@ -120,21 +124,6 @@ def voted(chance, i, seed):
     for j in range(i + 1, arms):
         votes += uniform(bits(seed, COINS + i * arms + j)) < chance[j]
     return votes
-
-
-@kernel
-def nth_of(values, value, word):
-    """One of the arms with this ``value`` among ``values`` (arms,), drawn by ``word``."""
-    ties = 0
-    for i in range(values.shape[0]):
-        ties += values[i] == value
-    n = uniform_below(word, ties)
-    for i in range(values.shape[0]):
-        if values[i] == value:
-            if n == 0:
-                return i
-            n -= 1
-    return -1
 
 
 @kernel
@@ -160,7 +149,7 @@ def learn(s, left, right, left_won):
         i, j = (left[row], right[row]) if left_won[row] else (right[row], left[row])  # i won
         won, lost = s.wins[row, i, j] + 1, s.losses[row, i, j]
         s.wins[row, i, j] = s.losses[row, j, i] = won
-        half = 0.5 * exactly(won, lost)
+        half = 0.5 * fair_coins_show(won, lost)
         s.chance[row, i, j] = s.chance[row, j, i] = s.chance[row, i, j] + (half if i < j else -half)
         s.trail[row, j, i] = (won - lost) / (2.0 * math.sqrt(won + lost))
         s.trail[row, i, j] = -s.trail[row, j, i]
@@ -172,18 +161,11 @@ def learn(s, left, right, left_won):
 
 
 @kernel
-def exactly(won, lost):
-    """The probability that ``won`` + ``lost`` fair coins show exactly ``won`` heads."""
-    n = won + lost
-    return math.exp(math.lgamma(n + 1.0) - math.lgamma(won + 1.0) - math.lgamma(lost + 1.0) - n * LN_2)
-
-
-@kernel
 def name(s, candidate):
     """The arm that beats the most others by its duels."""
     for row in range(candidate.shape[0]):
         word = bits(session_seed(s.key[row], s.round[row]), TIE)
-        candidate[row] = nth_of(s.beaten[row], s.beaten[row].max(), word)
+        candidate[row] = place_of_largest(s.beaten[row], word)
 
 
 class DoubleThompson(DuelingKernelAgent):

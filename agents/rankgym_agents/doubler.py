@@ -24,7 +24,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
-from rankgym.kernels import bits, kernel, session_seed, uniform, uniform_below
+from rankgym.kernels import (
+    bits,
+    kernel,
+    largest_upper_bound,
+    place_of_largest,
+    session_seed,
+    uniform,
+    uniform_below,
+)
 
 __all__ = ["Doubler", "State", "choose", "learn", "name"]
 
@@ -60,7 +68,7 @@ def choose(s, left, right):
         seed = session_seed(s.key[row], s.round[row])
         left[row] = member(s.pool[row], np.int64(uniform(bits(seed, arms)) * s.total[row]))
         budget = s.alpha[row] * math.log(s.spent[row] + 1)
-        right[row] = advance(s.won[row], s.played[row], budget, seed, upper)
+        right[row] = largest_upper_bound(s.won[row], s.played[row], budget, seed, 0, upper)
 
 
 @kernel
@@ -82,9 +90,10 @@ def learn(s, left, right, left_won):
 
 @kernel
 def name(s, candidate):
-    """The most frequent arm of L, the lowest number of several."""
+    """The most frequent arm of L; ties take the bits numbered K + 2."""
+    arms = s.played.shape[1]
     for row in range(candidate.shape[0]):
-        candidate[row] = s.pool[row].argmax()
+        candidate[row] = place_of_largest(s.pool[row], bits(session_seed(s.key[row], s.round[row]), arms + 2))
 
 
 @kernel
@@ -95,22 +104,6 @@ def member(pool, number):
         if number < 0:
             return arm
     return pool.shape[0] - 1  # not reached
-
-
-@kernel
-def advance(won, played, budget, seed, upper):
-    """The arm of the largest mean + sqrt(budget / played); ties take the bits numbered by the arms.
-
-    ``upper`` (arms,) is for the indices: in a loop of their own they are computed several at a time.
-    """
-    for arm in range(upper.shape[0]):
-        n = played[arm]
-        upper[arm] = np.true_divide(won[arm] + np.sqrt(budget * n), n) if n > 0 else np.inf
-    found = 0
-    for arm in range(1, upper.shape[0]):
-        if upper[arm] > upper[found] or (upper[arm] == upper[found] and bits(seed, arm) > bits(seed, found)):
-            found = arm
-    return found
 
 
 class Doubler(DuelingKernelAgent):

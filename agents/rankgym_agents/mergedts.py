@@ -13,7 +13,8 @@ What the authors ran, by their published code of the experiments (chang-li/Merge
 * Every pair starts with one win for either side: the samples are of Beta(1 + w_ij, 1 + w_ji), and the upper bounds are
   u_ij = (1 + w_ij) / (2 + n_ij) + sqrt(alpha ln(t + C) / (2 + n_ij)) with n_ij = w_ij + w_ji, alpha = 1.01.
 * C = ((4 alpha - 1) K^2 / ((2 alpha - 1) epsilon))^(1 / (2 alpha - 1)) with epsilon = 0.01, the probability of failure;
-  ``constant`` is their switch for another one. It is not rounded here. t counts the rounds of the stage, from 1.
+  ``constant`` is their switch for another one: the tuned runs have C = 400000, alpha = 0.8^6 and M = 16.
+* t counts the rounds of the stage, from 1. Theirs stands for t + C, rounded down, in the logarithm and in the turns.
 * Batch t mod b has its turn. One arm at a time is removed for which u_ij < 1/2 with some j, the first one of the batch
   here, a random one in theirs. A batch of one arm is joined with the next batch first, the last one with the first.
 * The champion has the largest sampled Copeland score, the number of arms that it beats with theta_ij > 1/2; ties are
@@ -210,7 +211,6 @@ def join_with_next(s, row, batch):
             start[later] += 1
         batch = 0
     s.batches[row] = batches - 1
-    s.suspect[row, batch] = EVERYBODY
     number_members(s, row)
     return batch
 
@@ -247,14 +247,11 @@ def log_of_sum(t, constant, log_constant):
 
 
 @kernel
-def upper_bound(won, lost, budget):
-    """u for an arm that has ``won`` and ``lost`` so many duels against another one; ``budget`` is alpha ln(t + C)."""
-    return (1 + won) / (2 + won + lost) + math.sqrt(budget / (2 + won + lost))
-
-
-@kernel
 def beaten(won, lost, budget):
-    """Whether that is below 1/2, without a division or a root."""
+    """Whether u is below 1/2 for an arm that has ``won`` and ``lost`` so many duels against another one.
+
+    ``budget`` is alpha ln(t + C). u = (1 + won) / n + sqrt(budget / n) with n = 2 + won + lost, but it is not computed.
+    """
     lead = np.float64(lost - won)
     return lead > 0.0 and lead * lead > 4.0 * budget * (2 + won + lost)
 

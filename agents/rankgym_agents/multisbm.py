@@ -6,7 +6,7 @@ the right arm of the round before (at first, where the paper takes any, a random
 one's machine chooses, and this machine is told whether its choice has won. As the machines come to like the best arm,
 whatever they are asked for, the left arm becomes it too.
 
-The paper wants a machine whose rare mistakes are bounded well enough, and shows that UCB is one. Ours is UCB with the
+The paper wants a machine whose rare mistakes are bounded well enough, and has a UCB in mind. Ours is UCB with the
 index mean + sqrt(alpha ln t / n), t being the number of times that this machine was asked, from 1, and n how often it
 has chosen the arm. An arm that it has not chosen has the index infinity, and ties are broken at random. alpha = 0.51 is
 what the authors of RUCB use for such an index.
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
-from rankgym.kernels import bits, kernel, session_seed, uniform_below
+from rankgym.kernels import bits, kernel, largest_upper_bound, place_of_largest, session_seed, uniform_below
 
 __all__ = ["MultiSBM", "State", "choose", "learn", "name"]
 
@@ -58,7 +58,7 @@ def choose(s, left, right):
         seed = session_seed(s.key[row], s.round[row])
         x = s.last[row]
         budget = s.alpha[row] * math.log(s.asked[row, x] + 1)
-        left[row], right[row] = x, advance(s.won[row, x], s.played[row, x], budget, seed, upper)
+        left[row], right[row] = x, largest_upper_bound(s.won[row, x], s.played[row, x], budget, seed, 0, upper)
 
 
 @kernel
@@ -76,32 +76,15 @@ def learn(s, left, right, left_won):
 
 @kernel
 def name(s, candidate):
-    """The arm that was most often the right one, the lowest number of several."""
+    """The arm that was most often the right one; ties take the bits numbered K + 1."""
     arms = s.asked.shape[1]
+    played = np.empty(arms, np.int64)
     for row in range(candidate.shape[0]):
-        most = -1
         for y in range(arms):
-            played = 0
+            played[y] = 0
             for x in range(arms):
-                played += s.played[row, x, y]
-            if played > most:
-                candidate[row], most = y, played
-
-
-@kernel
-def advance(won, played, budget, seed, upper):
-    """The arm of the largest mean + sqrt(budget / played); ties take the bits numbered by the arms.
-
-    ``upper`` (arms,) is for the indices: in a loop of their own they are computed several at a time.
-    """
-    for arm in range(upper.shape[0]):
-        n = played[arm]
-        upper[arm] = np.true_divide(won[arm] + np.sqrt(budget * n), n) if n > 0 else np.inf
-    found = 0
-    for arm in range(1, upper.shape[0]):
-        if upper[arm] > upper[found] or (upper[arm] == upper[found] and bits(seed, arm) > bits(seed, found)):
-            found = arm
-    return found
+                played[y] += s.played[row, x, y]
+        candidate[row] = place_of_largest(played, bits(session_seed(s.key[row], s.round[row]), arms + 1))
 
 
 class MultiSBM(DuelingKernelAgent):

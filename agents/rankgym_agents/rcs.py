@@ -8,7 +8,8 @@ w_dc / (w_dc + w_cd) + sqrt(alpha ln t / (w_dc + w_cd)), where u_cc = 1/2. And t
 
 How the paper is read.
 
-* Whoever is chosen as the champion has been it once more, also without having won the tournament.
+* Whoever is chosen as the champion has been it once more, with or without having won the tournament. The authors'
+  published code counts only the turns of those without.
 * Before two arms have met their bound is infinite. Ties are broken at random; where the others tie with c's own 1/2, c
   is not drawn. A duel of an arm with itself says nothing and counts for nothing, but it takes a round.
 * The candidate is the arm that has won more than half of its duels against the most others, ties broken at random: what
@@ -31,13 +32,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
-from rankgym.kernels import bits, kernel, session_seed, uniform, uniform_below
+from rankgym.kernels import bits, fair_coins_show, kernel, session_seed, uniform, uniform_below
 
-__all__ = ["RCS", "State", "choose", "exactly", "learn", "name", "tournament"]
+__all__ = ["RCS", "State", "choose", "learn", "name", "tournament"]
 
 SUBSTITUTE, CHALLENGER, TIE, COINS = range(4)  # random words of a round; the last ones are a pair's each
 NOBODY = -1
-LN_2 = math.log(2.0)
 
 
 class State(NamedTuple):
@@ -141,7 +141,7 @@ def learn(s, left, right, left_won):
         i, j = (left[row], right[row]) if left_won[row] else (right[row], left[row])  # i won
         won, lost = s.wins[row, i, j] + 1, s.wins[row, j, i]
         s.wins[row, i, j] = won
-        half = 0.5 * exactly(won, lost)
+        half = 0.5 * fair_coins_show(won, lost)
         s.chance[row, i, j] = s.chance[row, j, i] = s.chance[row, i, j] + (half if i < j else -half)
         s.mean[row, j, i], s.mean[row, i, j] = won / (won + lost), lost / (won + lost)
         s.spread[row, i, j] = s.spread[row, j, i] = 1.0 / math.sqrt(won + lost)
@@ -149,13 +149,6 @@ def learn(s, left, right, left_won):
             s.beaten[row, i] += 1
         elif won == lost:
             s.beaten[row, j] -= 1
-
-
-@kernel
-def exactly(won, lost):
-    """The probability that ``won`` + ``lost`` fair coins show exactly ``won`` heads."""
-    n = won + lost
-    return math.exp(math.lgamma(n + 1.0) - math.lgamma(won + 1.0) - math.lgamma(lost + 1.0) - n * LN_2)
 
 
 @kernel
@@ -172,7 +165,7 @@ class RCS(DuelingKernelAgent):
     A row remembers 32 bytes for each ordered pair of arms.
 
     Args:
-        alpha: width of the challenger's confidence bounds, above 0; 0.51 is the authors' practice.
+        alpha: width of the challenger's confidence bounds, above 0; the default is that of RUCB.
         **shape: as in ``DuelingAgent``. ``horizon`` is not used.
 
     Raises:

@@ -14,8 +14,9 @@ and the arm that looks best is compared with itself.
 How the paper is read.
 
 * The least sampled of the remaining pairs is next, ties at random: every remaining pair once in a random order, and
-  then all of them once more. ``sampling="uniform"`` draws any of them each time, which is how the mergeRUCB paper
-  describes the algorithm (section 3). What somebody else compares counts, but not as the next pair's sample.
+  then all of them once more. The code of D-TS's authors (github.com/HuasenWu/DuelingBandits) and of RMED's does so,
+  too. ``sampling="uniform"`` draws any of them each time, as the mergeRUCB paper (section 3) describes the algorithm.
+  What somebody else compares counts, but not as the next pair's sample.
 * delta = 1 / T as in the paper's experiments. Some public code has a radius of 0 from a division of whole numbers, or K
   where N belongs: the tests have the radius from its definition.
 * ``candidate``, and what is played after T rounds if more arms are left, is the remaining arm that has lost more than

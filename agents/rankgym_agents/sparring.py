@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
-from rankgym.kernels import bits, kernel, session_seed
+from rankgym.kernels import bits, kernel, largest_upper_bound, place_of_largest, session_seed
 
 __all__ = ["Sparring", "State", "choose", "learn", "name"]
 
@@ -44,8 +44,8 @@ def choose(s, left, right):
     for row in range(left.shape[0]):
         seed = session_seed(s.key[row], s.round[row])
         budget = s.alpha[row] * math.log(s.round[row] + 1)
-        left[row] = advance(s.won[row, 0], s.played[row, 0], budget, seed, 0, upper)
-        right[row] = advance(s.won[row, 1], s.played[row, 1], budget, seed, arms, upper)
+        left[row] = largest_upper_bound(s.won[row, 0], s.played[row, 0], budget, seed, 0, upper)
+        right[row] = largest_upper_bound(s.won[row, 1], s.played[row, 1], budget, seed, arms, upper)
 
 
 @kernel
@@ -63,31 +63,13 @@ def learn(s, left, right, left_won):
 
 @kernel
 def name(s, candidate):
-    """The arm played most often by both machines together, the lowest number of several."""
+    """The arm played most often by both machines together; ties take the bits behind those of the choice."""
+    arms = s.played.shape[2]
+    played = np.empty(arms, np.int64)
     for row in range(candidate.shape[0]):
-        most = -1
-        for arm in range(s.played.shape[2]):
-            played = s.played[row, 0, arm] + s.played[row, 1, arm]
-            if played > most:
-                candidate[row], most = arm, played
-
-
-@kernel
-def advance(won, played, budget, seed, index, upper):
-    """The arm of the largest mean + sqrt(budget / played); ties take the bits numbered ``index`` + arm.
-
-    ``upper`` (arms,) is for the indices: in a loop of their own they are computed several at a time.
-    """
-    for arm in range(upper.shape[0]):
-        n = played[arm]
-        upper[arm] = np.true_divide(won[arm] + np.sqrt(budget * n), n) if n > 0 else np.inf
-    found = 0
-    for arm in range(1, upper.shape[0]):
-        if upper[arm] > upper[found] or (
-            upper[arm] == upper[found] and bits(seed, index + arm) > bits(seed, index + found)
-        ):
-            found = arm
-    return found
+        for arm in range(arms):
+            played[arm] = s.played[row, 0, arm] + s.played[row, 1, arm]
+        candidate[row] = place_of_largest(played, bits(session_seed(s.key[row], s.round[row]), 2 * arms))
 
 
 class Sparring(DuelingKernelAgent):

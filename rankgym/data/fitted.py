@@ -79,7 +79,7 @@ def query_ids(dataset: str, source: str = "calibrated") -> list[str]:
 def _arrays(dataset: str, source: str) -> dict[str, NDArray[Any]]:
     if dataset not in SOURCES:
         raise ValueError(f"dataset = {dataset!r} is unknown; allowed: {list(SOURCES)}")
-    if source not in SOURCES[dataset]:
+    if not isinstance(source, str) or source not in SOURCES[dataset]:
         raise ValueError(f"source = {source!r} is unknown; allowed: {list(SOURCES[dataset])}")
     name = SOURCES[dataset][source]
     if catalogue.DATASETS[name].embedded:

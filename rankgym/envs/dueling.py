@@ -248,6 +248,14 @@ class DuelingVectorEnv(SessionsVectorEnv):
                 raise ValueError(f"{name} = {word!r} is unknown; allowed: {', '.join(map(repr, words))}")
         if not isinstance(keep_winner, bool):
             raise ValueError(f"keep_winner = {keep_winner!r} is out of range; allowed: True, False")
+        names: tuple[tuple[str, Any, str], ...] = (
+            ("dataset", dataset, "arxiv"),
+            ("source", source, "calibrated"),
+            ("user_model", user_model, "perfect"),
+        )
+        for name, word, example in names:
+            if not isinstance(word, str):
+                raise ValueError(f"{name} = {word!r} is no name; allowed: a text such as {example!r}")
         self._regret, self._winner = REGRETS[regret], WINNERS[winner]
         drawn_family = dataset == "synthetic" and preference is None
         if dataset == "synthetic":
@@ -414,10 +422,8 @@ class DuelingVectorEnv(SessionsVectorEnv):
         return f"problem {problem}, round {round}: {result}"
 
 
-def _given(dataset: Any, preference: Any, source: str, user_model: str) -> list[NDArray[np.float64]]:
+def _given(dataset: str, preference: Any, source: str, user_model: str) -> list[NDArray[np.float64]]:
     """The matrix of a name, or those that the caller gave."""
-    if not isinstance(dataset, str):
-        raise ValueError(f"dataset = {dataset!r} is no name; allowed: a text such as 'arxiv'")
     if preference is None:
         return [preferences.load(dataset, source=source, user_model=user_model)]
     if dataset != "synthetic":
@@ -439,8 +445,8 @@ def _drawn(family: Any, knobs: Any, num_problems: Any, num_arms: Any) -> list[ND
     family = DRAWN_FAMILY if family is None else family
     if not isinstance(family, str) or family not in preferences.FAMILIES:
         raise ValueError(f"family = {family!r} is unknown; allowed: {', '.join(map(repr, preferences.FAMILIES))}")
-    if knobs is not None and not isinstance(knobs, dict):
-        raise ValueError(f"knobs = {knobs!r} is no dict; allowed: numbers by name, such as {{'gap': 0.1}}")
+    if knobs is not None and (not isinstance(knobs, dict) or not all(isinstance(name, str) for name in knobs)):
+        raise ValueError(f"knobs = {knobs!r} is no dict of knobs; allowed: numbers by name, such as {{'gap': 0.1}}")
     return [preferences.draw(family, arms, DRAWN_SEED + number, **knobs or {}) for number in range(problems)]
 
 

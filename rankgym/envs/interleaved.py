@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,6 +35,7 @@ from rankgym.spaces import Permutation
 __all__ = ["REGRETS", "InterleavedRankersVectorEnv", "InterleavedRankingsVectorEnv", "letor_rankings"]
 
 REGRETS = ("average", "weak", "strong")
+MOST_POSITIONS = 1 << 16  # of a list of documents: each row has room for so many
 
 
 @kernel
@@ -211,7 +213,8 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
     * `query`: the numbers of the queries, from 0 in the file's order, of which each session draws one, all equally
       probable: an int, a list, `"train"`, `"test"` (a fixed split: every fifth query is a test query), or None or
       `"all"`. A query without relevant documents is like any other: a user may click there, but it decides nothing.
-    * `num_documents`: the length of the interleaved list; a query with fewer documents has a shorter one.
+    * `num_documents`: the length of the interleaved list, up to 65,536; a query with fewer documents has a shorter
+      one.
     * `interleaving`: a key of `rankgym.interleaving.INTERLEAVINGS`: `"probabilistic"`, `"team-draft"`, `"balanced"`,
       `"document-constraints"`, or `"optimized"` (needs SciPy).
     * `interleaving_knobs`: a dict of that method's keywords, such as `{"tau": 3.0, "credit": "marginalized"}`.
@@ -259,7 +262,7 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
             autoreset_mode=autoreset_mode,
             render_mode=render_mode,
         )
-        self.num_documents = whole_number("num_documents", num_documents, 1)
+        self.num_documents = whole_number("num_documents", num_documents, 1, MOST_POSITIONS)
         self._set_interleaving(interleaving, interleaving_knobs, regret, self.num_documents, "num_documents")
         users.user(user_model, 2)  # refuses what is unknown before the file is read
         ties = whole_number("ties", ties, 0)
@@ -361,7 +364,7 @@ def _letor_file(file: Any) -> letor.LetorData:
     example = 'as in gym.make("rankgym/Dueling-LETOR-v0", file="Fold1/vali.txt")'
     if not isinstance(file, (str, Path)) or not str(file):
         raise ValueError(f"file = {file!r} is no path; allowed: that of a file in the format of LETOR, {example}")
-    if not Path(file).exists():
+    if not os.path.exists(file):  # unlike Path.exists, False for a name that no file can have
         raise ValueError(f"file = {str(file)!r} is not there; allowed: a file in the format of LETOR, {example}")
     return letor.load(file)
 
@@ -385,7 +388,7 @@ def _checked_grades(grades: Any, largest: int) -> int:
         if largest > 4:
             raise ValueError(f"the file has the label {largest}; allowed: 0, 1 (binary) or 0 .. 4 (five grades)")
         return 2 if largest <= 1 else 5
-    if isinstance(grades, bool) or grades not in (2, 5):
+    if isinstance(grades, bool) or not isinstance(grades, (int, np.integer)) or grades not in (2, 5):
         raise ValueError(f"grades = {grades!r} has no user; allowed: 2 (labels 0, 1) or 5 (labels 0 .. 4)")
     if largest >= grades:
         raise ValueError(f"grades = {grades}, but the file has the label {largest}; allowed: labels 0 .. {grades - 1}")
@@ -398,7 +401,7 @@ def _preference(name: Any, rankers: list[int], num_features: int) -> NDArray[np.
         return None
     if not isinstance(name, (str, Path)):
         raise ValueError(f"preferences = {name!r} is no path and no name; allowed: a file, or a matrix's name")
-    if Path(name).is_file():
+    if os.path.isfile(name):
         matrix = matrix_files.read(name)
     else:
         try:
@@ -524,7 +527,7 @@ class InterleavedRankingsVectorEnv(InterleavedVectorEnv):
             raise ValueError(
                 f"reward = {reward!r} is not a reward of the {model}; allowed: {sorted(self.model.rewards)}"
             )
-        if reference not in ("best", "sorted"):
+        if not isinstance(reference, str) or reference not in ("best", "sorted"):
             raise ValueError(f"reference = {reference!r} is unknown; allowed: 'best', 'sorted'")
         self._set_interleaving(interleaving, interleaving_knobs, regret, self.num_positions, "num_positions")
         ranking = Permutation(self.num_items, self.num_positions)

@@ -67,8 +67,10 @@ class Problems(NamedTuple):
         Raises:
             ValueError: an argument is out of range; the message names it.
         """
-        if model not in MODELS:
+        if not isinstance(model, str) or model not in MODELS:
             raise ValueError(f"model = {model!r} is unknown; allowed: {sorted(MODELS)}")
+        if not isinstance(dataset, str):
+            raise ValueError(f"dataset = {dataset!r} is unknown; allowed: 'yandex', 'synthetic'")
         axes = MODELS[model].axes
         if dataset == "synthetic":
             tables = _synthetic(axes, num_items, num_positions, parameters)

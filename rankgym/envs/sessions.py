@@ -23,6 +23,7 @@ from rankgym.kernels import ENVIRONMENT, QUERY, bits, kernel, row_keys, uniform_
 __all__ = ["DEFAULT_HORIZON", "SessionsVectorEnv", "checked_arm", "checked_arms", "first_no_arm", "refuse_arm", "sides"]
 
 DEFAULT_HORIZON = 1_000_000
+MOST_ROWS = 1 << 31
 SPLIT = 5  # every fifth problem is a test problem
 INT64 = np.dtype(np.int64)
 
@@ -95,12 +96,12 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
     ) -> None:
-        self.num_envs = rows = whole_number("num_envs", num_envs, 1)
+        self.num_envs = rows = whole_number("num_envs", num_envs, 1, MOST_ROWS)
         self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
         if max_episode_steps is not None:
             steps = whole_number("max_episode_steps", max_episode_steps, 1)
             self.horizon = steps if self.horizon is None else min(steps, self.horizon)
-        if render_mode not in (None, "ansi"):
+        if render_mode is not None and (not isinstance(render_mode, str) or render_mode != "ansi"):
             raise ValueError(f"render_mode = {render_mode!r} is unknown; allowed: None, 'ansi'")
         self.render_mode = render_mode
         self.autoreset_mode = _autoreset_mode(autoreset_mode)

@@ -13,7 +13,8 @@ In the kernels of this room all arrays have a leading axis of rows, one comparis
 * ``displayed`` (rows, length) int64 is the interleaved list, -1 behind its end. It ends early where either ranking has
   no document left that is not displayed yet;
 * ``share`` (rows, length) float64 is what a method keeps for its credit: where clicks are credited by position, the
-  part of a click at each position that is the left ranker's; 0 behind the end, and everywhere if nothing is kept;
+  part of a click at each position that is the left ranker's, or the probability that it is; 0 behind the end, and
+  everywhere if nothing is kept;
 * ``clicks`` (rows, length) int8 are 0 or 1, and ``credit`` (rows, 2) float64 is the credit of left and of right.
 """
 

@@ -4,15 +4,18 @@ A ranking becomes a softmax over its ranks, P(d) proportional to 1 / rank(d)^tau
 which ranker contributes; a document is drawn from its softmax over the documents not displayed yet (renormalised). So
 every list is possible, and both softmaxes forget a document as soon as it is displayed.
 
-Credit (Algorithm 2 and equation 8 of 2011): a click belongs to the ranker that contributed the document, but which one
-that was is forgotten, and the click is shared out by the probability of either given the list. Given the list, the
-coins are independent, so the sum over all assignments is a product over positions: left's share at position k is
-P_left(d) / (P_left(d) + P_right(d)), both softmaxes as they were before k. ``credit="assigned"`` counts by the coins
-that fell.
+Credit (Algorithm 2 and equation 8 of 2011): the ranker that contributed more of the clicked documents wins, but who
+contributed which is forgotten, and the outcome is marginalised over all assignments: left's credit is the probability,
+given the list, that it contributed more of them than right, and right's the probability of the reverse. So do the
+authors in their code (Lerot). Given the list, the coins are independent: left contributed position k with probability
+P_left(d) / (P_left(d) + P_right(d)), both softmaxes as they were before k, and the sum over the 2^clicks assignments is
+one over how many are left's. ``credit="expected"`` is the expected number of clicked documents that each contributed.
+Up to two clicks the two agree on who has more; with shares 1, .26, .26 of three, left is expected to have contributed
+1.52 of them, and right is more likely to have contributed most. ``credit="assigned"`` counts by the coins that fell.
 
-It is unbiased for a user who clicks without looking at documents (each share is 1/2 on average; who has more credit is
-a fair coin with ``"assigned"`` only), and a ranker that has relevant documents nowhere lower and somewhere higher has
-more credit on average.
+It is unbiased for a user who clicks without looking at documents (both have equal credit on average; who has more of it
+is a fair coin with ``"assigned"`` only), and a ranker that has relevant documents nowhere lower and somewhere higher
+has more credit on average.
 
 How a document is drawn. With S(r) the weight of all ranks from r on, what is left of the weight between two displayed
 ranks is a difference of two S. There are at most so many of these gaps as documents displayed, and within a gap the
@@ -35,7 +38,7 @@ MOST_TAU = 20.0  # 1 / rank^tau of 10^15 documents is still a float then
 
 LOWEST, NOTHING = np.uint64(1), np.uint64(0)
 
-CREDITS = ("marginalized", "assigned")
+CREDITS = ("marginalized", "expected", "assigned")
 
 
 def tails(tau: float, size: int) -> NDArray[np.float64]:
@@ -135,16 +138,40 @@ def interleave(lists, left, right, tail, assigned, key, session, displayed, shar
         share[row, count:] = 0.0
 
 
+@kernel
+def marginal_credit(lists, left, right, displayed, share, clicks, credit):
+    """The probabilities that left contributed more of the clicked documents than right, and right more than left."""
+    rows, length = displayed.shape
+    chance = np.empty(length + 1)  # chance[n]: that n of the clicks so far are left's
+    for row in range(rows):
+        count, chance[0] = 0, 1.0
+        for k in range(length):
+            if clicks[row, k] == 0 or displayed[row, k] < 0:
+                continue
+            mine = share[row, k]
+            chance[count + 1] = chance[count] * mine
+            for n in range(count, 0, -1):
+                chance[n] = chance[n] * (1.0 - mine) + chance[n - 1] * mine
+            chance[0] *= 1.0 - mine
+            count += 1
+        credit[row, 0] = credit[row, 1] = 0.0
+        for n in range(count + 1):
+            if 2 * n > count:
+                credit[row, 0] += chance[n]
+            elif 2 * n < count:
+                credit[row, 1] += chance[n]
+
+
 class Probabilistic(Interleaving):
-    """Probabilistic interleaving.
+    """Probabilistic interleaving; ``share`` is the probability that left contributed the document (1 or 0 by coins).
 
     Args:
         tau: how fast the softmax falls with the rank; the papers' 3. 0: all documents alike.
-        credit: ``"marginalized"`` over who contributed, or as ``"assigned"`` by the coins.
+        credit: ``"marginalized"``: the probabilities of having contributed more of the clicked documents;
+            ``"expected"``: how many that are; ``"assigned"``: how many, by the coins.
     """
 
     name = "probabilistic"
-    credit = staticmethod(positional_credit)
 
     def __init__(self, tau: float = 3.0, credit: str = "marginalized") -> None:
         number = plain_number(tau)
@@ -172,6 +199,19 @@ class Probabilistic(Interleaving):
                 self._tail = tails(self.tau, longest)
             self._seen = lists.size
         interleave(lists, left, right, self._tail, self.crediting == "assigned", key, session, displayed, share)
+
+    def credit(
+        self,
+        lists: Lists,
+        left: NDArray[np.int64],
+        right: NDArray[np.int64],
+        displayed: NDArray[np.int64],
+        share: NDArray[np.float64],
+        clicks: NDArray[np.int8],
+        credit: NDArray[np.float64],
+    ) -> None:
+        share_out = marginal_credit if self.crediting == "marginalized" else positional_credit
+        share_out(lists, left, right, displayed, share, clicks, credit)
 
     def knobs(self) -> dict[str, Any]:
         return {"tau": self.tau, "credit": self.crediting}

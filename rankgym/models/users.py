@@ -101,7 +101,7 @@ def fill_click_vectors(clicking, stopping, grades, law):
             grade = grades[row, k]
             silent[k] = silent[k + 1] * (1.0 - clicking[grade] if grade >= 0 else 1.0)
         for vector in range(law.shape[1]):
-            reached, last = 1.0, -1  # P(the clicks so far, and reading on)
+            reached = 1.0  # P(the clicks so far, and reading on)
             for k in range(positions):
                 grade = grades[row, k]
                 clicked = (vector >> k) & 1 == 1
@@ -109,12 +109,11 @@ def fill_click_vectors(clicking, stopping, grades, law):
                 if not clicked:
                     reached *= 1.0 - p
                     continue
-                last = k
                 if vector >> (k + 1) == 0:  # the last click
                     reached *= p * (stopping[grade] + (1.0 - stopping[grade]) * silent[k + 1] if grade >= 0 else 0.0)
                     break
                 reached *= p * (1.0 - stopping[grade] if grade >= 0 else 0.0)
-            law[row, vector] = reached if last >= 0 else silent[0]
+            law[row, vector] = reached
 
 
 def click_vectors(reader: User, grades: ArrayLike) -> NDArray[np.float64]:

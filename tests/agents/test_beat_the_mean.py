@@ -196,14 +196,27 @@ def test_duels_that_somebody_else_chose_teach_of_the_working_set_alone():
     assert (agent.candidate[0], s.round[0]) == (0, 181)
 
 
+def test_duels_with_an_arm_that_is_out_teach_nothing():
+    agent = BeatTheMean(num_arms=4, horizon=10**4, radius_factor=0.05, seed=0)
+    for left, right, left_won in ((0, 3, 1), (1, 3, 1), (2, 3, 1), (3, 0, 0)):
+        agent.update({"left": [left], "right": [right]}, [[left_won, 1 - left_won]])
+    before = {name: part.tolist() for name, part in agent.state._asdict().items() if name != "round"}
+    assert before["compared"] == [[0, 0, 0, -1]]  # all of their comparisons were with arm 3
+    for left, right in ((0, 3), (3, 0), (3, 3)):
+        agent.update({"left": [left], "right": [right]}, [[1, 0]])
+    assert before == {name: part.tolist() for name, part in agent.state._asdict().items() if name != "round"}
+    assert agent.state.round[0] == 7
+
+
 @pytest.mark.parametrize(("name", "K", "rounds"), [("arxiv", 6, 40_000), ("cyclic", 4, 10_000)])
 def test_it_finds_the_condorcet_winner(name, K, rounds):
     """None of 2,000 other rows failed. If a row fails with probability 0.01, more than 11 of 100 do with 7e-10."""
     agent = BeatTheMean(num_arms=K, num_envs=100, radius_factor=0.5, horizon=10**5, seed=0)
-    regret = played(agent, matrix(name), rounds)
-    assert (agent.candidate == 0).mean() >= 0.89
+    P = matrix(name, best=2)
+    regret = played(agent, P, rounds, best=2)
+    assert (agent.candidate == 2).mean() >= 0.89
     assert (agent.state.size == 1).mean() >= 0.85  # of other rows 0.985 and 0.9835; below 0.85 with probability 1e-10
-    assert regret.mean() < 0.75 * (matrix(name)[0].mean() - 0.5) * rounds  # of random duels; here about a half of it
+    assert regret.mean() < 0.75 * (P[2].mean() - 0.5) * rounds  # of random duels; here about a half of it
 
 
 def test_a_condorcet_winner_is_never_the_worst_arm_in_expectation():
@@ -231,9 +244,13 @@ def test_a_narrow_winner_beside_a_clear_second_can_be_lost():
 
 
 def test_the_candidate_of_an_empty_head_is_anybody():
-    named = BeatTheMean(num_arms=4, num_envs=16_000, delta=0.1, seed=3).candidate
+    agent = BeatTheMean(num_arms=4, num_envs=16_000, delta=0.1, seed=3)
+    named = agent.candidate
     # a quarter of 16,000 within 302, which is 5.5 standard deviations: probability 4e-8 each, 1.6e-7 for all
     assert (abs(np.bincount(named) - 4000) < 302).all()
+    duel = agent.act()
+    agent.update(duel, np.tile([0, 1], (16_000, 1)))
+    assert (agent.candidate != duel["left"]).all()  # line 6: others have 1/2, and it has 0 of 1
 
 
 def test_one_arm_and_two():

@@ -10,11 +10,11 @@ from duels import DuelOracle, beside, matrix, played
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaincinv
-from scipy.stats import beta, binom
+from scipy.stats import beta
 
 from rankgym.contract import check_agent
 from rankgym.kernels import bits
-from rankgym_agents.double_thompson import DoubleThompson, exactly, second
+from rankgym_agents.double_thompson import DoubleThompson, second
 
 unhurried = settings(deadline=None)  # the first example may wait for the compiler
 
@@ -143,12 +143,6 @@ def test_what_the_state_holds_belongs_together():
     for row in range(20):
         assert np.allclose(s.chance[row][upper], expected[row][upper], rtol=0, atol=1e-12)
         assert (s.chance[row] == s.chance[row].T).all()
-
-
-@unhurried
-@given(st.integers(0, 10**6), st.integers(0, 10**6))
-def test_exactly_is_the_binomial_probability(won, lost):
-    assert exactly(won, lost) == pytest.approx(binom.pmf(won, won + lost, 0.5), rel=1e-7, abs=1e-300)
 
 
 def test_the_first_pair_is_any():

@@ -139,6 +139,18 @@ def test_on_certain_duels_every_pass_is_alike():
         assert (agent.state.size == 0).all()
 
 
+def test_the_interval_is_open():
+    """With ln(1/delta) = 1 and certain duels c = 1/2 after 16 of them: 1/2 is an end of (P - c, P + c), not in it."""
+    assert -math.log(math.exp(-1)) == 1
+    agent = InterleavedFilter(num_arms=2, num_envs=20, delta=math.exp(-1), seed=1)
+    assert set(agent.candidate.tolist()) == {0, 1}
+    played(agent, matrix("certain 2"), 15)
+    assert (agent.state.size == 1).all()
+    played(agent, matrix("certain 2"), 1)
+    assert (agent.state.size == 0).all()
+    assert (agent.candidate == 0).all()
+
+
 def test_pruning_removes_arms_that_if1_keeps():
     """The same duels until the first incumbent falls; then IF2 goes on with a subset of IF1's arms."""
     K = 8
@@ -174,10 +186,11 @@ def test_pruning_removes_arms_that_if1_keeps():
 def test_it_finds_the_condorcet_winner(name, K, pruning, rounds):
     """Of 2,000 other rows at most one failed. If a row fails with probability 0.01, 11 of 100 do with 8e-9."""
     agent = InterleavedFilter(num_arms=K, num_envs=100, delta=0.1, pruning=pruning, seed=0)
-    regret = played(agent, matrix(name), rounds)
-    assert (agent.candidate == 0).mean() >= 0.9
+    P = matrix(name, best=2)
+    regret = played(agent, P, rounds, best=2)
+    assert (agent.candidate == 2).mean() >= 0.9
     assert (agent.state.size == 0).mean() >= 0.9
-    assert regret.mean() < 0.75 * (matrix(name)[0].mean() - 0.5) * rounds  # of random duels
+    assert regret.mean() < 0.75 * (P[2].mean() - 0.5) * rounds  # of random duels
 
 
 def test_on_cyclic_the_default_finds_the_winner_and_large_deltas_prune_it():
@@ -186,14 +199,14 @@ def test_on_cyclic_the_default_finds_the_winner_and_large_deltas_prune_it():
     Of 400 rows fewer than 15 would prune it with probability 3e-10; more than 120 with 1e-20.
     """
     agent = InterleavedFilter(num_arms=4, num_envs=200, horizon=10**5, seed=0)
-    played(agent, matrix("cyclic"), 14_000)
-    assert (agent.candidate == 0).mean() > 0.9
+    played(agent, matrix("cyclic", best=2), 14_000)
+    assert (agent.candidate == 2).mean() > 0.9
     two, one = (InterleavedFilter(num_arms=4, num_envs=400, delta=0.5, seed=0, pruning=p) for p in (True, False))
     for agent in (two, one):
-        played(agent, matrix("cyclic"), 3000)
+        played(agent, matrix("cyclic", best=2), 3000)
         assert (agent.state.size == 0).mean() > 0.9
-    assert 15 <= (two.candidate != 0).sum() <= 120
-    assert (one.candidate != 0).sum() < 15
+    assert 15 <= (two.candidate != 2).sum() <= 120
+    assert (one.candidate != 2).sum() < 15
 
 
 def test_other_duels_teach_nothing():
@@ -201,10 +214,11 @@ def test_other_duels_teach_nothing():
     before = pickle.dumps([part.tolist() for part in agent.state if part is not agent.state.round])
     duel = agent.act()
     left, right = int(duel["left"][0]), int(duel["right"][0])
-    for other in ((right, left), (left, left), (left, agent.state.others[0, 1])):
+    spare = int(agent.state.others[0, 1])
+    for other in ((right, left), (left, left), (left, spare), (spare, right)):
         agent.update({"left": [other[0]], "right": [other[1]]}, [[1, 0]])
     assert before == pickle.dumps([part.tolist() for part in agent.state if part is not agent.state.round])
-    assert agent.state.round[0] == 3
+    assert agent.state.round[0] == 4
 
 
 def test_one_arm_and_two():

@@ -192,9 +192,10 @@ def test_it_finds_the_condorcet_winner(preference, rounds, most_regret):
     67.6 and 397.2 on average, with standard deviations of 16.8 and 47.4. More than 20 standard errors of the
     average of 200 lie between that and the limit.
     """
-    agent = RUCB(num_arms=len(matrix(preference)), num_envs=200, seed=1)
-    regret = played(agent, matrix(preference), rounds, seed=2)
-    assert (agent.candidate != 0).sum() <= 20
+    P = matrix(preference, best=2)
+    agent = RUCB(num_arms=len(P), num_envs=200, seed=1)
+    regret = played(agent, P, rounds, seed=2, best=2)
+    assert (agent.candidate != 2).sum() <= 20
     assert regret.mean() < most_regret
 
 

@@ -162,6 +162,37 @@ def test_duels_that_somebody_else_chose_count(sampling):
     assert agent.remaining[0] == 1
 
 
+def test_duels_that_somebody_else_chose_are_no_samples_of_the_next_pair():
+    """Between them the agent's own duels are still all pairs in turn; a duel of the next pair itself is its sample."""
+    agent, chance = SAVAGE(num_arms=5, horizon=10**6, seed=1), np.random.default_rng(2)
+    for _ in range(4):
+        own = []
+        while len(own) < 10:
+            duel = agent.act()
+            pair = (int(duel["left"][0]), int(duel["right"][0]))
+            other = tuple(int(arm) for arm in chance.permutation(5)[:2])
+            if set(other) != set(pair):
+                agent.update({"left": np.array([other[0]]), "right": np.array([other[1]])}, np.array([[0, 1]]))
+                swept = agent.state.swept[0]
+                assert swept == len(own)
+                duel = agent.act()  # another one of those that are left
+                pair = (int(duel["left"][0]), int(duel["right"][0]))
+            own.append(pair)
+            agent.update({"left": duel["right"], "right": duel["left"]}, np.array([[1, 0]]))
+        assert sorted(own) == list(combinations(range(5), 2))
+    assert agent.remaining[0] == 5
+
+
+def test_an_arm_that_is_out_is_never_named():
+    """Arm 0 trails arm 1 alone, which has put it out; each of the others trails two arms or more."""
+    agent = SAVAGE(num_arms=5, delta=0.9, seed=3)
+    trailing = [(0, 1)] * 100 + [(1, 2), (1, 3), (2, 0), (2, 4), (3, 0), (3, 2), (4, 0), (4, 1), (4, 3)]
+    for loser, winner in trailing:
+        agent.update({"left": np.array([loser]), "right": np.array([winner])}, np.array([[0, 1]]))
+    assert agent.state.alive[0].tolist() == [False, True, True, True, True]
+    assert agent.candidate[0] in (1, 2, 3)
+
+
 @pytest.mark.parametrize("K", [2, 5, 12])
 def test_all_pairs_are_sampled_at_the_same_pace(K):
     agent = SAVAGE(num_arms=K, num_envs=20, horizon=10**6, seed=2)

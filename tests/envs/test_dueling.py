@@ -14,6 +14,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nonsense import complaints
 from plain_duels import PlainDuels, key_of
 
 import rankgym
@@ -181,6 +182,7 @@ def test_a_first_episodes_problem_and_arms_come_from_the_seed_alone():
     assert state(one)[:4] == state(other)[:4]
     assert (one.preference == other.preference).all()
     assert int(one._key[0]) == key_of(1, 0)
+    assert one.np_random_seed == other.np_random_seed == 1
 
 
 # -- chance -----------------------------------------------------------------------------------------------------------
@@ -605,7 +607,7 @@ def test_single_actions():
         ({"num_problems": 3}, "num_problems = 3 is for drawn matrices"),
         ({"knobs": {}}, "knobs = {} is for drawn matrices"),
         ({"dataset": "synthetic", "family": "gauss"}, "family = 'gauss' is unknown; allowed: 'bradley-terry'"),
-        ({"dataset": "synthetic", "knobs": 3}, "knobs = 3 is no dict; allowed"),
+        ({"dataset": "synthetic", "knobs": 3}, "knobs = 3 is no dict of knobs; allowed"),
         ({"dataset": "synthetic", "knobs": {"gape": 1}}, "gape is no knob of the family 'uniform'"),
         ({"dataset": "synthetic", "num_problems": 0}, "num_problems = 0 is out of range"),
         ({"dataset": "synthetic", "num_problems": 10**6, "num_arms": 100}, "num_arms = 100 is out of range"),
@@ -646,6 +648,11 @@ def test_bad_matrices(preference, message):
     with pytest.raises(ValueError, match=re.escape(message)) as error:
         DuelingVectorEnv(2, dataset="synthetic", preference=preference)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("more", [{}, {"dataset": "synthetic"}, given_matrices(CIRCLE, winner="borda")])
+def test_nonsense_for_any_keyword_is_taken_or_refused_by_name(more):
+    assert complaints(DuelingVectorEnv, **more) == []
 
 
 @settings(max_examples=80, deadline=None)

@@ -14,6 +14,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nonsense import complaints
 
 import rankgym
 from rankgym.data import letor
@@ -390,6 +391,33 @@ def test_abandonment_and_sorted_reference_are_as_in_the_ranking_environment():
     assert (env.initial_list == plain.initial_list).all()
 
 
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_rows_that_were_just_reset_tell_their_new_query(mode):
+    env = InterleavedRankingsVectorEnv(20, horizon=3, autoreset_mode=mode)
+    env.reset(seed=4)
+    for duel in duels(env, 12):
+        info = env.step(duel)[4]
+        assert (info["query"] == env._problem).all()
+        assert (info["optimal_reward"] == env._optimal_of[info["query"]]).all()
+        assert len(set(info["query"].tolist())) > 1
+
+
+def test_episodes_of_one_session_have_values_and_coins_of_their_own(file):
+    """The same list for another query has another value; ties are not all decided alike (2^-39 in each row)."""
+    env = InterleavedRankingsVectorEnv(4, horizon=1, autoreset_mode="SameStep")
+    env.reset(seed=4)
+    lists = np.tile(np.arange(5), (4, 1))
+    for _ in range(5):
+        expected = env.model.values(env.parameters, lists, 5, "clicks")
+        found = env.step({"left": lists, "right": lists})[4]["final_info"]["expected_reward"]
+        assert found == pytest.approx(np.column_stack([expected, expected]))
+    env = InterleavedRankersVectorEnv(4, file=file, query=3, user_model="perfect", horizon=1, autoreset_mode="SameStep")
+    env.reset(seed=4)
+    duel = {"left": np.zeros(4, int), "right": np.ones(4, int)}
+    won = np.array([env.step(duel)[4]["final_info"]["winner"] for _ in range(40)])
+    assert (won.min(axis=0) < won.max(axis=0)).all()
+
+
 def test_the_best_list_wins_more_often_than_it_loses():
     """Against the reversed list, team draft: 6,000 duels, one half is more than 20 standard errors away."""
     env = InterleavedRankingsVectorEnv(60, model="PBM", query="all")
@@ -515,6 +543,13 @@ def test_messages_of_bad_duels(file):
 def test_arguments_are_checked(given, message, file):
     with pytest.raises(ValueError, match=message):
         InterleavedRankersVectorEnv(1, **{"file": file, **given})
+
+
+def test_nonsense_for_any_keyword_is_taken_or_refused_by_name(file):
+    assert complaints(InterleavedRankersVectorEnv, file=file) == []
+    assert complaints(InterleavedRankingsVectorEnv, num_positions=1) == []
+    with pytest.raises(ValueError, match="num_documents = 65537 is out of range"):
+        InterleavedRankersVectorEnv(1, file=file, num_documents=65_537)
 
 
 def test_files_that_are_no_matrix(file, home):

@@ -88,6 +88,17 @@ def positional_credit(left, right, displayed, share, clicked):
     return sum(share[k] for k in clicked), sum(1 - share[k] for k in clicked)
 
 
+def marginal_credit(left, right, displayed, share, clicked):
+    """Hofmann et al. (2011): of all assignments of the clicked documents, the probability of each outcome."""
+    wins = [0.0, 0.0]
+    for lefts in itertools.product([True, False], repeat=len(clicked)):
+        probability = math.prod(share[k] if mine else 1 - share[k] for k, mine in zip(clicked, lefts, strict=True))
+        mine = sum(lefts)
+        if 2 * mine != len(clicked):
+            wins[0 if 2 * mine > len(clicked) else 1] += probability
+    return tuple(wins)
+
+
 def softmax(ranking, shown, tau):
     """{document: probability} of those not in ``shown``."""
     weight = {d: (place + 1) ** -tau for place, d in enumerate(ranking) if d not in shown}

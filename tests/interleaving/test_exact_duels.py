@@ -15,7 +15,7 @@ LAWS = {
     "balanced": (lambda *duel: plain.law_of(plain.balanced, *duel), plain.balanced_credit),
     "document-constraints": (lambda *duel: plain.law_of(plain.balanced, *duel), plain.constraints_credit),
     "team-draft": (lambda *duel: plain.law_of(plain.team_draft, *duel), plain.positional_credit),
-    "probabilistic": (plain.probabilistic_law, plain.positional_credit),
+    "probabilistic": (plain.probabilistic_law, plain.marginal_credit),
 }
 
 

@@ -18,7 +18,8 @@ COINS = {  # method, keywords: how the list is made, how clicks are credited
     ("balanced", ()): (plain.balanced, plain.balanced_credit),
     ("team-draft", ()): (plain.team_draft, plain.positional_credit),
     ("document-constraints", ()): (plain.balanced, plain.constraints_credit),
-    ("probabilistic", ()): (plain.probabilistic, plain.positional_credit),
+    ("probabilistic", ()): (plain.probabilistic, plain.marginal_credit),
+    ("probabilistic", (("credit", "expected"),)): (plain.probabilistic, plain.positional_credit),
     ("probabilistic", (("tau", 0.5), ("credit", "assigned"))): (
         lambda left, right, length, coins: plain.probabilistic(left, right, length, coins, 0.5, True),
         plain.positional_credit,
@@ -107,6 +108,18 @@ def test_rankings_of_several_queries_lie_one_behind_the_other():
 
 
 @pytest.mark.kernels
+@pytest.mark.parametrize("name", sorted(set(INTERLEAVINGS) - {"optimized"}))
+def test_a_method_takes_longer_and_shorter_rankings_after_others(name):
+    """What it remembers of the first ones does not show."""
+    method = make(name)
+    for documents in (2, 30, 5):
+        ranking = np.arange(documents)
+        used, fresh = (play(m, ranking, ranking[::-1], 5, 20) for m in (method, make(name)))
+        assert (used[-2] == fresh[-2]).all()
+        assert used[-1] == pytest.approx(fresh[-1], abs=1e-12)
+
+
+@pytest.mark.kernels
 def test_copied_rankings_replace_those_before():
     rng = np.random.default_rng(3)
     lists = Lists.empty(4, 8, 3)
@@ -189,33 +202,51 @@ def test_identical_rankers_tie(name):
 def test_who_clicks_at_random_prefers_neither(length, click):
     """Team draft and probabilistic: exactly, for all rankings of four documents. The draft's winner is fair."""
     for right in FOUR:
-        for law in (plain.probabilistic_law, LAWS["team-draft"]):
+        for law, credit in (
+            (plain.probabilistic_law, plain.marginal_credit),
+            (plain.probabilistic_law, plain.positional_credit),
+            (LAWS["team-draft"], plain.positional_credit),
+        ):
             duel = FOUR[0], right
             difference, advantage = plain.expected(
-                law(*duel, length), plain.positional_credit, *duel, lambda s: plain.random_clicker(len(s), click)
+                law(*duel, length), credit, *duel, lambda s: plain.random_clicker(len(s), click)
             )
             assert difference == pytest.approx(0, abs=1e-12)
             if law is not plain.probabilistic_law:
                 assert advantage == pytest.approx(0, abs=1e-12)
 
 
-def test_with_marginalized_credit_who_has_more_is_no_fair_coin():
+def test_who_has_more_marginalized_credit_is_no_fair_coin():
     """The mean difference is 0, its sign is not: (0, 2, 3, 1) has more credit less often. Assigned credit is fair."""
-    duel = (0, 1, 2, 3), (0, 2, 3, 1)
-    difference, advantage = plain.expected(
-        plain.probabilistic_law(*duel, 4), plain.positional_credit, *duel, lambda s: plain.random_clicker(4, 0.3)
-    )
-    assert difference == pytest.approx(0, abs=1e-12)
-    assert advantage == pytest.approx(-0.0736, abs=1e-4)
+    duel, found = ((0, 1, 2, 3), (0, 2, 3, 1)), {"assigned": 0.0}
+    for name, credit in (("marginalized", plain.marginal_credit), ("expected", plain.positional_credit)):
+        difference, found[name] = plain.expected(
+            plain.probabilistic_law(*duel, 4), credit, *duel, lambda s: plain.random_clicker(4, 0.3)
+        )
+        assert difference == pytest.approx(0, abs=1e-12)
+        assert found[name] == pytest.approx(-0.0736, abs=1e-4)
     rows, rng = 200_000, np.random.default_rng(1)
     clicks = (rng.random((rows, 4)) < 0.3).astype(np.int8)
-    for credit, expected in (("marginalized", advantage), ("assigned", 0.0)):  # within 6 standard errors
+    for credit, expected in found.items():  # within 6 standard errors
         method = make("probabilistic", {"credit": credit})
         lists, first, second, _, _, displayed, share = play(method, *duel, 4, rows)
         got = np.empty((rows, 2))
         method.credit(lists, first, second, displayed, share, clicks, got)
         sign = np.sign(np.round(got[:, 0] - got[:, 1], 9))
         assert sign.mean() == pytest.approx(expected, abs=6 / math.sqrt(rows))
+
+
+@pytest.mark.kernels
+def test_marginalized_credit_is_the_probability_of_more_clicks():
+    """By hand: of shares 1, .26, .26 left has all with .26^2, two with 2 * .26 * .74, one, which loses, else."""
+    share, shown = np.array([[0.9, 1.0, 0.26, 0.26]] * 4), np.array([[0, 1, 2, 3]] * 4)
+    clicks = np.array([[0, 1, 1, 1], [0, 1, 1, 0], [0, 0, 0, 0], [1, 0, 0, 0]], np.int8)
+    lists, row, credit = Lists.of(np.array([[0, 1, 2, 3]] * 2), 4), np.zeros(4, np.int64), np.empty((4, 2))
+    make("probabilistic").credit(lists, row, row + 1, shown, share, clicks, credit)
+    more = 1 - 0.74**2
+    assert credit.ravel() == pytest.approx([more, 1 - more, 0.26, 0, 0, 0, 0.9, 0.1])
+    make("probabilistic", {"credit": "expected"}).credit(lists, row, row + 1, shown, share, clicks, credit)
+    assert credit.ravel() == pytest.approx([1.52, 1.48, 1.26, 0.74, 0, 0, 0.9, 0.1])
 
 
 @pytest.mark.parametrize("name", ["balanced", "document-constraints"])
@@ -263,9 +294,7 @@ def test_team_draft_is_blind_to_some_improvements():
     """Hofmann et al. (2011), section 3: only c is relevant, and (a, b, c, d) ties with (b, c, d, a)."""
     duel = (0, 1, 2, 3), (1, 2, 3, 0)
     for name, blind in (("team-draft", True), ("probabilistic", False)):
-        difference, advantage = plain.expected(
-            LAWS[name](*duel, 4), plain.positional_credit, *duel, relevant_clicks([2])
-        )
+        difference, advantage = plain.expected(LAWS[name](*duel, 4), CREDITS[name], *duel, relevant_clicks([2]))
         assert (abs(difference) < 1e-12) == blind
         assert (abs(advantage) < 1e-12) == blind
 
@@ -299,6 +328,49 @@ def test_the_larger_credit_wins_and_rounding_does_not():
     assert winner[:2].tolist() == [0, 1]
     decide(np.ones((4, 2)), key, session, again)
     assert (winner[2:] == again[2:]).all()  # both by the session's coin
+    close = np.tile([[0.5, 0.5 + 1e-8], [0.5 + 1e-8, 0.5]], (10, 1))
+    winner = np.empty(20, np.int64)
+    decide(close, row_keys(range(20), ENVIRONMENT), np.zeros(20, np.int64), winner)
+    assert winner.tolist() == [1, 0] * 10
+
+
+@pytest.mark.parametrize("name", INTERLEAVINGS)
+def test_the_coin_of_a_tie_is_none_of_the_lists_coins(name):
+    """Without a click: whichever list is displayed, left wins half of the 20,000 times.
+
+    Of each list that is displayed often the share is within 6 standard errors of one half: error below 1e-6 in all.
+    """
+    rows, duel = 20_000, ((0, 1, 2, 3), (2, 3, 1, 0))
+    method = make(name)
+    lists, first, second, key, session, displayed, share = play(method, *duel, 4, rows)
+    credit, winner = np.empty((rows, 2)), np.empty(rows, np.int64)
+    method.credit(lists, first, second, displayed, share, np.zeros((rows, 4), np.int8), credit)
+    assert not credit.any()
+    decide(credit, key, session, winner)
+    _, number = np.unique(np.column_stack([displayed, share]), axis=0, return_inverse=True)
+    often = [n for n, count in enumerate(np.bincount(number.ravel())) if count >= 100]
+    assert len(often) > 1
+    for n in often:
+        won = winner[number.ravel() == n]
+        assert won.mean() == pytest.approx(0.5, abs=6 * 0.5 / math.sqrt(len(won)))
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("case", COINS, ids=IDS)
+def test_clicks_behind_the_end_of_a_list_count_for_nothing(case):
+    """The kernels look at documents alone, whatever the clicks say of places without one."""
+    name, knobs = case
+    method = make(name, dict(knobs))
+    rng = np.random.default_rng(4)
+    lists, first, second, _, _, displayed, share = play(method, tops(rng, 30, 6, 3), tops(rng, 30, 6, 3), 8, 30)
+    assert (displayed[:, -2:] == -1).all()
+    clicks = (rng.random((30, 8)) < 0.4).astype(np.int8)
+    clicks[:, -2:] = 1
+    got, expected = np.empty((2, 30, 2))
+    method.credit(lists, first, second, displayed, share, clicks, got)
+    clicks[displayed < 0] = 0
+    method.credit(lists, first, second, displayed, share, clicks, expected)
+    assert (got == expected).all()
 
 
 # -- doors -------------------------------------------------------------------------------------------------------------

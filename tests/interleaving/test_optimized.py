@@ -134,6 +134,44 @@ def test_short_rankings_and_forgotten_solutions(monkeypatch):
     assert len(method._numbers) == 1
 
 
+def test_ranks_are_those_of_the_top():
+    """By hand: with two places displayed, a document that is not in a ranking's top two has rank 3 there."""
+    listed = np.array([[0, 2], [2, 1]], np.int8)
+    inverse, linear = (credits_of(listed, [0, 1], [2, 0], crediting) for crediting in ("inverse", "linear"))
+    assert inverse == pytest.approx(np.array([[1 / 2, -2 / 3], [-2 / 3, 1 / 6]]))
+    assert linear.tolist() == [[1, -2], [-2, 1]]
+
+
+def test_what_stands_below_the_top_does_not_matter():
+    """Rankings that are longer than the list: as those of their first documents alone."""
+    rng = np.random.default_rng(2)
+    left, right = (np.argsort(rng.random((60, 8)), axis=1) for _ in range(2))
+    long, short = compare(left, right, 3, method="optimized"), compare(left[:, :3], right[:, :3], method="optimized")
+    assert (long.displayed == short.displayed).all()
+    assert (long.share == short.share).all()
+    assert any(len({*mine[:3]} & {*other[3:]}) for mine, other in zip(left.tolist(), right.tolist(), strict=True))
+
+
+def test_solutions_are_remembered_whole_and_forgotten_together(monkeypatch):
+    """One method, pattern after pattern: as a fresh one for each."""
+    rng, method = np.random.default_rng(6), Optimized()
+    duels = [compare(range(6), rng.permutation(8)[:6], method="optimized", seed=n) for n in range(12)]
+    for limit in (1_000_000, 3):
+        monkeypatch.setattr("rankgym.interleaving.optimized.MOST_KEPT", limit)
+        for duel in duels:
+            displayed, share = np.empty((1, 6), np.int64), np.empty((1, 6))
+            method.interleave(*duel[1:6], displayed, share)
+            assert (displayed == duel.displayed).all()
+            assert (share == duel.share).all()
+        assert all(cumulative[-1] == pytest.approx(1) for cumulative, _, _ in method._tables)
+        assert (len(method._numbers) == 12) == (limit > 3)
+
+
+def test_the_longest_lists():
+    duel = compare(range(10), range(9, -1, -1), method="optimized")
+    assert sorted(duel.displayed[0]) == list(range(10))
+
+
 def test_what_is_refused():
     with pytest.raises(ValueError, match="length = 11 is out of range"):
         compare(range(11), range(11), method="optimized")
