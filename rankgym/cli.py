@@ -171,7 +171,10 @@ def compare(
     ] = None,
     source: Annotated[
         str | None,
-        typer.Option(metavar="calibrated|published", help="Click models that come with the package, or the original."),
+        typer.Option(
+            metavar="calibrated|published",
+            help="Click models or preferences that come with the package, or the original.",
+        ),
     ] = None,
     query: Annotated[
         str,
@@ -217,6 +220,8 @@ def compare(
       `rankgym compare CM-Yandex-Breakpoint-v0 --agents cascade-kl-ucb,cascade-ducb,cascade-swucb`
     * Duels of the 136 rankers of MSLR's calibrated stand-in, twenty times:
       `rankgym compare Dueling-MSLR-v0 --agents mergerucb,rucb --runs 20 --rounds 1_000_000`
+    * The same of 30 of them, drawn anew in each run:
+      `rankgym compare Dueling-MSLR-v0 --agents mergerucb,rucb --runs 20 --set num_arms=30`
     * An agent of your own, the class Mine in mine.py of this folder, on three queries:
       `rankgym compare PBM-Yandex-v0 --agents random,mine:Mine --query 0,3,7 --rounds 20_000`
 
@@ -576,8 +581,8 @@ def envs(
         return
     rows = []
     for name, (_, _, text) in ENVS.items():
-        what, opening, paper = text.rpartition(" (")
-        rows.append((name, what if opening else text, paper.rstrip(")") if opening else ""))
+        found = re.search(r" \(([^()]*)\)", text)
+        rows.append((name, text.replace(found[0], "") if found else text, found[1] if found else ""))
     _show_table(("environment", "what it is", "paper"), rows)
     typer.echo("rankgym envs ENV lists the arguments of one, which rankgym compare ENV --set KEY=VALUE sets.")
 
@@ -686,7 +691,7 @@ def _show_documentation(text: str) -> None:
     for line in text.replace("``", "`").splitlines():
         words = line.strip()
         indent = len(line) - len(line.lstrip())
-        if goes_on and words and (indent > parts[-1][0] or indent == 0):
+        if goes_on and words and (indent > parts[-1][0] or (indent == 0 and not words.startswith("* "))):
             parts[-1] = (parts[-1][0], f"{parts[-1][1]} {words}")
         else:
             parts.append((indent, words))
@@ -788,6 +793,8 @@ def import_(
 
     `rankgym data import my-rankers matrix.npy`
 
+    `rankgym compare Dueling-Synthetic-v0 --set dataset=my-rankers`
+
     Entry i, j is the probability that arm i beats arm j: p_ij + p_ji = 1, and 1/2 on the diagonal. The file is `.npy`,
     or text with a line for each arm, numbers parted by blanks or commas, and comments after #.
     """
@@ -799,6 +806,18 @@ def import_(
     if len(files) != 1:
         raise ValueError(f"{name}: the number of files = {len(files)} is not allowed; allowed: 1, a preference matrix")
     typer.echo(f"{name}: {room.import_matrix(name, files[0])}")
+    typer.echo(_tried_by(name))
+
+
+def _tried_by(name: str) -> str:
+    """What an imported matrix is, and how it is played."""
+    from rankgym.data import preferences as matrices
+
+    matrix = matrices.load(name)
+    winner = matrices.condorcet_winner(matrix)
+    best = f"Condorcet winner {winner}" if winner >= 0 else "no Condorcet winner"
+    more = "" if winner >= 0 else " --set winner=copeland"
+    return f"{len(matrix):,} arms, {best}; rankgym compare Dueling-Synthetic-v0 --set dataset={name}{more} plays it"
 
 
 @data_app.command()
@@ -867,6 +886,9 @@ def preferences(
     * For the regret in `Dueling-LETOR-v0`:
       `rankgym compare Dueling-LETOR-v0 --set file=vali.txt.gz --set preferences=np2004.npy`
     * As an environment of its own: `rankgym data import np2004 np2004.npy`
+
+    Regret is measured against the Condorcet winner, the ranker that beats all others. Where the matrix has none, regret
+    in `Dueling-LETOR-v0` stays unknown, and the comparison shows the reward.
     """
     from rankgym.experiments import preferences as room
 

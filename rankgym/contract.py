@@ -90,7 +90,8 @@ def check_agent(
         inspect.signature(factory).bind(**dict.fromkeys(KEYWORDS[kind]))
     except TypeError as error:
         raise ValueError(
-            f"factory = {factory!r}: {error}; allowed: one that takes the keywords {KEYWORDS[kind]}"
+            f"factory = {factory!r}: {error}; allowed: one that takes the keywords {KEYWORDS[kind]}, "
+            f"those that it has no use for by **rest"
         ) from None
     if kind == "dueling":
         for arms in (num_arms, 2, 1):
@@ -357,8 +358,6 @@ class _DuelingTrial(_Trial):
         return f"{self.num_arms} arms"
 
     def run(self) -> None:
-        for arms in (0, -1):
-            self.refuses(7, f"num_arms = {arms}", lambda arms=arms: self.agent(num_arms=arms))  # type: ignore[misc]
         try:
             agent = self.agent()
         except ValueError as refusal:
@@ -370,6 +369,8 @@ class _DuelingTrial(_Trial):
         self.asks = False
         who = "an agent that was never asked for its candidate"
         self.compare(3, who, shown, self.play(self.agent()))
+        for arms in (0, -1):  # late: who writes an agent hears of its duels first
+            self.refuses(7, f"num_arms = {arms}", lambda arms=arms: self.agent(num_arms=arms))  # type: ignore[misc]
         self.refuses_what_is_no_duel(shown)
 
     def agent(self, row: int | None = None, num_arms: int | None = None) -> Any:

@@ -67,13 +67,21 @@ class AgentBars:
     """A context that shows one bar an agent on standard error, or (``shown=False``) none.
 
     A bar counts rounds averaged over the agent's rows, so that blocks of rows may come in any order, from any process.
+    ``unit`` is what a row has one of in a round: "sessions" or "duels".
     """
 
     def __init__(
-        self, agents: Iterable[str], rows: int, rounds: int, *, shown: bool = True, console: Any = None
+        self,
+        agents: Iterable[str],
+        rows: int,
+        rounds: int,
+        *,
+        unit: str = "sessions",
+        shown: bool = True,
+        console: Any = None,
     ) -> None:
         self.agents, self.rows, self.rounds = list(agents), rows, rounds
-        self.bars: Any = _sessions_bars(self.agents, rows, rounds, console) if shown else None
+        self.bars: Any = _sessions_bars(self.agents, rows, rounds, unit, console) if shown else None
         self.tasks: dict[str, Any] = {}
 
     def __enter__(self) -> AgentBars:
@@ -111,9 +119,9 @@ class AgentBars:
             self.bars.stop()
 
 
-def _sessions_bars(agents: list[str], rows: int, rounds: int, console: Any) -> Any:
+def _sessions_bars(agents: list[str], rows: int, rounds: int, unit: str, console: Any) -> Any:
     """A ``rich.progress.Progress`` of sessions: rounds of all rows, with the time left, and what has room of bar and
-    rates. Names are folded, no number is cut."""
+    rates, of which that of sessions has the word ``unit``. Names are folded, no number is cut."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
     from rich.table import Column
@@ -143,7 +151,7 @@ def _sessions_bars(agents: list[str], rows: int, rounds: int, console: Any) -> A
         *([BarColumn(bar_width=16)] if room >= 35 else []),
         RoundsColumn(Column(justify="right", no_wrap=True)),
         *([RateColumn("rounds", rows)] if room >= 50 else []),
-        *([RateColumn("sessions", 1)] if room >= 18 else []),
+        *([RateColumn(unit, 1)] if room >= 18 else []),
         TimeRemainingColumn(compact=True, elapsed_when_finished=True),
         console=console,
         speed_estimate_period=10.0,

@@ -164,6 +164,13 @@ def simulate(
         raise ValueError(
             f"the agent has {mine} rows and env {env.num_envs}; make it with {type(agent).__name__}.for_env(env)"
         )
+    if isinstance(agent, DuelingAgent):
+        space: Any = env.single_action_space
+        arms = int(space["left"].n)
+        if agent.num_arms != arms:
+            raise ValueError(
+                f"the agent has {agent.num_arms} arms and env {arms}; make it with {type(agent).__name__}.for_env(env)"
+            )
     horizon, _ = env_horizons(env)
     if horizon is not None and rounds > horizon:
         raise ValueError(

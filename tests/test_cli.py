@@ -479,6 +479,23 @@ def test_envs_and_agents_list_their_tables(run):
     assert "Ranked" in text or "ranking" in text
 
 
+def test_a_paper_is_what_stands_in_brackets_wherever(run):
+    lines = {
+        words[0]: words for words in (re.split(r"\s{2,}", line.strip()) for line in run("envs").stdout.splitlines())
+    }
+    assert lines["rankgym/PBM-Yandex-v0"][-1] == "TopRank section 6"
+    text = "duels of the feature rankers of a LETOR file by interleaving and clicks; needs file="
+    assert lines["rankgym/Dueling-LETOR-v0"][1:] == [text, "mergeRUCB section 5"]
+    assert lines["rankgym/Dueling-Cyclic-v0"][-1].endswith("in a circle by much")
+    assert not any(cell.count("(") != cell.count(")") for words in lines.values() for cell in words)
+
+
+def test_lists_in_documentation_stay_lists(run):
+    lines = run("agents", "mergerucb").stdout.splitlines()
+    assert sum(line.startswith("* Line ") for line in lines) >= 4
+    assert not any(" * Line " in line for line in lines)
+
+
 def test_knobs_and_arguments_are_shown_with_their_defaults(run):
     text = plain(run("agents").stdout)
     assert "knobs: delta=null" in text
@@ -569,6 +586,18 @@ def test_data_commands_call_the_data_room(run, monkeypatch, tmp_path):
     monkeypatch.setattr(data.catalogue, "usable", lambda name: True)
     said = f"yandex60: here already, nothing was downloaded: {tmp_path / 'a'}\n"
     assert run("data", "fetch", "yandex60").stdout == said
+
+
+def test_an_imported_matrix_is_played_by_what_import_says(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("RANKGYM_DATA_HOME", str(tmp_path / "data"))
+    (tmp_path / "order.txt").write_text("0.5 0.7\n0.3 0.5\n")
+    (tmp_path / "circle.txt").write_text("0.5 0.7 0.3\n0.3 0.5 0.7\n0.7 0.3 0.5\n")
+    said = {name: run("data", "import", name, f"{name}.txt").stdout.splitlines()[1] for name in ("order", "circle")}
+    assert said["order"].startswith("2 arms, Condorcet winner 0; rankgym compare ")
+    assert said["circle"].startswith("3 arms, no Condorcet winner; rankgym compare ")
+    for line in said.values():
+        command = re.fullmatch(r".*; rankgym (.*) plays it", line)[1]
+        assert run(*command.split(), "--agents", "rucb", "--rounds", "20").exit_code == 0
 
 
 def test_data_list_tells_where_everything_comes_from(run, monkeypatch, tmp_path):

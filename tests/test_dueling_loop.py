@@ -228,6 +228,10 @@ def test_what_does_not_fit_is_refused_before_anything_is_played():
     agent = RUCB(num_arms=6, num_envs=2)
     with pytest.raises(ValueError, match=r"the agent has 2 rows and env 3; make it with RUCB\.for_env"):
         rankgym.simulate(agent, venv, 5)
+    for arms in (5, 7):  # fewer would go unnoticed, of more some duel would be refused in the middle
+        agent = RUCB(num_arms=arms, num_envs=3)
+        with pytest.raises(ValueError, match=rf"the agent has {arms} arms and env 6; make it with RUCB\.for_env"):
+            rankgym.simulate(agent, venv, 5)
     assert venv.unwrapped.unseeded
 
 

@@ -23,12 +23,13 @@ from numpy.typing import NDArray
 from rankgym.checks import actions_of, env_attribute, env_horizons, whole_number
 from rankgym.experiments.blocks import Block, play, play_all
 from rankgym.experiments.comparison import Comparison, decades
-from rankgym.experiments.families import family_of
+from rankgym.experiments.families import FAMILIES, family_of
 from rankgym.experiments.files import save
 from rankgym.experiments.naming import (
     AgentSpec,
     check_env_arguments,
     choice_of,
+    env_arguments,
     env_id,
     fitting_agents,
     parse_agent,
@@ -102,7 +103,8 @@ def compare(
                 tally.add(start, stop, history, seconds)
     notes = _kept({label: int(tally.done.sum()) for label, tally in tallies.items()}, plan.rows)
     blocks = [block for spec in plan.agents for block in plan.blocks(spec, ~tallies[spec.label].done)]
-    with AgentBars(tallies, plan.rows, plan.rounds, shown=progress and bool(blocks)) as bars:
+    unit = FAMILIES[plan.kind].sessions
+    with AgentBars(tallies, plan.rows, plan.rounds, unit=unit, shown=progress and bool(blocks)) as bars:
         for label, tally in tallies.items():
             bars.kept(label, int(tally.done.sum()))
         try:
@@ -133,6 +135,7 @@ def compare(
         seconds={label: tally.seconds for label, tally in tallies.items()},
         notes=notes,
     )
+    notes += _unknown(comparison)
     if comparison.changing and comparison.breakpoints == ():
         comparison = replace(comparison, first_breakpoint=_first_breakpoint(plan))
     if out is not None:
@@ -328,6 +331,19 @@ def _queries(name: str, choice: str | None, query: Any, kwargs: dict[str, Any]) 
         return queries
     with contextlib.closing(_one_row(name, choice, query, kwargs)) as env:
         return [int(q) for q in env.unwrapped.pool]
+
+
+def _unknown(comparison: Comparison) -> list[str]:
+    """Why nobody's regret is known, if so."""
+    if comparison.regret_known:
+        return []
+    if "preferences" not in (env_arguments(comparison.env_id) or {}):
+        return ["regret is unknown, of every agent"]
+    file = comparison.env_kwargs.get("preferences")
+    if file is not None:
+        return [f"regret and accuracy are unknown: in preferences = {file!r} no ranker beats all others"]
+    how = "--set preferences=FILE gives it, and `rankgym data preferences` estimates one"
+    return [f"regret and accuracy are unknown without a preference matrix: {how}"]
 
 
 def _first_breakpoint(plan: _Plan) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,18 @@ from rankgym.simulate import DuelingHistory, History
 
 __all__ = ["EARLY", "Comparison", "caption", "counted", "decades", "known", "mean_and_error"]
 
+# arguments for a caption: numbers and words, of paths the name; lists are too long for it
+WORTH_SAYING = (
+    "dataset",
+    "user_model",
+    "family",
+    "num_arms",
+    "uninformative",
+    "winner",
+    "file",
+    "interleaving",
+    "regret",
+)
 SOURCED = {"yandex": "click models", "mslr": "preferences"}  # data sets that are there in two forms, and what they are
 
 
@@ -58,6 +71,17 @@ class Comparison:
         arguments = {**(env_arguments(self.env_id) or {}), **self.env_kwargs}
         words = SOURCED.get(arguments.get("dataset"))  # type: ignore[arg-type]
         return (str(arguments["source"]), words) if words and "source" in arguments else (None, "")
+
+    @property
+    def regret_known(self) -> bool:
+        """Whether any agent's regret is known in any row. Interleaved rankers may have none: nobody knows the best."""
+        return any(bool(np.isfinite(history.regret).any()) for history in self.histories.values())
+
+    @property
+    def accuracy_known(self) -> bool:
+        """Whether any agent's accuracy is known in any row."""
+        found = (getattr(history, "accuracy", np.nan) for history in self.histories.values())
+        return any(bool(np.isfinite(accuracy).any()) for accuracy in found)
 
     @property
     def choices(self) -> str:
@@ -170,6 +194,15 @@ def known(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return values[..., ~np.isnan(values).reshape(-1, values.shape[-1]).any(axis=0)]
 
 
+def _given(comparison: Comparison) -> list[str]:
+    """The environment's arguments that say who duels, and how it is judged, where they are not its defaults."""
+    if comparison.kind != "duels":
+        return []
+    defaults = env_arguments(comparison.env_id) or {}
+    given = {key: value for key, value in comparison.env_kwargs.items() if value != defaults.get(key)}
+    return [f"{key}={Path(str(given[key])).name}" for key in WORTH_SAYING if key in given]
+
+
 def decades(rounds: int) -> list[int]:
     """1, 10, 100, ... up to ``rounds``."""
     return [10**power for power in range(len(str(rounds))) if 10**power <= rounds]
@@ -183,7 +216,7 @@ def caption(comparison: Comparison, errors: Literal["all", "some", "none"] = "al
     if comparison.choice is not None:
         over = f"{queries:,} {comparison.choice if queries == 1 else comparison.choices}, {over}"
     source, words = comparison._source
-    where = comparison.env_id + (f", {source} {words}" if source else "")
+    where = ", ".join([comparison.env_id, *_given(comparison), *([f"{source} {words}"] if source else [])])
     rounds = "round" if comparison.rounds == 1 else "rounds"
     number = {"all": "mean ± standard error", "some": "mean, partly ± standard error,", "none": "mean"}[errors]
     rest = "" if errors == "all" else "; standard errors in table.csv"

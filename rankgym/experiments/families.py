@@ -70,10 +70,10 @@ def _of_duels(comparison: Comparison, history: Any) -> dict[str, NDArray[np.floa
 
 
 def _columns_of_duels(comparison: Comparison) -> list[Column]:
-    shown = [Column(("accuracy", "at last"), "accuracy", False, 2)]
+    shown = [Column(("accuracy", "at last"), "accuracy", False, 2)] if comparison.accuracy_known else []
     ends = [history.at(comparison.rounds) for history in comparison.histories.values()]
     if not all(np.allclose(end["reward"], -end["regret"]) for end in ends):  # it says something of its own
-        shown.append(Column(("reward", "a round"), "reward", False, OTHER_ERRORS + 2))
+        shown.append(Column(("reward", "a round"), "reward", False, OTHER_ERRORS + 2 if comparison.regret_known else 0))
     return [*shown, Column(("duels", "a second"), "sessions_per_second", None, OTHER_ERRORS + 1)]
 
 

@@ -38,8 +38,8 @@ NO_PLOTS = 'no figure without matplotlib: pip install "rankgym[plots]"'
 
 
 def columns(comparison: Comparison) -> list[Column]:
-    """The table's columns besides the agent's name."""
-    milestones = comparison.milestones
+    """The table's columns besides the agent's name: no regret where nobody's is known."""
+    milestones = comparison.milestones if comparison.regret_known else []
     regret = [
         Column(("regret after", counted(r)), f"regret_{r}", True, 0 if r == comparison.rounds else 100 - n)
         for n, r in enumerate(milestones)
@@ -169,8 +169,8 @@ def save(comparison: Comparison, out: Path) -> None:
     history file has ``rounds`` (records,), ``regret``, ``violations``, ``ndcg`` and ``reward`` (records, rows), and
     ``query`` and ``seed`` (rows,); in a non-stationary environment also ``epoch_regret`` (epochs, rows), NaN where a
     row has not come to an epoch. That of duels has ``regret``, ``accuracy`` (NaN: not known) and ``reward``, and
-    ``problem`` in the place of ``query`` where the environment has problems. Without matplotlib there is no figure, and
-    a note says so.
+    ``problem`` in the place of ``query`` where the environment has problems. Where nobody's regret is known the figure
+    shows the reward. Without matplotlib there is no figure, and a note says so.
 
     Histories of an earlier comparison in the same folder, which its ``compare.json`` names, are removed unless the new
     one has them too; where something else was compared, a note says so.

@@ -97,12 +97,18 @@ class AgentSpec(NamedTuple):
                 lists = env_attribute(env, "initial_list")
                 known |= {"num_items": int(space.n), "num_positions": int(space.k), "initial_list": lists}
             taken, takes_all = _parameters(cls)
+            wrong = [name for name in _needed(cls) if name in SHAPE and name not in {**known, **self.knobs}]
+            if wrong:
+                duels, what = "num_arms" in known, ", ".join(wrong)
+                there = "arms duel" if duels else "items are ranked"
+                raise ValueError(f"it wants {what}, but here {there}; agents are told {', '.join(known)}")
             return cls(**{name: value for name, value in known.items() if takes_all or name in taken}, **self.knobs)
         except (TypeError, ValueError) as error:
             hint = f"; its knobs: {', '.join(knobs(cls)) or 'none'}" if isinstance(error, TypeError) else ""
             if self._own_place(error) and not self.where.startswith("rankgym_agents."):
                 raise self.failure(error, hint) from error
-            raise ValueError(f"agent = {self.label!r}: {error}{hint}") from error
+            said = re.sub(r"^\w+\.__init__\(\)", f"{getattr(cls, '__name__', cls)}()", str(error))  # not its base's
+            raise ValueError(f"agent = {self.label!r}: {said}{hint}") from error
 
     def failure(self, error: BaseException, hint: str = "") -> AgentFailed:
         """``error``, which the agent or its lists brought about, with the agent's name and the place."""
@@ -146,6 +152,12 @@ def _parameters(cls: Any) -> tuple[list[str], bool]:
     kinds = {name: parameter.kind for name, parameter in inspect.signature(cls).parameters.items()}
     named = [name for name, kind in kinds.items() if kind in (kind.POSITIONAL_OR_KEYWORD, kind.KEYWORD_ONLY)]
     return named, any(kind is kind.VAR_KEYWORD for kind in kinds.values())
+
+
+def _needed(cls: Any) -> list[str]:
+    """The names of the parameters of ``cls`` that have no default."""
+    parameters = inspect.signature(cls).parameters
+    return [name for name in _parameters(cls)[0] if parameters[name].default is inspect.Parameter.empty]
 
 
 def knobs(cls: Any) -> dict[str, Any]:

@@ -64,26 +64,35 @@ def regret_figure(comparison: Comparison) -> Figure:
 def _of_duels(comparison: Comparison) -> Figure:
     """Two panels over rounds: regret on a linear axis over a logarithmic one, and accuracy.
 
-    So are the figures of Zoghi, Whiteson and de Rijke (MergeRUCB, 2015). Who learns nothing leaves the frame.
+    So are the figures of Zoghi, Whiteson and de Rijke (MergeRUCB, 2015). Who learns nothing leaves the frame. Where
+    nobody's regret is known the first panel has the mean reward; where nobody's accuracy is, there is no second one.
     """
     figure = Figure(figsize=(11.5, 4.9), dpi=150, layout="constrained")
-    regret, accuracy = figure.subplots(1, 2, width_ratios=(1.25, 1))
+    ratios = (1.25, 1) if comparison.accuracy_known else (1,)
+    first, *others = figure.subplots(1, len(ratios), squeeze=False, width_ratios=ratios)[0]
     lines = {}
     highest = 0.0
     bands = len(comparison.agents) <= MOST_BANDS
     looks = _looks(spec.label for spec in comparison.agents)
     for spec, look in zip(comparison.agents, looks, strict=True):
         history: Any = comparison.histories[spec.label]
-        lines[spec.label] = _line(regret, history.rounds, history.regret, look, bands)
-        _line(accuracy, history.rounds, known(history.accuracy), look, bands)
-        if spec.label not in BASELINES:
+        rewards = history.reward / history.rounds[:, None]
+        values = history.regret if comparison.regret_known else rewards
+        lines[spec.label] = _line(first, history.rounds, values, look, bands)
+        for accuracy in others:
+            _line(accuracy, history.rounds, known(history.accuracy), look, bands)
+        if comparison.regret_known and spec.label not in BASELINES:
             mean, error = mean_and_error(history.regret)
-            highest = max(highest, float(np.max(mean + np.nan_to_num(error))))
-    regret.set(title="Cumulative regret")
-    regret.set_ylim(0, 1.05 * highest if highest > 0 else None)
-    regret.yaxis.set_major_formatter(FuncFormatter(_counted))
-    accuracy.set(title="Accuracy", ylim=(-0.02, 1.02))
-    for axes in (regret, accuracy):
+            highest = max(highest, float(np.nanmax(mean + np.nan_to_num(error), initial=0.0)))
+    if comparison.regret_known:
+        first.set(title="Cumulative regret")
+        first.set_ylim(0, 1.05 * highest if highest > 0 else None)
+        first.yaxis.set_major_formatter(FuncFormatter(_counted))
+    else:
+        first.set(title="Reward, mean so far")
+    for accuracy in others:
+        accuracy.set(title="Accuracy", ylim=(-0.02, 1.02))
+    for axes in (first, *others):
         _log_rounds(axes, comparison)
     return _finished(figure, lines, f"{caption(comparison, 'all' if bands else 'none')}")
 

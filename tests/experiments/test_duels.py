@@ -7,6 +7,7 @@ import math
 import gymnasium as gym
 import numpy as np
 import pytest
+from rich.console import Console
 
 import rankgym
 from rankgym.experiments import compare, plots
@@ -14,8 +15,9 @@ from rankgym.experiments.bench import write_letor
 from rankgym.experiments.comparison import caption, known, mean_and_error
 from rankgym.experiments.families import FAMILIES
 from rankgym.experiments.files import cell, columns, markdown_text
-from rankgym.experiments.naming import choice_of, fitting_agents, knobs
+from rankgym.experiments.naming import AgentSpec, choice_of, fitting_agents, knobs
 from rankgym.experiments.parts import Parts
+from rankgym.progress import AgentBars
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 
 ENV = "rankgym/Dueling-Synthetic-v0"
@@ -228,9 +230,10 @@ def test_ranking_agents_duel_against_themselves(tmp_path):
     for label, history in duels.histories.items():
         assert np.array_equal(history.reward, rankings.histories[label].reward)
         assert history.regret == pytest.approx(rankings.histories[label].regret, rel=1e-9)
-    keys = ["regret_100", "regret_120", "accuracy", "reward", "sessions_per_second"]
+    keys = ["regret_100", "regret_120", "reward", "sessions_per_second"]
     assert [column.key for column in columns(duels)] == keys
-    assert "unknown" in markdown_text(duels)
+    assert "accuracy" not in markdown_text(duels)  # a column of unknown numbers
+    assert [axes.get_title(loc="left") for axes in plots.regret_figure(duels).axes] == ["Cumulative regret"]
     assert caption(duels).startswith(f"{LISTS}, calibrated click models: mean ± standard error over 2 queries, 2 runs")
     assert sorted(np.load(tmp_path / "toprank.npz")) == ["accuracy", "query", "regret", "reward", "rounds", "seed"]
 
@@ -238,7 +241,9 @@ def test_ranking_agents_duel_against_themselves(tmp_path):
 def test_queries_that_sessions_draw_are_no_rows(letor):
     found = compare("Dueling-LETOR-v0", ["rucb"], rounds=30, runs=4, file=letor, progress=False)
     assert (found.choice, found.queries, found.rows) == (None, (0,), 4)
-    assert caption(found) == "rankgym/Dueling-LETOR-v0: mean ± standard error over 4 runs; 30 rounds, seed 0"
+    assert caption(found) == (
+        "rankgym/Dueling-LETOR-v0, file=letor.txt: mean ± standard error over 4 runs; 30 rounds, seed 0"
+    )
     assert np.isnan(found.table()[0]["regret"])  # no preference matrix was given
     assert found.table()[0]["reward"] > 0
     assert "queries" not in found.settings()
@@ -266,8 +271,8 @@ def test_what_agents_are_told_is_no_knob():
 def test_words():
     found = compare("Dueling-MSLR-v0", ["random-duels"], rounds=10, runs=2, num_arms=5, progress=False)
     assert caption(found) == (
-        "rankgym/Dueling-MSLR-v0, calibrated preferences: mean ± standard error over 1 problem, 2 runs; 10 rounds, "
-        "seed 0"
+        "rankgym/Dueling-MSLR-v0, num_arms=5, calibrated preferences: mean ± standard error over 1 problem, 2 runs; "
+        "10 rounds, seed 0"
     )
     assert [" ".join(column.head) for column in columns(found)] == [
         "regret after 10",
@@ -305,3 +310,95 @@ def test_random_duels_may_leave_the_frame_and_learners_may_not(comparison):
     low, high = plots.regret_figure(alone).axes[0].get_ylim()
     assert low <= 0
     assert high > alone.histories["random-duels"].regret.max()
+
+
+# -- what is not known ------------------------------------------------------------------------------------------------
+
+
+def test_unknown_regret_is_told_and_the_reward_shown_instead(letor, tmp_path):
+    small = {"rounds": 120, "runs": 2, "file": letor, "progress": False}
+    agents = ["rucb", "random-duels"]
+    np.save(tmp_path / "circle.npy", [[0.5, 0.7, 0.3], [0.3, 0.5, 0.7], [0.7, 0.3, 0.5]])
+    np.save(tmp_path / "order.npy", [[0.5, 0.7, 0.7], [0.3, 0.5, 0.7], [0.3, 0.3, 0.5]])
+    circle, order = str(tmp_path / "circle.npy"), str(tmp_path / "order.npy")
+    without = compare("Dueling-LETOR-v0", agents, **small, rankers=[0, 1, 2])
+    (note,) = without.notes
+    assert "regret and accuracy are unknown without a preference matrix: --set preferences=FILE" in note
+    endless = compare("Dueling-LETOR-v0", agents, **small, rankers=[0, 1, 2], preferences=circle)
+    assert endless.notes == [f"regret and accuracy are unknown: in preferences = {circle!r} no ranker beats all others"]
+    for found in (without, endless):
+        assert (found.regret_known, found.accuracy_known) == (False, False)
+        assert next((column.key, column.optional) for column in columns(found)) == ("reward", 0)
+        assert "regret" not in markdown_text(found)
+        (axes,) = plots.regret_figure(found).axes
+        assert axes.get_title(loc="left") == "Reward, mean so far"
+        drawn = next(line for line in axes.lines if len(line.get_xdata()) > 2)
+        assert np.isfinite(drawn.get_ydata()).all()
+    known_one = compare("Dueling-LETOR-v0", agents, **small, rankers=[0, 1, 2], preferences=order)
+    assert (known_one.notes, known_one.regret_known, known_one.accuracy_known) == ([], True, True)
+    assert [axes.get_title(loc="left") for axes in plots.regret_figure(known_one).axes] == [
+        "Cumulative regret",
+        "Accuracy",
+    ]
+
+
+def test_an_unknown_accuracy_of_all_has_no_panel_and_of_one_it_has(my_agent):
+    alone, beside = compare(ENV, [my_agent], **SMALL), compare(ENV, [my_agent, "rucb"], **SMALL)
+    assert [c.key for c in columns(alone) if c.key == "accuracy"] == []
+    assert len(plots.regret_figure(alone).axes) == 1
+    assert [c.key for c in columns(beside) if c.key == "accuracy"] == ["accuracy"]
+    assert len(plots.regret_figure(beside).axes) == 2
+
+
+@pytest.mark.parametrize(
+    ("env", "arguments", "words"),
+    [
+        ("Dueling-Arxiv-v0", {}, "rankgym/Dueling-Arxiv-v0: mean over 1 problem"),
+        ("Dueling-Arxiv-v0", {"num_arms": 4, "regret": "weak"}, "-v0, num_arms=4, regret=weak: mean"),
+        ("Dueling-Arxiv-v0", {"num_arms": None, "regret": "average"}, "-v0: mean"),  # the defaults
+        ("Dueling-MSLR-v0", {"num_arms": 4}, "-v0, num_arms=4, calibrated preferences: mean"),
+        ("Dueling-LETOR-v0", {"file": ...}, "-v0, file=letor.txt: mean"),
+    ],
+)
+def test_the_caption_says_who_duels(env, arguments, words, letor):
+    arguments = {key: letor if value is ... else value for key, value in arguments.items()}
+    found = compare(env, ["random-duels"], rounds=20, progress=False, **arguments)
+    assert words in caption(found)
+
+
+def test_a_bar_of_duels_says_so(capfd):
+    with AgentBars(
+        ["rucb"], 2, 100, unit="duels", console=Console(stderr=True, width=120, force_terminal=True)
+    ) as bars:
+        bars.advance("rucb", 200)
+        bars.took("rucb", 0.1)
+    said = capfd.readouterr().err
+    assert "2k duels/s" in said
+    assert "sessions" not in said
+    compare(ENV, ["rucb"], **{**SMALL, "progress": True})
+    said = capfd.readouterr().err
+    assert "duels/s" in said
+    assert "sessions" not in said
+
+
+def test_what_an_agent_is_not_told_here_is_said(monkeypatch):
+    env = gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=2)
+    with pytest.raises(
+        ValueError, match=r"^agent = 'x': it wants num_arms, but here items are ranked; agents are told"
+    ):
+        AgentSpec("x", f"{__name__}:Duels", {}).make(env, 10, 0)
+    env = gym.make_vec(ENV, num_envs=2)
+    with pytest.raises(ValueError, match=r"^agent = 'x': it wants num_items, but here arms duel; .* num_arms$"):
+        AgentSpec("x", f"{__name__}:Ranks", {}).make(env, 10, 0)
+    with pytest.raises(
+        ValueError, match=r"^agent = 'dts': DoubleThompson\(\) got an unexpected .* 'x'; its knobs: alpha"
+    ):
+        AgentSpec("dts", "rankgym_agents:DoubleThompson", {"x": 1}).make(env, 10, 0)
+
+
+class Duels:
+    def __init__(self, num_arms): ...
+
+
+class Ranks:
+    def __init__(self, num_items, seed=3): ...
