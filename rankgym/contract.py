@@ -158,6 +158,8 @@ class _Trial(ABC):
 
     def keeps_the_rules(self, agent: Any) -> None:
         """Rules 1 to 6."""
+        if not (hasattr(agent, "act") and hasattr(agent, "update")):
+            raise AgentError(self.said(1, f"the factory made {agent!r}", "an object with act and update"))
         shown = self.play(agent)
         self.compare(4, "a second agent with the same seed", shown, self.play(self.agent()))
         who = f"one whose {self.ACTIONS} and {self.ANSWER} were overwritten after update"

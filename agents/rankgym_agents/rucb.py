@@ -22,7 +22,7 @@ A round costs a few passes over K numbers, for which the bounds are kept so that
   is enough to know of each arm outside of C one arm that keeps it out, and to look for another one when that one does
   so no longer. For a rational alpha the two sides are never equal, ln t being transcendental; where they agree in 15
   digits, rounding may decide otherwise than in u_cj < 1/2.
-* u_jc is m plus sqrt(alpha ln t) times 1 / sqrt(n): two numbers that stand side by side, for all j in a row.
+* u_jc is m plus sqrt(alpha ln t) times 1 / sqrt(n): two rows of numbers, for all j.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ COIN, CHAMPION, CHALLENGER, TIE = range(4)  # the random words of a round
 NOBODY = -1
 FREE = -1.0  # the barrier of an arm that nobody keeps out of C
 UNMET = (0.5, 1e300)  # the bound of n = 0: as good as infinite, also after the first round in no arm's way
+STRETCH = 16  # arms
 OWN = (0.0, 0.0)  # at [c, c]: below u_cc = 1/2, of which ``challenger`` takes care
 
 
@@ -52,7 +53,9 @@ class State(NamedTuple):
     round: NDArray[np.int64]  # (rows,): rounds learned from; the paper's t is one more
     alpha: NDArray[np.float64]  # (rows,): alpha
     wins: NDArray[np.int64]  # (rows, arms, arms): w_ij at [i, j]
-    bound: NDArray[np.float64]  # (rows, arms, arms, 2): at [c, j] w_jc / n and 1 / sqrt(n), n = w_jc + w_cj; see UNMET
+    bound: NDArray[
+        np.float64
+    ]  # (rows, arms, 2, arms): at [c, :, j] w_jc / n and 1 / sqrt(n), n = w_jc + w_cj; see UNMET
     barrier: NDArray[np.float64]  # (rows, arms): what keeps the arm out of C until sqrt(alpha ln t) reaches it, or FREE
     barred_by: NDArray[np.int64]  # (rows, arms): the arm behind which it is that far, or NOBODY
     best: NDArray[np.int64]  # (rows,): the arm of B, or NOBODY
@@ -87,15 +90,15 @@ def width_of(alpha, rounds):
 
 @kernel
 def look_for_barrier(bound, barrier, barred_by, arm, width):
-    """Find who keeps ``arm`` out of C for the longest time, from its ``bound`` (arms, 2). Whether nobody does."""
+    """Find who keeps ``arm`` out of C for the longest time, from its ``bound`` (2, arms). Whether nobody does."""
     found = 0
-    for j in range(bound.shape[0]):
-        found += bound[j, 0] - width * bound[j, 1] > 0.5
+    for j in range(bound.shape[1]):
+        found += bound[0, j] - width * bound[1, j] > 0.5
     barrier[arm], barred_by[arm] = FREE, NOBODY
     if found > 0:
-        for j in range(bound.shape[0]):
-            if bound[j, 0] - width * bound[j, 1] > 0.5 and (bound[j, 0] - 0.5) / bound[j, 1] > barrier[arm]:
-                barrier[arm], barred_by[arm] = (bound[j, 0] - 0.5) / bound[j, 1], j
+        for j in range(bound.shape[1]):
+            if bound[0, j] - width * bound[1, j] > 0.5 and (bound[0, j] - 0.5) / bound[1, j] > barrier[arm]:
+                barrier[arm], barred_by[arm] = (bound[0, j] - 0.5) / bound[1, j], j
     return found == 0
 
 
@@ -119,8 +122,17 @@ def contender(barrier, bests, row, size, seed):
 @kernel
 def nth_free(barrier, n, but):
     """Number ``n``, from 0, of the arms that nobody keeps out of C, ``but`` left out."""
-    place, seen = 0, 0
-    for arm in range(barrier.shape[0]):  # without a branch, which could not be predicted
+    arms, start = barrier.shape[0], 0
+    while start < arms:  # whole stretches are counted faster than their arms are looked at
+        stop, free = min(start + STRETCH, arms), 0
+        for arm in range(start, stop):
+            free += (barrier[arm] == FREE) & (arm != but)
+        if n < free:
+            break
+        n -= free
+        start = stop
+    place, seen = start, 0
+    for arm in range(start, min(start + STRETCH, arms)):  # without a branch, which could not be predicted
         seen += (barrier[arm] == FREE) & (arm != but)
         place += seen <= n
     return place
@@ -128,23 +140,52 @@ def nth_free(barrier, n, but):
 
 @kernel
 def challenger(bound, width, c, word):
-    """Line 12, from c's ``bound`` (arms, 2); ``word`` decides ties."""
-    highest = 0.5  # u_cc
-    for j in range(bound.shape[0]):
-        upper = bound[j, 0] + width * bound[j, 1]
-        highest = upper if upper > highest else highest
-    ties = 0
-    for j in range(bound.shape[0]):
-        ties += bound[j, 0] + width * bound[j, 1] == highest
+    """Line 12, from c's ``bound`` (2, arms); ``word`` decides ties."""
+    highest = largest_bound(bound, width)
+    ties, places = 0, 0
+    for j in range(bound.shape[1]):
+        equal = bound[0, j] + width * bound[1, j] == highest
+        ties += equal
+        places += j if equal else 0
+    if ties == 1:
+        return places
     if ties == 0:
         return c
-    n = uniform_below(word, ties)
-    for j in range(bound.shape[0]):
-        if bound[j, 0] + width * bound[j, 1] == highest:
-            if n == 0:
-                return j
-            n -= 1
-    return c
+    return nth_equal(bound, width, highest, uniform_below(word, ties))
+
+
+@kernel
+def nth_equal(bound, width, highest, n):
+    """Number ``n``, from 0, of the arms whose u_jc is ``highest``; as in ``nth_free``."""
+    arms, start = bound.shape[1], 0
+    while start < arms:
+        stop, equal = min(start + STRETCH, arms), 0
+        for j in range(start, stop):
+            equal += bound[0, j] + width * bound[1, j] == highest
+        if n < equal:
+            break
+        n -= equal
+        start = stop
+    place, seen = start, 0
+    for j in range(start, min(start + STRETCH, arms)):
+        seen += bound[0, j] + width * bound[1, j] == highest
+        place += seen <= n
+    return place
+
+
+@kernel
+def largest_bound(bound, width):
+    """The largest u_jc, at least u_cc = 1/2. Four maxima side by side, none of which waits for another."""
+    first = second = third = fourth = 0.5
+    arms = bound.shape[1]
+    for j in range(0, arms - 3, 4):
+        first = max(first, bound[0, j] + width * bound[1, j])
+        second = max(second, bound[0, j + 1] + width * bound[1, j + 1])
+        third = max(third, bound[0, j + 2] + width * bound[1, j + 2])
+        fourth = max(fourth, bound[0, j + 3] + width * bound[1, j + 3])
+    for j in range(arms - arms % 4, arms):
+        first = max(first, bound[0, j] + width * bound[1, j])
+    return max(max(first, second), max(third, fourth))
 
 
 @kernel
@@ -158,8 +199,8 @@ def learn(s, left, right, left_won):
         s.wins[row, i, j] += 1
         won, lost = s.wins[row, i, j], s.wins[row, j, i]
         lead, root = won - lost, math.sqrt(won + lost)
-        s.bound[row, j, i, 0], s.bound[row, i, j, 0] = won / (won + lost), lost / (won + lost)
-        s.bound[row, j, i, 1] = s.bound[row, i, j, 1] = 1.0 / root
+        s.bound[row, j, 0, i], s.bound[row, i, 0, j] = won / (won + lost), lost / (won + lost)
+        s.bound[row, j, 1, i] = s.bound[row, i, 1, j] = 1.0 / root
         if lead == 1:
             s.beaten[row, i] += 1
         elif lead == 0:
@@ -213,7 +254,9 @@ class RUCB(DuelingKernelAgent):
             round=np.zeros(rows, np.int64),
             alpha=np.full(rows, positive("alpha", alpha)),
             wins=np.zeros((rows, arms, arms), np.int64),
-            bound=np.tile(np.where(np.eye(arms, dtype=bool)[..., None], OWN, UNMET), (rows, 1, 1, 1)),
+            bound=np.tile(
+                np.where(np.eye(arms, dtype=bool)[:, None], np.c_[list(OWN)], np.c_[list(UNMET)]), (rows, 1, 1, 1)
+            ),
             barrier=np.full((rows, arms), FREE),
             barred_by=np.full((rows, arms), NOBODY),
             best=np.full(rows, NOBODY),

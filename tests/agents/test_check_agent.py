@@ -1,5 +1,6 @@
 """``check_agent`` passes every agent of the table and plain ones, and catches a breach of each of its rules."""
 
+import numpy as np
 import pytest
 from plain_agents import DUELING_GOOD, DUELING_MUTANTS, GOOD, MUTANTS
 
@@ -39,11 +40,28 @@ def test_the_kind_decides_over_what_the_factory_looks_like():
         def __init__(self, *, num_arms=2, num_items=2, **shape):
             self.update = None
 
-    for kind, sizes in (("ranking", "num_positions = 7"), ("dueling", "num_arms = 0")):
-        with pytest.raises(AgentError, match=rf"^rule 7 of check_agent .*{sizes}"):
+    said = {"ranking": r"7 of check_agent .*num_positions = 7", "dueling": r"1 of .* \(5 arms\): .*act and update$"}
+    for kind, words in said.items():
+        with pytest.raises(AgentError, match=f"^rule {words}"):
             check_agent(Both, kind=kind)
     with pytest.raises(ValueError, match=r"^kind = 'duel' is unknown; allowed: 'ranking', 'dueling', or None$"):
         check_agent(Both, kind="duel")
+
+
+def test_who_writes_a_dueling_agent_hears_of_its_duels_before_the_number_of_arms():
+    class Pair:  # takes no arms at all, too
+        def __init__(self, num_arms, num_envs, **rest):
+            self.rows = num_envs
+
+        def act(self, observation):
+            return np.zeros(self.rows, np.int64), np.zeros(self.rows, np.int64)
+
+        def update(self, duel, won): ...
+
+    with pytest.raises(AgentError, match=r"^rule 1 .* in round 0; allowed: a dict of the arms left and right$"):
+        check_agent(Pair)
+    with pytest.raises(ValueError, match=r"keyword argument 'horizon'; allowed: .*by \*\*rest$"):
+        check_agent(lambda num_arms, num_envs, seed: None)
 
 
 @pytest.mark.parametrize(("rule", "mutant"), EACH)
