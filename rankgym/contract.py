@@ -55,8 +55,8 @@ def check_agent(
     6. Pickled or deep-copied half-way, the agent goes on as it would have, and its copies leave it alone.
     7. More positions than items, or less than one arm, are refused with a ValueError. So may more items than positions
        be, where the algorithm knows no such thing, but then every time.
-    8. ``update`` of a dueling agent refuses with a ValueError what is no arm, and what names no winner or two, and goes
-       on as if it had not been called.
+    8. ``update`` of a ``DuelingAgent`` refuses with a ValueError what is no arm, and what names no winner or two, and
+       goes on as if it had not been called. (An agent of another class need not.)
 
     Args:
         factory: an ``Agent`` or ``DuelingAgent`` class; or anything that is called with the keywords ``num_items``,
@@ -436,6 +436,8 @@ class _DuelingTrial(_Trial):
     def refuses_what_is_no_duel(self, shown: NDArray[np.int64]) -> None:
         """Rule 8, half-way through a run."""
         agent, half, rows = self.agent(), self.rounds // 2, np.arange(self.ROWS)
+        if not isinstance(agent, DuelingAgent):
+            return
         self.play(agent, stop=half)
         duel = {side: shown[half, :, number].copy() for number, side in enumerate(self.SIDES)}
         won = self.answer(half, rows, shown[half])

@@ -4,6 +4,8 @@ import random
 
 import numpy as np
 
+from rankgym.agent import DuelingAgent
+
 
 class PlainAgent:
     """Epsilon-greedy on click counts: no base class, no compiler, no arrays inside; lists in and lists out."""
@@ -275,10 +277,6 @@ class PlainDuelist:
 
     def update(self, duel, won):
         sides = duel["left"], duel["right"]
-        if any(not 0 <= arm < self.num_arms for arms in sides for arm in arms):
-            raise ValueError(f"duel = {duel}; allowed: arms below {self.num_arms}")
-        if any(list(map(int, marks)) not in ([1, 0], [0, 1]) for marks in won):
-            raise ValueError(f"won = {won}; allowed: [1, 0] and [0, 1]")
         for row, marks in enumerate(won):
             self.wins[row][sides[int(marks[1])][row]] += 1
 
@@ -434,19 +432,31 @@ class RefusesOneArm(ArrayDuelist):
         super().__init__(num_arms=num_arms, **shape)
 
 
-class BelievesTwoWinners(ArrayDuelist):
+class RefusesNoDuel(ArrayDuelist, DuelingAgent):
+    """Bound by rule 8, which it keeps, as those below are, which do not."""
+
+    def update(self, duel, won):
+        sides = duel["left"], duel["right"]
+        if any(not 0 <= arm < self.num_arms for arms in sides for arm in arms):
+            raise ValueError(f"duel = {duel}; allowed: arms below {self.num_arms}")
+        if any(list(map(int, marks)) not in ([1, 0], [0, 1]) for marks in won):
+            raise ValueError(f"won = {won}; allowed: [1, 0] and [0, 1]")
+        super().update(duel, won)
+
+
+class BelievesTwoWinners(RefusesNoDuel):
     def update(self, duel, won):
         super().update(duel, np.stack([won[:, 0] == 1, won[:, 0] != 1], 1))
 
 
-class CountsFromTheEnd(ArrayDuelist):
+class CountsFromTheEnd(RefusesNoDuel):
     """Arm -1 is the last one."""
 
     def update(self, duel, won):
         super().update({side: arms % self.num_arms for side, arms in duel.items()}, won)
 
 
-class LearnsBeforeItLooks(ArrayDuelist):
+class LearnsBeforeItLooks(RefusesNoDuel):
     """The rows before the bad one have been learned by then."""
 
     def update(self, duel, won):
@@ -455,7 +465,7 @@ class LearnsBeforeItLooks(ArrayDuelist):
             self.wins.append(self.wins.pop(0))  # the next row's are at the front then
 
 
-DUELING_GOOD = [PlainDuelist, ArrayDuelist]
+DUELING_GOOD = [PlainDuelist, ArrayDuelist, RefusesNoDuel]
 DUELING_MUTANTS = {
     1: [
         NamesOnlyTheLeft,
