@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from rankgym.experiments.comparison import Comparison
 
 __all__ = ["EARLY", "FAMILIES", "OTHER_ERRORS", "REGRET_ERRORS", "Column", "Family", "counted", "family_of"]
 
 EARLY = 100  # rounds: violations are also counted in the first so many (BubbleRank, section 5.3)
 OTHER_ERRORS, REGRET_ERRORS = 5, 1  # columns with a larger ``optional`` are left out before the standard errors are
+
+
+class Results(Protocol):
+    """What is looked at of a comparison."""
+
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def cutoff(self) -> int | None: ...
+    @property
+    def histories(self) -> Mapping[str, Any]: ...
+    @property
+    def milestones(self) -> list[int]: ...
+    @property
+    def regret_known(self) -> bool: ...
+    @property
+    def accuracy_known(self) -> bool: ...
 
 
 class Column(NamedTuple):
@@ -30,8 +44,8 @@ class Family(NamedTuple):
     """One kind of comparison."""
 
     sessions: str  # what a row has one of in a round
-    measures: Callable[[Comparison, Any], dict[str, NDArray[np.float64]]]  # of a history: key -> (rows,)
-    columns: Callable[[Comparison], list[Column]]  # besides those of regret, which come first
+    measures: Callable[[Results, Any], dict[str, NDArray[np.float64]]]  # of a history: key -> (rows,)
+    columns: Callable[[Results], list[Column]]  # besides those of regret, which come first
 
 
 def counted(rounds: int) -> str:
@@ -42,7 +56,7 @@ def counted(rounds: int) -> str:
     return f"{rounds:,}"
 
 
-def _of_rankings(comparison: Comparison, history: Any) -> dict[str, NDArray[np.float64]]:
+def _of_rankings(comparison: Results, history: Any) -> dict[str, NDArray[np.float64]]:
     early, end = history.at(min(EARLY, comparison.rounds)), history.at(comparison.rounds)
     return {
         "violations_early": early["violations"],
@@ -52,7 +66,7 @@ def _of_rankings(comparison: Comparison, history: Any) -> dict[str, NDArray[np.f
     }
 
 
-def _columns_of_rankings(comparison: Comparison) -> list[Column]:
+def _columns_of_rankings(comparison: Results) -> list[Column]:
     early = min(EARLY, comparison.rounds)
     return [
         Column(("violations", f"in first {counted(early)}"), "violations_early", True, 4),
@@ -63,13 +77,13 @@ def _columns_of_rankings(comparison: Comparison) -> list[Column]:
     ]
 
 
-def _of_duels(comparison: Comparison, history: Any) -> dict[str, NDArray[np.float64]]:
+def _of_duels(comparison: Results, history: Any) -> dict[str, NDArray[np.float64]]:
     end = history.at(comparison.rounds)
     measures = {f"accuracy_{r}": history.at(r)["accuracy"] for r in comparison.milestones}
     return {**measures, "accuracy": end["accuracy"], "reward": end["reward"] / comparison.rounds}
 
 
-def _columns_of_duels(comparison: Comparison) -> list[Column]:
+def _columns_of_duels(comparison: Results) -> list[Column]:
     shown = [Column(("accuracy", "at last"), "accuracy", False, 2)] if comparison.accuracy_known else []
     ends = [history.at(comparison.rounds) for history in comparison.histories.values()]
     if not all(np.allclose(end["reward"], -end["regret"]) for end in ends):  # it says something of its own
