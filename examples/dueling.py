@@ -1,8 +1,13 @@
 """Two arms are compared in every round: which agent finds the one that beats all others, and at what regret?
 
-The arms are the 136 rankers of a data set; the matrix that says who beats whom how often comes with the package.
+The arms are rankers of a data set; the matrix that says who beats whom how often comes with the package.
 
 python examples/dueling.py
+
+Duels of random arms lose about the same in every round. Both others find the best arm in every row, and then lose
+little more. RUCB, which keeps every pair in mind, is ahead among 15 arms. MergeRUCB, which compares within small groups
+of arms and merges these, is made for many: with --arms 136, all that there are, it is ahead after as many rounds, in
+which neither finds the best arm in most rows.
 """
 
 import argparse
@@ -13,8 +18,8 @@ import rankgym
 from rankgym_agents import RUCB, MergeRUCB, RandomDuels
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("--rounds", type=int, default=100_000, help="duels in each row (default: 100000)")
-parser.add_argument("--arms", type=int, default=30, help="rankers, drawn for each row (default: 30)")
+parser.add_argument("--rounds", type=int, default=300_000, help="duels in each row (default: 300000)")
+parser.add_argument("--arms", type=int, default=15, help="rankers, drawn for each row, up to 136 (default: 15)")
 arguments = parser.parse_args()
 rounds = arguments.rounds
 

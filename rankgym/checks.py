@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -13,6 +14,7 @@ __all__ = [
     "actions_of",
     "env_attribute",
     "env_horizons",
+    "near",
     "plain_number",
     "probabilities",
     "round_numbers",
@@ -27,6 +29,13 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
         allowed = f"a whole number, at least {least}" if most is None else f"a whole number in {least} .. {most}"
         raise ValueError(f"{name} = {value!r} is out of range; allowed: {allowed}")
     return int(value)
+
+
+def near(word: str, words: Iterable[str]) -> str:
+    """'; did you mean ...?' with the one of ``words`` that looks most like ``word``, or ''."""
+    lower = {w.lower(): w for w in words}
+    close = difflib.get_close_matches(word.lower(), lower, n=1, cutoff=0.6)
+    return f"; did you mean {lower[close[0]]!r}?" if close else ""
 
 
 def plain_number(value: Any) -> int | float | None:

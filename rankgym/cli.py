@@ -888,7 +888,8 @@ def preferences(
     * As an environment of its own: `rankgym data import np2004 np2004.npy`
 
     Regret is measured against the Condorcet winner, the ranker that beats all others. Where the matrix has none, regret
-    in `Dueling-LETOR-v0` stays unknown, and the comparison shows the reward.
+    in `Dueling-LETOR-v0` stays unknown, and the comparison shows the reward; `--set winner=copeland` measures it
+    against the ranker that beats the most others.
     """
     from rankgym.experiments import preferences as room
 

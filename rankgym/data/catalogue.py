@@ -19,6 +19,7 @@ import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
+from rankgym.checks import near
 from rankgym.data import matrix_files, yandex
 from rankgym.data.errors import DataError, DownloadFailed, MissingData, RefusedPickle, WrongDigest
 from rankgym.data.matrices import Array, condorcet_winner
@@ -517,7 +518,8 @@ def _published(name: str) -> Dataset:
     if name not in names:
         if name in DATASETS:
             raise ValueError(f"name = {name!r} comes with the package; allowed here: {names}")
-        raise ValueError(f"name = {name!r} is no data set; allowed: {names}")
+        hint = near(name, names) if isinstance(name, str) else ""
+        raise ValueError(f"name = {name!r} is no data set{hint or ';'} allowed: {names}")
     return DATASETS[name]
 
 

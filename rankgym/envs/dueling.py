@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ WINNERS = {"condorcet": CONDORCET, "copeland": COPELAND, "borda": BORDA}
 DRAWN_FAMILY, DRAWN_PROBLEMS, DRAWN_ARMS, DRAWN_SEED = "uniform", 100, 10, 2015
 ATTEMPTS, MOST_ATTEMPTS = 1 << 32, 1_000  # where their words lie in an episode's sequence, and how many there are
 MOST_ENTRIES = 1 << 27  # of all matrices together: a gigabyte
+USER_MODEL_OF_AN_ID = " (rankgym/Dueling-MSLR-v0 sets one; rankgym/Dueling-Synthetic-v0 takes dataset = NAME as it is)"
 
 Duel = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -89,7 +91,7 @@ def judge(preference, matrix, arms, winner, gap, best, condorcet):
                     total += chance
             if beaten == count - 1:
                 condorcet[e] = k
-            gap[e, k] = (beaten if winner == COPELAND else total) / (count - 1)
+            gap[e, k] = (beaten if winner == COPELAND else total) / max(count - 1, 1)
             if gap[e, k] > top:
                 best[e], top = k, gap[e, k]
         if winner == CONDORCET:
@@ -261,7 +263,10 @@ class DuelingVectorEnv(SessionsVectorEnv):
         if dataset == "synthetic":
             for name, word, default in (("source", source, "calibrated"), ("user_model", user_model, "perfect")):
                 if word != default:
-                    raise ValueError(f"{name} = {word!r} is of named matrices; allowed with 'synthetic': {default!r}")
+                    typed = USER_MODEL_OF_AN_ID if name == "user_model" else ""
+                    raise ValueError(
+                        f"{name} = {word!r} is of named matrices{typed}; allowed with 'synthetic': {default!r}"
+                    )
         if drawn_family:
             matrices = _drawn(family, knobs, num_problems, num_arms)
         else:
@@ -291,9 +296,16 @@ class DuelingVectorEnv(SessionsVectorEnv):
         # What rows may compare: entries that `duel` describes. There is one for each problem, or each row has its own.
         self._enter(np.arange(problems), np.tile(np.arange(total), (problems, 1)))
         if self._winner == CONDORCET and (self._condorcet < 0).any() and (keep_winner or not self._draws_arms):
-            which = f" {int(self._condorcet.argmin())}" if problems > 1 else ""
+            number = int(self._condorcet.argmin())
+            if drawn_family:
+                whose = f"drawn matrix {number}"
+            elif preference is None:
+                whose = f"dataset = {dataset!r}"
+            else:
+                whose = f"preference[{number}]" if problems > 1 else "preference"
+            who = "no arm" if arms is None else "none of the chosen arms"
             raise ValueError(
-                f"winner = 'condorcet', and no arm of matrix{which} beats all others; allowed: 'copeland', 'borda', or "
+                f"winner = 'condorcet', and {who} of {whose} beats all others; allowed: 'copeland', 'borda', or "
                 "another matrix"
             )
         self._entry = self._problem
@@ -425,7 +437,18 @@ class DuelingVectorEnv(SessionsVectorEnv):
 def _given(dataset: str, preference: Any, source: str, user_model: str) -> list[NDArray[np.float64]]:
     """The matrix of a name, or those that the caller gave."""
     if preference is None:
+        if dataset != "mslr" and user_model != "perfect" and user_model in preferences.USER_MODELS:
+            preferences.load(dataset, source=source)  # what is unknown is refused first
+            raise ValueError(
+                f"user_model = {user_model!r} belongs to 'mslr'{USER_MODEL_OF_AN_ID}; allowed for {dataset!r}: "
+                "'perfect'"
+            )
         return [preferences.load(dataset, source=source, user_model=user_model)]
+    if isinstance(preference, (str, bytes, os.PathLike)):
+        raise ValueError(
+            f"preference = {preference!r} is no matrix; allowed: a list of lists of probabilities. A file's matrix "
+            "comes by `rankgym data import NAME FILE`; then dataset = NAME"
+        )
     if dataset != "synthetic":
         raise ValueError(f"preference is given, but dataset = {dataset!r} has its own; allowed with 'synthetic'")
     try:

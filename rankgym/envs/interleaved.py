@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rankgym.checks import whole_number
 from rankgym.data import letor, matrix_files, preferences
-from rankgym.data.matrices import condorcet_winner
+from rankgym.envs.dueling import WINNERS, judge
 from rankgym.envs.problems import Problems
 from rankgym.envs.sessions import (
     DEFAULT_HORIZON,
@@ -137,26 +137,31 @@ class InterleavedVectorEnv(SessionsVectorEnv):
 # -- rankers of a LETOR file -------------------------------------------------------------------------------------------
 
 
-def letor_rankings(data: letor.LetorData, rankers: Sequence[int], ties: int = 0) -> Lists:
+def letor_rankings(
+    data: letor.LetorData,
+    rankers: Sequence[int],
+    ties: int = 0,
+    queries: Sequence[int] | NDArray[np.int64] | None = None,
+) -> Lists:
     """Every ranker's ranking of all documents of every query; list number ``query * len(rankers) + n`` is of the n-th.
+
+    Of ``queries``, if they are given, and no others; the others' lists are empty.
 
     It is ``rankgym.data.letor.feature_rankings`` to the last document: by decreasing feature, equal values in a random
     order that is drawn once for each query from the seed ``ties`` and that all rankers share. It takes 4 bytes a
     document and ranker (8 if a query has more than 32,767 documents): what fits a cache is read twice as fast.
     """
-    queries, chosen = len(data.query_ids), np.array(rankers, np.int64)
-    documents = np.diff(data.start)
-    words = np.empty(len(data.labels), np.uint64)
-    letor.random_words(np.random.SeedSequence(ties).generate_state(1, np.uint64)[0], data.start, words)
+    chosen, tied = np.array(rankers, np.int64), letor.tie_order(data.start, ties)
+    listed = np.arange(len(data.query_ids)) if queries is None else np.unique(queries)
+    documents = np.zeros(len(data.query_ids), np.int64)
+    documents[listed] = np.diff(data.start)[listed]
     size = np.repeat(documents, len(chosen))
     start = np.concatenate([[0], np.cumsum(size)])[:-1]
     number: Any = np.int16 if documents.max() <= np.iinfo(np.int16).max else np.int32
     order, rank = np.empty(int(size.sum()), number), np.empty(int(size.sum()), number)
-    for query in range(queries):
+    for query in listed:
         mine = slice(data.start[query], data.start[query + 1])
-        shuffled = np.argsort(words[mine], kind="stable")
-        values = -data.features[mine][np.ix_(shuffled, chosen)].T  # (rankers, documents)
-        ranked = shuffled[np.argsort(values, axis=1, kind="stable")]
+        ranked = letor.sorted_rankings(data.features[mine, chosen], tied[mine], documents[query])
         here = slice(start[query * len(chosen)], start[query * len(chosen)] + ranked.size)
         order[here] = ranked.ravel()
         rank[here] = np.argsort(ranked, axis=1).ravel()
@@ -198,8 +203,9 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
 
     `regret` is measured with the matrix `preferences`: a gap of a ranker is the probability that the Condorcet winner
     beats it, minus 1/2, and `regret` is the average of both rankers' gaps (`"weak"`: the smaller, `"strong"`: the
-    larger). Without a matrix, or without a Condorcet winner, it is NaN (and Gymnasium's `check_env` then objects that
-    info is not the same twice, as NaN is not equal to itself). `rankgym data preferences FILE` estimates such a matrix.
+    larger). Without a matrix, or where no ranker beats all others and `winner` asks for one that does, it is NaN (and
+    Gymnasium's `check_env` then objects that info is not the same twice, as NaN is not equal to itself).
+    `rankgym data preferences FILE` estimates such a matrix.
     The attributes `preference` (num_envs, K, K), `condorcet_winner` and `best_arm` (num_envs,) are what is known of the
     truth: NaN, -1 and -1 where nothing is. No agent looks at them.
 
@@ -223,6 +229,8 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
     * `preferences`: a matrix for the regret, of the rankers or of all features: a file (`.npy`, or text), or a name
       known to `rankgym.data.preferences.load`.
     * `regret`: `"average"`, `"weak"` or `"strong"`.
+    * `winner`: what the best ranker is by `preferences`, and with it the gaps: `"condorcet"`, `"copeland"` or
+      `"borda"`, as in `DuelingVectorEnv` (`rankgym envs Dueling-MSLR-v0` describes them).
     * `ties`: the seed of the order of equal values.
     * `horizon`, `max_episode_steps`, `autoreset_mode`, `render_mode`: as in `RankingVectorEnv` (`rankgym envs
       PBM-Yandex-v0` describes them).
@@ -249,6 +257,7 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
         grades: int | None = None,
         preferences: str | None = None,
         regret: str = "average",
+        winner: str = "condorcet",
         ties: int = 0,
         horizon: int | None = DEFAULT_HORIZON,
         max_episode_steps: int | None = None,
@@ -266,20 +275,26 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
         self._set_interleaving(interleaving, interleaving_knobs, regret, self.num_documents, "num_documents")
         users.user(user_model, 2)  # refuses what is unknown before the file is read
         ties = whole_number("ties", ties, 0)
+        if not isinstance(winner, str) or winner not in WINNERS:
+            raise ValueError(f"winner = {winner!r} is unknown; allowed: {', '.join(map(repr, WINNERS))}")
+        if preferences is None and winner != "condorcet":
+            raise ValueError(f"winner = {winner!r} needs preferences, the matrix to find it in; allowed: 'condorcet'")
         data = _letor_file(file)
         self.rankers = _checked_rankers(rankers, data.features.shape[1])
         self.num_arms = len(self.rankers)
         _, self._pool = _choice("query", query, len(data.query_ids))
         self._user = users.user(user_model, _checked_grades(grades, int(data.labels.max())))
         matrix = _preference(preferences, self.rankers, data.features.shape[1])
-        self._lists = letor_rankings(data, self.rankers, ties)
+        self._lists = letor_rankings(data, self.rankers, ties, self._pool)
         self._labels, self._start = np.array(data.labels), np.array(data.start)  # writable: no other kernel is compiled
 
         arms = self.num_arms
-        best = -1 if matrix is None else condorcet_winner(matrix)
+        gap, best, condorcet = np.full((1, arms), np.nan), np.full(1, -1), np.full(1, -1)
+        if matrix is not None:
+            judge(matrix[None], np.zeros(1, np.int64), np.arange(arms)[None], WINNERS[winner], gap, best, condorcet)
         self._preference = np.full((arms, arms), np.nan) if matrix is None else matrix
-        self._best = np.full(self.num_envs, best)
-        gap = np.full(arms, np.nan) if best < 0 else self._preference[best] - 0.5
+        self._best, self._condorcet = np.repeat(best, self.num_envs), np.repeat(condorcet, self.num_envs)
+        gap = gap[0]
         self._regret_of = _joined(gap[:, None], gap[None, :], self._regret_kind)  # (arms, arms)
         self._set_spaces(MultiBinary(self.num_documents), Dict({"left": Discrete(arms), "right": Discrete(arms)}))
         rows = self.num_envs
@@ -296,11 +311,11 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
     @property
     def condorcet_winner(self) -> NDArray[np.int64]:
         """The arm that beats all others by ``preference``, (num_envs,); -1: none is known."""
-        return self._best
+        return self._condorcet
 
     @property
     def best_arm(self) -> NDArray[np.int64]:
-        """The arm that regret is measured against, (num_envs,): the Condorcet winner."""
+        """The arm that regret is measured against, (num_envs,): the Condorcet winner, or as ``winner`` says; or -1."""
         return self._best
 
     # -- step --------------------------------------------------------------------------------------------------------
@@ -361,7 +376,7 @@ def _joined(left: NDArray[np.float64], right: NDArray[np.float64], kind: str) ->
 
 
 def _letor_file(file: Any) -> letor.LetorData:
-    example = 'as in gym.make("rankgym/Dueling-LETOR-v0", file="Fold1/vali.txt")'
+    example = 'as in gym.make("rankgym/Dueling-LETOR-v0", file="Fold1/vali.txt"), or --set file=Fold1/vali.txt'
     if not isinstance(file, (str, Path)) or not str(file):
         raise ValueError(f"file = {file!r} is no path; allowed: that of a file in the format of LETOR, {example}")
     if not os.path.exists(file):  # unlike Path.exists, False for a name that no file can have
@@ -412,7 +427,7 @@ def _preference(name: Any, rankers: list[int], num_features: int) -> NDArray[np.
     if len(matrix) == num_features:
         return np.ascontiguousarray(matrix[np.ix_(rankers, rankers)])
     if len(matrix) != arms:
-        sizes = f"({arms}, {arms}) or ({num_features}, {num_features})"
+        sizes = " or ".join(f"({size}, {size})" for size in dict.fromkeys((arms, num_features)))
         raise ValueError(f"preferences = {str(name)!r} has shape {matrix.shape}; allowed: {sizes}")
     return matrix
 

@@ -341,7 +341,10 @@ def _unknown(comparison: Comparison) -> list[str]:
         return ["regret is unknown, of every agent"]
     file = comparison.env_kwargs.get("preferences")
     if file is not None:
-        return [f"regret and accuracy are unknown: in preferences = {file!r} no ranker beats all others"]
+        return [
+            f"regret and accuracy are unknown: in preferences = {file!r} no ranker beats all others; --set "
+            "winner=copeland, or borda, measures them against another one"
+        ]
     how = "--set preferences=FILE gives it, and `rankgym data preferences` estimates one"
     return [f"regret and accuracy are unknown without a preference matrix: {how}"]
 

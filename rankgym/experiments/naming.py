@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import importlib
 import inspect
@@ -18,7 +17,7 @@ import gymnasium as gym
 from gymnasium.envs.registration import load_env_creator
 from gymnasium.vector import VectorEnv
 
-from rankgym.checks import actions_of, env_attribute
+from rankgym.checks import actions_of, env_attribute, near
 from rankgym.registry import ENVS
 from rankgym.simulate import misfit
 from rankgym.wrappers.against_itself import AgainstItself
@@ -189,13 +188,6 @@ def literal(text: str) -> Any:
         if text.lstrip().startswith(("[", "{", '"')):
             raise ValueError(f"{text} is no valid JSON: {error}") from None
         return text
-
-
-def near(word: str, words: Iterable[str]) -> str:
-    """'; did you mean ...?' with the one of ``words`` that looks most like ``word``, or ''."""
-    lower = {w.lower(): w for w in words}
-    close = difflib.get_close_matches(word.lower(), lower, n=1, cutoff=0.6)
-    return f"; did you mean {lower[close[0]]!r}?" if close else ""
 
 
 def parse_agent(agent: str | type) -> AgentSpec:

@@ -451,7 +451,7 @@ def estimate(
     try:
         sums, seconds = _add_up(problem, jobs, kept, progress, notes)
     except KeyboardInterrupt as interruption:
-        if files is not None:
+        if files is not None and files.parts.is_dir():
             interruption.add_note(f"finished parts are in {files.parts}; the same command goes on from them")
         raise
     preference, error = _matrices(sums, problem.pairs, len(chosen), queries)
@@ -605,7 +605,10 @@ def summary(result: Preferences, seconds: float) -> list[str]:
     else:
         best = [str(result.rankers[arm]) for arm in np.flatnonzero(wins == wins.max())]
         some = f"ranker {best[0]} beats" if len(best) == 1 else f"rankers {', '.join(best)} beat"
-        lines.append(f"no Condorcet winner; {some} the most others, {wins.max()} of {rankers - 1}")
+        lines.append(
+            f"no Condorcet winner; {some} the most others, {wins.max()} of {rankers - 1}. Environments with this "
+            "matrix need winner=copeland or winner=borda to know regret"
+        )
     unsure = int((margins <= 2 * errors).sum())
     even = "exact ties" if settings["method"] == "exact" else "within two standard errors of 1/2"
     lines.append(f"{unsure:,} of {len(margins):,} pairs are {even}")

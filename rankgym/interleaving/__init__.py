@@ -116,6 +116,10 @@ def compare(
         seed: row b draws the coins of ``seed + b``.
         knobs: keywords of the method.
 
+    Returns:
+        A ``Comparison``: ``displayed`` (rows, length) int64 are the documents to show, -1 behind the end of a list; its
+        ``credit(clicks)`` (rows, 2) and ``winner(clicks)`` (rows,) judge the clicks (rows, length) on them.
+
     Raises:
         ValueError: an argument is out of range; the message names it, its value and what is allowed.
     """

@@ -689,6 +689,14 @@ def test_nothing_is_kept_if_one_of_the_files_is_another(originals, home, address
     assert list(home.iterdir()) == []
 
 
+def test_a_near_name_is_suggested():
+    with pytest.raises(ValueError, match=r"^name = 'msrl' is no data set; did you mean 'mslr'\? allowed: \['yandex60'"):
+        data.fetch("msrl")
+    for nothing_near in ("q", 3):
+        with pytest.raises(ValueError, match=r"^name = .* is no data set; allowed: \["):
+            data.fetch(nothing_near)
+
+
 def test_a_failed_download_says_what_else_to_do(originals, home):
     with pytest.raises(
         data.DownloadFailed, match=r"`rankgym data import mslr FILE FILE FILE` takes copies of the files"
@@ -726,7 +734,7 @@ def test_errors_on_the_command_line_are_one_line(tmp_path, monkeypatch, capsys):
 
 def test_import_on_the_command_line(run, tmp_path, home, originals):
     result = run("data", "import", "mine", str(put(tmp_path, GOOD)))
-    assert result.stdout == f"mine: {home / 'preferences' / 'mine.npz'}\n"
+    assert result.stdout.startswith(f"mine: {home / 'preferences' / 'mine.npz'}\n3 arms, Condorcet winner 0; ")
     result = run("data", "import", "mslr", *map(str, originals))
     assert result.stdout == f"mslr: {home / 'mslr.npz'}\n"
     listed = " ".join(run("data", "list").stdout.split())

@@ -19,7 +19,7 @@ from plain_duels import PlainDuels, key_of
 
 import rankgym
 from rankgym.agent import DuelingAgent
-from rankgym.data import preferences
+from rankgym.data import catalogue, preferences
 from rankgym.envs import DuelingVectorEnv, SingleEnv, single_dueling
 from rankgym.envs.dueling import REGRETS, WINNERS
 from rankgym.envs.sessions import first_no_arm
@@ -306,18 +306,35 @@ def test_sets_of_arms_are_drawn_until_one_has_a_winner():
         DuelingVectorEnv(2, **given_matrices(np.array(circle)[:3, :3], num_arms=3, keep_winner=False))
 
 
+@pytest.mark.kernels
+def test_sets_that_are_drawn_again_are_the_oracles():
+    """Of the four sets of three one has no winner: of 60 rows in two episodes some 30 are drawn again, some twice."""
+    circle = [[0.5, 0.8, 0.2, 0.9], [0.2, 0.5, 0.8, 0.9], [0.8, 0.2, 0.5, 0.9], [0.1, 0.1, 0.1, 0.5]]
+    shared = {"num_arms": 3, "keep_winner": False, "winner": "condorcet", "regret": "average"}
+    env = DuelingVectorEnv(60, **given_matrices(circle, **shared))
+    rows = [PlainDuels([circle], 5 + b, **shared) for b in range(60)]
+    for seed in (5, None):
+        env.reset(seed=seed)
+        for row in rows:
+            row.reset()
+        assert env.arms.tolist() == [row.arms for row in rows]
+        assert env.best_arm.tolist() == [row.best for row in rows]
+
+
 def test_without_a_condorcet_winner_there_must_be_another_choice():
     with pytest.raises(
-        ValueError, match=r"^winner = 'condorcet', and no arm of matrix beats all others; allowed: 'cop"
+        ValueError, match=r"^winner = 'condorcet', and no arm of preference beats all others; allowed: 'cop"
     ):
         DuelingVectorEnv(1, **given_matrices(CIRCLE))
     two = [preferences.load("cyclic")[:3, :3].tolist(), CIRCLE]
-    with pytest.raises(ValueError, match="no arm of matrix 1 beats all others"):
+    with pytest.raises(ValueError, match=r"no arm of preference\[1\] beats all others"):
         DuelingVectorEnv(1, **given_matrices(two))
     DuelingVectorEnv(1, **given_matrices(two, winner="borda"))
     tied = [[0.5, 0.5, 0.9], [0.5, 0.5, 0.9], [0.1, 0.1, 0.5]]  # a tie is no win
-    with pytest.raises(ValueError, match="no arm of matrix beats all others"):
+    with pytest.raises(ValueError, match="no arm of preference beats all others"):
         DuelingVectorEnv(1, **given_matrices(tied))
+    with pytest.raises(ValueError, match=r"none of the chosen arms of dataset = 'cyclic' beats all others"):
+        DuelingVectorEnv(1, dataset="cyclic", arms=[1, 2, 3])
     env = DuelingVectorEnv(2, **given_matrices(CIRCLE, winner="copeland"))
     assert env.condorcet_winner.tolist() == [-1, -1]
     assert env.best_arm.tolist() == [0, 0]  # all three beat one: the first
@@ -616,6 +633,7 @@ def test_single_actions():
         ({"uninformative": -1}, "uninformative = -1 is"),
         ({"source": "secret"}, "source = 'secret' is unknown"),
         ({"user_model": "informational"}, "user_model = 'informational' belongs to 'mslr'"),
+        ({"dataset": "mslrr", "user_model": "informational"}, "dataset = 'mslrr' is no preference matrix"),
         ({"horizon": 0}, "horizon = 0 is out of range"),
         ({"render_mode": "human"}, "render_mode = 'human' is unknown"),
         ({"autoreset_mode": "never"}, "autoreset_mode = 'never' is unknown"),
@@ -640,7 +658,8 @@ def test_bad_arguments(arguments, message):
         ([[0.5, 0.6], [0.5, 0.5]], "preference[0, 1] = 0.6 and its opposite [1, 0] = 0.5 add up to 1.1"),
         ([[0.5, 0.6], [0.4, 0.4]], "preference[1, 1] = 0.4 is an arm against itself; allowed: 0.5"),
         ([[[0.5, 0.6], [0.4, 0.5]], [[0.5, 0.6], [0.3, 0.5]]], "preference[1][0, 1] = 0.6 and its opposite"),
-        ("text", "preference"),
+        ("good.csv", "preference = 'good.csv' is no matrix; allowed: a list of lists of probabilities. A file's"),
+        ("good.csv", "`rankgym data import NAME FILE`; then dataset = NAME"),
         ([["0.5", "0.6"], ["0.4", "0.5"]], "preference"),
     ],
 )
@@ -783,3 +802,21 @@ def test_agents_are_told_how_many_arms_there_are_and_no_more():
         agent = Told.for_env(env, seed=0)
         assert agent.told == {"num_arms", "num_envs", "horizon", "seed"}
         assert (agent.num_arms, agent.horizon) == (env.unwrapped.num_arms, 1_000_000)
+
+
+def test_a_matrix_of_ones_own_and_the_id_that_takes_it(tmp_path, monkeypatch):
+    """The user model that rankgym/Dueling-MSLR-v0 sets is nobody's mistake: the message says where it comes from."""
+    monkeypatch.setenv("RANKGYM_DATA_HOME", str(tmp_path / "home"))
+    np.save(tmp_path / "mine.npy", [[0.5, 0.6], [0.4, 0.5]])
+    np.save(tmp_path / "circle.npy", CIRCLE)
+    for name in ("mine", "circle"):
+        catalogue.import_matrix(name, tmp_path / f"{name}.npy")
+    for dataset in ("mine", "arxiv", "synthetic"):
+        with pytest.raises(
+            ValueError, match=r"^user_model = 'navigational' .*Dueling-MSLR-v0 sets one; .*: 'perfect'$"
+        ):
+            gym.make_vec("rankgym/Dueling-MSLR-v0", num_envs=2, dataset=dataset)
+    env = gym.make_vec("rankgym/Dueling-Synthetic-v0", num_envs=2, dataset="mine")
+    assert env.preference[1].tolist() == [[0.5, 0.6], [0.4, 0.5]]
+    with pytest.raises(ValueError, match=r"no arm of dataset = 'circle' beats all others; allowed: 'copeland'"):
+        gym.make_vec("rankgym/Dueling-Synthetic-v0", num_envs=2, dataset="circle")

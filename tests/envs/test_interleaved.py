@@ -176,6 +176,46 @@ def test_rankings_are_those_of_the_reader(file):
                 assert (lists.rank[start + order] == np.arange(size)).all()
 
 
+def test_arms_are_the_chosen_rankers(file):
+    """Arms 0 and 1 of [3, 1] are arms 3 and 1 of all."""
+    some, every = (InterleavedRankersVectorEnv(30, file=file, rankers=rankers) for rankers in ([3, 1], None))
+    some.reset(seed=4)
+    every.reset(seed=4)
+    for duel in duels(some, 5):
+        told = some.step(duel)[-1]
+        expected = every.step({side: np.array([3, 1])[arms] for side, arms in duel.items()})[-1]
+        for name in ("displayed", "clicks", "credit", "winner", "query"):
+            assert (told[name] == expected[name]).all(), name
+
+
+def test_a_query_may_have_more_documents_than_16_bits_count():
+    """Small numbers up to 32,767 documents, and larger ones beyond, even if another query has them."""
+    for documents, dtype in ((32_767, np.int16), (32_768, np.int32), (40_000, np.int32)):
+        values = np.random.default_rng(0).permutation(documents).astype(np.float32)
+        features = np.concatenate([[1.0, 2.0], values])[:, None].astype(np.float32)
+        start = np.array([0, 2, documents + 2])
+        data = letor.LetorData(features, np.zeros(documents + 2, np.int8), start, np.array(["few", "many"]))
+        lists = letor_rankings(data, [0])
+        assert lists.order.dtype == lists.rank.dtype == dtype
+        assert lists.order[:2].tolist() == [1, 0]
+        assert (lists.order[2:] == np.argsort(-values)).all()
+        assert (lists.rank[2:][lists.order[2:]] == np.arange(documents)).all()
+
+
+def test_only_the_chosen_queries_are_ranked(file):
+    data = letor.load(file)
+    whole, some = letor_rankings(data, range(4)), letor_rankings(data, range(4), queries=[4, 1, 4])
+    for number in range(24):
+        here, there = (slice(lists.start[number], lists.start[number] + lists.size[number]) for lists in (whole, some))
+        if number // 4 in (1, 4):
+            assert some.order[there].tolist() == whole.order[here].tolist()
+            assert some.rank[there].tolist() == whole.rank[here].tolist()
+        else:
+            assert some.size[number] == 0
+    assert len(some.order) == len(some.rank) == 4 * sum(np.diff(data.start)[[1, 4]])
+    assert InterleavedRankersVectorEnv(1, file=file, query=[4, 1])._lists.size.tolist() == some.size.tolist()
+
+
 @pytest.mark.kernels
 @pytest.mark.parametrize("interleaving", QUICK)
 @pytest.mark.parametrize("query", [None, [1, 4], 0, "train"])
@@ -283,8 +323,46 @@ def test_without_a_matrix_regret_is_unknown(file, home):
     env.reset(seed=0)
     assert np.isnan(env.step(duels(env, 1)[0])[4]["regret"]).all()
     assert (env.condorcet_winner == -1).all()
+    for winner, best, gaps in (("copeland", 0, [0, 0, 0]), ("borda", 0, [0, 0, 0])):
+        env = InterleavedRankersVectorEnv(
+            3, file=file, rankers=[0, 1, 2], preferences=str(home / "circle.npy"), winner=winner
+        )
+        env.reset(seed=0)
+        same = {"left": np.arange(3), "right": np.arange(3)}
+        assert env.step(same)[4]["regret"] == pytest.approx(gaps, abs=1e-12)
+        assert (env.best_arm == best).all()
+        assert (env.condorcet_winner == -1).all()
     single = gym.make(LETOR, file=file).unwrapped
     assert (single.best_arm, single.num_arms, single.rankers) == (-1, 4, [0, 1, 2, 3])
+
+
+def test_the_best_ranker_may_be_copelands_or_bordas(file, matrix, home):
+    """Gaps of normalised scores: the share of the others that a ranker beats, and the mean chance to beat one."""
+    path = str(home / "matrix.npy")
+    np.save(path, matrix)
+    others = ~np.eye(4, dtype=bool)
+    scores = {
+        "copeland": ((matrix > 0.5) & others).sum(1) / 3,
+        "borda": np.where(others, matrix, 0).sum(1) / 3,
+    }
+    for winner, score in scores.items():
+        env = InterleavedRankersVectorEnv(4, file=file, preferences=path, winner=winner)
+        env.reset(seed=0)
+        same = {"left": np.arange(4), "right": np.arange(4)}
+        assert env.step(same)[4]["regret"] == pytest.approx(score.max() - score)
+        assert (env.best_arm == score.argmax()).all()
+        assert env.condorcet_winner.tolist() == [2] * 4
+    alone = InterleavedRankersVectorEnv(1, file=file, preferences=path, rankers=[3])
+    assert (alone.best_arm, alone.condorcet_winner) == (0, 0)
+    for arguments, message in (
+        (
+            {"winner": "best", "preferences": path},
+            "winner = 'best' is unknown; allowed: 'condorcet', 'copeland', 'borda'",
+        ),
+        ({"winner": "borda"}, "winner = 'borda' needs preferences"),
+    ):
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+            InterleavedRankersVectorEnv(1, file=file, **arguments)
 
 
 def test_equal_rankers_tie(home):
@@ -517,6 +595,7 @@ def test_messages_of_bad_duels(file):
     ("given", "message"),
     [
         ({"file": None}, r"file = None is no path; allowed: that of a file in the format of LETOR, as in gym\.make"),
+        ({"file": None}, "or --set file=Fold1/vali.txt$"),
         ({"file": "nowhere.txt"}, "file = 'nowhere.txt' is not there"),
         ({"rankers": []}, r"rankers = \[\] is no list"),
         ({"rankers": [4]}, r"rankers\[0\] = 4 is out of range"),
@@ -535,7 +614,8 @@ def test_messages_of_bad_duels(file):
         ({"ties": -1}, "ties = -1 is out of range"),
         ({"preferences": 3}, "preferences = 3 is no path"),
         ({"preferences": "nothing"}, "preferences = 'nothing' is no file, and as a name: "),
-        ({"preferences": "arxiv"}, r"preferences = 'arxiv' has shape \(6, 6\); allowed: \(4, 4\)"),
+        ({"preferences": "arxiv"}, r"preferences = 'arxiv' has shape \(6, 6\); allowed: \(4, 4\)$"),
+        ({"preferences": "arxiv", "rankers": [3, 1]}, r"has shape \(6, 6\); allowed: \(2, 2\) or \(4, 4\)$"),
         ({"horizon": 0}, "horizon = 0"),
         ({"render_mode": "human"}, "render_mode = 'human'"),
     ],

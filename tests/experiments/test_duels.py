@@ -325,7 +325,10 @@ def test_unknown_regret_is_told_and_the_reward_shown_instead(letor, tmp_path):
     (note,) = without.notes
     assert "regret and accuracy are unknown without a preference matrix: --set preferences=FILE" in note
     endless = compare("Dueling-LETOR-v0", agents, **small, rankers=[0, 1, 2], preferences=circle)
-    assert endless.notes == [f"regret and accuracy are unknown: in preferences = {circle!r} no ranker beats all others"]
+    assert endless.notes == [
+        f"regret and accuracy are unknown: in preferences = {circle!r} no ranker beats all others; "
+        "--set winner=copeland, or borda, measures them against another one"
+    ]
     for found in (without, endless):
         assert (found.regret_known, found.accuracy_known) == (False, False)
         assert next((column.key, column.optional) for column in columns(found)) == ("reward", 0)

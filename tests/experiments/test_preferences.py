@@ -341,6 +341,15 @@ def test_an_interrupted_run_goes_on(file, tmp_path, monkeypatch):
     np.testing.assert_array_equal(np.load(out), other.preference)
 
 
+def test_an_interruption_before_the_first_part_speaks_of_no_folder(file, tmp_path, monkeypatch):
+    monkeypatch.setitem(preferences.WORK, "simulate", 20)
+    counted(monkeypatch, stop_after=0)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        estimate(file, **SIMULATED, out=tmp_path / "matrix.npy")
+    assert not hasattr(caught.value, "__notes__")
+    assert list(tmp_path.glob("matrix*")) == []
+
+
 def test_whatever_decides_the_numbers_decides_what_is_kept(file, tmp_path):
     out = tmp_path / "matrix.npy"
     changes = [
@@ -465,6 +474,14 @@ def test_labels_that_the_user_does_not_know(tmp_path):
 
 def run(*words):
     return CliRunner().invoke(cli.app, ["data", "preferences", *map(str, words)])
+
+
+def test_the_summary_says_what_follows_where_there_is_no_condorcet_winner():
+    circle = np.array([[0.5, 0.9, 0.2], [0.1, 0.5, 0.7], [0.8, 0.3, 0.5]])
+    settings = {"method": "exact", "queries": 2, "cpu_seconds": 0.0}
+    lines = preferences.summary(preferences.Preferences(circle, np.zeros((3, 3)), np.array([4, 5, 7]), settings, []), 1)
+    assert lines[2].startswith("no Condorcet winner; rankers 4, 5, 7 beat the most others, 1 of 2. Environments")
+    assert "winner=copeland or winner=borda" in lines[2]
 
 
 def test_the_command(file, tmp_path):

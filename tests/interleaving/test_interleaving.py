@@ -388,6 +388,35 @@ def test_a_comparison_by_hand():
     ).all()
 
 
+@pytest.mark.kernels
+@pytest.mark.parametrize("name", ["balanced", "team-draft", "probabilistic", "document-constraints"])
+def test_row_b_of_a_comparison_is_the_method_by_itself_with_the_coins_of_seed_plus_b(name):
+    """Also where the right rankings have documents with larger numbers than any of the left ones."""
+    rng = np.random.default_rng(3)
+    rows, length, method = 40, 4, make(name)
+    left, right = tops(rng, rows, 8, 5), tops(rng, rows, 16, 5)
+    assert left.max() < right.max()
+    duel = compare(left, right, length, method=name, seed=9)
+    clicks = rng.integers(0, 2, (rows, length)) * (duel.displayed >= 0)
+    credit, winner = duel.credit(clicks), duel.winner(clicks)
+    one, two, session = np.array([0]), np.array([1]), np.array([0])
+    for b in range(rows):
+        lists, key = Lists.of(np.array([left[b], right[b]], np.int64), 16), row_keys([9 + b], ENVIRONMENT)
+        displayed, share = np.empty((1, length), np.int64), np.empty((1, length))
+        method.interleave(lists, one, two, key, session, displayed, share)
+        assert displayed[0].tolist() == duel.displayed[b].tolist()
+        expected, won = np.empty((1, 2)), np.empty(1, np.int64)
+        method.credit(lists, one, two, displayed, share, clicks[b : b + 1].astype(np.int8), expected)
+        decide(expected, key, session, won)
+        assert credit[b].tolist() == expected[0].tolist()
+        assert winner[b] == won[0]
+
+
+def test_a_list_is_no_longer_than_the_rankings():
+    with pytest.raises(ValueError, match=r"^length = 3 is out of range; allowed: a whole number in 1 \.\. 2$"):
+        compare([0, 1], [1, 0], 3)
+
+
 KNOBS = st.sampled_from(
     [{}, {"tau": 2}, {"tau": -1}, {"tau": float("nan")}, {"tau": "3"}, {"credit": "assigned"}, {"credit": 7}, {"x": 1}]
 )
