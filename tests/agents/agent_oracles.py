@@ -42,6 +42,29 @@ def drawn(items, first_place, seed):
     return result + left
 
 
+def beta_by_rejection(seed, first, a, b):
+    """A Beta(a, b) variate: Gammas of Marsaglia and Tsang 2000 from one polar step, accepted or refused together.
+
+    Without their squeeze; three random words an attempt, from word ``first`` on.
+    """
+    d = [a - 1 / 3, b - 1 / 3]
+    for at in range(first, first + 192, 3):
+        p, q, u = ((word(seed, at + n) >> 11) / 2**53 for n in range(3))
+        p, q = 2 * p - 1, 2 * q - 1
+        r2 = p * p + q * q
+        if not 0 < r2 < 1:
+            continue
+        radius = math.sqrt(-2 * math.log(r2) / r2)
+        x = [p * radius, q * radius]
+        v = [(1 + xi / math.sqrt(9 * di)) ** 3 for xi, di in zip(x, d, strict=True)]
+        if min(v) > 0 and u < math.exp(
+            sum(xi * xi / 2 + di - di * vi + di * math.log(vi) for xi, di, vi in zip(x, d, v, strict=True))
+        ):
+            gammas = [di * vi for di, vi in zip(d, v, strict=True)]
+            return gammas[0] / sum(gammas)
+    raise AssertionError("64 attempts in vain")
+
+
 class Oracle:
     """One row. ``t`` is the papers' round number, from 1."""
 

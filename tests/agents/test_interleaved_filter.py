@@ -8,7 +8,6 @@ import pytest
 from agent_oracles import below, word
 from duels import DuelOracle, beside, matrix, played
 
-from rankgym.contract import check_agent
 from rankgym_agents.interleaved_filter import InterleavedFilter
 
 
@@ -221,47 +220,11 @@ def test_other_duels_teach_nothing():
     assert agent.state.round[0] == 4
 
 
-def test_one_arm_and_two():
-    agent = InterleavedFilter(num_arms=1, num_envs=2, horizon=5)
-    for _ in range(9):
-        duel = agent.act()
-        assert duel["left"].tolist() == duel["right"].tolist() == [0, 0] == agent.candidate.tolist()
-        agent.update(duel, [[1, 0], [0, 1]])
+def test_two_arms():
     agent = InterleavedFilter(num_arms=2, num_envs=20, delta=0.1, seed=1)
     played(agent, matrix("certain 2"), 37)  # 16 ln(10) = 36.8
     assert (agent.candidate == 0).all()
     assert (agent.state.size == 0).all()
-
-
-def test_row_b_is_alone_what_it_is_in_the_batch():
-    batch = InterleavedFilter(num_arms=6, num_envs=3, seed=7, delta=0.5)
-    alone = [InterleavedFilter(num_arms=6, seed=7 + row, delta=0.5) for row in range(3)]
-    chance, preference = np.random.default_rng(0), matrix("arxiv")
-    for _ in range(900):
-        duel = batch.act()
-        left_won = chance.random(3) < preference[duel["left"], duel["right"]]
-        won = np.stack([left_won, ~left_won], 1)
-        for row, agent in enumerate(alone):
-            single = agent.act()
-            assert (single["left"][0], single["right"][0]) == (duel["left"][row], duel["right"][row])
-            agent.update(single, won[row : row + 1])
-        batch.update(duel, won)
-    assert batch.candidate.tolist() == [agent.candidate[0] for agent in alone]
-    assert batch.state.size.min() < batch.state.size.max()
-
-
-def test_it_goes_on_from_a_pickle():
-    agent = InterleavedFilter(num_arms=6, num_envs=4, delta=0.5, seed=9)
-    played(agent, matrix("arxiv"), 333, seed=1)
-    copy = pickle.loads(pickle.dumps(agent))
-    assert (played(agent, matrix("arxiv"), 700, seed=2) == played(copy, matrix("arxiv"), 700, seed=2)).all()
-    assert all((a == b).all() for a, b in zip(agent.state, copy.state, strict=True))
-
-
-def test_it_keeps_the_contract():
-    check_agent(InterleavedFilter)
-    check_agent(lambda **shape: InterleavedFilter(delta=0.7, **shape), kind="dueling", num_arms=9, rounds=400, seed=3)
-    check_agent(lambda **shape: InterleavedFilter(delta=0.7, pruning=False, **shape), kind="dueling")
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,14 @@
 """MergeDTS: its duels are those of a slow plain-Python reading, and facts of its paper (Li et al. 2020)."""
 
 import math
-import pickle
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, permutations
 
-import numpy as np
 import pytest
-from agent_oracles import drawn, word
-from duels import DuelOracle, beside, matrix, played
+from agent_oracles import beta_by_rejection, drawn, word
+from duels import DuelOracle, beside, joined, keeps_the_winner, least_trailing, matrix, part_after, partition
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
-from rankgym.contract import check_agent
 from rankgym_agents.mergedts import MergeDTS, beaten, next_stage
 
 KNOBS = [
@@ -22,35 +18,6 @@ KNOBS = [
     {"alpha": 0.1, "batch_size": 2, "constant": 1.5},
 ]
 unhurried = settings(deadline=None)  # the first example may wait for the compiler
-
-
-def beta(a, b, seed, first):
-    """A Beta variate: two Gammas of Marsaglia and Tsang from one polar step, accepted or refused together."""
-    d = [a - 1 / 3, b - 1 / 3]
-    for index in range(first, first + 192, 3):
-        p, q, u = ((word(seed, index + n) >> 11) / 2**53 for n in range(3))
-        p, q = 2 * p - 1, 2 * q - 1
-        r2 = p * p + q * q
-        if not 0 < r2 < 1:
-            continue
-        x = [z * math.sqrt(-2 * math.log(r2) / r2) for z in (p, q)]
-        v = [(1 + xi / math.sqrt(9 * di)) ** 3 for xi, di in zip(x, d, strict=True)]
-        if min(v) > 0 and u < math.exp(
-            sum(xi * xi / 2 + di - di * vi + di * math.log(vi) for xi, di, vi in zip(x, d, v, strict=True))
-        ):
-            return d[0] * v[0] / (d[0] * v[0] + d[1] * v[1])
-    raise AssertionError("64 attempts in vain")
-
-
-def joined(batches, limit):
-    """The smallest with the largest if they fit, else the largest alone, and so on."""
-    left, result = sorted(batches, key=len), []
-    while left:
-        if len(left) > 1 and len(left[0]) + len(left[-1]) <= limit:
-            result.append(left.pop(0) + left.pop())
-        else:
-            result.append(left.pop())
-    return result
 
 
 class MergeDTSOracle(DuelOracle):
@@ -97,10 +64,11 @@ class MergeDTSOracle(DuelOracle):
             return batch[0], batch[0]
         score = dict.fromkeys(batch, 0)
         for i, j in combinations(batch, 2):
-            theta = beta(self.w[i, j], self.w[j, i], self.seed(), 2**40 + 192 * (min(i, j) * K + max(i, j)))
+            place = 2**40 + 192 * (min(i, j) * K + max(i, j))
+            theta = beta_by_rejection(self.seed(), place, self.w[i, j], self.w[j, i])
             score[i if theta > 1 / 2 else j] += 1
         c = max(batch, key=lambda i: (score[i], word(self.seed(), i)))
-        phi = {i: beta(self.w[i, c], self.w[c, i], self.seed(), 2 * 2**40 + 192 * i) for i in batch if i != c}
+        phi = {i: beta_by_rejection(self.seed(), 2**41 + 192 * i, self.w[i, c], self.w[c, i]) for i in batch if i != c}
         return c, min(phi, key=phi.get)
 
     def update(self, left, right, left_won):
@@ -117,25 +85,7 @@ class MergeDTSOracle(DuelOracle):
         self.prepare()
 
     def candidate(self):
-        def merit(k):
-            won, lost = ([wins - 1 for pair, wins in self.w.items() if pair[side] == k] for side in (0, 1))
-            trails = sum(won < lost for won, lost in zip(won, lost, strict=True))
-            return trails, -sum(won) / sum(won + lost) if any(won + lost) else -0.5
-
-        return min((k for batch in self.B for k in batch), key=merit)
-
-
-def partition(state, row=0):
-    """The batches of a row; asserts that the state agrees with itself about them."""
-    start = state.start[row, : state.batches[row] + 1].tolist()
-    batches = [state.order[row, a:b].tolist() for a, b in pairwise(start)]
-    assert sorted(state.order[row]) == list(range(state.order.shape[1]))
-    assert start[0] == 0
-    assert min(map(len, batches)) >= 1
-    for number, batch in enumerate(batches):
-        assert (state.batch_of[row, batch] == number).all()
-    assert (state.batch_of[row] >= 0).sum() == sum(map(len, batches))
-    return batches
+        return least_trailing({pair: n - 1 for pair, n in self.w.items()}, [k for batch in self.B for k in batch])
 
 
 @pytest.mark.parametrize("knobs", KNOBS, ids=str)
@@ -176,21 +126,14 @@ def test_the_duels_are_the_papers_with_any_compiler(name, M):
 
 @pytest.mark.parametrize(("K", "M"), [(3, 2), (9, 4), (17, 5), (40, 4)])
 def test_it_learns_the_same_from_duels_that_somebody_else_chose(K, M):
-    chance, P = np.random.default_rng(K), matrix(f"certain {K}")
     knobs = {"epsilon": 0.99, "batch_size": M}
     agent, oracle = MergeDTS(num_arms=K, seed=3, **knobs), MergeDTSOracle(K, 3, **knobs)
-    for t in range(3000):
-        duel = agent.act()
-        left, right = int(duel["left"][0]), int(duel["right"][0])
-        assert (left, right) == oracle.act(), f"round {t + 1}"
-        if chance.random() < 0.6:
-            left, right = map(int, chance.integers(0, K, 2))
-        left_won = bool(chance.random() < P[left, right])
-        agent.update({"left": np.array([left]), "right": np.array([right])}, np.array([[left_won, not left_won]]))
-        oracle.update(left, right, left_won)
+
+    def batches_agree():
         assert partition(agent.state) == oracle.B
-        if t % 50 == 0:
-            assert agent.candidate[0] == oracle.candidate()
+
+    beside(agent, oracle, matrix(f"certain {K}"), 3000, K, foreign=0.6, look=batches_agree)
+    batches_agree()
     assert oracle.removed > 0
 
 
@@ -215,11 +158,6 @@ def test_a_batch_of_half_the_size_is_joined_once_more():
     assert set(s.order[0, : s.start[0, 1]].tolist()) == remaining
 
 
-def test_it_keeps_the_contract():
-    check_agent(MergeDTS)
-    check_agent(lambda **shape: MergeDTS(epsilon=0.99, batch_size=2, **shape), kind="dueling", num_arms=21, seed=2**40)
-
-
 @pytest.mark.parametrize(
     ("K", "M", "sizes"), [(1, 4, [1]), (3, 4, [3]), (7, 4, [4, 3]), (17, 4, [4, 4, 4, 4, 1]), (5, 4, [5])]
 )
@@ -230,17 +168,6 @@ def test_the_first_batches(K, M, sizes):
         assert [len(batch) for batch in partition(state, row)] == sizes
 
 
-def test_alone_it_is_compared_with_itself():
-    agent = MergeDTS(num_arms=1, num_envs=2, seed=0)
-    assert agent.remaining.tolist() == [1, 1]
-    for _ in range(3):
-        duel = agent.act()
-        assert duel["left"].tolist() == duel["right"].tolist() == [0, 0]
-        agent.update(duel, np.array([[1, 0], [0, 1]]))
-    assert agent.candidate.tolist() == [0, 0]
-    assert not agent.state.wins.any()
-
-
 @pytest.mark.parametrize(("alpha", "constant"), [(1.01, None), (0.3, 1.0), (0.5, 4e5)])
 def test_two_arms_without_noise_part_when_the_bound_says(alpha, constant):
     """After N wins u of the loser is 1 / (N + 2) + sqrt(alpha ln(N + 1 + C) / (N + 2)) in the next round."""
@@ -248,12 +175,7 @@ def test_two_arms_without_noise_part_when_the_bound_says(alpha, constant):
     enough = (N for N in range(1, 10**4) if (1 + math.sqrt((N + 2) * alpha * math.log(N + 1 + C))) / (N + 2) < 1 / 2)
     duels = next(enough)
     agent = MergeDTS(num_arms=2, alpha=alpha, constant=constant, seed=6)
-    played(agent, matrix("certain 2"), duels - 1)
-    assert agent.remaining[0] == 2
-    played(agent, matrix("certain 2"), 1)
-    assert agent.remaining[0] == 1
-    assert agent.candidate[0] == 0
-    assert played(agent, matrix("certain 2"), 100)[0] == 0
+    part_after(agent, duels)
 
 
 def test_the_first_duels_are_uniform():
@@ -278,22 +200,12 @@ def test_the_weakest_is_challenged():
     assert (duel["right"] == 2).all()
 
 
-def test_the_winner_remains_with_probability_1_minus_epsilon():
-    """Of 100 runs with epsilon = 0.01 more than 10 lose the winner with a probability below 1e-6."""
-    assert stats.binom.sf(10, 100, 0.01) < 1e-6
-    for name, rounds in (("cyclic", 5000), ("arxiv", 40_000)):
-        P = matrix(name, best=2)
-        agent = MergeDTS(num_arms=len(P), num_envs=100, seed=8)
-        played(agent, P, rounds)
-        assert ((agent.remaining == 1) & (agent.candidate == 2)).sum() >= 90, name
-
-
-def test_the_winner_of_many_arms_remains():
-    """As above, 100 runs: more than 10 fail with a probability below 1e-6."""
-    assert stats.binom.sf(10, 100, 0.01) < 1e-6
-    agent = MergeDTS(num_arms=34, num_envs=100, seed=8)
-    played(agent, matrix("planted 34", best=17), 20_000)
-    assert ((agent.remaining == 1) & (agent.candidate == 17)).sum() >= 90
+@pytest.mark.parametrize(
+    ("name", "rounds", "best"), [("cyclic", 5000, 2), ("arxiv", 40_000, 2), ("planted 34", 20_000, 17)]
+)
+def test_the_winner_remains_with_probability_1_minus_epsilon(name, rounds, best):
+    """The error probability is epsilon = 0.01."""
+    keeps_the_winner(MergeDTS(num_arms=len(matrix(name)), num_envs=100, seed=8), name, rounds, best)
 
 
 @unhurried
@@ -303,15 +215,6 @@ def test_the_bound_without_a_division(won, lost, budget):
     upper = (1 + won) / n + math.sqrt(budget / n)
     assume(abs(upper - 1 / 2) > 1e-12)  # not where rounding decides
     assert beaten(won, lost, budget) == (upper < 1 / 2)
-
-
-def test_it_goes_on_from_a_pickle():
-    agent = MergeDTS(num_arms=20, num_envs=4, epsilon=0.99, seed=9)
-    P = matrix("planted 20")
-    played(agent, P, 1000)
-    again = pickle.loads(pickle.dumps(agent))
-    assert (played(agent, P, 1000, seed=3) == played(again, P, 1000, seed=3)).all()
-    assert all((a == b).all() for a, b in zip(agent.state, again.state, strict=True))
 
 
 WRONG = st.one_of(st.text(), st.booleans(), st.sampled_from([math.nan, math.inf, [1]]))

@@ -1,18 +1,27 @@
 """MergeRUCB: its duels are those of a slow plain-Python reading, and facts of its paper (Zoghi et al. 2015)."""
 
 import math
-import pickle
 from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
 from agent_oracles import below, drawn, word
-from duels import DuelOracle, beside, matrix, played
+from duels import (
+    DuelOracle,
+    batches_of,
+    beside,
+    joined,
+    keeps_the_winner,
+    least_trailing,
+    matrix,
+    part_after,
+    partition,
+    played,
+    seldom,
+)
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
-from rankgym.contract import check_agent
 from rankgym.kernels import join_batches, leave_batch
 from rankgym_agents.mergerucb import MergeRUCB, beaten, log_constant, upper_bound
 
@@ -22,17 +31,6 @@ KNOBS = [
     {"delta": 0.9, "alpha": 0.75, "batch_size": 8},
 ]
 unhurried = settings(deadline=None)  # the first example may wait for the compiler
-
-
-def joined(batches, limit):
-    """Line 13 once: the smallest with the largest if they fit, else the largest alone."""
-    left, result = sorted(batches, key=len), []
-    while left:
-        if len(left) > 1 and len(left[0]) + len(left[-1]) <= limit:
-            result.append(left.pop(0) + left.pop())
-        else:
-            result.append(left.pop())
-    return result
 
 
 class MergeRUCBOracle(DuelOracle):
@@ -92,29 +90,7 @@ class MergeRUCBOracle(DuelOracle):
         self.lines_6_to_8()
 
     def candidate(self):
-        def merit(k):
-            won, lost = ([wins for pair, wins in self.W.items() if pair[side] == k] for side in (0, 1))
-            trails = sum(won < lost for won, lost in zip(won, lost, strict=True))
-            return trails, -sum(won) / sum(won + lost) if any(won + lost) else -0.5
-
-        return min((k for batch in self.B for k in batch), key=merit)
-
-
-def batches_of(state, row=0):
-    start = state.start[row, : state.batches[row] + 1].tolist()
-    return [state.order[row, a:b].tolist() for a, b in pairwise(start)]
-
-
-def partition(state, row=0):
-    """The batches of a row; asserts that the state agrees with itself about them."""
-    batches = batches_of(state, row)
-    assert sorted(state.order[row]) == list(range(state.order.shape[1]))
-    assert state.start[row, 0] == 0
-    assert min(map(len, batches)) >= 1
-    for number, batch in enumerate(batches):
-        assert (state.batch_of[row, batch] == number).all()
-    assert (state.batch_of[row] >= 0).sum() == sum(map(len, batches))
-    return batches
+        return least_trailing(self.W, [k for batch in self.B for k in batch])
 
 
 @pytest.mark.parametrize("knobs", KNOBS, ids=str)
@@ -164,27 +140,15 @@ def test_no_arm_stays_alone_where_its_batch_fits_another():
 
 @pytest.mark.parametrize(("K", "p"), [(3, 4), (9, 4), (17, 5), (40, 4)])
 def test_it_learns_the_same_from_duels_that_somebody_else_chose(K, p):
-    chance, P = np.random.default_rng(K), matrix(f"certain {K}")
     knobs = {"delta": 0.99, "batch_size": p}
     agent, oracle = MergeRUCB(num_arms=K, seed=3, **knobs), MergeRUCBOracle(K, 3, **knobs)
-    for t in range(4000):
-        duel = agent.act()
-        left, right = int(duel["left"][0]), int(duel["right"][0])
-        assert (left, right) == oracle.act(), f"round {t + 1}"
-        if chance.random() < 0.6:
-            left, right = map(int, chance.integers(0, K, 2))
-        left_won = bool(chance.random() < P[left, right])
-        agent.update({"left": np.array([left]), "right": np.array([right])}, np.array([[left_won, not left_won]]))
-        oracle.update(left, right, left_won)
+
+    def batches_agree():
         assert partition(agent.state) == oracle.B
-        if t % 50 == 0:
-            assert agent.candidate[0] == oracle.candidate()
+
+    beside(agent, oracle, matrix(f"certain {K}"), 4000, K, foreign=0.6, look=batches_agree)
+    batches_agree()
     assert oracle.removed > 0
-
-
-def test_it_keeps_the_contract():
-    check_agent(MergeRUCB)
-    check_agent(lambda **shape: MergeRUCB(delta=0.99, batch_size=6, **shape), kind="dueling", num_arms=20, seed=2**40)
 
 
 @pytest.mark.parametrize(
@@ -203,28 +167,13 @@ def test_arms_are_assigned_at_random():
     assert (np.abs((state.batch_of == 0).mean(0) - 4 / 9) < 0.0194).all()
 
 
-def test_alone_it_is_compared_with_itself():
-    agent = MergeRUCB(num_arms=1, num_envs=2, seed=0)
-    assert agent.remaining.tolist() == agent.candidate.size * [1]
-    for _ in range(3):
-        duel = agent.act()
-        assert duel["left"].tolist() == duel["right"].tolist() == [0, 0]
-        agent.update(duel, np.array([[1, 0], [0, 1]]))
-    assert not agent.state.wins.any()
-
-
 @pytest.mark.parametrize(("alpha", "delta"), [(1.01, 0.01), (0.75, 0.5), (3.0, 0.9)])
 def test_two_arms_without_noise_part_when_the_bound_says(alpha, delta):
     """After N wins in N rounds u = sqrt(alpha ln(N + 1 + C) / N), as line 8 comes in the next round."""
     C = math.ceil(((4 * alpha - 1) * 4 / ((2 * alpha - 1) * delta)) ** (1 / (2 * alpha - 1)))
     duels = next(N for N in range(1, 10**4) if math.sqrt(alpha * math.log(N + 1 + C) / N) < 1 / 2)
     agent = MergeRUCB(num_arms=2, alpha=alpha, delta=delta, seed=6)
-    played(agent, matrix("certain 2"), duels - 1)
-    assert agent.remaining[0] == 2
-    played(agent, matrix("certain 2"), 1)
-    assert agent.remaining[0] == 1
-    assert agent.candidate[0] == 0
-    assert played(agent, matrix("certain 2"), 100)[0] == 0
+    part_after(agent, duels)
 
 
 def test_lemma_3_bounds_the_duels_of_every_pair():
@@ -280,30 +229,19 @@ def test_batches_stay_within_their_limits():
     assert (agent.state.stage > 1).any()
 
 
-def test_the_winner_remains_with_probability_1_minus_delta():
-    """Theorem 1. Of 100 runs with delta = 0.01 more than 10 lose the winner with a probability below 1e-6."""
-    assert stats.binom.sf(10, 100, 0.01) < 1e-6
-    for name, rounds in (("cyclic", 5000), ("arxiv", 40_000)):
-        P = matrix(name, best=2)
-        agent = MergeRUCB(num_arms=len(P), num_envs=100, seed=8)
-        played(agent, P, rounds)
-        assert ((agent.remaining == 1) & (agent.candidate == 2)).sum() >= 90, name
-
-
-def test_the_winner_of_many_arms_remains():
-    """As above, 100 runs: more than 10 fail with a probability below 1e-6 (delta = 0.01)."""
-    assert stats.binom.sf(10, 100, 0.01) < 1e-6
-    agent = MergeRUCB(num_arms=34, num_envs=100, seed=8)
-    played(agent, matrix("planted 34", best=17), 20_000)
-    assert ((agent.remaining == 1) & (agent.candidate == 17)).sum() >= 90
+@pytest.mark.parametrize(
+    ("name", "rounds", "best"), [("cyclic", 5000, 2), ("arxiv", 40_000, 2), ("planted 34", 20_000, 17)]
+)
+def test_the_winner_remains_with_probability_1_minus_delta(name, rounds, best):
+    """Theorem 1: the error probability is delta = 0.01."""
+    keeps_the_winner(MergeRUCB(num_arms=len(matrix(name)), num_envs=100, seed=8), name, rounds, best)
 
 
 def test_without_a_difference_nobody_is_removed():
-    """Lemma 4: with probability 0.99 no bound is ever wrong; of 200 rows more than 14 are with one below 1e-6."""
-    assert stats.binom.sf(14, 200, 0.01) < 1e-6
+    """Lemma 4: with probability 0.99 no bound is ever wrong."""
     agent = MergeRUCB(num_arms=6, num_envs=200, seed=3)
     played(agent, matrix("flat 6"), 3000)
-    assert (agent.remaining < 6).sum() <= 14
+    seldom(agent.remaining < 6, 14)
 
 
 @unhurried
@@ -364,19 +302,7 @@ def test_a_constant_beyond_all_floats():
     log_c = 500 * math.log((4 * 0.501 - 1) * 4 / ((2 * 0.501 - 1) * 0.01))
     assert agent.state.log_constant[0] == pytest.approx(log_c)
     duels = math.floor(4 * 0.501 * log_c) + 1
-    played(agent, matrix("certain 2"), duels - 1)
-    assert agent.remaining[0] == 2
-    played(agent, matrix("certain 2"), 1)
-    assert agent.remaining[0] == 1
-
-
-def test_it_goes_on_from_a_pickle():
-    agent = MergeRUCB(num_arms=20, num_envs=4, delta=0.99, seed=9)
-    P = matrix("planted 20")
-    played(agent, P, 1000)
-    again = pickle.loads(pickle.dumps(agent))
-    assert (played(agent, P, 1000, seed=3) == played(again, P, 1000, seed=3)).all()
-    assert all((a == b).all() for a, b in zip(agent.state, again.state, strict=True))
+    part_after(agent, duels)
 
 
 @unhurried

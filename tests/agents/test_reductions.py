@@ -1,14 +1,12 @@
 """Sparring, MultiSBM and Doubler beside slow versions that follow their paper's listings, and what is known of them."""
 
 import math
-import pickle
 
 import numpy as np
 import pytest
 from agent_oracles import below, word
 from duels import DuelOracle, beside, matrix, played
 
-from rankgym.contract import check_agent
 from rankgym_agents.doubler import Doubler
 from rankgym_agents.multisbm import MultiSBM
 from rankgym_agents.sparring import Sparring
@@ -129,10 +127,19 @@ ORACLES = {Sparring: SparringOracle, MultiSBM: MultiSBMOracle, Doubler: DoublerO
 
 @pytest.mark.parametrize("cls", AGENTS)
 @pytest.mark.parametrize(
-    ("name", "K"), [("arxiv", 6), ("cyclic", 4), *((f"planted {K}", K) for K in (2, 3, 10, 17)), ("certain 10", 10)]
+    ("name", "seed", "alpha"),
+    [
+        ("arxiv", 1, 0.51),
+        ("cyclic", 2, 2),
+        ("planted 2", 3, 2),
+        ("planted 3", 4, 0.51),
+        ("planted 10", 5, 0.51),
+        ("planted 17", 6, 2),
+        ("certain 10", 7, 0.51),
+    ],
 )
-@pytest.mark.parametrize(("seed", "alpha"), [(1, 0.51), (2, 2)])
-def test_the_duels_are_those_of_the_oracle(cls, name, K, seed, alpha):
+def test_the_duels_are_those_of_the_oracle(cls, name, seed, alpha):
+    K = len(matrix(name))
     beside(cls(num_arms=K, seed=seed, alpha=alpha), ORACLES[cls](K, seed, alpha), matrix(name), 2000, seed)
 
 
@@ -293,46 +300,6 @@ def test_it_sorts_out_utilities(cls, K):
 
 
 @pytest.mark.parametrize("cls", AGENTS)
-def test_one_arm(cls):
-    agent = cls(num_arms=1, num_envs=2)
-    for _ in range(9):
-        duel = agent.act()
-        assert duel["left"].tolist() == duel["right"].tolist() == [0, 0] == agent.candidate.tolist()
-        agent.update(duel, [[1, 0], [0, 1]])
-
-
-@pytest.mark.parametrize("cls", AGENTS)
-def test_it_goes_on_from_a_pickle(cls):
-    agent = cls(num_arms=6, num_envs=4, seed=9)
-    played(agent, matrix("arxiv"), 333, seed=1)
-    copy = pickle.loads(pickle.dumps(agent))
-    assert (played(agent, matrix("arxiv"), 400, seed=2) == played(copy, matrix("arxiv"), 400, seed=2)).all()
-    assert all((a == b).all() for a, b in zip(agent.state, copy.state, strict=True))
-
-
-@pytest.mark.parametrize("cls", AGENTS)
-def test_it_keeps_the_contract(cls):
-    check_agent(cls)
-    check_agent(cls, num_arms=9, rounds=400, seed=3)
-
-
-@pytest.mark.parametrize("cls", AGENTS)
-def test_row_b_is_alone_what_it_is_in_the_batch(cls):
-    batch = cls(num_arms=6, num_envs=3, seed=7)
-    alone = [cls(num_arms=6, seed=7 + row) for row in range(3)]
-    chance = np.random.default_rng(0)
-    for _ in range(200):
-        duel, left_won = batch.act(), chance.random(3) < 0.5
-        won = np.stack([left_won, ~left_won], 1)
-        for row, agent in enumerate(alone):
-            single = agent.act()
-            assert (single["left"][0], single["right"][0]) == (duel["left"][row], duel["right"][row])
-            agent.update(single, won[row : row + 1])
-        batch.update(duel, won)
-    assert batch.candidate.tolist() == [agent.candidate[0] for agent in alone]
-
-
-@pytest.mark.parametrize("cls", AGENTS)
 def test_duels_that_somebody_else_chose_are_learned_from(cls):
     agent = cls(num_arms=4, num_envs=30, alpha=1e-6, seed=3)
     chance = np.random.default_rng(1)
@@ -342,10 +309,3 @@ def test_duels_that_somebody_else_chose_are_learned_from(cls):
         agent.update(duel, np.stack([left_won, ~left_won], 1))
     assert (agent.candidate == 0).all()
     assert (agent.state.round == 254).all()
-
-
-@pytest.mark.parametrize("cls", AGENTS)
-@pytest.mark.parametrize("alpha", [0, -1, math.inf, math.nan, "0.5", None, True])
-def test_bad_knobs_are_refused(cls, alpha):
-    with pytest.raises(ValueError, match=r"^alpha = .* is out of range; allowed: a finite number above 0"):
-        cls(num_arms=3, alpha=alpha)

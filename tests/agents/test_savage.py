@@ -1,18 +1,15 @@
 """Condorcet SAVAGE: its duels are those of a slow plain-Python reading, and facts of its paper (Urvoy et al. 2013)."""
 
 import math
-import pickle
 from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 from agent_oracles import below, word
-from duels import DuelOracle, beside, matrix, played
+from duels import DuelOracle, beside, matrix, part_after, played, seldom, trails_and_share
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
-from rankgym.contract import check_agent
 from rankgym_agents.savage import SAVAGE, beaten, log_eta, radius
 
 KNOBS = [
@@ -49,7 +46,8 @@ class SAVAGEOracle(DuelOracle):
 
     def place(self):
         """Of the least sampled, all those of the list from there on, or of all of them."""
-        fewest = [pair for pair in self.W if self.sampled[pair] == min(self.sampled[p] for p in self.W)]
+        least = min(self.sampled[pair] for pair in self.W)
+        fewest = [pair for pair in self.W if self.sampled[pair] == least]
         first = 0 if self.sampling == "uniform" else len(self.W) - len(fewest)
         assert first == 0 or set(self.W[first:]) == set(fewest)
         return first, first + below(word(self.seed(), 0), len(self.W) - first)
@@ -67,12 +65,11 @@ class SAVAGEOracle(DuelOracle):
                 self.W[place], self.W[first] = self.W[first], self.W[place]
             self.sampled[left, right] += 1
             self.wins[(left, right) if left_won else (right, left)] += 1
-            for i, j in permutations(range(self.K), 2):
-                t = self.wins[i, j] + self.wins[j, i]
-                if t:
-                    low, high = self.H[i, j]
-                    mean = self.wins[i, j] / t
-                    self.H[i, j] = max(low, mean - self.c(t)), min(high, mean + self.c(t))
+            t = self.wins[left, right] + self.wins[right, left]
+            for i, j in ((left, right), (right, left)):
+                low, high = self.H[i, j]
+                mean = self.wins[i, j] / t
+                self.H[i, j] = max(low, mean - self.c(t)), min(high, mean + self.c(t))
             out = {i for i, j in self.H if self.H[i, j][1] < 1 / 2}
             self.arms -= out
             self.W = [pair for pair in self.W if not out & set(pair)]
@@ -82,9 +79,7 @@ class SAVAGEOracle(DuelOracle):
 
     def f(self):
         def merit(k):
-            won, lost = ([wins for pair, wins in self.wins.items() if pair[side] == k] for side in (0, 1))
-            trails = sum(won < lost for won, lost in zip(won, lost, strict=True))
-            share = sum(won) / sum(won + lost) if any(won + lost) else 0.5
+            trails, share = trails_and_share(self.wins, k)
             return -trails, share, word(self.seed(), 1 + k)
 
         return max(self.arms, key=merit)
@@ -135,12 +130,6 @@ def test_the_duels_are_the_papers_with_any_compiler(name, sampling):
     P, knobs = matrix(name), {"delta": 0.9, "sampling": sampling}
     agent, oracle = SAVAGE(num_arms=len(P), seed=5, **knobs), SAVAGEOracle(len(P), 5, **knobs)
     beside(agent, oracle, P, rounds=600)
-
-
-def test_it_keeps_the_contract():
-    check_agent(SAVAGE)
-    check_agent(SAVAGE, num_arms=13, rounds=400, seed=5)
-    check_agent(lambda **s: SAVAGE(delta=0.99, sampling="uniform", **s), kind="dueling", num_arms=4, seed=2**40)
 
 
 @pytest.mark.parametrize("sampling", ["least", "uniform"])
@@ -212,13 +201,6 @@ def test_the_first_pairs_are_uniform():
             assert abs(((duel["left"] == i) & (duel["right"] == j)).mean() - 1 / 6) < 0.0118
 
 
-def test_alone_it_is_compared_with_itself():
-    agent = SAVAGE(num_arms=1, num_envs=2, horizon=10, seed=0)
-    assert agent.remaining.tolist() == [1, 1]
-    duel = agent.act()
-    assert duel["left"].tolist() == duel["right"].tolist() == agent.candidate.tolist() == [0, 0]
-
-
 @pytest.mark.parametrize(("T", "delta"), [(1000, None), (50_000, 0.1), (10**9, 0.01), (None, 0.1)])
 def test_two_arms_without_noise_part_when_the_radius_says(T, delta):
     """All t duels won, the loser's mean is 0, and it is out as soon as c(t) < 1/2."""
@@ -226,12 +208,7 @@ def test_two_arms_without_noise_part_when_the_radius_says(T, delta):
     c = [math.sqrt(math.log((2 * T if T else math.pi**2 * t**2 / 3) / d) / (2 * t)) for t in range(1, 500)]
     duels = next(t for t, radius in enumerate(c, 1) if radius < 1 / 2)
     agent = SAVAGE(num_arms=2, horizon=T, delta=delta, seed=6)
-    played(agent, matrix("certain 2"), duels - 1)
-    assert agent.remaining[0] == 2
-    played(agent, matrix("certain 2"), 1)
-    assert agent.remaining[0] == 1
-    assert agent.candidate[0] == 0
-    assert played(agent, matrix("certain 2"), 100)[0] == 0
+    part_after(agent, duels)
 
 
 def test_after_the_horizon_it_plays_what_looks_best():
@@ -251,22 +228,20 @@ def test_after_the_horizon_it_plays_what_looks_best():
 
 @pytest.mark.parametrize("sampling", ["least", "uniform"])
 def test_the_winner_remains_with_probability_1_minus_delta(sampling):
-    """Of 200 runs with delta = 0.01 more than 14 lose the winner with a probability below 1e-6."""
-    assert stats.binom.sf(14, 200, 0.01) < 1e-6
+    """The error probability is delta = 0.01, whatever the order of the duels."""
     for name, rounds in (("cyclic", 8_000), ("arxiv", 50_000)):
         agent = SAVAGE(num_arms=len(matrix(name)), num_envs=200, horizon=rounds, delta=0.01, sampling=sampling, seed=8)
         played(agent, matrix(name), rounds)
-        assert (agent.candidate == 0).sum() >= 186, name
-        assert (agent.remaining == 1).sum() >= 186, name
+        seldom(agent.candidate != 0, 14)
+        seldom(agent.remaining != 1, 14)
 
 
 @pytest.mark.parametrize("horizon", [None, 3000])
 def test_without_a_difference_nobody_is_removed(horizon):
-    """With probability 0.99 no interval is ever wrong; of 200 rows more than 14 are with one below 1e-6."""
-    assert stats.binom.sf(14, 200, 0.01) < 1e-6
+    """With probability 0.99 no interval is ever wrong."""
     agent = SAVAGE(num_arms=6, num_envs=200, delta=0.01, horizon=horizon, seed=3)
     played(agent, matrix("flat 6"), 3000)
-    assert (agent.remaining < 6).sum() <= 14
+    seldom(agent.remaining < 6, 14)
 
 
 @pytest.mark.parametrize(("K", "T", "delta"), [(2, 10, 0.5), (10, 10**4, 1e-4), (136, 10**7, 0.01), (700, None, 0.3)])
@@ -295,15 +270,6 @@ def test_only_a_loss_can_put_an_arm_out(won, lost, confidence, endless, wins):
     else:
         assert lost > won
         assert beaten(won, lost + 1, confidence, False) or endless
-
-
-def test_it_goes_on_from_a_pickle():
-    agent = SAVAGE(num_arms=12, num_envs=4, delta=0.99, seed=9)
-    P = matrix("planted 12")
-    played(agent, P, 1000)
-    again = pickle.loads(pickle.dumps(agent))
-    assert (played(agent, P, 1000, seed=3) == played(again, P, 1000, seed=3)).all()
-    assert all((a == b).all() for a, b in zip(agent.state, again.state, strict=True))
 
 
 @unhurried

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, beside_foreign_lists, played, shown_uncompiled, word
+from agent_oracles import Oracle, Users, beside_foreign_lists, beta_by_rejection, played, shown_uncompiled
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -20,7 +20,7 @@ unhurried = settings(deadline=None)  # the first example may wait for the compil
 
 
 class ThompsonCascadeOracle(Oracle):
-    """Zhong et al. 2021, Beta-Bernoulli updates; Gamma variates of Marsaglia and Tsang 2000, without their squeeze."""
+    """Zhong et al. 2021, Beta-Bernoulli updates."""
 
     def __init__(self, num_items, num_positions, seed, feedback="first"):
         super().__init__(num_items, num_positions, seed)
@@ -28,23 +28,7 @@ class ThompsonCascadeOracle(Oracle):
         self.clicked, self.passed = [0] * num_items, [0] * num_items
 
     def beta(self, item):
-        d = [self.clicked[item] + 1 - 1 / 3, self.passed[item] + 1 - 1 / 3]
-        for attempt in range(64):
-            at = 192 * item + 3 * attempt
-            p, q, u = ((word(self.seed(), at + n) >> 11) / 2**53 for n in range(3))
-            p, q = 2 * p - 1, 2 * q - 1
-            r2 = p * p + q * q
-            if not 0 < r2 < 1:
-                continue
-            radius = math.sqrt(-2 * math.log(r2) / r2)
-            x = [p * radius, q * radius]
-            v = [(1 + xi / math.sqrt(9 * di)) ** 3 for xi, di in zip(x, d, strict=True)]
-            if min(v) > 0 and u < math.exp(
-                sum(xi * xi / 2 + di - di * vi + di * math.log(vi) for xi, di, vi in zip(x, d, v, strict=True))
-            ):
-                gammas = [di * vi for di, vi in zip(d, v, strict=True)]
-                return gammas[0] / sum(gammas)
-        raise AssertionError("64 attempts in vain")
+        return beta_by_rejection(self.seed(), 192 * item, self.clicked[item] + 1, self.passed[item] + 1)
 
     def act(self):
         theta = [self.beta(i) for i in range(self.L)]
