@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
-from rankgym.kernels import bits, fair_coins_show, kernel, session_seed, uniform, uniform_below
+from rankgym.kernels import bits, fair_coins_show, kernel, place_of_largest, session_seed, uniform, uniform_below
 
 __all__ = ["RCS", "State", "choose", "learn", "name", "tournament"]
 
@@ -156,7 +156,7 @@ def name(s, candidate):
     """The arm that beats the most others by its duels."""
     for row in range(candidate.shape[0]):
         word = bits(session_seed(s.key[row], s.round[row]), TIE)
-        candidate[row] = least(-s.beaten[row], word)
+        candidate[row] = place_of_largest(s.beaten[row], word)
 
 
 class RCS(DuelingKernelAgent):

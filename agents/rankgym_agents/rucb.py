@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
-from rankgym.kernels import bits, kernel, session_seed, uniform_below
+from rankgym.kernels import bits, kernel, place_of_largest, session_seed, uniform_below
 
 __all__ = ["RUCB", "State", "choose", "learn", "name"]
 
@@ -217,17 +217,7 @@ def learn(s, left, right, left_won):
 def name(s, candidate):
     """The listing's "Return"."""
     for row in range(candidate.shape[0]):
-        seed = session_seed(s.key[row], s.round[row])
-        beaten = s.beaten[row]
-        most, ties = beaten.max(), 0
-        for arm in range(beaten.shape[0]):
-            ties += beaten[arm] == most
-        n = uniform_below(bits(seed, TIE), ties)
-        for arm in range(beaten.shape[0]):
-            if beaten[arm] == most:
-                if n == 0:
-                    candidate[row] = arm
-                n -= 1
+        candidate[row] = place_of_largest(s.beaten[row], bits(session_seed(s.key[row], s.round[row]), TIE))
 
 
 class RUCB(DuelingKernelAgent):

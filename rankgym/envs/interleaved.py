@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rankgym.checks import whole_number
 from rankgym.data import letor, matrix_files, preferences
 from rankgym.envs.dueling import WINNERS, judge
-from rankgym.envs.problems import Problems
+from rankgym.envs.problems import Problems, checked_measure
 from rankgym.envs.sessions import (
     DEFAULT_HORIZON,
     SessionsVectorEnv,
@@ -536,14 +536,8 @@ class InterleavedRankingsVectorEnv(InterleavedVectorEnv):
             initial_list=initial_list,
         )
         self.num_items, self.num_positions = problems.num_items, int(num_positions)
-        self.cutoff = self.num_positions if cutoff is None else whole_number("cutoff", cutoff, 1, self.num_positions)
         self.model = MODELS[model]
-        if not isinstance(reward, str) or reward not in self.model.rewards:
-            raise ValueError(
-                f"reward = {reward!r} is not a reward of the {model}; allowed: {sorted(self.model.rewards)}"
-            )
-        if not isinstance(reference, str) or reference not in ("best", "sorted"):
-            raise ValueError(f"reference = {reference!r} is unknown; allowed: 'best', 'sorted'")
+        self.cutoff = checked_measure(model, self.num_positions, cutoff, reward, reference)
         self._set_interleaving(interleaving, interleaving_knobs, regret, self.num_positions, "num_positions")
         ranking = Permutation(self.num_items, self.num_positions)
         self._set_spaces(MultiBinary(self.num_positions), Dict({"left": ranking, "right": ranking}))

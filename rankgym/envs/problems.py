@@ -14,10 +14,21 @@ from rankgym.kernels import first_fault
 from rankgym.models import MODELS
 from rankgym.models.base import cut, sorted_lists, table_form
 
-__all__ = ["Problems"]
+__all__ = ["Problems", "checked_measure"]
 
 DRAWN_QUERIES, DRAWN_SEED = 1_000, 2018
 DRAWN_ITEMS, MOST_DRAWN_ITEMS = 10, 10_000
+
+
+def checked_measure(model: str, num_positions: int, cutoff: Any, reward: Any, reference: Any) -> int:
+    """The cutoff (default: all positions), or a ValueError if it, the reward or the reference list is no choice."""
+    rewards = MODELS[model].rewards
+    checked = num_positions if cutoff is None else whole_number("cutoff", cutoff, 1, num_positions)
+    if not isinstance(reward, str) or reward not in rewards:
+        raise ValueError(f"reward = {reward!r} is not a reward of the {model}; allowed: {sorted(rewards)}")
+    if not isinstance(reference, str) or reference not in ("best", "sorted"):
+        raise ValueError(f"reference = {reference!r} is unknown; allowed: 'best', 'sorted'")
+    return checked
 
 
 class Problems(NamedTuple):

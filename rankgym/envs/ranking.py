@@ -10,8 +10,7 @@ from gymnasium.spaces import MultiBinary
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from rankgym.checks import whole_number
-from rankgym.envs.problems import Problems
+from rankgym.envs.problems import Problems, checked_measure
 from rankgym.envs.sessions import DEFAULT_HORIZON, SessionsVectorEnv
 from rankgym.kernels import kernel
 from rankgym.metrics import better_items, misordered_pairs
@@ -148,14 +147,8 @@ class RankingVectorEnv(SessionsVectorEnv):
             initial_list=initial_list,
         )
         self.num_items, self.num_positions = problems.num_items, int(num_positions)
-        self.cutoff = self.num_positions if cutoff is None else whole_number("cutoff", cutoff, 1, self.num_positions)
         self.model = MODELS[model]
-        if reward not in self.model.rewards:
-            raise ValueError(
-                f"reward = {reward!r} is not a reward of the {model}; allowed: {sorted(self.model.rewards)}"
-            )
-        if reference not in ("best", "sorted"):
-            raise ValueError(f"reference = {reference!r} is unknown; allowed: 'best', 'sorted'")
+        self.cutoff = checked_measure(model, self.num_positions, cutoff, reward, reference)
         self._set_spaces(MultiBinary(self.num_positions), Permutation(self.num_items, self.num_positions))
         self._set_problems("query", query, problems.num_queries)
 
