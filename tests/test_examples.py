@@ -10,6 +10,7 @@ import pytest
 EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
 PROMISED = {
     "dueling.py": ["RandomDuels  regret after 60 rounds", "MergeRUCB    regret after 60 rounds", "of the rows"],
+    "dueling_scaling.py": ["arms             mergerucb", "130   "],
     "first_steps.py": ["query 3: the best list earns", "60 random lists: regret"],
     "own_kernel_agent.py": ["epsilon 0.10: regret after 60 rounds"],
     "own_agent.py": ["EpsilonGreedy keeps the contract.", "TopRank        regret after 60 rounds"],

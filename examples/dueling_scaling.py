@@ -1,0 +1,76 @@
+"""How does an agent's regret grow with the number of arms? Figure 3 of the mergeRUCB paper, on the calibrated rankers.
+
+python examples/dueling_scaling.py --rounds 1000000
+
+For each number of arms so many of MSLR's 136 rankers are drawn for each row, again and again until one of them beats
+all others (section 5 of the paper). What was played is kept in --out: the same command goes on from there, and more
+runs or other numbers of arms play only what is missing. The whole takes about half an hour on two cores.
+
+Few arms are soon told apart, whoever compares all pairs; mergeRUCB, which does not, overtakes RUCB at some 70 arms.
+"""
+
+import argparse
+from pathlib import Path
+
+import matplotlib
+import matplotlib.figure
+import matplotlib.pyplot as plt
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.experiments.compare import compare
+from rankgym.experiments.plots import COLOURS
+
+AGENTS = ["mergerucb", "rucb", "btm:radius_factor=1", "mergedts"]
+MARKERS = "osD^vP*X"
+
+
+def figure(arms: list[int], regret: dict[str, NDArray[np.float64]], rounds: int) -> matplotlib.figure.Figure:
+    """Mean regret by number of arms, with standard errors; ``regret`` has (numbers of arms, runs) for each agent."""
+    drawn, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    for (label, values), marker, colour in zip(regret.items(), MARKERS, COLOURS, strict=False):
+        error = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1]) if values.shape[1] > 1 else None
+        axes.errorbar(arms, values.mean(axis=1), error, color=colour, marker=marker, capsize=3, label=label)
+    axes.set(xlabel="arms", ylabel=f"regret after {rounds:,} duels", xlim=(0, None), ylim=(0, None))
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    return drawn
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=100_000, help="duels in each row (default: 100000)")
+    parser.add_argument("--runs", type=int, default=20, help="sets of arms (default: 20)")
+    parser.add_argument("--arms", default="10,20,30,40,50,60,70,80,90,100,110,120,130", help="numbers of arms")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
+    parser.add_argument("--out", type=Path, default=None, help="a folder for results and figure (default: none kept)")
+    arguments = parser.parse_args()
+    arms = [int(number) for number in arguments.arms.split(",")]
+
+    regret: dict[str, list[NDArray[np.float64]]] = {name: [] for name in AGENTS}
+    print("arms  " + "  ".join(f"{name:>20}" for name in AGENTS))
+    for number in arms:
+        found = compare(
+            "rankgym/Dueling-MSLR-v0",
+            AGENTS,
+            rounds=arguments.rounds,
+            runs=arguments.runs,
+            jobs=arguments.jobs,
+            out=None if arguments.out is None else arguments.out / str(number),
+            num_arms=number,
+            keep_winner=False,
+        )
+        for name, history in found.histories.items():
+            regret[name].append(history.at(arguments.rounds)["regret"])
+        print(f"{number:4}  " + "  ".join(f"{values[-1].mean():20,.0f}" for values in regret.values()), flush=True)
+    if arguments.out is not None:
+        path = arguments.out / "scaling.png"
+        figure(arms, {name: np.array(values) for name, values in regret.items()}, arguments.rounds).savefig(
+            path, dpi=150
+        )
+        print(f"written: {path}")
+
+
+if __name__ == "__main__":
+    matplotlib.use("agg")
+    main()
