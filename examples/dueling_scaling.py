@@ -4,9 +4,10 @@ python examples/dueling_scaling.py --rounds 1000000
 
 For each number of arms so many of MSLR's 136 rankers are drawn for each row, again and again until one of them beats
 all others (section 5 of the paper). What was played is kept in --out: the same command goes on from there, and more
-runs or other numbers of arms play only what is missing. The whole takes about half an hour on two cores.
+runs or other numbers of arms play only what is missing. A million duels among 20 arms took two minutes on a busy core.
 
-Few arms are soon told apart, whoever compares all pairs; mergeRUCB, which does not, overtakes RUCB at some 70 arms.
+Few arms are soon told apart, whoever compares all pairs; mergeRUCB, which does not, is level with RUCB at 60 and 70
+arms after a million duels, and ahead of it from 80 on.
 """
 
 import argparse
