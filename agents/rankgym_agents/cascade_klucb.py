@@ -11,6 +11,11 @@ broken at random.
 
 In the cascade model there is at most one click, and the user has seen the items down to it. Elsewhere there may be
 more: ``feedback`` says what then counts as observed. Without a click everything displayed was observed.
+
+The lines that comments give are those of a later listing of the same steps, Algorithm 1 of Li and de Rijke ("Cascading
+non-stationary bandits", IJCAI 2019): 6 to 8 are the indices, 10 with equation 4 is the list, which leaves its order
+open (here by decreasing index), and 21 to 24 are the statistics. That algorithm has other indices and another
+beginning, and its lines 13 to 20 forget; here nothing is forgotten.
 """
 
 from __future__ import annotations
@@ -49,7 +54,7 @@ class State(NamedTuple):
 
 @kernel
 def rank(s, displayed):
-    """Compute UCBs; recommend the items with the largest ones."""
+    """Compute UCBs (lines 6 to 8); recommend the items with the largest ones (line 10)."""
     rows, positions = displayed.shape
     num_items = s.order.shape[1]
     for row in range(rows):
@@ -58,30 +63,30 @@ def rank(s, displayed):
             first_then_shuffled(s.order[row], s.round[row], positions, seed)
         else:
             budget = exploration(s.round[row] + 1, s.loglog[row])
-            for item in range(num_items):
+            for item in range(num_items):  # line 6
                 observed = s.observed[row, item]
                 if observed > 0:  # else somebody else chose the lists, and the index stays at 1
                     mean = s.clicked[row, item] / observed
-                    upper, point, divergence = kl_ucb_index(
+                    upper, point, divergence = kl_ucb_index(  # line 8
                         mean, observed, budget, s.point[row, item], s.divergence[row, item]
                     )
                     s.upper[row, item], s.point[row, item], s.divergence[row, item] = upper, point, divergence
-            select(s.order, s.upper, s.observed, s.clicked, row, positions, seed)
+            select(s.order, s.upper, s.observed, s.clicked, row, positions, seed)  # line 10
         for k in range(positions):
             displayed[row, k] = s.order[row, k]
 
 
 @kernel
 def learn(s, displayed, clicks):
-    """Update statistics of the items that were observed."""
+    """Update statistics of the items that were observed (lines 21 to 24)."""
     for row in range(displayed.shape[0]):
         s.round[row] += 1
-        for k in range(last_observed(clicks, row, s.feedback[row]) + 1):
-            item, click = displayed[row, k], clicks[row, k]
+        for k in range(last_observed(clicks, row, s.feedback[row]) + 1):  # line 21
+            item, click = displayed[row, k], clicks[row, k]  # line 22
             s.point[row, item] = moved(s.upper[row, item], s.clicked[row, item], s.observed[row, item], click)
             s.divergence[row, item] = UNKNOWN
-            s.observed[row, item] += 1
-            s.clicked[row, item] += click
+            s.observed[row, item] += 1  # line 23
+            s.clicked[row, item] += click  # line 24
 
 
 @kernel

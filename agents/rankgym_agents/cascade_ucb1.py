@@ -8,6 +8,12 @@ Where the paper is silent we do as in ``cascade_klucb``: its initial observation
 of which the t-th shows item t first and the others shuffled, and t goes on counting from there; ties are broken at
 random; ``feedback`` says what was observed where there may be more than one click. Without a click it was everything
 displayed. An item never observed, because somebody else chose the lists, has the index infinity.
+
+The lines that comments give are those of a later listing of the same steps, Algorithm 1 of Li and de Rijke ("Cascading
+non-stationary bandits", IJCAI 2019): 6 to 8 are the indices, 10 with equation 4 is the list, which leaves its order
+open (here by decreasing index), and 21 to 24 are the statistics. Its equations 7 and 8, with epsilon = 1.5 and a window
+tau that is never full, are the index above. It begins in another way, and its lines 13 to 20 forget; here nothing is
+forgotten.
 """
 
 from __future__ import annotations
@@ -37,7 +43,7 @@ class State(NamedTuple):
 
 @kernel
 def rank(s, displayed):
-    """Compute UCBs; recommend the items with the largest ones."""
+    """Compute UCBs (lines 6 to 8); recommend the items with the largest ones (line 10)."""
     rows, positions = displayed.shape
     num_items = s.order.shape[1]
     upper = np.empty(num_items)
@@ -47,27 +53,27 @@ def rank(s, displayed):
             first_then_shuffled(s.order[row], s.round[row], positions, seed)
         else:
             budget = 1.5 * math.log(s.round[row] + 1)
-            for item in range(num_items):
-                upper[item] = ucb1_index(s.clicked[row, item], s.observed[row, item], budget)
-            select_top(s.order, upper, row, positions, seed)
+            for item in range(num_items):  # line 6
+                upper[item] = ucb1_index(s.clicked[row, item], s.observed[row, item], budget)  # line 8
+            select_top(s.order, upper, row, positions, seed)  # line 10
         for k in range(positions):
             displayed[row, k] = s.order[row, k]
 
 
 @kernel
 def learn(s, displayed, clicks):
-    """Update statistics of the items that were observed."""
+    """Update statistics of the items that were observed (lines 21 to 24)."""
     for row in range(displayed.shape[0]):
         s.round[row] += 1
-        for k in range(last_observed(clicks, row, s.feedback[row]) + 1):
-            item = displayed[row, k]
-            s.observed[row, item] += 1
-            s.clicked[row, item] += clicks[row, k]
+        for k in range(last_observed(clicks, row, s.feedback[row]) + 1):  # line 21
+            item = displayed[row, k]  # line 22
+            s.observed[row, item] += 1  # line 23
+            s.clicked[row, item] += clicks[row, k]  # line 24
 
 
 @kernel
 def ucb1_index(clicked, observed, budget):
-    """The mean plus sqrt(budget / observed)."""
+    """The mean plus sqrt(budget / observed): Li and de Rijke's equations 7 and 8, with ``budget`` = 1.5 log t."""
     if observed == 0:
         return math.inf
     return clicked / observed + math.sqrt(budget / observed)

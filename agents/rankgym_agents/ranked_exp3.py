@@ -9,6 +9,11 @@ multi-armed bandit problems", 2012, section 3.1): arm i is drawn with a probabil
 being the sum of (1 - reward) / p(i) over the rounds in which it was drawn. Their Theorem 3.1 has the default eta =
 sqrt(2 ln L / (T L)), with which the losses explore by themselves, without a uniform share.
 
+This Exp3 is Algorithm 9 of Lattimore and Szepesvari ("Bandit algorithms", 2020, chapter 11; numbers as in its online
+draft), whose lines comments give: line 4 is equation 11.7, line 6 adds equation 11.6, and Theorem 11.2 has the same
+eta. The sum of line 6 is the number of rounds less S; what all arms have in common leaves the probabilities as they
+are.
+
 How the paper is read. The "arbitrary unselected document" of a repeat is drawn uniformly from the items that are not
 placed at that moment. Every bandit learns in every round: one whose item was replaced has reward 0, whatever was
 clicked in its place.
@@ -41,7 +46,7 @@ class State(NamedTuple):
     key: NDArray[np.uint64]  # (rows,): random key
     round: NDArray[np.int64]  # (rows,): rounds learned from
     eta: NDArray[np.float64]  # (rows,): learning rate
-    loss: NDArray[np.float64]  # (rows, positions, items): S, the estimated sum of the arm's losses
+    loss: NDArray[np.float64]  # (rows, positions, items): S, the estimated sum of the arm's losses; 0 at first (line 2)
     base: NDArray[np.float64]  # (rows, positions): the loss whose weight is 1
     weight: NDArray[np.float64]  # (rows, positions, items): exp(-eta (loss - base)), at least exp(FLOOR)
     total: NDArray[np.float64]  # (rows, positions): sum of the weights, added from item 0 on; at least 1/2
@@ -55,7 +60,7 @@ def rank(s, displayed):
     for row in range(rows):
         seed = session_seed(s.key[row], s.round[row])
         for k in range(positions):
-            item = draw(s.weight[row, k], s.total[row, k], bits(seed, k))  # select-arm
+            item = draw(s.weight[row, k], s.total[row, k], bits(seed, k))  # select-arm: lines 4 and 5 of Exp3
             if placed[item]:  # replace repeats
                 item = substitute(placed, k, bits(seed, positions + k))
             placed[item] = True
@@ -72,7 +77,7 @@ def learn(s, displayed, clicks):
         seed = session_seed(s.key[row], s.round[row])
         for k in range(positions):
             arm = draw(s.weight[row, k], s.total[row, k], bits(seed, k))
-            if clicks[row, k] == 0 or displayed[row, k] != arm:  # f = 0; a reward of 1 is a loss of 0
+            if clicks[row, k] == 0 or displayed[row, k] != arm:  # f = 0: line 6; a reward of 1 is a loss of 0
                 s.loss[row, k, arm] += (s.total[row, k] / s.weight[row, k, arm] + TO_GRID) - TO_GRID
                 reweigh(s.eta[row], s.loss[row, k], s.base[row], s.weight[row, k], s.total[row], k, arm)
         s.round[row] += 1

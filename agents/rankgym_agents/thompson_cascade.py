@@ -1,6 +1,8 @@
 """ThompsonCascade: Thompson sampling with Beta posteriors in the cascade model (Zhong, Cheung and Tan, "Thompson
 sampling algorithms for cascading bandits", Journal of Machine Learning Research 22, 2021, the algorithm with
-Beta-Bernoulli updates; its first analysis: Huyuk and Tekin, AISTATS 2019).
+Beta-Bernoulli updates, CTS; its first analysis: Huyuk and Tekin, AISTATS 2019). The same is CascadeTS, Algorithm 7.2 in
+section 7.3 of Russo, Van Roy, Kazerouni, Osband and Wen ("A tutorial on Thompson sampling", Foundations and Trends in
+Machine Learning 11, 2018), for the prior alpha = beta = 1.
 
 Each round draws theta(i) of every item i from its posterior Beta(1 + clicks, 1 + observations without a click), which
 begins uniform, and displays the items with the largest ones, in this order. An observed item is a Bernoulli trial.
