@@ -229,7 +229,8 @@ class Logic(ABC):
             }
             rows, fresh = None, ~ended
         elif "regret" not in info:
-            self.begin(np.ones(len(reward), bool))
+            if "round" in info:  # else no session was played: of some action spaces several steps make one
+                self.begin(info.get("_round", np.ones(len(reward), bool)))
             return {}
         elif rows is not None and rows.all():
             rows = None

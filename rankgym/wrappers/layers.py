@@ -1,0 +1,317 @@
+"""What an observation or action wrapper does, apart from any environment; and the two shells that apply it to one.
+
+A *layer* is arrays with a leading axis of rows. It knows what an agent may know: lists, clicks, production lists, the
+horizon. So the same layer serves an environment's wrapper, single or vector, and an agent (``rankgym.sb3.SB3Agent``)
+that has to make up for itself what its model saw in training.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any, ClassVar, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.spaces import Space
+from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from gymnasium.vector.utils import batch_space
+from numpy import count_nonzero  # of a small array it costs a tenth of any()
+from numpy.typing import NDArray
+
+from rankgym.checks import actions_of, env_attribute, env_horizons
+
+__all__ = ["Layer", "Setting", "SingleLayered", "VectorLayered", "layers_of"]
+
+
+class Setting(NamedTuple):
+    """What an agent may know of an environment of rankings."""
+
+    num_envs: int
+    num_items: int
+    num_positions: int
+    horizon: int | None  # of a batch whose rows differ, the shortest
+    initial_list: NDArray[np.int64]  # (num_envs, num_items) the production lists, best first
+
+    @classmethod
+    def of(cls, env: Any) -> Setting:
+        """That of ``env``, single (a batch of one) or vector, wrapped or not.
+
+        Raises:
+            ValueError: it is no ranking environment.
+        """
+        bare = env.unwrapped
+        duels = str(actions_of(bare)).startswith("duels") and all(actions_of(e) != "lists" for e in _wrappers(env))
+        if duels or any(env_attribute(env, name) is None for name in ("initial_list", "num_items", "num_positions")):
+            raise ValueError(f"env = {env} is no ranking environment; allowed: one of rankgym's, wrapped or not")
+        items, positions = (int(np.max(env_attribute(env, name))) for name in ("num_items", "num_positions"))
+        lists = _initial_lists(env)
+        return cls(len(lists), items, positions, env_horizons(env)[0], lists)
+
+
+def _initial_lists(env: Any) -> NDArray[np.int64]:
+    """The production lists (num_envs, num_items) of the rows' current episodes, a new array."""
+    return np.array(env_attribute(env, "initial_list"), np.int64, ndmin=2)
+
+
+def _wrappers(env: Any) -> Iterator[Any]:
+    """The wrappers around the bare environment, the outermost first."""
+    while env is not env.unwrapped:
+        yield env
+        env = env.env
+
+
+class Layer:
+    """One wrapper's part in how a policy sees a row and acts on it. Without a subclass it does nothing.
+
+    What users may set are keyword-only arguments of a subclass's ``__init__``, plain JSON values.
+
+    Args:
+        setting: what an agent may know.
+        observation_space, action_space: of one row, below this layer.
+
+    Attributes:
+        observation_space, action_space: of one row, above this layer; a subclass sets what it changes.
+        steps: how many actions make one session.
+    """
+
+    name: ClassVar[str]
+    steps: int = 1
+
+    def __init__(self, setting: Setting, observation_space: Space[Any], action_space: Space[Any]) -> None:
+        self.setting = setting
+        self.observation_space, self.action_space = observation_space, action_space
+
+    def begin(self, rows: NDArray[np.bool_], initial_list: NDArray[np.int64]) -> None:
+        """A new episode starts in ``rows`` (num_envs,), with these production lists (num_envs, num_items)."""
+
+    def learn(self, displayed: NDArray[np.int64], clicks: NDArray[np.int8], rows: NDArray[np.bool_]) -> None:
+        """One session of ``rows`` (num_envs,): lists and clicks (num_envs, num_positions). Others hold anything."""
+
+    def observe(self, inner: NDArray[Any]) -> NDArray[Any]:
+        """What is seen above, (num_envs, ...), a new array, given what is seen below. Asking changes nothing.
+
+        Where nothing is to be added it may be ``inner`` itself; the shells copy that.
+        """
+        return inner
+
+    def action(self, actions: Any) -> Any:
+        """The actions below (of all rows) that ``actions`` stand for; None where more of them are needed first.
+
+        Raises:
+            ValueError: one of them is no member of the action space: it names the row and what is allowed. Nothing has
+                changed then.
+        """
+        return actions
+
+    def action_masks(self) -> NDArray[np.bool_] | None:
+        """The actions that are allowed now, (num_envs, actions), where the action space is Discrete; or None: all."""
+        return None
+
+
+def _keywords(layer: type[Layer], given: dict[str, Any]) -> dict[str, Any]:
+    """The keywords that make ``layer``, those that were not given with their defaults, as plain JSON values.
+
+    Raises:
+        TypeError: it has no keyword of this name.
+    """
+    known = inspect.signature(layer).parameters.values()
+    defaults = {parameter.name: parameter.default for parameter in known if parameter.kind is parameter.KEYWORD_ONLY}
+    for name in given:
+        if name not in defaults:
+            raise TypeError(f"{layer.name} has no keyword {name!r}; allowed: {', '.join(defaults) or 'none'}")
+    return {name: _plain(value) for name, value in (defaults | given).items()}
+
+
+def _plain(value: Any) -> Any:
+    """``value`` with lists for tuples and arrays, and Python's numbers for NumPy's, all of them its own."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    return deepcopy(value)
+
+
+class VectorLayered(VectorWrapper[Any, Any, Any, Any, Any]):
+    """The shell over a vector environment, of any autoreset mode; or of any but NEXT_STEP where ``steps`` > 1.
+
+    ``info`` is the environment's own, but that ``final_obs`` is what this layer shows.
+    """
+
+    layer_class: ClassVar[type[Layer]]
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], **keywords: Any) -> None:
+        keywords = _keywords(self.layer_class, keywords)
+        super().__init__(env)
+        self.form = (self.layer_class.name, keywords)  # what makes this layer again
+        self.layer = self.layer_class(
+            Setting.of(env), env.single_observation_space, env.single_action_space, **deepcopy(keywords)
+        )
+        self._mode = env.metadata.get("autoreset_mode")
+        if self.layer.steps > 1 and self._mode is AutoresetMode.NEXT_STEP:
+            raise ValueError(
+                f"env resets itself in the next step, which {self.layer_class.name} cannot spread over "
+                f'{self.layer.steps} actions; allowed: gym.make_vec(..., autoreset_mode="SameStep") or "Disabled"'
+            )
+        self.single_observation_space = self.layer.observation_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.single_action_space = self.layer.action_space
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._acts = _acts(self.layer)
+        self._inner: Any = None  # the observation below; None before the first reset
+        self._ended = np.zeros(self.num_envs, bool)  # rows whose episode is over and that wait for a reset
+        self._some_ended = False
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        mask = (options or {}).get("reset_mask")  # now: Gymnasium's batch of singles takes it out of the options
+        self._inner, info = self.env.reset(seed=seed, options=options)
+        self._begin(np.ones(self.num_envs, bool) if mask is None else np.array(mask))
+        return self._shown(), info
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        if self._inner is None:  # the layer must not take actions that the environment would refuse
+            raise ResetNeeded("reset the environment before its first step")
+        if self._some_ended and self._mode is AutoresetMode.DISABLED:
+            rows = np.flatnonzero(self._ended).tolist()
+            raise ResetNeeded(f"the episodes of rows {rows} are over; reset them with options={{'reset_mask': mask}}")
+        if self._acts:
+            actions = self.layer.action(actions)
+            if actions is None:
+                return self._shown(), np.zeros(self.num_envs), *np.zeros((2, self.num_envs), bool), {}
+        self._inner, reward, terminated, truncated, info = self.env.step(actions)
+        if "final_info" in info:
+            self._learn_and_reset(info)
+            return self._shown(), reward, terminated, truncated, info
+        if "displayed" in info:
+            self.layer.learn(info["displayed"], info["clicks"], self._played(info))
+        if self._some_ended:  # autoreset in the next step, which this one was
+            self._begin(self._ended.copy())
+        np.logical_or(terminated, truncated, out=self._ended)
+        self._some_ended = bool(count_nonzero(self._ended))
+        return self._shown(), reward, terminated, truncated, info
+
+    def action_masks(self) -> NDArray[np.bool_] | None:
+        """The actions that are allowed now, (num_envs, actions); None: all."""
+        return _masks(self)
+
+    def _shown(self) -> Any:
+        shown = self.layer.observe(self._inner)
+        return deepcopy(shown) if shown is self._inner else shown  # the caller may write into what it is given
+
+    def _begin(self, rows: NDArray[np.bool_]) -> None:
+        self._ended[rows] = False
+        self._some_ended = bool(count_nonzero(self._ended))
+        self.layer.begin(rows, _initial_lists(self.env))
+
+    def _played(self, info: dict[str, Any]) -> NDArray[np.bool_]:
+        """The rows (num_envs,) of whose session ``info`` tells."""
+        mask: NDArray[np.bool_] | None = info.get("_displayed")
+        return np.full(self.num_envs, "displayed" in info) if mask is None else mask
+
+    def _learn_and_reset(self, info: dict[str, Any]) -> None:
+        """A step that has ended episodes and reset their rows at once."""
+        ended, final = info["_final_info"], info["final_info"]
+        played = np.where(ended, self._played(final), self._played(info))
+        if played.any():
+            displayed, clicks = (
+                np.where(ended[:, None], final.get(name, info.get(name)), info.get(name, final.get(name)))
+                for name in ("displayed", "clicks")
+            )
+            self.layer.learn(displayed, clicks, played)
+        below = np.array(self._inner)
+        below[ended] = np.stack(list(info["final_obs"][ended]))
+        shown = self.layer.observe(below)
+        info["final_obs"] = np.full(self.num_envs, None, dtype=object)
+        for row in np.flatnonzero(ended):
+            info["final_obs"][row] = shown[row].copy()
+        self._begin(ended)
+
+
+class SingleLayered(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """The shell over a single environment; called with a vector environment it makes the vector shell.
+
+    It is row 0 of the vector shell, bit for bit.
+    """
+
+    vector: ClassVar[type[VectorLayered]]
+
+    def __new__(cls, env: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(env, VectorEnv):
+            return cls.vector(env, *args, **kwargs)
+        return super().__new__(cls)
+
+    def __init__(self, env: gym.Env[Any, Any], **keywords: Any) -> None:
+        layer_class = self.vector.layer_class
+        keywords = _keywords(layer_class, keywords)
+        RecordConstructorArgs.__init__(self, **keywords)
+        gym.Wrapper.__init__(self, env)
+        self.form = (layer_class.name, keywords)  # what makes this layer again
+        self.layer = layer_class(Setting.of(env), env.observation_space, env.action_space, **deepcopy(keywords))
+        self.observation_space, self.action_space = self.layer.observation_space, self.layer.action_space
+        self._acts = _acts(self.layer)
+        self._inner: Any = None  # the observation below, with an axis of rows; None where a reset is needed
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._inner = np.asarray(observation)[None]
+        self.layer.begin(np.ones(1, bool), _initial_lists(self.env))
+        return self._shown(), info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        if self._inner is None:  # the layer must not take an action that the environment would refuse
+            raise ResetNeeded("reset the environment before its first step, and after its episode is over")
+        if self._acts:
+            below = self.layer.action(np.asarray(action)[None])
+            if below is None:
+                return self._shown(), 0.0, False, False, {}
+            action = below[0]
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._inner = np.asarray(observation)[None]
+        if "displayed" in info:
+            self.layer.learn(np.asarray(info["displayed"])[None], np.asarray(info["clicks"])[None], np.ones(1, bool))
+        shown = self._shown()
+        if terminated or truncated:
+            self._inner = None
+        return shown, reward, terminated, truncated, info
+
+    def action_masks(self) -> NDArray[np.bool_] | None:
+        """The actions that are allowed now, (actions,); None: all."""
+        masks = _masks(self)
+        return None if masks is None else masks[0]
+
+    def _shown(self) -> Any:
+        shown = self.layer.observe(self._inner)
+        return shown[0].copy() if shown is self._inner else shown[0]
+
+
+def _acts(layer: Layer) -> bool:
+    """Whether actions mean something else above ``layer`` than below it."""
+    return type(layer).action is not Layer.action
+
+
+def _masks(env: Any) -> NDArray[np.bool_] | None:
+    """The masks (num_envs, actions) of the outermost layer that acts: those above it pass its actions on."""
+    for shell in _shells(env):
+        masks = shell.layer.action_masks()
+        if masks is not None or _acts(shell.layer):
+            return masks
+    return None
+
+
+def _shells(env: Any) -> Iterator[VectorLayered | SingleLayered]:
+    """The layers' wrappers around ``env``, the outermost first."""
+    return (wrapper for wrapper in _wrappers(env) if isinstance(wrapper, (VectorLayered, SingleLayered)))
+
+
+def layers_of(env: Any) -> list[tuple[str, dict[str, Any]]]:
+    """The names and keywords of the layers around ``env``, single or vector, the innermost first.
+
+    They are plain JSON values, the caller's own: with the classes of these names in ``rankgym.wrappers.LAYERS`` they
+    make the same chain again. In a batch of singles (Gymnasium's ``SyncVectorEnv``) those within the first come first.
+    """
+    singles = getattr(env.unwrapped, "envs", None)
+    within = layers_of(singles[0]) if singles else []
+    return within + [deepcopy(shell.form) for shell in _shells(env)][::-1]

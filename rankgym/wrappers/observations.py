@@ -1,0 +1,378 @@
+"""Observation wrappers that make the problem learnable: what a policy needs to know of the sessions so far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Box, MultiBinary, Space
+from numpy.typing import NDArray
+
+from rankgym.checks import plain_number
+from rankgym.kernels import kernel
+from rankgym.wrappers.layers import Layer, Setting, SingleLayered, VectorLayered
+
+__all__ = ["ItemStatistics", "LastDisplayed", "TimeAware"]
+
+LOG_SCALE = 2.0  # counts n are shown as log(1 + n) / 2: 3.5 after a thousand, 4.6 after ten thousand
+TIME_SCALE = 10.0  # and rounds left m as log(1 + m) / 10: a policy should not stumble over a longer horizon
+MOST_LOG, MOST_TIME = 20.0, 4.0  # more than these of any count and of any time
+LOGS_OF_DISCOUNT = 5  # features of an item and discount besides the shares by position
+ENDLESS = 1_000_000  # rounds left, where there is no horizon
+FARTHEST = 10**15  # more rounds left than that look the same: 3.45
+
+LOGS = np.array([math.log(1.0 + n) / LOG_SCALE for n in range(4096)])  # a logarithm takes as long as ten look-ups
+
+
+@kernel
+def learn_session(displayed, clicks, rows, discount, logs, counts, table):
+    """Add one session to ``counts`` (rows, discounts, items, 2 positions + 1), in the rows of ``rows``, and show it.
+
+    Columns of ``counts``: displays at each position, clicks at each position, observations: displays down to the list's
+    lowest click, or all of them where there is none. ``table`` (rows, items, features) has
+    ``show_item``'s features, one discount behind the other.
+    """
+    positions = displayed.shape[1]
+    for row in range(displayed.shape[0]):
+        if not rows[row]:
+            continue
+        lowest = positions - 1
+        while lowest > 0 and not clicks[row, lowest]:
+            lowest -= 1
+        if not clicks[row, lowest]:  # no click at all
+            lowest = positions - 1
+        for d in range(discount.shape[0]):
+            if discount[d] < 1.0:
+                for item in range(counts.shape[2]):
+                    for column in range(counts.shape[3]):
+                        counts[row, d, item, column] *= discount[d]
+            for k in range(positions):
+                item = displayed[row, k]
+                counts[row, d, item, k] += 1.0
+                if clicks[row, k]:
+                    counts[row, d, item, positions + k] += 1.0
+                if k <= lowest:
+                    counts[row, d, item, 2 * positions] += 1.0
+            if discount[d] < 1.0:
+                for item in range(counts.shape[2]):
+                    show_item(counts, row, d, item, logs, table)
+            else:  # nothing has changed for the others
+                for k in range(positions):
+                    show_item(counts, row, d, displayed[row, k], logs, table)
+
+
+@kernel
+def show_item(counts, row, d, item, logs, table):
+    """Fill the 5 + 2 positions features of one item in ``table`` for discount number ``d`` from ``counts``."""
+    positions = (counts.shape[3] - 1) // 2
+    first = d * (LOGS_OF_DISCOUNT + 2 * positions)
+    shares = first + LOGS_OF_DISCOUNT
+    displays, clicks = 0.0, 0.0
+    for k in range(positions):
+        displays += counts[row, d, item, k]
+        clicks += counts[row, d, item, positions + k]
+    shown, clicked = log_count(displays, logs), log_count(clicks, logs)
+    observed = log_count(counts[row, d, item, 2 * positions], logs)
+    table[row, item, first] = shown
+    table[row, item, first + 1] = clicked
+    table[row, item, first + 2] = observed
+    table[row, item, first + 3] = LOG_SCALE * min(clicked - shown, 0.0)  # sums of fading counts are rounded apart
+    table[row, item, first + 4] = LOG_SCALE * min(clicked - observed, 0.0)
+    per_display, per_click = np.true_divide(1.0, 1.0 + displays), np.true_divide(1.0, 1.0 + clicks)
+    for k in range(positions):
+        table[row, item, shares + k] = counts[row, d, item, k] * per_display
+        table[row, item, shares + positions + k] = counts[row, d, item, positions + k] * per_click
+
+
+@kernel
+def log_count(n, logs):
+    """log(1 + ``n``) / 2, looked up in ``logs`` where ``n`` is a whole number that is there."""
+    whole = np.int64(n)
+    if whole < logs.shape[0] and whole == n:
+        return logs[whole]
+    return math.log(1.0 + n) / LOG_SCALE
+
+
+class ItemStatisticsLayer(Layer):
+    """See ``ItemStatistics``."""
+
+    name = "ItemStatistics"
+
+    def __init__(
+        self,
+        setting: Setting,
+        observation_space: Space[Any],
+        action_space: Space[Any],
+        *,
+        discounts: Sequence[float] = (1.0,),
+    ) -> None:
+        super().__init__(setting, observation_space, action_space)
+        self.discount = checked_discounts(discounts)
+        rows, items, positions = setting.num_envs, setting.num_items, setting.num_positions
+        low = [0.0] * 3 + [-2 * MOST_LOG] * 2 + [0.0] * 2 * positions
+        high = [MOST_LOG] * 3 + [0.0] * 2 + [1.0] * 2 * positions
+        low, high = low * len(self.discount) + [0.0, 0.0], high * len(self.discount) + [1.0, MOST_TIME]
+        self.features = len(low)
+        self.observation_space, self.appends = with_columns(self.name, observation_space, items, low, high)
+        self.counts = np.zeros((rows, len(self.discount), items, 2 * positions + 1))
+        self.table = np.zeros((rows, items, self.features), np.float32)  # all that is shown but the rounds left
+        self.played = np.zeros(rows, np.int64)
+        self.begin(np.ones(rows, bool), setting.initial_list)
+
+    def begin(self, rows: NDArray[np.bool_], initial_list: NDArray[np.int64]) -> None:
+        self.counts[rows] = 0.0
+        self.table[rows] = 0.0
+        self.played[rows] = 0
+        place = np.argsort(initial_list, axis=1) / max(self.setting.num_items - 1, 1)  # 0 first, 1 last
+        self.table[rows, :, -2] = place[rows]
+
+    def learn(self, displayed: NDArray[np.int64], clicks: NDArray[np.int8], rows: NDArray[np.bool_]) -> None:
+        learn_session(*as_compiled(displayed, clicks, rows), self.discount, LOGS, self.counts, self.table)
+        self.played += rows
+
+    def observe(self, inner: NDArray[Any]) -> NDArray[np.float32]:
+        table = np.concatenate([inner, self.table], axis=2) if self.appends else self.table.copy()
+        table[:, :, -1] = rounds_left(self.setting.horizon, self.played)[:, None]
+        return table
+
+
+@kernel
+def keep_session(displayed, clicks, rows, last):
+    """Replace what ``last`` (rows, items, 2) shows by one session, in the rows of ``rows``."""
+    positions = displayed.shape[1]
+    for row in range(displayed.shape[0]):
+        if not rows[row]:
+            continue
+        for item in range(last.shape[1]):
+            last[row, item, 0] = 0.0
+            last[row, item, 1] = 0.0
+        for k in range(positions):
+            last[row, displayed[row, k], 0] = (positions - k) / positions
+            last[row, displayed[row, k], 1] = 1.0 if clicks[row, k] else 0.0
+
+
+class LastDisplayedLayer(Layer):
+    """See ``LastDisplayed``."""
+
+    name = "LastDisplayed"
+
+    def __init__(self, setting: Setting, observation_space: Space[Any], action_space: Space[Any]) -> None:
+        super().__init__(setting, observation_space, action_space)
+        self.observation_space, self.appends = with_columns(
+            self.name, observation_space, setting.num_items, [0.0] * 2, [1.0] * 2
+        )
+        self.last = np.zeros((setting.num_envs, setting.num_items, 2), np.float32)
+
+    def begin(self, rows: NDArray[np.bool_], initial_list: NDArray[np.int64]) -> None:
+        self.last[rows] = 0.0
+
+    def learn(self, displayed: NDArray[np.int64], clicks: NDArray[np.int8], rows: NDArray[np.bool_]) -> None:
+        keep_session(*as_compiled(displayed, clicks, rows), self.last)
+
+    def observe(self, inner: NDArray[Any]) -> NDArray[np.float32]:
+        return np.concatenate([inner, self.last], axis=2) if self.appends else self.last.copy()
+
+
+class TimeAwareLayer(Layer):
+    """See ``TimeAware``."""
+
+    name = "TimeAware"
+
+    def __init__(self, setting: Setting, observation_space: Space[Any], action_space: Space[Any]) -> None:
+        super().__init__(setting, observation_space, action_space)
+        if setting.horizon is None:
+            raise ValueError(
+                "horizon = None has no end, of which no share can be played; allowed: an environment with one"
+            )
+        if isinstance(observation_space, MultiBinary):
+            below = Box(0.0, 1.0, observation_space.shape, np.float32)
+        elif isinstance(observation_space, Box) and len(observation_space.shape) in (1, 2):
+            below = observation_space
+        else:
+            raise ValueError(
+                f"env shows {observation_space}; {self.name} is for clicks, a flat Box or a table of items"
+            )
+        self.observation_space = widened(below, [0.0], [1.0])
+        self.played = np.zeros(setting.num_envs, np.int64)
+
+    def begin(self, rows: NDArray[np.bool_], initial_list: NDArray[np.int64]) -> None:
+        self.played[rows] = 0
+
+    def learn(self, displayed: NDArray[np.int64], clicks: NDArray[np.int8], rows: NDArray[np.bool_]) -> None:
+        self.played += rows
+
+    def observe(self, inner: NDArray[Any]) -> NDArray[np.float32]:
+        assert self.setting.horizon is not None
+        shown = np.empty((*inner.shape[:-1], inner.shape[-1] + 1), np.float32)
+        shown[..., :-1] = inner
+        share = np.minimum(self.played / self.setting.horizon, 1.0)  # rows of a batch may have longer horizons
+        shown[..., -1] = share.reshape(-1, *[1] * (inner.ndim - 2))
+        return shown
+
+
+def rounds_left(horizon: int | None, played: NDArray[np.int64]) -> NDArray[np.float64]:
+    """log(1 + rounds left) / 10, (num_envs,); without a horizon as if there were always a million left."""
+    left = np.full(len(played), ENDLESS) if horizon is None else np.maximum(min(horizon, FARTHEST) - played, 0)
+    return np.log1p(left) / TIME_SCALE
+
+
+def checked_discounts(values: Any) -> NDArray[np.float64]:
+    """``discounts`` as an array (discounts,), or a ValueError."""
+    values = values.tolist() if isinstance(values, np.ndarray) else values
+    if not isinstance(values, (list, tuple)) or not values:
+        raise ValueError(
+            f"discounts = {values!r} is no list; allowed: at least one number in (0, 1], such as [1.0, 0.999]"
+        )
+    discount = np.empty(len(values))
+    for place, value in enumerate(values):
+        number = plain_number(value)
+        if number is None or not 0 < number <= 1:
+            raise ValueError(f"discounts[{place}] = {value!r} is out of range; allowed: a number in (0, 1]")
+        discount[place] = number
+    return discount
+
+
+def as_compiled(
+    displayed: NDArray[Any], clicks: NDArray[Any], rows: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """A session's arrays in the one form for which the kernels are compiled, whatever their dtype and layout."""
+    return np.array(displayed, np.int64, order="C"), np.array(clicks != 0, order="C"), np.array(rows, bool, order="C")
+
+
+def with_columns(layer: str, space: Any, items: int, low: Sequence[float], high: Sequence[float]) -> tuple[Box, bool]:
+    """The space of a table of columns in ``low`` .. ``high``, a row an item; and if it is put behind a table below.
+
+    Raises:
+        ValueError: ``space``, of the observations below, is neither clicks, which the table replaces, nor a table.
+    """
+    if isinstance(space, Box) and len(space.shape) == 2 and space.shape[0] == items:
+        return widened(space, low, high), True
+    if isinstance(space, Box):
+        raise ValueError(f"env shows {space}; {layer} is for clicks or a table of {items} items: put it further within")
+    return widened(Box(0.0, 1.0, (items, 0), np.float32), low, high), False
+
+
+def widened(space: Box, low: Sequence[float], high: Sequence[float]) -> Box:
+    """``space`` with columns more (of a flat one: entries), float32, in ``low`` .. ``high``."""
+    shape = (*space.shape[:-1], len(low))
+    lower = np.concatenate([space.low, np.broadcast_to(low, shape)], axis=-1)
+    upper = np.concatenate([space.high, np.broadcast_to(high, shape)], axis=-1)
+    return Box(lower.astype(np.float32), upper.astype(np.float32), dtype=np.float32)
+
+
+class VectorItemStatistics(VectorLayered):
+    """``ItemStatistics`` over a vector environment."""
+
+    layer_class = ItemStatisticsLayer
+
+
+class VectorLastDisplayed(VectorLayered):
+    """``LastDisplayed`` over a vector environment."""
+
+    layer_class = LastDisplayedLayer
+
+
+class VectorTimeAware(VectorLayered):
+    """``TimeAware`` over a vector environment."""
+
+    layer_class = TimeAwareLayer
+
+
+class ItemStatistics(SingleLayered):
+    """Show what was displayed and clicked so far, by item: a table (num_items, features) float32.
+
+    This is what the bandits of this suite count, and no more: sums over the sessions of the episode. For each of
+    ``discounts`` a row has, with K positions, the 5 + 2 K features
+
+    | feature | meaning | range |
+    |---|---|---|
+    | 0 | n, how often the item was displayed: log(1 + n) / 2 | 0 .. 20; 3.5 after 1,000 |
+    | 1 | c, how often it was clicked: log(1 + c) / 2 | 0 .. 20 |
+    | 2 | o, how often it was observed: log(1 + o) / 2 | 0 .. 20 |
+    | 3 | clicks by displays: log((1 + c) / (1 + n)) | -40 .. 0 |
+    | 4 | clicks by observations: log((1 + c) / (1 + o)) | -40 .. 0 |
+    | 5 .. 4 + K | displays at position k, as a share n_k / (1 + n) | [0, 1) |
+    | 5 + K .. 4 + 2 K | clicks at position k, as a share c_k / (1 + c) | [0, 1) |
+
+    and behind them all two more, which are the same whatever the discounts:
+
+    | feature | meaning | range |
+    |---|---|---|
+    | -2 | place in the production list | 0 (first) .. 1 (last) |
+    | -1 | m rounds left of the episode: log(1 + m) / 10; without a horizon m is always a million | 0 .. 4 |
+
+    An item counts as observed down to the list's lowest click, and without a click wherever it was displayed, as with
+    ``feedback="last"`` of the cascade agents: a user of the cascade model has then surely seen it.
+
+    Rates are there besides the counts that they are made of because a network finds it hard to subtract: with them
+    Plackett-Luce policies learned several times as fast.
+
+    Over a table of another layer these are columns more, behind the others; the clicks they replace. Actions, rewards
+    and episodes stay as they are.
+
+    Args:
+        env: a ranking environment, single or vector, wrapped or not.
+        discounts: what a session's counts weigh one session later, numbers in (0, 1]. 1.0 counts everything; 0.999
+            forgets, for users who change: of a long past its counts hold the last 1,000 sessions or so. A discounted
+            count is no whole number and fades for items that are not displayed as well.
+
+    Raises:
+        ValueError: ``env`` is no ranking environment or shows a flat Box, or a discount is out of range.
+    """
+
+    vector = VectorItemStatistics
+
+    def __init__(self, env: gym.Env[Any, Any], *, discounts: Sequence[float] = (1.0,)) -> None:
+        super().__init__(env, discounts=discounts)
+
+
+class LastDisplayed(SingleLayered):
+    """Show the last session by item: a table (num_items, 2) float32 in [0, 1].
+
+    | feature | meaning |
+    |---|---|
+    | 0 | (K - k) / K for an item that was displayed at position k of K (from 0): 1 at the top; 0 if it was not |
+    | 1 | 1 if it was clicked, else 0 |
+
+    All are 0 at the start of an episode. Clicks alone do not say on what: this makes the last session complete.
+
+    Over a table of another layer these are columns more, behind the others; the clicks they replace. Actions, rewards
+    and episodes stay as they are.
+
+    Args:
+        env: a ranking environment, single or vector, wrapped or not.
+
+    Raises:
+        ValueError: ``env`` is no ranking environment or shows a flat Box.
+    """
+
+    vector = VectorLastDisplayed
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        super().__init__(env)
+
+
+class TimeAware(SingleLayered):
+    """Show besides which share of the horizon has been played, float32 in [0, 1]: 0 after a reset, 1 at the end.
+
+    Over the clicks or a flat Box it is one entry more, over a table of items one column more, the same in each row.
+    The horizon counts sessions, whatever number of steps a session takes. Actions, rewards and episodes stay as they
+    are. After Pardo et al., "Time limits in reinforcement learning" (ICML 2018): what is worth trying depends on how
+    much time is left to profit from it.
+
+    Args:
+        env: a ranking environment with a horizon, single or vector, wrapped or not. In a batch of singles whose
+            horizons differ the shortest counts for all.
+
+    Raises:
+        ValueError: ``env`` is no ranking environment, has no horizon, or shows anything but clicks, a Box of one
+            dimension, or one of two.
+    """
+
+    vector = VectorTimeAware
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        super().__init__(env)
