@@ -126,7 +126,7 @@ def rankgym(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Online learning to rank: compare agents on click models or in duels, and measure speed.
+    """Online learning to rank: compare agents on click models or in duels, train policies, and measure speed.
 
     Start with `rankgym compare PBM-Yandex-v0` or `rankgym compare Dueling-Arxiv-v0`, which plays every agent and writes
     a table and a figure.
@@ -224,6 +224,8 @@ def compare(
       `rankgym compare Dueling-MSLR-v0 --agents mergerucb,rucb --runs 20 --set num_arms=30`
     * An agent of your own, the class Mine in mine.py of this folder, on three queries:
       `rankgym compare PBM-Yandex-v0 --agents random,mine:Mine --query 0,3,7 --rounds 20_000`
+    * A model that `rankgym train` made, as it draws its lists, and as it shows the most probable one:
+      `rankgym compare PBM-Yandex-v0 --agents toprank,runs/x/best.zip,runs/x/best.zip:deterministic=true`
 
     A class of your own has `act(observation)` and `update(displayed, clicks)`, for all rows at once. It is called with
     the keywords that it takes out of `num_items`, `num_positions`, `num_envs` (the rows), `horizon`, `seed` and
@@ -266,22 +268,27 @@ def _arguments(texts: Iterable[str], source: str | None, positions: int | None) 
     return arguments
 
 
-def _assignments(texts: Iterable[str]) -> dict[str, Any]:
+def _assignments(
+    texts: Iterable[str],
+    option: str = "--set",
+    refused: Iterable[str] = NOT_TO_SET,
+    why: str = "is no argument of the environment here; see rankgym compare --help",
+) -> dict[str, Any]:
     from rankgym.experiments.naming import literal
 
     arguments = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.isidentifier():
-            raise ValueError(f"--set {text} is no assignment; allowed: key=value")
-        if key in NOT_TO_SET:
-            raise ValueError(f"--set {text}: {key} is no argument of the environment here; see rankgym compare --help")
+            raise ValueError(f"{option} {text} is no assignment; allowed: key=value")
+        if key in refused:
+            raise ValueError(f"{option} {text}: {key} {why}")
         if key in arguments:
-            raise ValueError(f"--set {text}: {key} is set twice; allowed: once")
+            raise ValueError(f"{option} {text}: {key} is set twice; allowed: once")
         try:
             arguments[key] = literal(value)
         except ValueError as error:
-            raise ValueError(f"--set {key}: {error}") from None
+            raise ValueError(f"{option} {key}: {error}") from None
     return arguments
 
 
@@ -432,6 +439,161 @@ def _filled(
         ]
         table.add_row(Text(line["agent"]), *cells)
     return table
+
+
+# -- train ------------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def train(
+    env: Annotated[
+        str,
+        typer.Argument(
+            metavar="ENV[,ENV,...]",
+            help="An environment of rankings, as `rankgym envs` lists them, or several: users of all kinds at once.",
+        ),
+    ],
+    steps: Annotated[
+        int, typer.Option(metavar="N", help="Actions of all rows together; slot by slot, a session takes several.")
+    ] = 2_000_000,
+    algo: Annotated[str, typer.Option(metavar="ALGORITHM", help="ppo, a2c, maskable-ppo, dqn, sac or td3.")] = "ppo",
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="plackett-luce|mlp",
+            help="How lists are made: drawn by scores of items (ppo, a2c), or a plain network. Default: the former "
+            "where it is possible.",
+        ),
+    ] = None,
+    rows: Annotated[int, typer.Option(metavar="R", help="Rows that are played at once, in all environments.")] = 256,
+    horizon: Annotated[int, typer.Option(metavar="T", help="User sessions of an episode.")] = 1_000,
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the weights, and of row 0; row b has S + b.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder for the models. Default: `runs/ENV-ALGORITHM`.", show_default=False),
+    ] = None,
+    layers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Wrappers, the innermost first, with keywords after colons: "
+            "ItemStatistics:discounts=[1,0.999],SafeLists. Default: by algorithm and policy.",
+        ),
+    ] = None,
+    reward: Annotated[
+        str,
+        typer.Option(
+            metavar="regret|expected|clicks",
+            help="Minus the list's regret, its expected reward, or what the environment pays. The former two are known "
+            "in training only, and make less noise.",
+        ),
+    ] = "regret",
+    truth: Annotated[
+        bool | None,
+        typer.Option(
+            "--truth/--no-truth",
+            help="Whether the critic sees the attraction probabilities, in training only. Default: of plackett-luce.",
+        ),
+    ] = None,
+    stagger: Annotated[bool, typer.Option(help="Whether rows begin at random ages.")] = True,
+    query: Annotated[
+        str,
+        typer.Option(
+            metavar="train|all|0,3,7|none",
+            help="Queries, cycled over the rows of an environment; none: each episode draws one of all.",
+        ),
+    ] = "train",
+    eval_query: Annotated[str, typer.Option(metavar="test|all|0,3,7", help="Queries of evaluations.")] = "test",
+    eval_every: Annotated[
+        int | None, typer.Option(metavar="N", help="Steps between evaluations. Default: 20 in all.", show_default=False)
+    ] = None,
+    eval_runs: Annotated[int, typer.Option(metavar="R", help="Rows of each query in an evaluation.")] = 2,
+    source: Annotated[
+        str | None,
+        typer.Option(metavar="calibrated|published", help="Click models that come with the package, or the original."),
+    ] = None,
+    positions: Annotated[int | None, typer.Option(metavar="K", help="Displayed positions.")] = None,
+    set_: Assignments = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            metavar="KEY=VALUE",
+            help="A hyperparameter of the algorithm or of its policy, as JSON; may be repeated.",
+        ),
+    ] = None,
+    threads: Annotated[int, typer.Option(metavar="J", help="Threads of torch.")] = 1,
+    tensorboard: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for TensorBoard's curves.", show_default=False)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the training in DIR, up to N steps.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Replace the training in DIR.")] = False,
+) -> None:
+    """Train a policy on many queries, evaluate it on others, and keep the best model.
+
+    An episode is T sessions of users of one query, of which nothing is known at its start: what is learned is how to
+    explore and rank, not the answer of one query. Needs `pip install "rankgym[sb3]"`.
+
+    Writes into DIR: `best.zip`, the model of the evaluation with the least regret after T sessions, and `last.zip`,
+    both of which `rankgym compare` takes among its agents; `curve.csv`, all evaluations; and `train.json` with
+    everything that decided the weights: the same command gives the same weights on the same machine.
+
+    Ctrl-C keeps `last.zip`, and the same command with `--resume` goes on from there: with all that was learned, but
+    with fresh episodes, so the weights are not those of a training that was never interrupted.
+
+    Examples:
+
+    * Plackett-Luce policy with PPO, ten minutes, and its comparison with a bandit:
+      `rankgym train PBM-Yandex-v0 --steps 5_000_000 --out runs/pbm`,
+      `rankgym compare PBM-Yandex-v0 --query test --rounds 1_000 --agents cascade-kl-ucb,runs/pbm/best.zip`
+    * For users of three kinds: `rankgym train CM-Yandex-v0,PBM-Yandex-v0,DCM-Yandex-v0 --rows 384 --out runs/three`
+    * For users who change: `rankgym train PBM-Yandex-Breakpoint-v0 --layers "ItemStatistics:discounts=[1,0.999]"`
+    * Lists that never stray from a safe one: `rankgym train PBM-Yandex-Rerank-v0 --layers ItemStatistics,SafeLists`
+    * Hyperparameters:
+      `rankgym train PBM-Yandex-v0 --param learning_rate=linear:0.001 --param gamma=0.95 --param width=64`
+    * Another algorithm, slot by slot with masks: `rankgym train PBM-Yandex-v0 --algo maskable-ppo`
+    """
+    from rankgym.experiments.naming import SB3, check_env_arguments, env_id, split_names, without_sb3
+    from rankgym.experiments.parts import slug
+
+    try:
+        from rankgym.sb3.train import summary
+        from rankgym.sb3.train import train as learn
+    except ModuleNotFoundError as error:
+        if error.name not in SB3:
+            raise
+        raise ValueError(f"training needs stable-baselines3: {without_sb3(error)}") from None
+    names = [env_id(name) for name in split_names(env)]
+    arguments = _arguments(set_ or [], source, positions)
+    for name in names:
+        check_env_arguments(name, arguments)
+    own = [key for key in inspect.signature(learn).parameters if key != "hyperparameters"]
+    training = learn(
+        names,
+        algo=algo,
+        policy=policy,
+        steps=steps,
+        rows=rows,
+        horizon=horizon,
+        seed=seed,
+        out=out or Path("runs") / slug("+".join([name.rpartition("/")[2] for name in names]) + f"-{algo}")[-LONGEST:],
+        layers=None if layers is None else [_with_keywords("--layers", text) for text in split_names(layers)],
+        reward=reward,
+        truth=truth,
+        stagger=stagger,
+        query=None if query == "none" else _queries(query),
+        env_kwargs=arguments,
+        eval_every=eval_every,
+        eval_runs=eval_runs,
+        eval_query=_queries(eval_query),
+        threads=threads,
+        tensorboard=tensorboard,
+        resume=resume,
+        fresh=fresh,
+        **_assignments(param or [], "--param", own, "is no hyperparameter here; see rankgym train --help"),
+    )
+    for line in summary(training):
+        typer.echo(line)
 
 
 # -- assumptions ------------------------------------------------------------------------------------------------------
@@ -670,7 +832,8 @@ def _show_agent(name: str) -> None:
     cls = spec.load()
     typer.echo(f"{name}: {cls.__module__}.{cls.__qualname__}")
     empty = inspect.Parameter.empty
-    knobs = {knob: "" if default is empty else _as_typed(default) for knob, default in naming.knobs(cls).items()}
+    free = {knob: default for knob, default in naming.knobs(cls).items() if knob not in spec.knobs}
+    knobs = {knob: "" if default is empty else _as_typed(default) for knob, default in free.items()}
     if knobs:
         _show_table(("knob", "default"), knobs.items())
         typer.echo(f"Knobs go after colons: --agents {name}:{next(iter(knobs))}=VALUE\n")
@@ -893,7 +1056,7 @@ def preferences(
     """
     from rankgym.experiments import preferences as room
 
-    name, knobs = _interleaving(interleaving)
+    name, knobs = _with_keywords("--interleaving", interleaving)
     begin = time.perf_counter()
     result = room.estimate(
         file,
@@ -917,8 +1080,8 @@ def preferences(
     typer.echo(f"Written: {out}, {stem}.errors.npy, {stem}.json")
 
 
-def _interleaving(text: str) -> tuple[str, dict[str, Any]]:
-    """An interleaving method and its keywords, from name:key=value:key=value."""
+def _with_keywords(option: str, text: str) -> tuple[str, dict[str, Any]]:
+    """A name and its keywords, from name:key=value:key=value."""
     from rankgym.experiments.naming import literal
 
     name, *assignments = text.split(":")
@@ -926,7 +1089,7 @@ def _interleaving(text: str) -> tuple[str, dict[str, Any]]:
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals or not key.isidentifier() or key in knobs:
-            raise ValueError(f"--interleaving {text}: {assignment} is no assignment of a keyword; allowed: key=value")
+            raise ValueError(f"{option} {text}: {assignment} is no assignment of a keyword; allowed: key=value")
         knobs[key] = literal(value)
     return name, knobs
 

@@ -28,6 +28,7 @@ LEVELS = [
     {"envs"},
     {"wrappers", "registry"},
     {"simulate", "contract"},
+    {"sb3"},
     {"experiments"},
     {"cli"},
     {"__main__"},

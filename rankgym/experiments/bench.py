@@ -7,6 +7,7 @@ slows down meanwhile slows all of them. Nothing but the steps is timed, neither 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import itertools
 import json
 import os
@@ -64,6 +65,15 @@ DUELS: dict[str, tuple[str, dict[str, Any]]] = {  # environments whose duels are
 FAST_DUELERS = ("mergerucb", "rucb")
 LETOR_SHAPE = (15, 1000, 64)  # queries, documents of each, features: those of a fold of NP2004
 
+TRAINING_ROWS = 256
+ADAPTERS = ("RankingVecEnv", "DummyVecEnv")  # ours, and that of stable-baselines3 over single environments
+SHOWN = ("clicks", "item statistics")  # what a policy is shown
+EPISODE = 1_000  # sessions, while PPO learns
+LEARNING = {"n_steps": 16, "n_epochs": 2, "gamma": 0.9}  # as `rankgym train` has it, but for shorter rollouts
+MINIBATCHES = 4  # of a rollout, in each pass over it
+TRAINING_GOALS = {("adapter", shown): 20.0 for shown in SHOWN} | {("ppo",): 1.3}  # ours over the other
+NO_TRAINING = "Training was not measured: stable-baselines3 is not installed (pip install rankgym[sb3])"
+
 
 def goals() -> dict[str, tuple[tuple[Any, ...], float]]:
     """The project's goals, for 600 rows of rankings and 100 of duels: what is measured, and sessions a second."""
@@ -117,8 +127,9 @@ def measure(
 
     Returns:
         Plain JSON values: ``machine``; ``measured``: a list of dicts, each with ``what`` ("step", "agent", "single",
-        "cartpole", "duel" or "dueler"), its particulars, ``sessions_per_second`` (the median) and ``low`` and ``high``;
-        ``ratios``: a dict of numbers; ``goals``: a list of dicts.
+        "cartpole", "duel", "dueler", and where stable-baselines3 is installed "adapter" and "ppo"), its particulars,
+        ``sessions_per_second`` (the median) and ``low`` and ``high``; ``ratios``: a dict of numbers; ``goals`` and
+        ``ratio_goals``: lists of dicts.
 
     Raises:
         ValueError: a batch size is out of range, or the file is none.
@@ -131,6 +142,9 @@ def measure(
     groups += [lambda size=size: _steps(size) for size in sizes]  # type: ignore[misc]
     groups += [lambda model=model: _agents(model, effort) for model in MODELS]  # type: ignore[misc]
     groups += [lambda: _duels(letor), lambda: _duelers(effort)]
+    if can_train():
+        groups += [lambda shown=shown: _adapters(shown) for shown in SHOWN]  # type: ignore[misc]
+        groups.append(_learners)
     medians: dict[tuple[Any, ...], float] = {}
     fastest: dict[tuple[Any, ...], float] = {}
     measured = []
@@ -148,6 +162,10 @@ def measure(
         "setting": {"items": 10, "positions": POSITIONS, "quick": quick, "turns": effort.turns, "slice": effort.slice},
         "measured": measured,
         "ratios": _ratios(medians, sizes),
+        "ratio_goals": [
+            {"goal": name, "wanted": wanted, "measured": ratio, "met": ratio >= wanted}
+            for name, (ratio, wanted) in _training_ratios(medians).items()
+        ],
         "goals": [
             {
                 "goal": name,
@@ -166,7 +184,8 @@ def _number_of_cases(sizes: Sequence[int]) -> int:
 
     singles, agents = len(MODELS) + 1, len(RANKERS) * len(MODELS)
     duels = 2 * len(DUELS) + len(DUELERS)
-    return singles + agents + duels + len(sizes) * (len(STEPS) * len(LISTS) * len(RECORDINGS) + 1)
+    training = len(TRAINING_GOALS) * len(ADAPTERS) if can_train() else 0
+    return singles + agents + duels + training + len(sizes) * (len(STEPS) * len(LISTS) * len(RECORDINGS) + 1)
 
 
 def side_by_side(
@@ -188,7 +207,7 @@ def side_by_side(
 def _calibrated(case: Case, slice: float) -> int:
     """How many steps fill a slice; the first ones compile what is not compiled yet."""
     case.play(2)
-    count = 4
+    count = 1
     while (seconds := case.play(count)) < slice / 4:
         count *= 2
     return max(1, round(count * slice / seconds))
@@ -386,6 +405,82 @@ def _single_stepper(env: Any, actions: Sequence[Any]) -> Callable[[int], float]:
     return play
 
 
+def can_train() -> bool:
+    """Whether stable-baselines3 is installed."""
+    return all(importlib.util.find_spec(name) is not None for name in ("stable_baselines3", "torch"))
+
+
+@contextlib.contextmanager
+def _adapters(shown: str) -> Iterator[list[Case]]:
+    """Steps of both adapters to stable-baselines3 with the same random lists."""
+    rng = np.random.default_rng(0)
+    pool = [np.argsort(rng.random((TRAINING_ROWS, 10)), axis=1)[:, :POSITIONS].copy() for _ in range(POOL)]
+    with contextlib.ExitStack() as opened:
+        cases = []
+        for adapter in ADAPTERS:
+            env = opened.enter_context(contextlib.closing(_adapter(adapter, shown, None)))
+            env.seed(0)
+            env.reset()
+            cases.append(Case(("adapter", shown, adapter), TRAINING_ROWS, _stepper(env, pool)))
+        yield cases
+
+
+def _adapter(adapter: str, shown: str, horizon: int | None) -> Any:
+    """Rows that cycle through all queries, as an environment of stable-baselines3."""
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    from rankgym.sb3.vec_env import RankingVecEnv
+    from rankgym.wrappers.observations import ItemStatistics
+
+    def wrapped(env: Any) -> Any:
+        return env if shown == "clicks" else ItemStatistics(env)
+
+    def single(row: int) -> Any:
+        return wrapped(gym.make(name, query=row % queries, num_positions=POSITIONS, horizon=horizon))
+
+    name, rows = STEPS["PBM"], TRAINING_ROWS
+    native: Any = gym.make_vec(
+        name, num_envs=rows, query="all", num_positions=POSITIONS, horizon=horizon, autoreset_mode="Disabled"
+    )
+    queries = len(native.unwrapped.pool)
+    if adapter == ADAPTERS[0]:
+        return RankingVecEnv(wrapped(native))
+    return DummyVecEnv([lambda row=row: single(row) for row in range(rows)])  # type: ignore[misc]
+
+
+@contextlib.contextmanager
+def _learners() -> Iterator[list[Case]]:
+    """``PPO.learn`` over both adapters, with the same policy and settings, in one thread; a step is a rollout."""
+    import torch
+    from stable_baselines3 import PPO
+
+    from rankgym.sb3.plackett_luce import PlackettLucePolicy
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    rollout = int(LEARNING["n_steps"]) * TRAINING_ROWS
+    settings: dict[str, Any] = {**LEARNING, "batch_size": rollout // MINIBATCHES}
+    try:
+        with contextlib.ExitStack() as opened:
+            cases = []
+            for adapter in ADAPTERS:
+                env = opened.enter_context(contextlib.closing(_adapter(adapter, "item statistics", EPISODE)))
+                model = PPO(PlackettLucePolicy, env, seed=0, device="cpu", **settings)
+                cases.append(Case(("ppo", adapter), rollout, _learner(model, rollout)))
+            yield cases
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _learner(model: Any, rollout: int) -> Callable[[int], float]:
+    def play(rollouts: int) -> float:
+        start = time.perf_counter()
+        model.learn(rollouts * rollout, reset_num_timesteps=False)
+        return time.perf_counter() - start
+
+    return play
+
+
 # -- what came out ----------------------------------------------------------------------------------------------------
 
 
@@ -397,6 +492,8 @@ def _described(case: Case, rates: list[float]) -> dict[str, Any]:
         "cartpole": ("what", "rows"),
         "duel": ("what", "environment", "recording"),
         "dueler": ("what", "agent"),
+        "adapter": ("what", "shown", "adapter"),
+        "ppo": ("what", "adapter"),
     }[case.key[0]]
     return {
         **dict(zip(names, case.key, strict=True)),
@@ -420,7 +517,21 @@ def _ratios(medians: dict[tuple[Any, ...], float], sizes: Sequence[int]) -> dict
     for kind in LISTS:
         still, moving = (medians["step", m, AGENT_ROWS, kind, "all"] for m in ("PBM", "PBM with breakpoints"))
         ratios[f"PBM step, {kind}, all recorded, with breakpoints / without, {AGENT_ROWS} rows"] = moving / still
+    return ratios | {name: ratio for name, (ratio, _) in _training_ratios(medians).items()}
+
+
+def _training_ratios(medians: dict[tuple[Any, ...], float]) -> dict[str, tuple[float, float]]:
+    """How many times as fast our adapter is, and is to be; nothing where that was not measured."""
+    ratios = {}
+    for key, wanted in TRAINING_GOALS.items():
+        ours, theirs = (medians.get((*key, adapter)) for adapter in ADAPTERS)
+        if ours is not None and theirs is not None:
+            ratios[f"{_trained(key)}, {' / '.join(ADAPTERS)}, {TRAINING_ROWS} rows"] = (ours / theirs, wanted)
     return ratios
+
+
+def _trained(key: tuple[Any, ...]) -> str:
+    return "PPO.learn, Plackett-Luce policy" if key[0] == "ppo" else f"PBM step, {key[1]} shown"
 
 
 def _cpu() -> str:
@@ -502,6 +613,15 @@ def tables(report: dict[str, Any]) -> Iterator[Any]:
             duelers.add_row(key[1], _rate(rate), *reached)
     yield duelers
 
+    settings = f"{LEARNING['n_steps']} steps a rollout, {LEARNING['n_epochs']} passes over {MINIBATCHES} minibatches"
+    yield Text(f"Training with stable-baselines3, {TRAINING_ROWS} rows, sessions a second; PPO: {settings}", "bold")
+    training = table("", *ADAPTERS)
+    for key in TRAINING_GOALS:
+        trained = [rate for name, rate in rates.items() if name[: len(key)] == key]
+        if trained:
+            training.add_row(_trained(key), *map(_rate, trained))
+    yield training if training.row_count else Text(NO_TRAINING)
+
     yield Text("Single environments through gym.make", "bold")
     singles = table("environment", "steps a second")
     for key, rate in rates.items():
@@ -510,10 +630,11 @@ def tables(report: dict[str, Any]) -> Iterator[Any]:
     yield singles
 
     yield Text("Ratios", "bold")
-    ratios = table("", "")
+    ratios, wanted = table("", "", "", ""), {goal["goal"]: goal for goal in report["ratio_goals"]}
     ratios.show_header = False
     for name, ratio in report["ratios"].items():
-        ratios.add_row(name, f"{ratio:.2f}x")
+        goal = wanted.get(name)
+        ratios.add_row(name, f"{ratio:.2f}x", *(["", ""] if goal is None else [f"{goal['wanted']:g}x", _reached(goal)]))
     yield ratios
 
     yield Text(

@@ -17,6 +17,7 @@ import gymnasium as gym
 from gymnasium.envs.registration import load_env_creator
 from gymnasium.vector import VectorEnv
 
+import rankgym
 from rankgym.checks import actions_of, env_attribute, near
 from rankgym.registry import ENVS
 from rankgym.simulate import misfit
@@ -35,9 +36,14 @@ __all__ = [
     "literal",
     "near",
     "parse_agent",
+    "shipped_models",
     "split_names",
+    "without_sb3",
 ]
 
+MODEL = "rankgym.sb3.agent:SB3Agent"  # what plays a trained model
+WEIGHTS = Path(rankgym.__file__).parent / "sb3" / "weights"  # models that come with the package
+SB3 = ("torch", "stable_baselines3", "sb3_contrib")  # libraries of the extra sb3
 SHAPE = ("num_items", "num_positions", "num_arms", "num_envs", "horizon", "seed", "initial_list")  # agents are told
 CHOICES = ("query", "problem")  # arguments that say what each row plays; an environment has one of them, or none
 
@@ -63,6 +69,8 @@ class AgentSpec(NamedTuple):
         try:
             module = importlib.import_module(module_name)
         except ModuleNotFoundError as error:
+            if self.where == MODEL and error.name in SB3:
+                raise ValueError(f"agent = {self.label!r} is a trained model: {without_sb3(error)}") from None
             if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
                 raise  # the module is there; what it imports is not
             stem = module_name.removesuffix(".py").replace("\\", "/").lstrip("./").replace("/", ".")
@@ -104,7 +112,7 @@ class AgentSpec(NamedTuple):
             return cls(**{name: value for name, value in known.items() if takes_all or name in taken}, **self.knobs)
         except (TypeError, ValueError) as error:
             hint = f"; its knobs: {', '.join(knobs(cls)) or 'none'}" if isinstance(error, TypeError) else ""
-            if self._own_place(error) and not self.where.startswith("rankgym_agents."):
+            if self._own_place(error) and not self.where.startswith(("rankgym_agents.", "rankgym.")):
                 raise self.failure(error, hint) from error
             said = re.sub(r"^\w+\.__init__\(\)", f"{getattr(cls, '__name__', cls)}()", str(error))  # not its base's
             raise ValueError(f"agent = {self.label!r}: {said}{hint}") from error
@@ -136,9 +144,15 @@ class AgentSpec(NamedTuple):
         return ""
 
     def digest(self) -> str:
-        """The sha256 of the file that the class is written in, and of the one it wraps; "" where there is none."""
+        """The sha256 of the file that the class is written in, and of the one it wraps; "" where there is none.
+
+        A class that reads more than that has a static method ``decided_by(**knobs)``, which gives a digest of it.
+        """
         inner = self.inner()
         wrapped = f" {inner.digest()}" if inner else ""
+        decided_by = getattr(self.load(), "decided_by", None)
+        if decided_by is not None:
+            wrapped += f" {decided_by(**self.knobs)}"
         try:
             source = inspect.getsourcefile(self.load())
             return (hashlib.sha256(Path(source).read_bytes()).hexdigest() if source else "") + wrapped
@@ -196,7 +210,9 @@ def parse_agent(agent: str | type) -> AgentSpec:
     Args:
         agent: a name of ``rankgym_agents.AGENTS``, or ``"package.module:Class"``, both with knobs if wanted:
             ``"toprank:delta=1e-6"``, ``"cascade-kl-ucb:feedback=last:exploration=log"``; or a class. A knob ``agent``
-            may be ``package.module:Class`` too: ``"restarting:agent=package.module:Class:every=5000"``.
+            may be ``package.module:Class`` too: ``"restarting:agent=package.module:Class:every=5000"``. Or a trained
+            model: the path of a file ``....zip``, or the name of one that comes with the package (``shipped_models``),
+            with knobs too: ``"runs/x/best.zip:deterministic=true"``.
 
     Raises:
         ValueError: nothing has this name.
@@ -208,15 +224,20 @@ def parse_agent(agent: str | type) -> AgentSpec:
     if not isinstance(agent, str):
         raise ValueError(f"agent = {agent!r} is no agent; allowed: a name or a class")
     name, *rest = agent.split(":")
-    if rest and "=" not in rest[0] and (name not in AGENTS or rest[0][:1].isupper()):
+    if len(name) == 1 and rest and rest[0][:1] in ("/", "\\"):  # a drive
+        name = f"{name}:{rest.pop(0)}"
+    chosen: dict[str, Any] = {}
+    if name not in AGENTS and (name.lower().endswith(".zip") or name in shipped_models()):
+        where, chosen["model"] = MODEL, _model_file(agent, name)
+    elif rest and "=" not in rest[0] and (name not in AGENTS or rest[0][:1].isupper()):
         where = f"{name}:{rest.pop(0)}"
     elif name in AGENTS:
         where = f"{AGENTS[name].__module__}:{AGENTS[name].__qualname__}"
     else:
-        hint = near(name, AGENTS)
-        allowed = f"allowed: {', '.join(AGENTS)}, or one of your own as package.module:Class"
+        hint = near(name, [*AGENTS, *shipped_models()])
+        known = ", ".join([*AGENTS, *shipped_models()])
+        allowed = f"allowed: {known}, or one of your own as package.module:Class"
         raise ValueError(f"agent = {name!r} is unknown{hint or ';'} {allowed}")
-    chosen: dict[str, Any] = {}
     for part in rest:
         knob, equals, value = part.partition("=")
         module = chosen.get("agent")
@@ -227,11 +248,46 @@ def parse_agent(agent: str | type) -> AgentSpec:
             raise ValueError(f"agent = {agent!r}: {part!r} is no knob; allowed: name=value")
         if not equals:
             raise ValueError(f"agent = {agent!r}: the knob {knob!r} needs a value: {knob}=value")
+        if where == MODEL and knob == "model" and knob in chosen:
+            raise ValueError(f"agent = {agent!r}: the model is {name} already; allowed: the knob 'deterministic'")
         try:
             chosen[knob] = literal(value)
         except ValueError as error:
             raise ValueError(f"agent = {agent!r}: {knob} = {error}") from None
     return AgentSpec(agent, where, chosen)
+
+
+def shipped_models() -> list[str]:
+    """The names of the trained models that come with the package."""
+    return sorted(path.stem for path in WEIGHTS.glob("*.zip"))
+
+
+def _model_file(agent: str, name: str) -> str:
+    """The file of a trained model, by its path or by the name of one that comes with the package.
+
+    Raises:
+        ValueError: there is none; a near name is suggested.
+    """
+    if Path(name).is_file():
+        return name
+    shipped = WEIGHTS / f"{Path(name).stem}.zip"
+    if Path(name).name == name and shipped.is_file():
+        return str(shipped)
+    folder = Path(name).parent
+    there = [str(folder / path.name) for path in sorted(folder.glob("*.zip"))] if folder.is_dir() else []
+    with_package = [f"{model}.zip" for model in shipped_models()] if Path(name).name == name else []
+    hint = near(name, [*there, *with_package])
+    what = "" if folder.is_dir() else f", nor a folder {str(folder)!r}"
+    comes = f", or one that comes with the package: {', '.join(with_package)}" if with_package else ""
+    raise ValueError(
+        f"agent = {agent!r}: there is no file {name!r}{what}{hint or ';'} allowed: a model that `rankgym train` made"
+        f"{comes}"
+    )
+
+
+def without_sb3(error: ModuleNotFoundError) -> str:
+    """What to do where the libraries of trained models are not installed."""
+    return f'there is no {error.name} here; pip install "rankgym[sb3]"'
 
 
 def fitting_agents(env: Any) -> list[str]:

@@ -108,7 +108,7 @@ def versions() -> dict[str, str]:
 def code_digest() -> str:
     """A digest of the package's files but those that only show results: whoever edits a model gets no stale numbers."""
     home = Path(rankgym.__file__).parent
-    outside = {"experiments", "__main__.py", "cli.py", "progress.py", "sb3.py"}
+    outside = {"experiments", "__main__.py", "cli.py", "progress.py", "sb3"}
     digest = hashlib.sha256()
     for path in sorted(home.rglob("*")):
         inner = path.relative_to(home)

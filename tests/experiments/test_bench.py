@@ -5,6 +5,7 @@ import json
 import os
 import time
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -20,6 +21,7 @@ def report():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bench, "QUICK", TINY)
         patch.setattr(bench, "LETOR_SHAPE", (4, 20, 5))
+        patch.setattr(bench, "TRAINING_ROWS", 3)
         return bench.measure([1, 8], quick=True, progress=False)
 
 
@@ -35,6 +37,13 @@ def test_everything_was_measured(report):
     assert duels == [(label, recording) for label in bench.DUELS for recording in ("nothing", "regret")]
     assert ("single", "CartPole-v1", None, 1) in found
     assert {r for w, _, _, r in found if w == "cartpole"} == {1, 8, 600}
+    trained = [(e["shown"], e["adapter"]) for e in report["measured"] if e["what"] == "adapter"]
+    learned = [e["adapter"] for e in report["measured"] if e["what"] == "ppo"]
+    if bench.can_train():
+        assert trained == [(shown, adapter) for shown in bench.SHOWN for adapter in bench.ADAPTERS]
+        assert learned == list(bench.ADAPTERS)
+    else:
+        assert trained == learned == []
     assert len(found) == bench._number_of_cases([1, 8, 600])
     assert all(0 < e["low"] <= e["sessions_per_second"] <= e["high"] for e in report["measured"])
 
@@ -42,7 +51,52 @@ def test_everything_was_measured(report):
 def test_ratios_are_of_what_was_measured(report):
     single = {e["model"]: e["sessions_per_second"] for e in report["measured"] if e["what"] == "single"}
     assert report["ratios"]["single PBM / CartPole-v1"] == single["PBM"] / single["CartPole-v1"]
-    assert len(report["ratios"]) == 3 + 2 * 3 + 2 + 2
+    assert len(report["ratios"]) == 3 + 2 * 3 + 2 + 2 + len(report["ratio_goals"])
+
+
+def test_goals_of_training_are_ratios(report):
+    assert len(report["ratio_goals"]) == (3 if bench.can_train() else 0)
+    steps = {(e["shown"], e["adapter"]): e["sessions_per_second"] for e in report["measured"] if e["what"] == "adapter"}
+    learned = {e["adapter"]: e["sessions_per_second"] for e in report["measured"] if e["what"] == "ppo"}
+    ours, theirs = bench.ADAPTERS
+    for goal in report["ratio_goals"]:
+        if goal["goal"].startswith("PPO.learn"):
+            assert goal["measured"] == learned[ours] / learned[theirs]
+            assert goal["wanted"] == 1.3
+        else:
+            (shown,) = (s for s in bench.SHOWN if s in goal["goal"])
+            assert goal["measured"] == steps[shown, ours] / steps[shown, theirs]
+            assert goal["wanted"] == 20
+        assert goal["met"] == (goal["measured"] >= goal["wanted"])
+        assert report["ratios"][goal["goal"]] == goal["measured"]
+
+
+def test_both_adapters_play_the_same_sessions():
+    pytest.importorskip("stable_baselines3")
+    lists = [np.argsort(np.random.default_rng(n).random((256, 10)), axis=1)[:, :5].copy() for n in range(3)]
+    told = []
+    for adapter in bench.ADAPTERS:
+        env = bench._adapter(adapter, "item statistics", None)
+        env.seed(0)
+        told.append([env.reset(), *(part for displayed in lists for part in env.step(displayed)[:3])])
+        env.close()
+    assert all(np.array_equal(mine, theirs) for mine, theirs in zip(*told, strict=True))
+
+
+def test_where_nothing_can_be_trained_a_note_says_so(report, monkeypatch):
+    assert (bench.NO_TRAINING in shown(report, 120)) == (not bench.can_train())
+    ours = [goal["goal"] for goal in report["ratio_goals"]]
+    bare = {
+        **report,
+        "measured": [e for e in report["measured"] if e["what"] not in ("adapter", "ppo")],
+        "ratios": {name: ratio for name, ratio in report["ratios"].items() if name not in ours},
+        "ratio_goals": [],
+    }
+    assert bench.NO_TRAINING in shown(bare, 120)
+    cases = bench._number_of_cases([1])
+    monkeypatch.setattr(bench.importlib.util, "find_spec", lambda name: None)
+    assert not bench.can_train()
+    assert bench._number_of_cases([1]) == cases - 2 * len(ours)
 
 
 def test_goals_are_judged_by_the_medians(report):

@@ -1,0 +1,575 @@
+"""Rankings as actions: the Plackett-Luce distribution, and a policy of stable-baselines3 that plays it.
+
+A ranking is drawn from the top: each position's item with probability proportional to exp(score) among the items that
+are left (Luce 1959, Plackett 1975). One score per item is all that a policy has to give. A rule may close some of the
+items at a position: see ``PlackettLuce``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch as th
+from gymnasium.spaces import Box, Dict, Space
+from numpy.typing import NDArray
+from stable_baselines3.common.distributions import CategoricalDistribution
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
+from stable_baselines3.common.utils import is_vectorized_observation
+from torch import nn
+
+from rankgym.checks import near, plain_number, whole_number
+from rankgym.spaces import Permutation
+
+__all__ = ["ItemNet", "PlackettLuce", "PlackettLucePolicy", "rankings"]
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "silu": nn.SiLU, "gelu": nn.GELU}
+FIRST_SCORES = 0.1  # a new actor's last weights are scaled by this: its first lists are near to uniform
+
+
+class PlackettLuce(CategoricalDistribution):
+    """Rankings of ``num_positions`` of ``num_items`` items, drawn from the top by exp(score), without replacement.
+
+    Two rules may close items (not both together). ``allowed``: only these items are shown at all. ``max_displacement``
+    = d: no item may stand more than d places from its place in a base list, hidden items in base order included. So at
+    position k (from 0) an item is open if its base place is at most k + d; but where the item of base place k - d is
+    still left, it alone is. That never gets stuck: min(k + d + 1, num_items) items have a base place of at most k + d,
+    and only k < num_items are gone. Every list that keeps the rule can be drawn, and no other. With d = 1 they are the
+    base list with disjoint exchanges of neighbours, the lists of BubbleRank (Li et al., UAI 2019).
+
+    Args:
+        num_items, num_positions: ``num_positions`` at most ``num_items``.
+        max_displacement: d, at least 0; None: no such rule.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+
+    logits: th.Tensor  # (batch, items)
+
+    def __init__(self, num_items: int, num_positions: int, max_displacement: int | None = None) -> None:
+        super().__init__(whole_number("num_items", num_items, 1))
+        self.num_items = self.action_dim
+        self.num_positions = whole_number("num_positions", num_positions, 1, self.num_items)
+        self.max_displacement = _displacement(max_displacement)
+        self.base_place: th.Tensor | None = None
+        self.allowed: th.Tensor | None = None
+
+    def proba_distribution(
+        self, action_logits: th.Tensor, base_place: th.Tensor | None = None, allowed: th.Tensor | None = None
+    ) -> PlackettLuce:
+        """This distribution, with these scores.
+
+        Args:
+            action_logits: (batch, num_items) the scores, finite.
+            base_place: (batch, num_items) whole numbers, each item's place in its base list, 0 at the top; needed with
+                ``max_displacement``, and only then.
+            allowed: (batch, num_items) bool, at least ``num_positions`` of them True in each row. None: all.
+
+        Raises:
+            ValueError: a shape or value is wrong; the message names the row. Nothing has changed then.
+        """
+        if action_logits.ndim != 2 or action_logits.shape[1] != self.num_items:
+            shape = tuple(action_logits.shape)
+            raise ValueError(f"action_logits has shape {shape}; allowed: (batch, {self.num_items}), a score an item")
+        _check_finite("action_logits", action_logits)
+        _check_rules(action_logits, self.num_positions, self.max_displacement, base_place, allowed)
+        self.logits, self.base_place, self.allowed = action_logits, base_place, allowed
+        return self
+
+    def sample(self) -> th.Tensor:
+        """Rankings (batch, num_positions) int64, from torch's generator.
+
+        The largest scores + Gumbel noise, in their order, are a Plackett-Luce ranking (Yellott 1977; Kool et al.
+        2019). Under ``max_displacement`` an item may open late, and noise that others have lost to would favour it: so
+        each position has noise of its own.
+        """
+        shape = noise_shape(self.num_items, self.num_positions, self.max_displacement)
+        waiting = th.empty((len(self.logits), *shape), dtype=self.logits.dtype, device=self.logits.device)
+        return self._lists(-waiting.exponential_().clamp_min(th.finfo(waiting.dtype).tiny).log())
+
+    def mode(self) -> th.Tensor:
+        """The greedy rankings (batch, num_positions) int64: at each position the open item of the largest score.
+
+        Of equal scores the lower item number comes first. Under ``max_displacement`` this need not be the single most
+        probable ranking: an early exchange forces the next item, and so makes its list more probable.
+        """
+        return self._lists(None)
+
+    def _lists(self, noise: th.Tensor | None) -> th.Tensor:
+        with th.no_grad():
+            return _lists(self.logits, self.num_positions, noise, self.max_displacement, self.base_place, self.allowed)
+
+    def log_prob(self, actions: th.Tensor) -> th.Tensor:
+        """The exact log-probability of each ranking, (batch,); -inf, with finite gradients, where a rule forbids it.
+
+        Args:
+            actions: (batch, num_positions) rankings, of any dtype: rollout buffers return floats.
+        """
+        drawn = actions.reshape(len(self.logits), self.num_positions).long()
+        return self._draws(drawn)[0].gather(2, drawn.unsqueeze(2)).sum((1, 2))
+
+    def entropy(self) -> th.Tensor:
+        """An estimate of the entropy, (batch,): its value and its gradient are both right in expectation.
+
+        A ranking is drawn (from torch's generator), and the exact entropies of its draws, each given the items above,
+        are added up. That is exact for one position. Their gradient alone would neglect that the scores also decide
+        which items stand above; the second term adds that (the score-function term), and its value is zero.
+        """
+        drawn = self.sample()
+        log_p, closed = self._draws(drawn)
+        entropies = -(log_p.exp() * log_p.masked_fill(closed, 0.0)).sum(2)  # (batch, positions)
+        taken = log_p.gather(2, drawn.unsqueeze(2)).squeeze(2)
+        with th.no_grad():
+            below = entropies.flip(1).cumsum(1).flip(1) - entropies
+            # As if all draws below were as uncertain as this one: it is known before the draw, so that subtracting it
+            # leaves the expectation as it is, and it takes away most of the noise.
+            expected = entropies * th.arange(self.num_positions - 1, -1, -1, device=drawn.device)
+        return entropies.sum(1) + ((below - expected) * (taken - taken.detach())).sum(1)
+
+    def _draws(self, drawn: th.Tensor) -> tuple[th.Tensor, th.Tensor]:
+        """Each draw on the way to rankings ``drawn``: log-probabilities of all items, and which are closed.
+
+        Both (batch, num_positions, num_items).
+        """
+        batch, positions = drawn.shape
+        order = th.arange(positions, device=drawn.device)
+        position = th.full((batch, self.num_items), positions, device=drawn.device)
+        position.scatter_(1, drawn, order.expand(batch, positions))
+        k = order[:, None]
+        closed = position[:, None] < k  # drawn before
+        if self.allowed is not None:
+            closed = closed | ~self.allowed[:, None]
+        if self.max_displacement is not None and self.base_place is not None:
+            place = self.base_place[:, None]
+            due = ~closed & (place <= k - self.max_displacement)
+            closed = closed | (place > k + self.max_displacement) | (due.any(2, keepdim=True) & ~due)
+        return th.log_softmax(self.logits[:, None].masked_fill(closed, -th.inf), 2), closed
+
+    def actions_from_params(
+        self,
+        action_logits: th.Tensor,
+        deterministic: bool = False,
+        base_place: th.Tensor | None = None,
+        allowed: th.Tensor | None = None,
+    ) -> th.Tensor:
+        """``mode`` or ``sample`` of the distribution with these scores."""
+        return self.proba_distribution(action_logits, base_place, allowed).get_actions(deterministic=deterministic)
+
+    def log_prob_from_params(
+        self, action_logits: th.Tensor, base_place: th.Tensor | None = None, allowed: th.Tensor | None = None
+    ) -> tuple[th.Tensor, th.Tensor]:
+        """A sample of the distribution with these scores, and its log-probabilities."""
+        actions = self.actions_from_params(action_logits, False, base_place, allowed)
+        return actions, self.log_prob(actions)
+
+
+def noise_shape(num_items: int, num_positions: int, max_displacement: int | None = None) -> tuple[int, ...]:
+    """The shape of one row's Gumbel noise: one number an item, or one for each position and item under the rule."""
+    return (num_items,) if max_displacement is None else (num_positions, num_items)
+
+
+def rankings(
+    scores: NDArray[Any] | th.Tensor,
+    num_positions: int,
+    *,
+    noise: NDArray[Any] | None = None,
+    base_place: NDArray[np.int64] | None = None,
+    allowed: NDArray[np.bool_] | None = None,
+    max_displacement: int | None = None,
+) -> NDArray[np.int64]:
+    """Rankings (rows, num_positions) by ``scores`` (rows, num_items), the noise from the caller: in NumPy's arrays.
+
+    Args:
+        noise: (rows, ...) with ``noise_shape`` for each row, finite. With independent standard Gumbel numbers
+            (-log(-log(u))) the rankings have the law of ``PlackettLuce``; with None they are its ``mode``.
+        base_place, allowed, max_displacement: see ``PlackettLuce``.
+
+    Raises:
+        ValueError: a shape or value is wrong; the message names the row.
+    """
+    with th.no_grad():
+        values = _tensor(scores)
+        if values.ndim != 2:
+            raise ValueError(f"scores has shape {tuple(values.shape)}; allowed: (rows, items), a score for each item")
+        items = values.shape[1]
+        num_positions, distance = (
+            whole_number("num_positions", num_positions, 1, items),
+            _displacement(max_displacement),
+        )
+        place = None if base_place is None else _tensor(base_place, device=values.device)
+        shown = None if allowed is None else _tensor(allowed, device=values.device)
+        _check_finite("scores", values)
+        _check_rules(values, num_positions, distance, place, shown)
+        extra = None
+        if noise is not None:
+            extra = _tensor(noise, device=values.device)
+            shape = (len(values), *noise_shape(items, num_positions, distance))
+            if extra.shape != shape:
+                raise ValueError(f"noise has shape {tuple(extra.shape)}; allowed: {shape}")
+            _check_finite("noise", extra)
+        return np.ascontiguousarray(_lists(values, num_positions, extra, distance, place, shown).cpu().numpy())
+
+
+def _lists(
+    scores: th.Tensor,
+    positions: int,
+    noise: th.Tensor | None,
+    distance: int | None,
+    base_place: th.Tensor | None,
+    allowed: th.Tensor | None,
+) -> th.Tensor:
+    """The lists of the largest scores + noise among the open items, (rows, positions)."""
+    if distance is None or base_place is None:
+        values = scores if noise is None else scores + noise
+        values = values if allowed is None else values.masked_fill(~allowed, -th.inf)
+        return values.sort(dim=1, descending=True, stable=True).indices[:, :positions]
+    lists = th.empty((len(scores), positions), dtype=th.int64, device=scores.device)
+    left = th.ones_like(base_place, dtype=th.bool)
+    for k in range(positions):
+        opened = left & (base_place <= k + distance)
+        due = left & (base_place == k - distance)
+        opened = th.where(due.any(1, keepdim=True), due, opened)
+        values = scores if noise is None else scores + noise[:, k]
+        lists[:, k] = values.masked_fill(~opened, -th.inf).argmax(1)
+        left.scatter_(1, lists[:, k : k + 1], False)
+    return lists
+
+
+def _tensor(values: Any, dtype: th.dtype | None = None, device: th.device | None = None) -> th.Tensor:
+    """``values`` as a tensor, copied only where it must be: torch takes no read-only or reversed arrays."""
+    if not isinstance(values, th.Tensor):
+        values = np.require(values, requirements=["C", "W"])
+    return th.as_tensor(values, dtype=dtype, device=device)
+
+
+def _check_finite(name: str, values: th.Tensor) -> None:
+    if not bool(values.isfinite().all()):
+        place = (~values.isfinite()).nonzero()[0].tolist()
+        raise ValueError(f"{name}{place} = {values[tuple(place)].item()} is out of range; allowed: finite numbers")
+
+
+def _check_rules(
+    scores: th.Tensor,
+    positions: int,
+    distance: int | None,
+    base_place: th.Tensor | None,
+    allowed: th.Tensor | None,
+) -> None:
+    shape = tuple(scores.shape)
+    if (distance is None) != (base_place is None):
+        have = "is given" if base_place is not None else "is missing"
+        raise ValueError(f"base_place {have} with max_displacement = {distance}; allowed: both of them, or neither")
+    if base_place is not None:
+        if tuple(base_place.shape) != shape or base_place.dtype.is_floating_point:
+            is_now = f"shape {tuple(base_place.shape)} and dtype {base_place.dtype}"
+            raise ValueError(f"base_place has {is_now}; allowed: whole numbers of shape {shape}")
+        places = base_place.long().clamp(-1, shape[1]) + 1  # what is outside goes into a first and a last box
+        boxes = th.zeros((shape[0], shape[1] + 2), dtype=th.bool, device=places.device)
+        taken = boxes.scatter_(1, places, True)[:, 1:-1]
+        if not bool(taken.all()):
+            row = int((~taken.all(1)).nonzero()[0, 0])
+            raise ValueError(
+                f"base_place[row {row}] = {base_place[row].tolist()} is no list of all items; "
+                f"allowed: each of 0 .. {shape[1] - 1} once"
+            )
+    if allowed is not None:
+        if distance is not None:
+            raise ValueError("allowed is given with max_displacement; allowed: one of the two rules")
+        if tuple(allowed.shape) != shape or allowed.dtype != th.bool:
+            is_now = f"shape {tuple(allowed.shape)} and dtype {allowed.dtype}"
+            raise ValueError(f"allowed has {is_now}; allowed: bool of shape {shape}")
+        number = allowed.sum(1)
+        if bool((number < positions).any()):
+            row = int((number < positions).nonzero()[0, 0])
+            raise ValueError(f"allowed[row {row}] has {int(number[row])} items; a list needs at least {positions}")
+
+
+def _displacement(value: int | None) -> int | None:
+    return None if value is None else whole_number("max_displacement", value, 0)
+
+
+class ItemNet(nn.Module):
+    """One score for each item and one value, from a table (rows, items, features); any number of items.
+
+    Each item's features go through the same small network; the mean and the maximum over the items tell every item
+    about the others (Zaheer et al. 2017). So a relabelling of the items relabels the scores and leaves the value alone.
+
+    Args:
+        features: of the table.
+        width: of every hidden layer.
+        activation: of the hidden layers.
+        scored, valued: whether there are scores and whether there is a value; at least one.
+    """
+
+    def __init__(
+        self, features: int, width: int, activation: type[nn.Module] = nn.Tanh, scored: bool = True, valued: bool = True
+    ) -> None:
+        super().__init__()
+        self.item = nn.Sequential(nn.Linear(features, width), activation(), nn.Linear(width, width), activation())
+        self.scored, self.valued = scored, valued
+        if scored:
+            self.context = nn.Linear(2 * width, width)
+            self.mix = nn.Linear(width, width, bias=False)
+            self.mixed = activation()
+            last = nn.Linear(width, 1)
+            with th.no_grad():
+                last.weight.mul_(FIRST_SCORES)
+                last.bias.zero_()
+            self.head = nn.Sequential(nn.Linear(width, width), activation(), last)
+        if valued:
+            self.value = nn.Sequential(nn.Linear(2 * width, width), activation(), nn.Linear(width, 1))
+
+    def forward(self, table: th.Tensor) -> tuple[th.Tensor | None, th.Tensor | None]:
+        """Scores (rows, items) and value (rows, 1); None for one that it has not."""
+        hidden = self.item(table)  # (rows, items, width)
+        pooled = th.cat([hidden.mean(-2), hidden.amax(-2)], -1)
+        scores = value = None
+        if self.scored:
+            scores = self.head(self.mixed(self.mix(hidden) + self.context(pooled).unsqueeze(-2))).squeeze(-1)
+        if self.valued:
+            value = self.value(pooled)
+        return scores, value
+
+
+class PlackettLucePolicy(ActorCriticPolicy):
+    """A policy for PPO and A2C whose actions are rankings with exact log-probabilities, alike for every labelling.
+
+    It observes a table (num_items, features), as ``rankgym.wrappers.ItemStatistics`` shows it, or a Dict of such a
+    table, ``observation``, and of ``truth`` (num_items,), the attraction probabilities. The truth is for the critic
+    alone, in training (an asymmetric actor-critic: Pinto et al. 2018): lists never depend on it, and ``predict`` takes
+    the table alone, too. It has one score network for all items, so its number is free: ``scores`` takes tables with
+    another one than in training.
+
+    Args:
+        observation_space, action_space, lr_schedule: from the algorithm. Rankings: ``Permutation``.
+        width: of the hidden layers, at least 1.
+        temperature: the scores are this positive number times the network's output. The larger, the fewer steps the
+            optimizer needs from near-uniform lists to certain ones.
+        activation: "tanh", "relu", "silu" or "gelu".
+        separate_critic: the critic has a network of its own; needed where there is a truth.
+        max_displacement: as ``PlackettLuce`` has it; with ``base_column``. None: all rankings.
+        base_column: the table's column, counted from its end (-1: the last), that holds the item's place in the base
+            list / (num_items - 1), as ``rankgym.wrappers.SafeLists`` shows it.
+        optimizer_class, optimizer_kwargs: as in stable-baselines3; A2C sets them.
+        use_sde: from the algorithm; False.
+
+    Raises:
+        ValueError: a space is no table or no ranking (the message names the wrapper to use), or an argument is out of
+            range.
+    """
+
+    action_dist: PlackettLuce
+
+    def __init__(
+        self,
+        observation_space: Space[Any],
+        action_space: Space[Any],
+        lr_schedule: Schedule,
+        *,
+        width: int = 32,
+        temperature: float = 5.0,
+        activation: str = "tanh",
+        separate_critic: bool = True,
+        max_displacement: int | None = None,
+        base_column: int | None = None,
+        optimizer_class: type[th.optim.Optimizer] = th.optim.Adam,
+        optimizer_kwargs: dict[str, Any] | None = None,
+        use_sde: bool = False,
+    ) -> None:
+        self.num_items, self.features, self.sees_truth = _table_of(observation_space)
+        self.num_positions = _positions_of(action_space, self.num_items)
+        self.width = whole_number("width", width, 1)
+        number = plain_number(temperature)
+        if number is None or not 0 < number < float("inf"):
+            raise ValueError(f"temperature = {temperature!r} is out of range; allowed: a positive number")
+        self.temperature = float(number)
+        if activation not in ACTIVATIONS:
+            hint = near(str(activation), ACTIVATIONS)
+            raise ValueError(f"activation = {activation!r} is unknown; allowed: {', '.join(ACTIVATIONS)}{hint}")
+        self.activation = activation
+        if not isinstance(separate_critic, bool) or (self.sees_truth and not separate_critic):
+            why = ", as the critic alone may see the truth" if self.sees_truth else " or False"
+            raise ValueError(f"separate_critic = {separate_critic!r} is out of range; allowed: True{why}")
+        self.separate_critic = separate_critic
+        self.max_displacement = _displacement(max_displacement)
+        self.base_column = _base_column(base_column, self.features, self.max_displacement)
+        if use_sde:
+            raise ValueError("use_sde = True makes noise for continuous actions; allowed: False, as rankings are drawn")
+        super().__init__(
+            observation_space,
+            action_space,
+            lr_schedule,
+            optimizer_class=optimizer_class,
+            optimizer_kwargs=optimizer_kwargs,
+        )
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        """Called by the base class, in place of whose networks and distribution these stand."""
+        activation, alone = ACTIVATIONS[self.activation], self.separate_critic
+        self.action_dist = PlackettLuce(self.num_items, self.num_positions, self.max_displacement)
+        self.actor = ItemNet(self.features, self.width, activation, valued=not alone)
+        if alone:
+            self.critic = ItemNet(self.features + self.sees_truth, self.width, activation, scored=False)
+        self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        names = ("width", "temperature", "activation", "separate_critic", "max_displacement", "base_column")
+        return {
+            "observation_space": self.observation_space,
+            "action_space": self.action_space,
+            "lr_schedule": self._dummy_schedule,
+            **{name: getattr(self, name) for name in names},
+            "optimizer_class": self.optimizer_class,
+            "optimizer_kwargs": self.optimizer_kwargs,
+        }
+
+    # ---- what the algorithms ask ----
+
+    def forward(self, obs: PyTorchObs, deterministic: bool = False) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
+        """Rankings (rows, num_positions), values (rows, 1) and log-probabilities (rows,)."""
+        distribution, values = self._both(obs)
+        actions = distribution.get_actions(deterministic=deterministic)
+        return actions, values, distribution.log_prob(actions)
+
+    def evaluate_actions(self, obs: PyTorchObs, actions: th.Tensor) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
+        """Values (rows, 1), log-probabilities (rows,) of rankings, and entropies (rows,)."""
+        distribution, values = self._both(obs)
+        return values, distribution.log_prob(actions), distribution.entropy()
+
+    def get_distribution(self, obs: PyTorchObs) -> PlackettLuce:
+        """The distribution of the rankings; the next call makes another of it."""
+        table, _ = self._split(obs)
+        return self._distribution(table, self.scores(table))
+
+    def predict_values(self, obs: PyTorchObs) -> th.Tensor:
+        """Values (rows, 1).
+
+        Raises:
+            ValueError: the critic was trained with the truth, and it is not there.
+        """
+        table, truth = self._split(obs)
+        return self._values(table, truth) if self.separate_critic else self._networks(table)[1]
+
+    def obs_to_tensor(self, observation: Any) -> tuple[PyTorchObs, bool]:
+        """As the base class's; a table without the truth beside it will do."""
+        if self.sees_truth and not isinstance(observation, Mapping):
+            space = self.observation_space["observation"]  # type: ignore[index]
+            table = np.asarray(observation)
+            vectorized = is_vectorized_observation(table, space)
+            return _tensor(table.reshape((-1, *space.shape)), device=self.device), vectorized
+        return super().obs_to_tensor(observation)
+
+    # ---- what an agent asks that makes its own noise ----
+
+    def scores(self, observation: NDArray[Any] | PyTorchObs | Mapping[str, NDArray[Any]]) -> th.Tensor:
+        """Scores (rows, num_items), in the dtype of the weights.
+
+        Args:
+            observation: tables (rows, num_items, features) of NumPy or torch, or a dict with such as ``observation``.
+                ``num_items`` need not be that of the training.
+        """
+        table, _ = self._split(observation)
+        return self._networks(table)[0]
+
+    def noise_shape(self, num_items: int) -> tuple[int, ...]:
+        """The shape of the noise that ``rankings`` takes for one row of ``num_items`` items."""
+        return noise_shape(num_items, self.num_positions, self.max_displacement)
+
+    def base_places(
+        self, observation: NDArray[Any] | PyTorchObs | Mapping[str, NDArray[Any]]
+    ) -> NDArray[np.int64] | None:
+        """Each item's place in the base list, (rows, num_items), as ``rankings`` takes it; None: not needed."""
+        places = self._places(self._split(observation)[0])
+        return None if places is None else places.cpu().numpy()
+
+    def rankings(
+        self,
+        scores: NDArray[Any] | th.Tensor,
+        noise: NDArray[Any] | None = None,
+        base_place: NDArray[np.int64] | None = None,
+    ) -> NDArray[np.int64]:
+        """Rankings (rows, num_positions) by ``scores`` and the caller's Gumbel noise; see the function ``rankings``."""
+        return rankings(
+            scores, self.num_positions, noise=noise, base_place=base_place, max_displacement=self.max_displacement
+        )
+
+    # ---- inside ----
+
+    def _split(self, observation: Any) -> tuple[th.Tensor, th.Tensor | None]:
+        """The tables, and the truth or None, in the dtype of the weights and on their device."""
+        weight = next(self.actor.parameters())
+        parts = observation if isinstance(observation, Mapping) else {"observation": observation}
+        table, truth = (
+            None if part is None else _tensor(part, weight.dtype, weight.device)
+            for part in (parts["observation"], parts.get("truth"))
+        )
+        if table is None or table.ndim != 3 or table.shape[2] != self.features:
+            shape = None if table is None else tuple(table.shape)
+            raise ValueError(f"observation has shape {shape}; allowed: (rows, num_items, {self.features})")
+        return table, truth
+
+    def _networks(self, table: th.Tensor) -> tuple[th.Tensor, Any]:
+        scores, values = self.actor(table)
+        return self.temperature * scores, values
+
+    def _values(self, table: th.Tensor, truth: th.Tensor | None) -> Any:
+        """The separate critic's values."""
+        if self.sees_truth:
+            if truth is None:
+                raise ValueError("truth is missing; allowed: a Dict of observation and truth, as in training")
+            table = th.cat([table, truth.unsqueeze(-1)], -1)
+        return self.critic(table)[1]
+
+    def _both(self, obs: PyTorchObs) -> tuple[PlackettLuce, th.Tensor]:
+        table, truth = self._split(obs)
+        scores, values = self._networks(table)
+        if self.separate_critic:
+            values = self._values(table, truth)
+        return self._distribution(table, scores), values
+
+    def _places(self, table: th.Tensor) -> th.Tensor | None:
+        if self.base_column is None:
+            return None
+        return (table[:, :, self.base_column] * (table.shape[1] - 1)).round().long()
+
+    def _distribution(self, table: th.Tensor, scores: th.Tensor) -> PlackettLuce:
+        return self.action_dist.proba_distribution(scores, self._places(table))
+
+
+def _table_of(space: Space[Any]) -> tuple[int, int, bool]:
+    """Items, features and whether there is a truth, of an observation space that the policy can use."""
+    parts = dict(space.spaces) if isinstance(space, Dict) else {"observation": space}
+    table = parts.pop("observation", None)
+    truth = parts.pop("truth", None)
+    if parts or not isinstance(table, Box) or len(table.shape) != 2 or 0 in table.shape:
+        raise ValueError(
+            f"observation_space = {space} is no table of items; allowed: a Box (num_items, features), or a Dict of it "
+            "(observation) and of the truth (truth); wrap the environment in rankgym.wrappers.ItemStatistics"
+        )
+    items, features = table.shape
+    if truth is not None and not (isinstance(truth, Box) and truth.shape == (items,)):
+        raise ValueError(f"observation_space['truth'] = {truth} is out of range; allowed: a Box of shape ({items},)")
+    return items, features, truth is not None
+
+
+def _positions_of(space: Space[Any], items: int) -> int:
+    if not isinstance(space, Permutation):
+        raise ValueError(
+            f"action_space = {space} holds no rankings; allowed: a rankgym.spaces.Permutation: take the action wrapper "
+            "off, or use MlpPolicy with it"
+        )
+    if space.n != items:
+        raise ValueError(f"action_space = {space} ranks {space.n} items, the observation shows {items}; allowed: equal")
+    return space.k
+
+
+def _base_column(value: Any, features: int, distance: int | None) -> int | None:
+    if (value is None) != (distance is None):
+        raise ValueError(
+            f"base_column = {value!r} with max_displacement = {distance}; allowed: both of them, or neither "
+            "(rankgym.wrappers.SafeLists shows the column)"
+        )
+    return None if value is None else whole_number("base_column", value, -features, -1)

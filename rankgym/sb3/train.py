@@ -1,0 +1,714 @@
+"""Training: many users of many queries at once, in one environment or several, evaluated on queries never trained on.
+
+Everything that decides the weights is in ``train.json`` beside them: the same command with the same versions on the
+same machine gives the same weights.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import inspect
+import io
+import json
+import os
+import platform
+import shlex
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import torch as th
+from sb3_contrib import MaskablePPO
+from stable_baselines3 import A2C, DQN, PPO, SAC, TD3
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.logger import Logger, configure
+from stable_baselines3.common.utils import LinearSchedule
+
+import rankgym
+from rankgym import wrappers
+from rankgym.checks import near, whole_number
+from rankgym.registry import BREAKPOINT, ENVS, RANKING
+from rankgym.sb3.agent import SB3Agent, describe, library_versions, one_thread, weights_digest
+from rankgym.sb3.callbacks import Measured, Watch
+from rankgym.sb3.plackett_luce import PlackettLucePolicy
+from rankgym.sb3.vec_env import RankingVecEnv
+from rankgym.simulate import simulate
+
+__all__ = ["ALGORITHMS", "DEFAULTS", "Training", "summary", "train"]
+
+ALGORITHMS: dict[str, type[BaseAlgorithm]] = {
+    "ppo": PPO,
+    "a2c": A2C,
+    "maskable-ppo": MaskablePPO,
+    "dqn": DQN,
+    "sac": SAC,
+    "td3": TD3,
+}
+
+OFF_POLICY: dict[str, Any] = {"buffer_size": 200_000, "batch_size": 256, "learning_starts": 5_000, "gamma": 0.9}
+
+# By algorithm and policy: the wrappers, and what differs from stable-baselines3's own hyperparameters.
+DEFAULTS: dict[tuple[str, str], tuple[tuple[str, ...], dict[str, Any]]] = {
+    ("ppo", "plackett-luce"): (
+        ("ItemStatistics",),
+        {"n_steps": 64, "n_epochs": 2, "learning_rate": 1e-3, "gamma": 0.9, "gae_lambda": 0.9},
+    ),
+    ("a2c", "plackett-luce"): (
+        ("ItemStatistics",),
+        {"n_steps": 16, "learning_rate": 1e-3, "gamma": 0.9, "gae_lambda": 0.9, "normalize_advantage": True},
+    ),
+    ("ppo", "mlp"): (
+        ("ItemStatistics", "ScoresToRanking"),
+        {"n_steps": 64, "n_epochs": 4, "learning_rate": 1e-3, "gamma": 0.9, "gae_lambda": 0.9},
+    ),
+    ("a2c", "mlp"): (
+        ("ItemStatistics", "ScoresToRanking"),
+        {"n_steps": 16, "gamma": 0.9, "gae_lambda": 0.9, "normalize_advantage": True},
+    ),
+    ("maskable-ppo", "mlp"): (
+        ("ItemStatistics", "SlotBySlot"),
+        {"n_steps": 80, "n_epochs": 4, "learning_rate": 1e-3, "gamma": 0.98, "gae_lambda": 0.95},
+    ),
+    ("dqn", "mlp"): (
+        ("ItemStatistics", "RankingNumber"),
+        {**OFF_POLICY, "learning_rate": 1e-3, "train_freq": 1, "gradient_steps": 8, "target_update_interval": 1_000},
+    ),
+    ("sac", "mlp"): (("ItemStatistics", "ScoresToRanking"), {**OFF_POLICY, "gradient_steps": 8}),
+    ("td3", "mlp"): (("ItemStatistics", "ScoresToRanking"), {**OFF_POLICY, "gradient_steps": 8}),
+}
+
+OURS = {  # arguments of algorithms that are not hyperparameters here, and why
+    **dict.fromkeys(("policy", "env", "seed"), "it is said otherwise"),
+    "policy_kwargs": "its entries are given one by one",
+    **dict.fromkeys(("tensorboard_log", "verbose", "device", "_init_setup_model", "stats_window_size"), "it is fixed"),
+    **dict.fromkeys(("rollout_buffer_class", "replay_buffer_class", "action_noise"), "it is no plain value"),
+}
+SCHEDULED = ("learning_rate", "clip_range")  # hyperparameters that may fall: "linear:0.001" ends at 0
+EVALUATIONS = 20  # of a training, about
+EVALUATION_SEED = 1_000_000_000  # of the evaluations' row 0; the same in all of them, for users and agent
+NOT_DECISIVE = ("steps",)  # settings that may differ where a training is taken up again
+
+
+class Training(NamedTuple):
+    """What came out of a training."""
+
+    model: BaseAlgorithm  # after the last step
+    curve: list[Measured]  # one entry for each evaluation and environment
+    best: dict[str, Any]  # steps, regret (mean over environments) and weights (digest) of the best evaluation
+    weights: str  # digest of the model's weights
+    steps: int  # that were played: whole rollouts
+    seconds: float
+    out: Path | None
+
+
+def train(
+    env_ids: str | Sequence[str],
+    *,
+    algo: str = "ppo",
+    policy: str | None = None,
+    steps: int,
+    rows: int = 256,
+    horizon: int = 1_000,
+    seed: int = 0,
+    out: str | os.PathLike[str] | None = None,
+    layers: Sequence[str | tuple[str, Mapping[str, Any]]] | None = None,
+    reward: str = "regret",
+    truth: bool | None = None,
+    stagger: bool = True,
+    query: Any = "train",
+    source: str | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
+    eval_every: int | None = None,
+    eval_runs: int = 2,
+    eval_query: Any = "test",
+    threads: int = 1,
+    tensorboard: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    fresh: bool = False,
+    progress: bool = True,
+    **hyperparameters: Any,
+) -> Training:
+    """Train a policy to rank, evaluate it as it learns, and keep the best.
+
+    Each row is one user population with a query of its own; an episode is ``horizon`` sessions, at whose start nothing
+    is known of the query. Rows are split evenly among the environments. With ``query="train"`` (the four fifths of the
+    queries that are no test queries) a row meets its query again in its next episode, with other users; what the
+    policy sees does not tell it which one it is.
+
+    An evaluation plays ``eval_query`` in each environment, for ``horizon`` sessions by the same seeds each time, and
+    measures the mean cumulative regret at their end. ``best.zip`` is the model with the least so far, ``last.zip`` the
+    one of the last evaluation, or of the interruption; both are played by ``SB3Agent``. ``curve.csv`` has all
+    evaluations, ``train.json`` everything that decided the weights.
+
+    The same arguments give the same weights, bit for bit, on the same machine with the same versions. To get there the
+    global random generators of Python, NumPy and torch are seeded, as stable-baselines3 does.
+
+    A training that is taken up again has all that it had learned, the optimizer's state, the steps, the best evaluation
+    and the place in falling learning rates. Yet it is not that which an uninterrupted one would have become: its rows
+    start fresh episodes from other seeds, and of SAC, TD3 and DQN the remembered sessions are gone. It is reproducible
+    itself, from the same ``last.zip``.
+
+    Args:
+        env_ids: an id, with or without ``rankgym/``, or several: a population with the same numbers of items and
+            positions.
+        algo: a key of ``ALGORITHMS``.
+        policy: ``"plackett-luce"`` (PPO and A2C) or ``"mlp"``. Default: the former where it is possible.
+        steps: actions of all rows together, rounded up to whole rollouts. Slot by slot, a session takes several.
+        rows: at least one for each environment.
+        horizon: sessions in an episode.
+        seed: of the first weights, of the exploration and of row 0; row b has ``seed + b``.
+        out: a folder, with no training in it, or with that which is taken up again. None: nothing is written.
+        layers: names of wrappers of ``rankgym.wrappers.LAYERS``, the innermost first, alone or with keywords:
+            ``("ItemStatistics", {"discounts": [1.0, 0.999]})``. Default: by algorithm and policy, see ``DEFAULTS``.
+        reward: ``"clicks"``, ``"expected"`` or ``"regret"``, see ``RankingVecEnv``.
+        truth: whether the critic sees the attraction probabilities, in training only. Default: of Plackett-Luce
+            policies it does.
+        stagger: whether rows begin at random ages, so that each rollout has sessions of early and late rounds.
+        query, source, env_kwargs: of the training's environments, see ``rankgym.envs.RankingVectorEnv``.
+        eval_every: steps between evaluations. Default: 20 in all.
+        eval_runs: rows for each query of an evaluation.
+        eval_query: queries of evaluations.
+        threads: of torch. More of them may change the weights in their last bits.
+        tensorboard: a folder for TensorBoard's curves: ``train/episode_regret``, ``train/episode_violations``,
+            ``eval/regret``, ``eval/violations``, ``eval/ndcg``, and the algorithm's own.
+        resume: take up the training in ``out`` and bring it to ``steps``; all else must be as it was.
+        fresh: replace the training in ``out``.
+        progress: show a bar.
+        **hyperparameters: of the algorithm's class in stable-baselines3 or of its policy's (``width``,
+            ``temperature``, ``net_arch``, ...), plain JSON values. ``"linear:0.001"`` is a learning rate that falls
+            from 0.001 to 0.
+
+    Raises:
+        ValueError: an argument does not fit; nothing was trained or written then.
+        KeyboardInterrupt: Ctrl-C; ``last.zip`` was written before, and a note says how to go on.
+    """
+    plan = _Plan.make(
+        env_ids=env_ids,
+        algo=algo,
+        policy=policy,
+        steps=steps,
+        rows=rows,
+        horizon=horizon,
+        seed=seed,
+        layers=layers,
+        reward=reward,
+        truth=truth,
+        stagger=stagger,
+        query=query,
+        source=source,
+        env_kwargs=env_kwargs,
+        eval_every=eval_every,
+        eval_runs=eval_runs,
+        eval_query=eval_query,
+        threads=threads,
+        hyperparameters=hyperparameters,
+    )
+    if (resume or fresh) and out is None:
+        raise ValueError(f"out = None and {'resume' if resume else 'fresh'} = True; allowed: out with a training in it")
+    if resume and fresh:
+        raise ValueError("resume = True and fresh = True; allowed: one of them")
+    folder = None if out is None else Path(out)
+    logger = _logger(tensorboard)
+    before = _earlier(folder, plan, resume, fresh)
+    with _threads(plan.settings["threads"]), contextlib.closing(plan.environment()) as env:
+        model = plan.model(env) if before is None else _taken_up(folder, before, plan, env)  # type: ignore[arg-type]
+        plan.try_out(model)
+        if folder is not None:
+            _make_folder(folder)
+        if logger is not None:
+            model.set_logger(logger)
+        return _learn(model, plan, folder, before, progress)
+
+
+def _learn(
+    model: BaseAlgorithm, plan: _Plan, folder: Path | None, before: dict[str, Any] | None, progress: bool
+) -> Training:
+    steps, began = plan.settings["steps"], time.perf_counter()
+    record = _Record(plan, folder, before)
+    began -= record.seconds
+
+    def measure(played: int) -> list[Measured]:
+        return plan.measure(model, played, time.perf_counter() - began)
+
+    def keep(measured: list[Measured]) -> None:
+        record.add(model, measured, watch.episodes(), time.perf_counter() - began)
+        watch.news = f"regret {record.latest:,.1f}, best {record.best['regret']:,.1f}"
+
+    watch = Watch(steps, plan.settings["eval_every"], measure, keep, shown=progress)
+    if model.num_timesteps < steps:
+        try:
+            model.learn(steps - model.num_timesteps, callback=watch, reset_num_timesteps=before is None)
+            if record.evaluated != model.num_timesteps:
+                watch.evaluate()
+        except KeyboardInterrupt as interruption:
+            if folder is not None:
+                model.num_timesteps = watch.learned  # what was played since then is lost
+                record.leave(model, time.perf_counter() - began)
+                kept = f"{folder / 'last.zip'} has what was learned in {watch.learned:,} steps"
+                interruption.add_note(f"{kept}, and `{record.command} --resume` goes on from there")
+            raise
+        finally:
+            watch.close()
+        record.write(time.perf_counter() - began)
+    weights, seconds = weights_digest(model), record.seconds
+    return Training(model, record.curve, record.best, weights, model.num_timesteps, seconds, folder)
+
+
+def summary(training: Training) -> list[str]:
+    """What came of it, in lines for a terminal."""
+    minutes, curve = training.seconds / 60, training.curve
+    last = [one for one in curve if one.steps == curve[-1].steps]
+    lines = [f"{training.steps:,} steps in {minutes:,.1f} minutes, evaluations included"]
+    lines += [
+        f"{one.environment}: regret {one.regret:,.1f} ± {one.regret_se:,.1f}, violations {one.violations:,.1f}, "
+        f"NDCG {one.ndcg:.3f}; untrained, regret {first.regret:,.1f}"
+        for one, first in zip(last, curve, strict=False)
+    ]
+    best = training.best
+    lines.append(f"best after {best['steps']:,} steps: regret {best['regret']:,.1f}, mean of all environments")
+    lines.append(f"digest of the last weights: {training.weights}")
+    if training.out is not None:
+        lines.append(f"Written to {training.out}: best.zip, last.zip, curve.csv, train.json")
+        short = last[0].environment.removeprefix("rankgym/")
+        model = shlex.quote(str(training.out / "best.zip"))
+        lines.append(f"rankgym compare {short} --query test --agents cascade-kl-ucb,{model} compares it")
+    return lines
+
+
+# -- what is to be trained --------------------------------------------------------------------------------------------
+
+
+class _Plan(NamedTuple):
+    """What decides the weights: plain JSON values, and what was made of them."""
+
+    settings: dict[str, Any]
+    algorithm: dict[str, Any]  # keywords of the algorithm's class
+    policy_kwargs: dict[str, Any]
+
+    @classmethod
+    def make(cls, **given: Any) -> _Plan:
+        ids = [given["env_ids"]] if isinstance(given["env_ids"], str) else list(given["env_ids"])
+        names = [_env_id(name) for name in ids]
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"env_ids = {ids}; allowed: at least one, each once")
+        algo, policy = _algorithm(given["algo"], given["policy"])
+        rows = whole_number("rows", given["rows"], len(names))
+        steps = whole_number("steps", given["steps"], 1)
+        every = given["eval_every"]
+        draws = policy == "plackett-luce"
+        truth = draws if given["truth"] is None else bool(given["truth"])
+        if truth and not draws:
+            raise ValueError(
+                f"truth = True and policy = {policy!r}; allowed: policy = 'plackett-luce', or truth = False"
+            )
+        chosen = given["layers"]
+        layers = [_layer(layer) for layer in (DEFAULTS[algo, policy][0] if chosen is None else chosen)]
+        kwargs = dict(given["env_kwargs"] or {})
+        for key in ("horizon", "query", "source", "autoreset_mode", "num_envs"):
+            if key in kwargs and (key != "source" or given["source"] is not None):
+                raise ValueError(f"env_kwargs has {key} = {kwargs[key]!r}; allowed: others, train says this one itself")
+        settings = {
+            "environments": names,
+            "algo": algo,
+            "policy": policy,
+            "steps": steps,
+            "rows": rows,
+            "horizon": whole_number("horizon", given["horizon"], 1),
+            "seed": whole_number("seed", given["seed"], 0, 2**32 - 1),
+            "layers": layers,
+            "reward": given["reward"],
+            "truth": truth,
+            "stagger": bool(given["stagger"]),
+            "query": given["query"],
+            "env_kwargs": kwargs | ({} if given["source"] is None else {"source": given["source"]}),
+            "eval_every": max(steps // EVALUATIONS, 1) if every is None else whole_number("eval_every", every, 1),
+            "eval_runs": whole_number("eval_runs", given["eval_runs"], 1),
+            "eval_query": given["eval_query"],
+            "threads": whole_number("threads", given["threads"], 1),
+            "hyperparameters": given["hyperparameters"],
+        }
+        try:
+            settings = json.loads(json.dumps(settings))
+        except TypeError as error:
+            raise ValueError(f"the arguments are no plain JSON values: {error}") from None
+        algorithm, policy_kwargs = _keywords(algo, policy, settings["hyperparameters"])
+        if draws:
+            policy_kwargs = _safe(layers) | policy_kwargs
+        if algo in ("ppo", "maskable-ppo") and "batch_size" not in algorithm:
+            algorithm["batch_size"] = _quarter(rows * algorithm["n_steps"])
+        return cls(settings, algorithm, policy_kwargs)
+
+    def env(self, name: str, rows: int, query: Any, **more: Any) -> gym.vector.VectorEnv[Any, Any, Any]:
+        """A native vector environment."""
+        s = self.settings
+        keywords = {"query": query, "horizon": s["horizon"], **s["env_kwargs"], **more}
+        try:
+            return gym.make_vec(name, num_envs=rows, **keywords)
+        except TypeError as error:
+            raise ValueError(f"{name}: {error}; see `rankgym envs {name}`") from None
+
+    def environment(self) -> RankingVecEnv:
+        """All rows, in the wrappers."""
+        s, made = self.settings, []
+        shares = np.diff(np.linspace(0, s["rows"], len(s["environments"]) + 1).astype(int)).tolist()
+        for name, rows in zip(s["environments"], shares, strict=True):
+            env: Any = self.env(name, rows, s["query"], autoreset_mode="Disabled")
+            for layer, keywords in s["layers"]:
+                env = getattr(wrappers, layer)(env, **keywords)
+            made.append(env)
+        return RankingVecEnv(made, reward=s["reward"], truth=s["truth"], stagger=s["stagger"], seed=s["seed"])
+
+    def model(self, env: RankingVecEnv) -> BaseAlgorithm:
+        """An untrained model that says what it is made for."""
+        s = self.settings
+        cls: Any = ALGORITHMS[s["algo"]]
+        policy = PlackettLucePolicy if s["policy"] == "plackett-luce" else "MlpPolicy"
+        scheduled = {key: _schedule(key, self.algorithm[key]) for key in SCHEDULED if key in self.algorithm}
+        try:
+            model = cls(
+                policy,
+                env,
+                seed=s["seed"],
+                device="cpu",
+                policy_kwargs=dict(self.policy_kwargs),
+                **(self.algorithm | scheduled),
+            )
+        except (AssertionError, TypeError) as error:
+            raise ValueError(f"{s['algo']} with the policy {s['policy']} cannot be made: {error}") from error
+        describe(
+            model,
+            env.parts[0].env,
+            envs=s["environments"],
+            training={"command": command(s, None), "steps": 0},
+        )
+        return model
+
+    def measure(self, model: BaseAlgorithm, steps: int, seconds: float) -> list[Measured]:
+        """Play the evaluation's queries in every environment."""
+        s, results = self.settings, []
+        for name in s["environments"]:
+            with contextlib.closing(self.env(name, 1, s["eval_query"])) as one:
+                rows = len(getattr(one.unwrapped, "pool", [0])) * s["eval_runs"]
+            with contextlib.closing(self.env(name, rows, s["eval_query"])) as env:
+                agent = SB3Agent.for_env(env, seed=EVALUATION_SEED, model=model)
+                history = simulate(agent, env, s["horizon"], seed=EVALUATION_SEED, progress=False)
+            last = history.at(s["horizon"])
+            spread = float(last["regret"].std(ddof=1) / np.sqrt(rows)) if rows > 1 else 0.0
+            means = [float(last[key].mean()) for key in ("regret", "violations", "ndcg")]
+            results.append(Measured(steps, name, means[0], spread, means[1], means[2], round(seconds, 3)))
+        return results
+
+    def try_out(self, model: BaseAlgorithm) -> None:
+        """One session of each environment's evaluation: finds what does not fit before anything is learned."""
+        for name in self.settings["environments"]:
+            with contextlib.closing(self.env(name, 1, self.settings["eval_query"])) as env:
+                simulate(SB3Agent.for_env(env, seed=0, model=model), env, 1, seed=0, progress=False)
+
+
+def _env_id(name: str) -> str:
+    """The id, with ``rankgym/``, of a ranking environment."""
+    found = name if name in ENVS or "/" in name else f"rankgym/{name}"
+    rankings = [key for key, (entry, _, _) in ENVS.items() if entry in (RANKING, BREAKPOINT)]
+    if found in ENVS and found not in rankings:
+        raise ValueError(f"environment {name!r} has duels; allowed: one of rankings, such as {rankings[1]}")
+    try:
+        return gym.spec(found).id
+    except gym.error.Error:
+        short = [key.removeprefix("rankgym/") for key in rankings]
+        hint = near(found.removeprefix("rankgym/"), short)
+        raise ValueError(f"environment {name!r} is unknown{hint or ';'} allowed: {', '.join(short)}") from None
+
+
+def _algorithm(algo: Any, policy: Any) -> tuple[str, str]:
+    if algo not in ALGORITHMS:
+        hint = near(str(algo), ALGORITHMS)
+        raise ValueError(f"algo = {algo!r} is unknown{hint or ';'} allowed: {', '.join(ALGORITHMS)}")
+    possible = [p for a, p in DEFAULTS if a == algo]
+    policy = possible[0] if policy is None else policy
+    if policy not in possible:
+        hint = near(str(policy), possible)
+        raise ValueError(
+            f"policy = {policy!r} is unknown with algo = {algo!r}{hint or ';'} allowed: {', '.join(possible)}"
+        )
+    return algo, policy
+
+
+def _layer(layer: Any) -> tuple[str, dict[str, Any]]:
+    """A wrapper's name and keywords."""
+    name, keywords = (layer, {}) if isinstance(layer, str) else layer
+    if name not in wrappers.LAYERS:
+        hint = near(str(name), wrappers.LAYERS)
+        raise ValueError(f"layers has {name!r}, which is unknown{hint or ';'} allowed: {', '.join(wrappers.LAYERS)}")
+    return name, dict(keywords)
+
+
+def _safe(layers: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """What a Plackett-Luce policy has to know of lists that must stay near the base list."""
+    names = [name for name, _ in layers]
+    if "SafeLists" not in names:
+        return {}
+    from rankgym.wrappers.actions import BASE_COLUMN  # among the columns that SafeLists appends
+
+    if names[-1] != "SafeLists":
+        raise ValueError(f"layers = {names}; allowed: SafeLists last, the policy reads the base list off its columns")
+    return {"max_displacement": 1, "base_column": BASE_COLUMN}
+
+
+def _keywords(algo: str, policy: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The algorithm's keywords and the policy's, with the defaults of both."""
+    cls: Any = ALGORITHMS[algo]
+    own = [key for key in inspect.signature(cls).parameters if key not in OURS]
+    made: Any = PlackettLucePolicy if policy == "plackett-luce" else cls.policy_aliases["MlpPolicy"]
+    shapes = ("observation_space", "action_space", "lr_schedule", "use_sde", "optimizer_class")
+    policys = [key for key in inspect.signature(made).parameters if key not in (*shapes, *own)]
+    algorithm, policy_kwargs = dict(DEFAULTS[algo, policy][1]), {}
+    for key, value in given.items():
+        if key in OURS:
+            raise ValueError(f"{key} = {value!r} is no hyperparameter here: {OURS[key]}; allowed: {', '.join(own)}")
+        if key in own:
+            algorithm[key] = value
+        elif key in policys:
+            policy_kwargs[key] = value
+        else:
+            hint = near(key, [*own, *policys])
+            raise ValueError(
+                f"{key} = {value!r} is unknown to {algo} and its policy{hint or ';'} allowed: {', '.join(own)}, and of "
+                f"the policy {', '.join(policys)}"
+            )
+    if isinstance(algorithm.get("train_freq"), list):
+        algorithm["train_freq"] = tuple(algorithm["train_freq"])
+    return algorithm, policy_kwargs
+
+
+def _schedule(key: str, value: Any) -> Any:
+    """A number, or a schedule that falls from a number to 0."""
+    if not isinstance(value, str):
+        return value
+    kind, _, start = value.partition(":")
+    try:
+        if kind != "linear":
+            raise ValueError
+        return LinearSchedule(float(start), 0.0, 1.0)
+    except ValueError:
+        raise ValueError(f"{key} = {value!r} is out of range; allowed: a number, or 'linear:NUMBER'") from None
+
+
+def _quarter(steps: int) -> int:
+    """The largest size of equal batches, at least four of them, that ``steps`` can be split into."""
+    return next((size for size in range(steps // 4, 1, -1) if steps % size == 0), steps)
+
+
+def _logger(tensorboard: str | os.PathLike[str] | None) -> Logger | None:
+    if tensorboard is None:
+        return None
+    try:
+        import torch.utils.tensorboard  # noqa: F401
+    except ImportError:
+        raise ValueError(
+            f"tensorboard = {os.fspath(tensorboard)!r}, but TensorBoard is not installed; allowed: None, or after "
+            "pip install tensorboard"
+        ) from None
+    return configure(os.fspath(tensorboard), ["tensorboard"])
+
+
+@contextlib.contextmanager
+def _threads(number: int) -> Iterator[None]:
+    if number == 1:
+        with one_thread():
+            yield
+        return
+    before = th.get_num_threads()
+    th.set_num_threads(number)
+    try:
+        yield
+    finally:
+        th.set_num_threads(before)
+
+
+# -- what is kept -----------------------------------------------------------------------------------------------------
+
+
+class _Record:
+    """The learning curve and the files in ``folder``, if any."""
+
+    def __init__(self, plan: _Plan, folder: Path | None, before: dict[str, Any] | None) -> None:
+        before = before or {}
+        self.plan, self.folder = plan, folder
+        self.command = command(plan.settings, folder)
+        self.curve = [Measured(**one) for one in before.get("curve", [])]
+        self.training: list[dict[str, Any]] = before.get("training_episodes", [])
+        self.best: dict[str, Any] = before.get("best", {})
+        self.last: dict[str, Any] = before.get("last", {})
+        self.seconds: float = before.get("seconds", 0.0)
+        self.resumed: list[int] = before.get("resumed_at", []) + ([before["last"]["steps"]] if before else [])
+        self.latest = float("inf")
+
+    @property
+    def evaluated(self) -> int:
+        """The steps before the last evaluation; -1: there was none."""
+        return self.curve[-1].steps if self.curve else -1
+
+    def add(self, model: Any, measured: list[Measured], episodes: dict[str, float], seconds: float) -> None:
+        """An evaluation: write all files."""
+        self.curve += measured
+        if episodes:
+            self.training.append({"steps": measured[0].steps, **episodes})
+        self.latest = float(np.mean([one.regret for one in measured]))
+        model.rankgym["training"] = {"command": self.command, "steps": measured[0].steps, "regret": self.latest}
+        state = {"steps": measured[0].steps, "regret": self.latest, "weights": weights_digest(model)}
+        if not self.best or self.latest < self.best["regret"]:
+            self.best = state
+            self._save("best.zip", model)
+        self.leave(model, seconds)
+
+    def leave(self, model: Any, seconds: float) -> None:
+        """The model as it is now: write it."""
+        model.rankgym["training"]["steps"] = model.num_timesteps
+        self.last = {"steps": model.num_timesteps, "weights": weights_digest(model)}
+        self._save("last.zip", model)
+        self.write(seconds)
+
+    def _save(self, name: str, model: BaseAlgorithm) -> None:
+        if self.folder is not None:
+            content = io.BytesIO()
+            model.save(content)
+            write_whole(self.folder / name, content.getvalue())
+
+    def write(self, seconds: float) -> None:
+        """Write ``train.json`` and ``curve.csv``."""
+        self.seconds = seconds
+        if self.folder is None:
+            return
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(Measured._fields)
+        writer.writerows(self.curve)
+        write_whole(self.folder / "curve.csv", text.getvalue().encode())
+        report = {
+            "command": self.command,
+            "settings": self.plan.settings,
+            "algorithm": self.plan.algorithm,
+            "policy_kwargs": self.plan.policy_kwargs,
+            "seeds": f"rows: {self.plan.settings['seed']} + b; evaluations: {EVALUATION_SEED} + b",
+            "versions": versions(),
+            "resumed_at": self.resumed,
+            "seconds": round(seconds, 3),
+            "best": self.best,
+            "last": self.last,
+            "curve": [one._asdict() for one in self.curve],
+            "training_episodes": self.training,
+        }
+        write_whole(self.folder / "train.json", (json.dumps(report, indent=1) + "\n").encode())
+
+
+def versions() -> dict[str, str]:
+    """Of everything that takes part in the weights."""
+    return {
+        "rankgym": rankgym.__version__,
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in ("numpy", "numba", "gymnasium")},
+        **library_versions(),
+        "machine": platform.machine(),
+    }
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is the old one or the new one, whatever happens meanwhile."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_bytes(content)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / "train.probe", b"")
+        (folder / "train.probe").unlink()
+    except OSError as error:
+        reason = f"{folder} is no folder" if isinstance(error, FileExistsError) else error.strerror or error
+        raise ValueError(f"out = {os.fspath(folder)!r} cannot be written: {reason}") from None
+
+
+def _earlier(folder: Path | None, plan: _Plan, resume: bool, fresh: bool) -> dict[str, Any] | None:
+    """What ``train.json`` says of the training that is to be taken up again; None: there is none to be."""
+    path = None if folder is None else folder / "train.json"
+    there = path is not None and path.exists()
+    if not resume:
+        if there and not fresh:
+            raise ValueError(
+                f"out = {str(folder)!r} has a training already; allowed: another folder, resume (--resume) to go on "
+                "with it, or fresh (--fresh) to replace it"
+            )
+        return None
+    assert path is not None
+    assert folder is not None
+    if not there or not (folder / "last.zip").exists():
+        raise ValueError(
+            f"out = {str(folder)!r} has no training to take up again; allowed: one with train.json and last.zip"
+        )
+    try:
+        before: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        old, _ = before["settings"], before["last"]["steps"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({type(error).__name__}: {error}); allowed: fresh (--fresh)") from None
+    automatic = max(old["steps"] // EVALUATIONS, 1) == old["eval_every"]
+    for key, value in plan.settings.items():
+        if key in NOT_DECISIVE or (key == "eval_every" and automatic):
+            continue
+        if old.get(key) != value:
+            raise ValueError(
+                f"{key} = {value!r}, but the training in {folder} had {old.get(key)!r}; allowed: the same, another "
+                "folder, or fresh (--fresh)"
+            )
+    return before
+
+
+def _taken_up(folder: Path, before: dict[str, Any], plan: _Plan, env: RankingVecEnv) -> BaseAlgorithm:
+    """The model of ``last.zip``, with other users to come."""
+    model: Any = ALGORITHMS[plan.settings["algo"]].load(folder / "last.zip", env=env, device="cpu")
+    sequence = np.random.SeedSequence([plan.settings["seed"], before["last"]["steps"]])
+    model.set_random_seed(int(sequence.generate_state(1)[0]))
+    return model
+
+
+def command(settings: Mapping[str, Any], out: Path | None) -> str:
+    """The command line of these settings."""
+    s = settings
+    names = ",".join(name.removeprefix("rankgym/") for name in s["environments"])
+    words = ["rankgym", "train", names, "--algo", s["algo"], "--policy", s["policy"], "--steps", f"{s['steps']:_}"]
+    for key in ("rows", "horizon", "seed"):
+        words += [f"--{key}", f"{s[key]}"]
+    words += ["--layers", ",".join(_layer_text(name, keywords) for name, keywords in s["layers"])]
+    words += ["--reward", s["reward"], "--truth" if s["truth"] else "--no-truth"]
+    words += [] if s["stagger"] else ["--no-stagger"]
+    for key, option in (("query", "--query"), ("eval_query", "--eval-query")):
+        words += [option, _query_text(s[key])]
+    words += [
+        "--eval-every",
+        f"{s['eval_every']:_}",
+        "--eval-runs",
+        f"{s['eval_runs']}",
+        "--threads",
+        f"{s['threads']}",
+    ]
+    for option, values in (("--set", s["env_kwargs"]), ("--param", s["hyperparameters"])):
+        for key, value in values.items():
+            words += [option, f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
+    words += [] if out is None else ["--out", str(out)]
+    return shlex.join(words)
+
+
+def _query_text(query: Any) -> str:
+    return query if isinstance(query, str) else "none" if query is None else ",".join(map(str, np.ravel(query)))
+
+
+def _layer_text(name: str, keywords: Mapping[str, Any]) -> str:
+    return ":".join([name, *(f"{key}={json.dumps(value, separators=(',', ':'))}" for key, value in keywords.items())])

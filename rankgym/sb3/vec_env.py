@@ -1,0 +1,412 @@
+"""Native vector environments as one environment of stable-baselines3: no Python loop over rows."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Box, Dict
+from gymnasium.vector import AutoresetMode, VectorActionWrapper, VectorEnv
+from numpy.typing import NDArray
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import VecEnv
+
+from rankgym.checks import actions_of, env_horizons, whole_number
+from rankgym.envs.sessions import SessionsVectorEnv, draw_numbers
+from rankgym.kernels import row_keys
+from rankgym.wrappers.layers import VectorLayered
+from rankgym.wrappers.records import SafetyLogic
+
+__all__ = ["RankingVecEnv"]
+
+REWARDS = ("clicks", "expected", "regret")
+AGES = 4  # the purpose of the keys that first episodes' lengths come from, beside those of rankgym.kernels
+LONGEST_AGE = 2**32 - 1  # that can be drawn
+NEVER = np.iinfo(np.int64).max
+
+
+class RankingVecEnv(VecEnv):
+    """One or several native vector environments of rankings, wrapped in layers or not, for stable-baselines3.
+
+    A row's history is that of ``DummyVecEnv`` over single environments with the same seeds, bit for bit, but without
+    a loop over them: rows are played together, and ``infos`` are empty dicts except where an episode has just ended.
+    There they hold ``terminal_observation``, ``TimeLimit.truncated`` and ``episode``: as ``Monitor`` has it ``r`` (sum
+    of the rewards as they were paid to the algorithm), ``l`` (steps) and ``t`` (seconds since this object was made),
+    and besides ``regret`` (sum of the sessions' expected regret) and ``violations`` (sessions that violated
+    |V(R_t)| <= |V(R_0)| + K / 2, see ``rankgym.wrappers.RecordSafety``).
+
+    The surprise: what happens at an episode's end is this object's, so the environments must not reset themselves.
+
+    Args:
+        envs: ``gym.make_vec("rankgym/...", autoreset_mode="Disabled")``, wrapped or not; or a list of such, whose rows
+            are put one after another: a population, for instance with one environment for each click model. They have
+            the same spaces; horizons may differ.
+        reward: ``"clicks"``: what the environment pays; ``"expected"``: the expected reward of the list; ``"regret"``:
+            minus the list's expected regret. The latter two see the truth. They are for training only, where they make
+            less noise; no policy can be told them when it is used.
+        truth: observations are dicts of ``observation``, and ``truth`` (num_items,) float32, the attraction
+            probabilities of the row's coming session: for a critic, in training only.
+        stagger: the first episode of each row after ``reset`` ends after a random number of sessions, 1 .. horizon, so
+            that rows are of all ages at any time instead of marching in step. That is reported as a truncation.
+        seed: as by ``seed(seed)``: row b gets ``seed + b``.
+
+    Raises:
+        ValueError: an argument is out of range; the message names it, its value and what is allowed.
+    """
+
+    def __init__(
+        self,
+        envs: VectorEnv[Any, Any, Any] | Sequence[VectorEnv[Any, Any, Any]],
+        *,
+        reward: str = "clicks",
+        truth: bool = False,
+        stagger: bool = False,
+        seed: int | None = None,
+    ) -> None:
+        if reward not in REWARDS:
+            raise ValueError(f"reward = {reward!r} is unknown; allowed: {list(REWARDS)}")
+        listed = _checked_envs([envs] if isinstance(envs, (VectorEnv, gym.Env)) else envs)
+        starts = np.cumsum([0, *(env.num_envs for env in listed)]).tolist()
+        self.parts = [Part(env, start, reward, truth) for env, start in zip(listed, starts[:-1], strict=True)]
+        self._stagger = stagger
+        if stagger:
+            for number, part in enumerate(self.parts):
+                if part.horizon is None:
+                    raise ValueError(f"stagger = True, but envs[{number}] has no horizon; allowed: False, or a horizon")
+        self._actions: Any = None
+        self._age_key: NDArray[np.uint64] | None = None  # (num_envs,)
+        self._resets = 0  # since ages were seeded
+        seen: gym.Space[Any] = listed[0].single_observation_space
+        if truth:
+            items = listed[0].unwrapped.num_items  # type: ignore[attr-defined]
+            seen = Dict({"observation": seen, "truth": Box(0.0, 1.0, (items,), np.float32)})
+        super().__init__(starts[-1], seen, listed[0].single_action_space)
+        if seed is not None:
+            self.seed(seed)
+
+    # -- reset and step ----------------------------------------------------------------------------------------------
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """At the next reset row b gets ``seed + b``; None: seeds from NumPy's global generator. They are returned."""
+        return super().seed(None if seed is None else whole_number("seed", seed, 0))
+
+    def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
+        """Environments of rankings have none.
+
+        Raises:
+            ValueError: there is one.
+        """
+        if options and (isinstance(options, dict) or any(options)):
+            raise ValueError(f"options = {options!r} is out of range; allowed: None, rankgym's environments have none")
+
+    def reset(self) -> Any:
+        """Start an episode in every row, with the seeds of the last ``seed`` if this is the first reset after it."""
+        seeds = self._seeds
+        observed = [part.reset(seeds[part.rows]) for part in self.parts]
+        if self._stagger:
+            self._draw_ages(seeds)
+        self._reset_seeds()
+        return _joined(observed)
+
+    def _draw_ages(self, seeds: list[int | None]) -> None:
+        """After how many sessions the rows' first episodes end: from the rows' own seeds."""
+        if self._age_key is None or seeds[0] is not None:
+            known = [secrets.randbits(128) if seed is None else seed for seed in seeds]
+            self._age_key, self._resets = row_keys(known, AGES), 0
+        for part in self.parts:
+            drawn = np.empty(part.env.num_envs, np.int64)
+            number = np.full(part.env.num_envs, self._resets)
+            draw_numbers(self._age_key[part.rows], number, min(part.horizon, LONGEST_AGE), drawn)  # type: ignore[type-var]
+            part.end_after(drawn + 1)
+        self._resets += 1
+
+    def step_async(self, actions: NDArray[Any]) -> None:
+        self._actions = actions
+
+    def step_wait(self) -> Any:
+        """One step of every row.
+
+        Returns:
+            Observations, rewards (num_envs,) float32, dones (num_envs,) and infos, a list of dicts. A row that is done
+            has the first observation of its next episode.
+
+        Raises:
+            ValueError: the action of some row is wrong: the environment's own error, with a note which environment
+                where there are several. Nothing has happened then.
+        """
+        actions = self._actions
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        if len(self.parts) == 1:
+            return (*self.parts[0].step(actions, infos), infos)
+        self._check(actions)
+        observed, rewards, dones = zip(*(part.step(actions[part.rows], infos) for part in self.parts), strict=True)
+        return _joined(observed), np.concatenate(rewards), np.concatenate(dones), infos
+
+    def _check(self, actions: Any) -> None:
+        """All parts' actions, before the first of them is played."""
+        if len(actions) != self.num_envs:
+            raise ValueError(f"actions has {len(actions)} rows; allowed: one for each of the {self.num_envs} rows")
+        for number, part in enumerate(self.parts):
+            try:
+                part.check(actions[part.rows])
+            except ValueError as error:
+                first, last = part.rows.start, part.rows.stop - 1
+                error.add_note(f"That is of envs[{number}], which has the rows {first} .. {last}.")
+                raise
+
+    def close(self) -> None:
+        """Close the environments."""
+        for part in self.parts:
+            part.env.close()
+
+    # -- what stable-baselines3 asks of rows ---------------------------------------------------------------------------
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether every row has the attribute; ``action_masks`` is there where a layer restricts actions."""
+        return all(part.has(attr_name) for part in self.parts)
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """The attribute of each row, of all or of ``indices``: as its single environment would have it.
+
+        Raises:
+            AttributeError: there is none of that name.
+        """
+        values = [value for part in self.parts for value in part.values(attr_name)]
+        return [values[row] for row in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Set an attribute of the environments themselves.
+
+        Raises:
+            ValueError: ``indices`` has some, but not all rows of an environment.
+        """
+        rows = set(self._get_indices(indices))
+        chosen = [part for part in self.parts if not rows.isdisjoint(range(part.rows.start, part.rows.stop))]
+        for part in chosen:
+            if not rows.issuperset(range(part.rows.start, part.rows.stop)):
+                raise ValueError(
+                    f"indices = {indices!r} has some of the rows {part.rows.start} .. {part.rows.stop - 1}, which are "
+                    f"one environment; allowed: None, or all of its rows"
+                )
+        for part in chosen:
+            setattr(part.env, attr_name, value)
+
+    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+        """The results of a method that rows have: ``action_masks`` (one mask a row) or ``render``.
+
+        Raises:
+            AttributeError: it is neither of them, or no layer restricts actions.
+        """
+        if method_name not in ("action_masks", "render"):
+            raise AttributeError(f"method_name = {method_name!r} is no method of rows; allowed: action_masks, render")
+        found = [result for part in self.parts for result in getattr(part, method_name)(*method_args, **method_kwargs)]
+        return [found[row] for row in self._get_indices(indices)]
+
+    def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:
+        """Whether rows are in that wrapper, named by its single or its vector form.
+
+        True for ``Monitor``, whose part this object does: it reports the end of episodes.
+        """
+        wrapped = [part.is_in(wrapper_class) for part in self.parts for _ in range(part.env.num_envs)]
+        return [wrapped[row] for row in self._get_indices(indices)]
+
+
+class Part:
+    """One of the native environments: its rows' sums, and what happens when their episodes end."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], first: int, reward: str, truth: bool) -> None:
+        self.env, self.rows = env, slice(first, first + env.num_envs)
+        self.bare: Any = env.unwrapped
+        self.horizon = env_horizons(env)[0]
+        self._reward, self._truth = reward, truth
+        self._safety = SafetyLogic(env, env.num_envs, ())
+        self._started = time.time()
+        self._returned, self._regret = np.zeros(env.num_envs), np.zeros(env.num_envs)  # of the rows' episodes so far
+        self._violations, self._length = np.zeros(env.num_envs, np.int64), np.zeros(env.num_envs, np.int64)
+        self._last_round: NDArray[np.int64] | None = None  # (num_envs,) of the first episodes, where they are cut short
+
+    # -- reset and step ----------------------------------------------------------------------------------------------
+
+    def reset(self, seeds: Sequence[int | None]) -> Any:
+        seed = None if all(one is None for one in seeds) else list(seeds)
+        observation, _ = self.env.reset(seed=seed)  # type: ignore[arg-type]
+        self._begin(np.ones(self.env.num_envs, bool))
+        self._last_round = None
+        return self._observed(observation)
+
+    def _begin(self, rows: NDArray[np.bool_]) -> None:
+        for total in (self._returned, self._regret, self._violations, self._length):
+            total[rows] = 0
+        self._safety.begin(rows)
+
+    def end_after(self, sessions: NDArray[np.int64]) -> None:
+        """End the rows' current episodes after so many sessions (num_envs,)."""
+        self._last_round = sessions - 1
+
+    def _observed(self, observation: NDArray[Any]) -> Any:
+        if not self._truth:
+            return observation
+        return {"observation": observation, "truth": self.bare.attraction.astype(np.float32)}
+
+    def step(self, actions: Any, infos: list[dict[str, Any]]) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_]]:
+        """Observations, rewards and dones of these rows. Those that are done are reset, and told of in ``infos``."""
+        observation, reward, terminated, truncated, info = self.env.step(actions)
+        self._length += 1
+        ended = terminated | truncated
+        if "displayed" in info:  # a session was played; some layers need several steps for one
+            if self._reward != "clicks":
+                reward = info["expected_reward"] if self._reward == "expected" else -info["regret"]
+            self._returned += reward
+            self._regret += info["regret"]
+            self._violations += self._safety.amounts(info, reward)[0]
+            if self._last_round is not None:
+                ended |= info["round"] == self._last_round
+            if "epoch" in info:
+                self._safety.look_again()
+        paid = reward.astype(np.float32)
+        if ended.any():
+            return self._end(observation, ended, terminated, infos), paid, ended
+        return self._observed(observation), paid, ended
+
+    def _end(
+        self,
+        observation: NDArray[Any],
+        ended: NDArray[np.bool_],
+        terminated: NDArray[np.bool_],
+        infos: list[dict[str, Any]],
+    ) -> Any:
+        """Tell of the rows of ``ended`` in ``infos`` and start their next episodes; the observations after that."""
+        last = self._observed(observation)
+        seconds = round(time.time() - self._started, 6)
+        for row in np.flatnonzero(ended).tolist():
+            infos[self.rows.start + row].update(
+                {
+                    "terminal_observation": _row(last, row),
+                    "TimeLimit.truncated": not terminated[row],
+                    "episode": {
+                        "r": float(self._returned[row]),
+                        "l": int(self._length[row]),
+                        "t": seconds,
+                        "regret": float(self._regret[row]),
+                        "violations": int(self._violations[row]),
+                    },
+                }
+            )
+        observation, _ = self.env.reset(options={"reset_mask": ended.copy()})
+        self._begin(ended)
+        if self._last_round is not None:
+            self._last_round[ended] = NEVER
+            if (self._last_round == NEVER).all():
+                self._last_round = None
+        return self._observed(observation)
+
+    def check(self, actions: Any) -> None:
+        """Raise the error that ``step`` would raise; change nothing."""
+        for env in self._chain():
+            if isinstance(env, VectorLayered):
+                layer = copy.deepcopy(env.layer) if env.layer.steps > 1 else env.layer  # those remember actions
+                actions = layer.action(actions)
+                if actions is None:
+                    return
+            elif isinstance(env, VectorActionWrapper):
+                actions = env.actions(actions)
+        self.bare.action_space.checked(actions)
+
+    # -- what stable-baselines3 asks of rows ---------------------------------------------------------------------------
+
+    def _chain(self) -> Iterator[Any]:
+        """The wrappers, the outermost first, and the bare environment."""
+        env: Any = self.env
+        while env is not env.unwrapped:
+            yield env
+            env = env.env
+        yield env
+
+    def masks(self) -> NDArray[np.bool_] | None:
+        """The actions that are allowed now, (num_envs, actions); None: all."""
+        for env in self._chain():
+            if isinstance(env, VectorLayered):
+                return env.action_masks()
+        return None
+
+    def action_masks(self) -> list[NDArray[np.bool_]]:
+        masks = self.masks()
+        if masks is None:
+            raise AttributeError("method_name = 'action_masks' is not there: no layer of the environment masks actions")
+        return list(masks)
+
+    def _mask(self, row: int) -> NDArray[np.bool_]:
+        return self.action_masks()[row]
+
+    def render(self) -> Sequence[Any]:
+        frames = self.env.render()
+        return [None] * self.env.num_envs if frames is None else frames
+
+    def has(self, name: str) -> bool:
+        if name == "action_masks":
+            return self.masks() is not None
+        return name in self.bare.row_attributes or any(hasattr(env, name) for env in self._chain())
+
+    def values(self, name: str) -> list[Any]:
+        """The attribute for each row."""
+        rows = range(self.env.num_envs)
+        if name == "action_masks":
+            self.action_masks()
+            methods: list[Callable[[], Any]] = [functools.partial(self._mask, row) for row in rows]
+            return methods
+        if name in self.bare.row_attributes:
+            values = getattr(self.bare, name)
+            if isinstance(values, np.ndarray):
+                return list(values)
+            return [type(values)(*(each[row] for each in values)) for row in rows]
+        name = {"action_space": "single_action_space", "observation_space": "single_observation_space"}.get(name, name)
+        for env in self._chain():
+            if hasattr(env, name):
+                return [getattr(env, name)] * len(rows)
+        raise AttributeError(f"attr_name = {name!r} is no attribute of {self.env}")
+
+    def is_in(self, wrapper_class: type[Any]) -> bool:
+        forms = (wrapper_class, getattr(wrapper_class, "vector", wrapper_class))
+        return issubclass(wrapper_class, Monitor) or any(isinstance(env, forms) for env in self._chain())
+
+
+def _row(observations: Any, row: int) -> Any:
+    if isinstance(observations, dict):
+        return {name: values[row].copy() for name, values in observations.items()}
+    return observations[row].copy()
+
+
+def _joined(observed: Sequence[Any]) -> Any:
+    """The parts' observations as those of all rows."""
+    if len(observed) == 1:
+        return observed[0]
+    if isinstance(observed[0], dict):
+        return {name: np.concatenate([part[name] for part in observed]) for name in observed[0]}
+    return np.concatenate(observed)
+
+
+def _checked_envs(envs: Any) -> list[VectorEnv[Any, Any, Any]]:
+    if not isinstance(envs, (list, tuple)) or not envs:
+        raise ValueError(f"envs = {envs!r} is no environment; allowed: a vector environment of rankings, or a list")
+    how = 'gym.make_vec("rankgym/...", autoreset_mode="Disabled"), wrapped or not'
+    for number, env in enumerate(envs):
+        name = f"envs[{number}]"
+        bare = getattr(env, "unwrapped", None)
+        if not isinstance(env, VectorEnv) or not isinstance(bare, SessionsVectorEnv) or actions_of(bare) != "lists":
+            raise ValueError(f"{name} = {env} is no native vector environment of rankings; allowed: {how}")
+        if bare.autoreset_mode is not AutoresetMode.DISABLED:
+            mode = bare.autoreset_mode.value
+            raise ValueError(f"{name} resets itself (autoreset_mode = {mode!r}), which is done here; allowed: {how}")
+        if any(bare is other.unwrapped for other in envs[:number]):
+            raise ValueError(f"{name} is in envs twice; allowed: different environments")
+        for kind in ("single_observation_space", "single_action_space"):
+            mine, first = getattr(env, kind), getattr(envs[0], kind)
+            if mine != first:
+                raise ValueError(f"{name} has {kind} {mine}; allowed: that of envs[0], {first}")
+    return list(envs)

@@ -1,0 +1,379 @@
+"""Training: what is kept, that it can be repeated, taken up again and interrupted, and what is refused."""
+
+import csv
+import inspect
+import itertools
+import json
+import shlex
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3")
+pytest.importorskip("sb3_contrib")
+
+import torch as th
+from stable_baselines3 import PPO
+
+import rankgym
+from rankgym.sb3.agent import SB3Agent, model_card, weights_digest
+from rankgym.sb3.callbacks import Measured, Watch
+from rankgym.sb3.train import ALGORITHMS, DEFAULTS, EVALUATION_SEED, summary, train
+
+ENV = "PBM-Synthetic-v0"
+SMALL = {
+    "rows": 8,
+    "horizon": 20,
+    "query": [0, 1, 2],
+    "eval_query": [3, 4],
+    "env_kwargs": {"num_items": 4, "num_positions": 2},
+    "progress": False,
+}
+TINY = {**SMALL, "steps": 64 * 8, "n_steps": 16, "width": 8}
+NETS = {  # hyperparameters that make a training short
+    "ppo": {"n_steps": 16},
+    "a2c": {"n_steps": 16},
+    "maskable-ppo": {"n_steps": 16},
+    "dqn": {"learning_starts": 16, "buffer_size": 1_000},
+    "sac": {"learning_starts": 16, "buffer_size": 1_000, "gradient_steps": 1},
+    "td3": {"learning_starts": 16, "buffer_size": 1_000, "gradient_steps": 1},
+}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A training, and its folder."""
+    return train(ENV, **TINY, out=tmp_path_factory.mktemp("done") / "run")
+
+
+def report(training):
+    return json.loads((training.out / "train.json").read_text())
+
+
+# -- what comes of it -------------------------------------------------------------------------------------------------
+
+
+def test_policies_learn(tmp_path):
+    """Regret of the drawn lists on queries that were not trained on falls to less than two thirds: measured, a half."""
+    training = train(
+        ENV, **{**SMALL, "query": list(range(64)), "rows": 64}, steps=64 * 640, eval_runs=10, n_steps=32, width=16
+    )
+    untrained, trained = training.curve[0].regret, training.best["regret"]
+    assert trained < 2 / 3 * untrained
+
+
+def test_the_same_arguments_give_the_same_weights(done):
+    again = train(ENV, **TINY)
+    assert again.weights == done.weights == weights_digest(again.model)
+    strip = [one._replace(seconds=0.0) for one in again.curve]
+    assert strip == [one._replace(seconds=0.0) for one in done.curve]
+
+
+def test_evaluations_do_not_touch_the_weights(done):
+    assert train(ENV, **TINY, eval_every=10**9, eval_runs=1).weights == done.weights
+
+
+def test_another_seed_or_reward_gives_others(done):
+    assert train(ENV, **TINY, seed=1).weights != done.weights
+    assert train(ENV, **TINY, reward="clicks").weights != done.weights
+
+
+@pytest.mark.parametrize(("algo", "policy"), DEFAULTS)
+def test_every_algorithm_trains_and_its_model_plays(algo, policy, tmp_path):
+    training = train(ENV, **SMALL, algo=algo, policy=policy, steps=256, out=tmp_path / "run", **NETS[algo])
+    assert isinstance(training.model, ALGORITHMS[algo])
+    assert training.steps == 256
+    first = model_card(tmp_path / "run" / "best.zip")
+    assert [name for name, _ in first["layers"]] == list(DEFAULTS[algo, policy][0])
+    env = gym.make_vec(f"rankgym/{ENV}", num_envs=4, query=[3, 4], horizon=20, **SMALL["env_kwargs"])
+    agent = SB3Agent.for_env(env, model=tmp_path / "run" / "last.zip", seed=EVALUATION_SEED)
+    history = rankgym.simulate(agent, env, 20, seed=EVALUATION_SEED, progress=False)
+    assert history.regret[-1].mean() == training.curve[-1].regret
+    again = train(ENV, **SMALL, algo=algo, policy=policy, steps=256, **NETS[algo])
+    assert again.weights == training.weights
+
+
+def test_files_say_everything(done):
+    said = report(done)
+    assert {path.name for path in done.out.iterdir()} == {"best.zip", "last.zip", "curve.csv", "train.json"}
+    assert said["settings"]["environments"] == [f"rankgym/{ENV}"]
+    assert said["settings"]["hyperparameters"] == {"n_steps": 16, "width": 8}
+    assert said["algorithm"]["n_steps"] == 16
+    assert said["policy_kwargs"] == {"width": 8}
+    assert said["last"] == {"steps": 512, "weights": done.weights}
+    assert said["resumed_at"] == []
+    assert set(said["versions"]) >= {"rankgym", "python", "numpy", "torch", "stable-baselines3", "sb3-contrib"}
+    assert [Measured(**one) for one in said["curve"]] == done.curve
+    with (done.out / "curve.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert [float(line["regret"]) for line in lines] == [one.regret for one in done.curve]
+    assert [one.steps for one in done.curve] == [0, 128, 256, 384, 512]
+    assert said["best"]["regret"] == done.best["regret"] == min(one.regret for one in done.curve)
+    for name in ("best", "last"):
+        assert weights_digest(PPO.load(done.out / f"{name}.zip")) == said[name]["weights"]
+        assert model_card(done.out / f"{name}.zip")["training"]["steps"] == said[name]["steps"]
+
+
+def test_its_command_makes_the_same_training_again(done):
+    words = shlex.split(report(done)["command"])
+    assert words[:3] == ["rankgym", "train", ENV]
+    for option, value in (
+        ("--steps", "512"),
+        ("--rows", "8"),
+        ("--layers", "ItemStatistics"),
+        ("--query", "0,1,2"),
+        ("--set", "num_items=4"),
+        ("--param", "n_steps=16"),
+    ):
+        assert value in [after for word, after in itertools.pairwise(words) if word == option]
+    assert "--truth" in words
+
+
+def test_the_summary_has_the_numbers(done):
+    text = "\n".join(summary(done))
+    assert done.weights in text
+    assert f"regret {done.curve[-1].regret:,.1f}" in text
+    assert f"--agents cascade-kl-ucb,{done.out}/best.zip" in text
+
+
+def test_rows_are_split_among_environments():
+    names = ["PBM-Synthetic-v0", "CM-Synthetic-v0", "DCM-Synthetic-v0"]
+    training = train(names, **{**TINY, "steps": 1})
+    assert [part.env.num_envs for part in training.model.env.parts] == [2, 3, 3]
+    assert [one.environment for one in training.curve[-3:]] == [f"rankgym/{name}" for name in names]
+    assert training.best["regret"] == min(
+        np.mean([one.regret for one in training.curve if one.steps == steps]) for steps in (0, training.steps)
+    )
+
+
+def test_safe_lists_violate_nothing():
+    kwargs = {"num_items": 5, "num_positions": 5, "initial_list": [4, 3, 2, 1, 0]}
+    training = train(
+        ENV, **{**SMALL, "env_kwargs": kwargs}, steps=256, layers=["ItemStatistics", "SafeLists"], n_steps=16
+    )
+    assert training.model.policy.max_displacement == 1
+    assert [one.violations for one in training.curve] == [0.0] * len(training.curve)
+
+
+def test_layers_have_keywords():
+    layers = [("ItemStatistics", {"discounts": [1.0, 0.9]}), "TimeAware"]
+    training = train(ENV, **{**TINY, "steps": 1}, layers=layers)
+    assert training.model.rankgym["layers"][0] == ["ItemStatistics", {"discounts": [1.0, 0.9]}]
+    assert training.model.rankgym["layers"][1][0] == "TimeAware"
+
+
+def test_learning_rates_may_fall():
+    training = train(ENV, **TINY, learning_rate="linear:0.002")
+    rate = training.model.policy.optimizer.param_groups[0]["lr"]
+    assert rate == 0.0  # the last rollout is the end
+    assert training.model.lr_schedule(1.0) == 0.002
+    assert training.model.lr_schedule(0.5) == 0.001
+
+
+# -- taken up again ---------------------------------------------------------------------------------------------------
+
+
+def test_a_training_is_taken_up_again(tmp_path, done):
+    halves = []
+    for name in ("one", "two"):
+        first = train(ENV, **{**TINY, "steps": 256}, eval_every=128, out=tmp_path / name)
+        moments = first.model.policy.optimizer.state_dict()["state"][0]["exp_avg"].clone()
+        second = train(ENV, **TINY, eval_every=128, out=tmp_path / name, resume=True)
+        halves.append(second)
+        assert second.steps == 512
+        assert [one.steps for one in second.curve] == [0, 128, 256, 384, 512]
+        assert second.curve[:3] == first.curve
+        assert second.best["regret"] <= first.best["regret"]
+        assert second.seconds > first.seconds
+        assert report(second)["resumed_at"] == [256]
+        loaded = PPO.load(tmp_path / name / "last.zip").policy.optimizer.state_dict()["state"][0]
+        assert loaded["step"] == 32  # of all 4 rollouts, 2 epochs, 4 batches: the optimizer went on counting
+        assert not th.equal(moments, loaded["exp_avg"])
+    assert halves[0].weights == halves[1].weights  # it can be repeated itself
+    assert halves[0].weights != done.weights  # but is not the uninterrupted one
+
+
+def test_a_training_that_is_done_is_left_alone(tmp_path):
+    first = train(ENV, **TINY, out=tmp_path / "run")
+    files = {path.name: path.read_bytes() for path in first.out.iterdir()}
+    again = train(ENV, **TINY, out=tmp_path / "run", resume=True)
+    assert again.weights == first.weights
+    assert again.curve == first.curve
+    assert files == {path.name: path.read_bytes() for path in first.out.iterdir()}
+
+
+def test_falling_learning_rates_go_on_where_they_were(tmp_path):
+    rates = {"learning_rate": "linear:0.002"}
+    train(ENV, **{**TINY, "steps": 256}, eval_every=10**6, out=tmp_path / "run", **rates)
+    seen = []
+    learn = PPO.train
+
+    def spy(self):
+        learn(self)
+        seen.append(self.policy.optimizer.param_groups[0]["lr"])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PPO, "train", spy)
+        train(ENV, **TINY, eval_every=10**6, out=tmp_path / "run", resume=True, **rates)
+    assert seen == pytest.approx([0.002 * (1 - (256 + 128 * n) / 512) for n in (1, 2)])
+
+
+def test_ctrl_c_keeps_what_was_learned(tmp_path, monkeypatch):
+    step = Watch._on_step
+
+    def interrupted(self):
+        if self.num_timesteps >= 300:
+            raise KeyboardInterrupt
+        return step(self)
+
+    monkeypatch.setattr(Watch, "_on_step", interrupted)
+    with pytest.raises(KeyboardInterrupt) as interruption:
+        train(ENV, **TINY, eval_every=10**6, out=tmp_path / "run")
+    (note,) = interruption.value.__notes__
+    assert "last.zip has what was learned in 256 steps" in note
+    assert "--resume` goes on from there" in note
+    monkeypatch.undo()
+    last = tmp_path / "run" / "last.zip"
+    assert model_card(last)["training"]["steps"] == 256
+    at_256 = train(ENV, **{**TINY, "steps": 256})
+    assert weights_digest(PPO.load(last)) == at_256.weights
+    done = train(ENV, **TINY, eval_every=10**6, out=tmp_path / "run", resume=True)
+    assert done.steps == 512
+    assert report(done)["resumed_at"] == [256]
+
+
+def test_an_interrupted_training_without_a_folder_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Watch, "_on_step", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt) as interruption:
+        train(ENV, **TINY)
+    assert not hasattr(interruption.value, "__notes__")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_replaced_only_if_asked(done, tmp_path):
+    out = tmp_path / "run"
+    train(ENV, **{**TINY, "steps": 1}, out=out)
+    with pytest.raises(ValueError, match=r"has a training already; allowed: another folder, resume .* or fresh"):
+        train(ENV, **{**TINY, "steps": 1}, out=out)
+    assert train(ENV, **TINY, out=out, fresh=True).weights == done.weights
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seed": 1}, r"seed = 1, but the training in .* had 0; allowed: the same, another folder, or fresh"),
+        ({"rows": 9}, "rows = 9, but the training"),
+        ({"gamma": 0.5}, "hyperparameters = .*gamma.*, but the training"),
+        ({"fresh": True}, "resume = True and fresh = True; allowed: one of them"),
+        ({"out": None}, "out = None and resume = True; allowed: out with a training in it"),
+    ],
+)
+def test_only_the_same_training_is_taken_up_again(change, message, done):
+    with pytest.raises(ValueError, match=message):
+        train(ENV, **{**TINY, "out": done.out, "resume": True, **change})
+
+
+def test_a_damaged_record_is_no_training(tmp_path):
+    for name, text in (("train.json", "{"), ("last.zip", "")):
+        (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=r"train.json is damaged \(JSONDecodeError: .*\); allowed: fresh"):
+        train(ENV, **TINY, out=tmp_path, resume=True)
+
+
+# -- TensorBoard and the bar ------------------------------------------------------------------------------------------
+
+
+def test_tensorboard_has_the_curves(tmp_path):
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    training = train(ENV, **TINY, tensorboard=tmp_path / "tb")
+    events = EventAccumulator(str(tmp_path / "tb"))
+    events.Reload()
+    for name in ("eval/regret", "eval/violations", "train/episode_regret", "train/episode_violations"):
+        assert name in events.Tags()["scalars"]
+    assert [event.step for event in events.Scalars("eval/regret")] == [one.steps for one in training.curve]
+
+
+def test_without_tensorboard_one_is_told(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "torch.utils.tensorboard", None)
+    with pytest.raises(ValueError, match=r"tensorboard = 'tb', but TensorBoard is not installed; allowed: None, or"):
+        train(ENV, **TINY, tensorboard="tb")
+
+
+def test_episodes_of_the_training_are_told(done):
+    episodes = report(done)["training_episodes"]
+    assert episodes[-1]["steps"] == 512
+    assert episodes[-1]["regret"] > 0
+    assert 0 <= episodes[-1]["violations"] <= 20
+
+
+def test_the_bar_counts_steps(capsys, monkeypatch):
+    monkeypatch.setattr("rankgym.sb3.callbacks.PATIENCE", 0.0)
+    monkeypatch.setattr("rankgym.sb3.callbacks.NEWS", 0.0)
+    train(ENV, **{**TINY, "progress": True})
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "512/512" in captured.err
+    assert "steps/s" in captured.err
+    assert "best" in captured.err
+
+
+# -- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"algo": "poo"}, r"algo = 'poo' is unknown; did you mean 'ppo'\? allowed: ppo, a2c"),
+        (
+            {"policy": "mpl"},
+            r"policy = 'mpl' is unknown with algo = 'ppo'; did you mean 'mlp'\? allowed: plackett-luce",
+        ),
+        ({"algo": "sac", "policy": "plackett-luce"}, "policy = 'plackett-luce' is unknown with algo = 'sac'"),
+        ({"policy": "mlp", "truth": True}, "truth = True and policy = 'mlp'; allowed"),
+        ({"steps": 0}, r"steps = 0 is out of range; allowed: a whole number, at least 1"),
+        ({"rows": 0}, "rows = 0 is out of range"),
+        ({"horizon": None}, "horizon = None is out of range"),
+        ({"seed": -1}, "seed = -1 is out of range"),
+        ({"threads": 0}, "threads = 0 is out of range"),
+        ({"eval_every": 0}, "eval_every = 0 is out of range"),
+        ({"eval_runs": 1.5}, "eval_runs = 1.5 is out of range"),
+        ({"query": 10**6}, "query = 1000000 is out of range"),
+        ({"eval_query": "tset"}, "query = 'tset' is unknown"),
+        ({"reward": "money"}, "reward = 'money' is unknown"),
+        ({"layers": ["Statistics"]}, r"layers has 'Statistics', which is unknown; did you mean 'ItemStatistics'\?"),
+        ({"layers": ["SafeLists", "ItemStatistics"]}, "allowed: SafeLists last"),
+        ({"layers": []}, "wrap"),
+        ({"gama": 1}, r"gama = 1 is unknown to ppo and its policy; did you mean 'gamma'\? allowed: learning_rate"),
+        ({"policy_kwargs": {}}, "policy_kwargs = {} is no hyperparameter here: its entries are given one by one"),
+        ({"verbose": 1}, "verbose = 1 is no hyperparameter here"),
+        ({"learning_rate": "quick"}, "learning_rate = 'quick' is out of range; allowed: a number, or 'linear:NUMBER'"),
+        ({"width": 0}, "width"),
+        ({"env_kwargs": {"horizon": 3}}, "env_kwargs has horizon = 3; allowed: others, train says this one itself"),
+        ({"env_kwargs": {"itmes": 3}}, "PBM-Synthetic-v0: .*itmes"),
+        ({"env_kwargs": {"num_items": np.ones(3)}}, "the arguments are no plain JSON values"),
+        ({"env_ids": []}, r"env_ids = \[\]; allowed: at least one, each once"),
+        ({"env_ids": [ENV, ENV]}, "allowed: at least one, each once"),
+        ({"env_ids": "Dueling-Arxiv-v0"}, "environment 'Dueling-Arxiv-v0' has duels; allowed: one of rankings"),
+        ({"env_ids": "PBM-Yandexx-v0"}, r"environment 'PBM-Yandexx-v0' is unknown; did you mean 'PBM-Yandex-v0'\?"),
+        ({"env_ids": [ENV, "CM-Synthetic-v0"], "rows": 1}, "rows = 1 is out of range; allowed: .* at least 2"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_happens(change, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        train(**{"env_ids": ENV, **TINY, "out": tmp_path / "run", **change})
+    assert not (tmp_path / "run").exists()
+
+
+def test_out_must_be_a_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="cannot be written"):
+        train(ENV, **TINY, out=tmp_path / "file")
+
+
+def test_defaults_are_hyperparameters_of_their_algorithms():
+    for (algo, _), (_, hyperparameters) in DEFAULTS.items():
+        assert set(hyperparameters) <= set(inspect.signature(ALGORITHMS[algo]).parameters)

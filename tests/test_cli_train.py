@@ -1,0 +1,293 @@
+"""`rankgym train`, and models among the agents of `rankgym compare`."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from rankgym.cli import app
+from rankgym.experiments import naming
+from rankgym.experiments.naming import parse_agent, shipped_models
+
+ROOT = Path(__file__).resolve().parents[1]
+SMALL = "--steps 256 --rows 8 --horizon 20 --query 0,1,2 --eval-query 3,4 --param n_steps=16"
+TRAIN = ["train", "PBM-Synthetic-v0", *SMALL.split(), "--set", "num_items=4", "--positions", "2"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run the command line in an empty folder, on a wide terminal."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv("RANKGYM_DEBUG", raising=False)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    runner = CliRunner()
+    return lambda *words: runner.invoke(app, list(words), prog_name="rankgym")
+
+
+@pytest.fixture
+def trained(run, tmp_path):
+    """A folder with a training, as the present one's runs/x."""
+    pytest.importorskip("stable_baselines3")
+    pytest.importorskip("sb3_contrib")
+    result = run(*TRAIN, "--out", "runs/x")
+    assert result.exit_code == 0, result.output
+    return tmp_path / "runs" / "x"
+
+
+def plain(text):
+    """Without colours, frames and line breaks."""
+    return " ".join(re.sub(r"\x1b\[[0-9;]*m|[│╭╮╰╯─]", " ", text).split())
+
+
+def test_help_teaches(run):
+    text = plain(run("train", "--help").output)
+    for words in (
+        "rankgym train PBM-Yandex-v0 --steps 5_000_000 --out runs/pbm",
+        "rankgym train CM-Yandex-v0,PBM-Yandex-v0,DCM-Yandex-v0 --rows 384 --out runs/three",
+        "--param learning_rate=linear:0.001",
+        "--resume",
+        "--eval-every",
+        "--no-truth",
+        "--tensorboard",
+        'pip install "rankgym[sb3]"',
+    ):
+        assert words in text
+    assert "train" in run("--help").output
+    assert "runs/x/best.zip:deterministic=true" in plain(run("compare", "--help").output)
+
+
+def test_train_and_compare_from_end_to_end(run, trained, tmp_path):
+    assert {path.name for path in trained.iterdir()} == {"best.zip", "last.zip", "curve.csv", "train.json"}
+    said = json.loads((trained / "train.json").read_text())
+    assert said["settings"]["env_kwargs"] == {"num_items": 4, "num_positions": 2}
+    assert said["settings"]["query"] == [0, 1, 2]
+    result = run(
+        *("compare", "PBM-Synthetic-v0", "--set", "num_items=4", "--positions", "2", "--query", "3,4"),
+        *("--rounds", "50", "--out", "c", "--agents", "random,runs/x/best.zip,runs/x/last.zip:deterministic=true"),
+    )
+    assert result.exit_code == 0, result.output
+    for name in ("random", "runs/x/best.zip", "runs/x/last.zip:deterministic=true"):
+        assert name in result.output
+    settings = json.loads((tmp_path / "c" / "compare.json").read_text())
+    assert [agent["class"] for agent in settings["agents"]][1:] == ["rankgym.sb3.agent:SB3Agent"] * 2
+    assert settings["agents"][2]["knobs"] == {"model": "runs/x/last.zip", "deterministic": True}
+    assert settings["agents"][2]["file"] == "runs_x_last.zip_deterministic=true.npz"
+
+
+def test_its_own_command_makes_the_same_weights(run, trained, tmp_path):
+    said = json.loads((trained / "train.json").read_text())
+    words = shlex.split(said["command"].replace("runs/x", "again"))
+    result = run(*words[1:])
+    assert result.exit_code == 0, result.output
+    assert said["last"]["weights"] in result.output
+    again = json.loads((tmp_path / "again" / "train.json").read_text())
+    assert again["settings"] == said["settings"]
+    assert again["command"] == said["command"].replace("runs/x", "again")
+
+
+def test_a_comparison_notices_another_model(run, trained, tmp_path):
+    command = [
+        "compare",
+        "PBM-Synthetic-v0",
+        "--set",
+        "num_items=4",
+        "--positions",
+        "2",
+        "--query",
+        "3",
+        "--rounds",
+        "20",
+    ]
+    command += ["--agents", "m.zip", "--out", "c"]
+    parts = tmp_path / "c" / "parts"
+    shutil.copy(trained / "last.zip", "m.zip")
+    assert run(*command).exit_code == 0
+    (before,) = parts.iterdir()
+    assert run(*command).exit_code == 0
+    assert list(parts.iterdir()) == [before]
+    assert run(*TRAIN, "--seed", "5", "--out", "other").exit_code == 0
+    shutil.copy("other/last.zip", "m.zip")
+    assert run(*command).exit_code == 0
+    assert len(list(parts.iterdir())) == 2
+
+
+@pytest.mark.slow
+def test_processes_do_not_matter(run, trained, tmp_path):
+    command = [
+        "compare",
+        "PBM-Synthetic-v0",
+        "--set",
+        "num_items=4",
+        "--positions",
+        "2",
+        "--query",
+        "3,4",
+        "--rounds",
+        "20",
+    ]
+    for jobs in ("1", "2"):
+        result = run(*command, "--agents", "runs/x/best.zip", "--jobs", jobs, "--out", jobs)
+        assert result.exit_code == 0, result.output
+    one, two = (np.load(tmp_path / jobs / "runs_x_best.zip.npz") for jobs in ("1", "2"))
+    for name in one:
+        np.testing.assert_array_equal(one[name], two[name])
+
+
+def test_resume_and_fresh(run, trained):
+    assert "has a training already" in run(*TRAIN, "--out", "runs/x").output
+    words = ["512" if word == "256" else word for word in TRAIN]
+    result = run(*words, "--out", "runs/x", "--resume")
+    assert result.exit_code == 0, result.output
+    assert "512 steps" in result.output
+    assert run(*TRAIN, "--out", "runs/x", "--fresh").exit_code == 0
+    assert json.loads((trained / "train.json").read_text())["last"]["steps"] == 256
+
+
+def test_ctrl_c_is_said_in_one_line(run, trained, monkeypatch):
+    from rankgym.sb3.callbacks import Watch
+
+    monkeypatch.setattr(Watch, "_on_step", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+    result = run(*TRAIN)
+    assert result.exit_code == 130
+    line = result.output.strip().splitlines()[-1]
+    assert line.startswith(
+        "interrupted; runs/PBM-Synthetic-v0-ppo/last.zip has what was learned in 0 steps, and `rankgym"
+    )
+    assert line.endswith("--out runs/PBM-Synthetic-v0-ppo --resume` goes on from there")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--algo ppoo", "algo = 'ppoo' is unknown; did you mean 'ppo'?"),
+        ("--param gama=1", "gama = 1 is unknown to ppo and its policy; did you mean 'gamma'?"),
+        ("--param seed=1", "--param seed=1: seed is no hyperparameter here; see rankgym train --help"),
+        ("--param gamma", "--param gamma is no assignment; allowed: key=value"),
+        ("--set itmes=3", "has no argument 'itmes'"),
+        ("--set query=3", "--set query=3: query is no argument of the environment here"),
+        ("--set horizon=3", "env_kwargs has horizon = 3; allowed: others"),
+        ("--layers ItemStatistics:discount", "--layers ItemStatistics:discount: discount is no assignment"),
+        ("--layers ItemStatistics:discount=1", "discount"),
+        ("--layers Item", "layers has 'Item', which is unknown"),
+        ("--query x", "--query x is no choice of queries"),
+        ("--resume", "has no training to take up again"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(run, words, message):
+    pytest.importorskip("stable_baselines3")
+    result = run("train", "PBM-Synthetic-v0", "--steps", "10", *words.split())
+    assert result.exit_code == 2
+    assert result.output.startswith("error: ")
+    assert message in result.output
+    assert len(result.output.strip().splitlines()) == 1
+
+
+def test_without_the_extra_one_is_told_what_to_install(tmp_path):
+    (tmp_path / "m.zip").write_bytes(b"")
+    script = """
+import sys
+sys.modules["torch"] = sys.modules["stable_baselines3"] = None
+from typer.testing import CliRunner
+from rankgym.cli import app
+for words in (["train", "PBM-Yandex-v0"], ["compare", "PBM-Yandex-v0", "--agents", "m.zip", "--rounds", "2"]):
+    result = CliRunner().invoke(app, words)
+    print(result.exit_code, result.output.strip())
+"""
+    path = os.pathsep.join([str(ROOT), str(ROOT / "agents")])
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path, "RANKGYM_DEBUG": "0"},
+    )
+    lines = done.stdout.splitlines()
+    assert len(lines) == 2
+    for line in lines:
+        assert line.startswith("2 error: ")
+        assert line.endswith('pip install "rankgym[sb3]"')
+
+
+# -- names of models --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shipped(tmp_path, monkeypatch):
+    folder = tmp_path / "weights"
+    folder.mkdir()
+    (folder / "good.zip").write_bytes(b"")
+    monkeypatch.setattr(naming, "WEIGHTS", folder)
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def test_a_file_is_a_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a=1").mkdir()
+    for name in ("m.zip", "a=1/M.ZIP"):
+        Path(name).write_bytes(b"")
+        spec = parse_agent(f"{name}:deterministic=true")
+        assert spec.label == f"{name}:deterministic=true"
+        assert spec.where == "rankgym.sb3.agent:SB3Agent"
+        assert spec.knobs == {"model": name, "deterministic": True}
+    path = str(tmp_path / "m.zip")
+    assert parse_agent(path).knobs == {"model": path}
+
+
+def test_models_come_with_the_package(shipped, tmp_path):
+    assert shipped_models() == ["good"]
+    for name in ("good", "good.zip"):
+        assert parse_agent(f"{name}:deterministic=false").knobs == {
+            "model": str(shipped / "good.zip"),
+            "deterministic": False,
+        }
+    (tmp_path / "good.zip").write_bytes(b"")
+    assert parse_agent("good.zip").knobs == {"model": "good.zip"}  # one's own goes first
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("goof.zip", "there is no file 'goof.zip'; did you mean 'good.zip'? allowed: .*with the package: good.zip"),
+        ("weights/goood.zip", "there is no file 'weights/goood.zip'; did you mean 'weights/good.zip'?"),
+        ("nowhere/good.zip", "there is no file 'nowhere/good.zip', nor a folder 'nowhere'; allowed: a model that"),
+        ("goood", "agent = 'goood' is unknown; did you mean 'good'? allowed: static, "),
+        ("good.zip:deterministic", "the knob 'deterministic' needs a value"),
+        ("good.zip:model=x.zip", "agent = 'good.zip:model=x.zip': the model is good.zip already; allowed: the knob"),
+    ],
+)
+def test_near_names_of_models_are_suggested(name, message, shipped):
+    with pytest.raises(ValueError) as refusal:
+        parse_agent(name)
+    for part in message.split(".*"):
+        assert part in str(refusal.value)
+
+
+def test_a_model_has_one_knob(run, trained):
+    text = plain(run("agents", "runs/x/best.zip").output)
+    assert "Knobs go after colons: --agents runs/x/best.zip:deterministic=VALUE" in text
+
+
+def test_wrong_models_are_refused_in_one_line(run, trained):
+    shutil.copy(trained / "curve.csv", "m.zip")
+    for agent, message in (
+        ("m.zip", "model = 'm.zip' is no model of stable-baselines3"),
+        ("runs/x/best.zip:knob=1", "its knobs: model, deterministic"),
+        ("runs/x/best.zip", "num_positions = 3, but runs/x/best.zip was trained with 2; allowed: 2"),
+        ("runs/x/bets.zip", "did you mean 'runs/x/best.zip'?"),
+    ):
+        result = run("compare", "PBM-Synthetic-v0", "--positions", "3", "--rounds", "5", "--agents", agent)
+        assert result.exit_code == 2
+        assert result.output.startswith("error: agent = ")
+        assert message in result.output
+        assert len(result.output.strip().splitlines()) == 1
