@@ -466,7 +466,9 @@ def train(
         ),
     ] = None,
     rows: Annotated[int, typer.Option(metavar="R", help="Rows that are played at once, in all environments.")] = 256,
-    horizon: Annotated[int, typer.Option(metavar="T", help="User sessions of an episode.")] = 1_000,
+    horizon: Annotated[
+        str, typer.Option(metavar="T[,T...]", help="User sessions of an episode; several: each for a part of the rows.")
+    ] = "1000",
     seed: Annotated[int, typer.Option(metavar="S", help="Seed of the weights, and of row 0; row b has S + b.")] = 0,
     out: Annotated[
         Path | None,
@@ -508,6 +510,18 @@ def train(
         int | None, typer.Option(metavar="N", help="Steps between evaluations. Default: 20 in all.", show_default=False)
     ] = None,
     eval_runs: Annotated[int, typer.Option(metavar="R", help="Rows of each query in an evaluation.")] = 2,
+    eval_horizon: Annotated[
+        int | None, typer.Option(metavar="T", help="Sessions of an evaluation. Default: those of an episode.")
+    ] = None,
+    average: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="How far a running average of the weights moves to the present ones before each rollout; it is the "
+            "average that is evaluated and kept as best.zip. 0: no average. Default: 0.03 with ppo and plackett-luce.",
+            show_default=False,
+        ),
+    ] = None,
     source: Annotated[
         str | None,
         typer.Option(metavar="calibrated|published", help="Click models that come with the package, or the original."),
@@ -574,7 +588,7 @@ def train(
         policy=policy,
         steps=steps,
         rows=rows,
-        horizon=horizon,
+        horizon=_numbers("--horizon", horizon.replace("_", "")),
         seed=seed,
         out=out or Path("runs") / slug("+".join([name.rpartition("/")[2] for name in names]) + f"-{algo}")[-LONGEST:],
         layers=None if layers is None else [_with_keywords("--layers", text) for text in split_names(layers)],
@@ -586,6 +600,8 @@ def train(
         eval_every=eval_every,
         eval_runs=eval_runs,
         eval_query=_queries(eval_query),
+        eval_horizon=eval_horizon,
+        average=average,
         threads=threads,
         tensorboard=tensorboard,
         resume=resume,

@@ -38,6 +38,7 @@ class Watch(BaseCallback):
         every: steps between evaluations.
         measure: evaluates the model after so many steps: a list of one result for each environment.
         keep: is called after each evaluation, with its results.
+        learned: is called once the model has learned from a rollout.
         shown: whether there is a bar, on standard error.
 
     Attributes:
@@ -51,10 +52,12 @@ class Watch(BaseCallback):
         measure: Callable[[int], list[Measured]],
         keep: Callable[[list[Measured]], None],
         *,
+        learned: Callable[[], None] = lambda: None,
         shown: bool = False,
     ) -> None:
         super().__init__()
         self.total, self.every, self.measure, self.keep, self.shown = total, every, measure, keep, shown
+        self._told = learned
         self.learned, self.next, self.news = 0, 0, ""
         self.bar: Any = None
         self._started = self._looked = time.perf_counter()
@@ -67,14 +70,19 @@ class Watch(BaseCallback):
         if self.num_timesteps > 0:  # taken up again: it was evaluated when it was left
             self.next += self.every
 
+    def after_learning(self) -> None:
+        """Note that the model has learned from all steps that it has played."""
+        if self.num_timesteps > self.learned:
+            self.learned = self.num_timesteps
+            self._told()
+
     def _on_rollout_start(self) -> None:
-        self.learned = self.num_timesteps
+        self.after_learning()
         if self.num_timesteps >= self.next:
             self.evaluate()
 
     def evaluate(self) -> None:
         """Evaluate the policy as it is now."""
-        self.learned = self.num_timesteps
         self.next = self.num_timesteps + self.every
         measured = self.measure(self.num_timesteps)
         for name in ("regret", "violations", "ndcg"):

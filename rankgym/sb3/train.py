@@ -10,6 +10,7 @@ import contextlib
 import csv
 import inspect
 import io
+import itertools
 import json
 import os
 import platform
@@ -31,7 +32,7 @@ from stable_baselines3.common.utils import LinearSchedule
 
 import rankgym
 from rankgym import wrappers
-from rankgym.checks import near, whole_number
+from rankgym.checks import near, plain_number, whole_number
 from rankgym.registry import BREAKPOINT, ENVS, RANKING
 from rankgym.sb3.agent import SB3Agent, describe, library_versions, one_thread, weights_digest
 from rankgym.sb3.callbacks import Measured, Watch
@@ -82,6 +83,8 @@ DEFAULTS: dict[tuple[str, str], tuple[tuple[str, ...], dict[str, Any]]] = {
     ("td3", "mlp"): (("ItemStatistics", "ScoresToRanking"), {**OFF_POLICY, "gradient_steps": 8}),
 }
 
+AVERAGES = {("ppo", "plackett-luce"): 0.03, ("a2c", "plackett-luce"): 0.003}  # the default of ``average``; else 0
+
 OURS = {  # arguments of algorithms that are not hyperparameters here, and why
     **dict.fromkeys(("policy", "env", "seed"), "it is said otherwise"),
     "policy_kwargs": "its entries are given one by one",
@@ -89,6 +92,7 @@ OURS = {  # arguments of algorithms that are not hyperparameters here, and why
     **dict.fromkeys(("rollout_buffer_class", "replay_buffer_class", "action_noise"), "it is no plain value"),
 }
 SCHEDULED = ("learning_rate", "clip_range")  # hyperparameters that may fall: "linear:0.001" ends at 0
+AVERAGE = "average.pth"  # the averaged weights so far, in the training's folder
 EVALUATIONS = 20  # of a training, about
 EVALUATION_SEED = 1_000_000_000  # of the evaluations' row 0; the same in all of them, for users and agent
 NOT_DECISIVE = ("steps",)  # settings that may differ where a training is taken up again
@@ -113,7 +117,7 @@ def train(
     policy: str | None = None,
     steps: int,
     rows: int = 256,
-    horizon: int = 1_000,
+    horizon: int | Sequence[int] = 1_000,
     seed: int = 0,
     out: str | os.PathLike[str] | None = None,
     layers: Sequence[str | tuple[str, Mapping[str, Any]]] | None = None,
@@ -126,6 +130,8 @@ def train(
     eval_every: int | None = None,
     eval_runs: int = 2,
     eval_query: Any = "test",
+    eval_horizon: int | None = None,
+    average: float | None = None,
     threads: int = 1,
     tensorboard: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -136,13 +142,15 @@ def train(
     """Train a policy to rank, evaluate it as it learns, and keep the best.
 
     Each row is one user population with a query of its own; an episode is ``horizon`` sessions, at whose start nothing
-    is known of the query. Rows are split evenly among the environments. With ``query="train"`` (the four fifths of the
-    queries that are no test queries) a row meets its query again in its next episode, with other users; what the
-    policy sees does not tell it which one it is.
+    is known of the query. Rows are split evenly among the environments, and among the horizons of each. With
+    ``query="train"`` (the four fifths of the queries that are no test queries) a row meets its query again in its next
+    episode, with other users; what the policy sees does not tell it which one it is.
 
-    An evaluation plays ``eval_query`` in each environment, for ``horizon`` sessions by the same seeds each time, and
-    measures the mean cumulative regret at their end. ``best.zip`` is the model with the least so far, ``last.zip`` the
-    one of the last evaluation, or of the interruption; both are played by ``SB3Agent``. ``curve.csv`` has all
+    An evaluation plays ``eval_query`` in each environment, for ``eval_horizon`` sessions by the same seeds each time,
+    and measures the mean cumulative regret at their end. ``best.zip`` is the model with the least so far, ``last.zip``
+    the one of the last evaluation, or of the interruption; both are played by ``SB3Agent``. With ``average`` it is the
+    averaged weights that are evaluated and that ``best.zip`` has, while ``last.zip`` goes on learning from its own, and
+    the average so far is in ``average.pth``. ``curve.csv`` has all
     evaluations, ``train.json`` everything that decided the weights.
 
     The same arguments give the same weights, bit for bit, on the same machine with the same versions. To get there the
@@ -160,7 +168,7 @@ def train(
         policy: ``"plackett-luce"`` (PPO and A2C) or ``"mlp"``. Default: the former where it is possible.
         steps: actions of all rows together, rounded up to whole rollouts. Slot by slot, a session takes several.
         rows: at least one for each environment.
-        horizon: sessions in an episode.
+        horizon: sessions in an episode; or several such, each for as many rows as the others.
         seed: of the first weights, of the exploration and of row 0; row b has ``seed + b``.
         out: a folder, with no training in it, or with that which is taken up again. None: nothing is written.
         layers: names of wrappers of ``rankgym.wrappers.LAYERS``, the innermost first, alone or with keywords:
@@ -173,6 +181,10 @@ def train(
         eval_every: steps between evaluations. Default: 20 in all.
         eval_runs: rows for each query of an evaluation.
         eval_query: queries of evaluations.
+        eval_horizon: sessions of an evaluation. Default: ``horizon``, the shortest one.
+        average: how far, in (0, 1), a running average of the weights moves to the present ones before each rollout
+            (Polyak averaging: PPO's weights wander, and their mean plays better). 0: no average. Default: by algorithm
+            and policy, see ``DEFAULTS``.
         threads: of torch. More of them may change the weights in their last bits.
         tensorboard: a folder for TensorBoard's curves: ``train/episode_regret``, ``train/episode_violations``,
             ``eval/regret``, ``eval/violations``, ``eval/ndcg``, and the algorithm's own.
@@ -205,6 +217,8 @@ def train(
         eval_every=eval_every,
         eval_runs=eval_runs,
         eval_query=eval_query,
+        eval_horizon=eval_horizon,
+        average=average,
         threads=threads,
         hyperparameters=hyperparameters,
     )
@@ -229,20 +243,23 @@ def _learn(
     model: BaseAlgorithm, plan: _Plan, folder: Path | None, before: dict[str, Any] | None, progress: bool
 ) -> Training:
     steps, began = plan.settings["steps"], time.perf_counter()
-    record = _Record(plan, folder, before)
+    average = _average(model, plan, folder, before)
+    record = _Record(plan, folder, before, average)
     began -= record.seconds
 
     def measure(played: int) -> list[Measured]:
-        return plan.measure(model, played, time.perf_counter() - began)
+        with average.put_in():
+            return plan.measure(model, played, time.perf_counter() - began)
 
     def keep(measured: list[Measured]) -> None:
         record.add(model, measured, watch.episodes(), time.perf_counter() - began)
         watch.news = f"regret {record.latest:,.1f}, best {record.best['regret']:,.1f}"
 
-    watch = Watch(steps, plan.settings["eval_every"], measure, keep, shown=progress)
+    watch = Watch(steps, plan.settings["eval_every"], measure, keep, learned=average.move, shown=progress)
     if model.num_timesteps < steps:
         try:
             model.learn(steps - model.num_timesteps, callback=watch, reset_num_timesteps=before is None)
+            watch.after_learning()
             if record.evaluated != model.num_timesteps:
                 watch.evaluate()
         except KeyboardInterrupt as interruption:
@@ -280,6 +297,56 @@ def summary(training: Training) -> list[str]:
     return lines
 
 
+class Average:
+    """A running average of a model's weights; without a rate it is the weights themselves.
+
+    Attributes:
+        state: the number of weights in it, and for each name their average.
+    """
+
+    def __init__(self, model: BaseAlgorithm, rate: float, state: dict[str, Any] | None = None) -> None:
+        self.model, self.rate = model, rate
+        self.state = state or {"moves": 0, "weights": {name: w.clone() for name, w in self._present()}}
+
+    def _present(self) -> Iterator[tuple[str, th.Tensor]]:
+        return ((name, weights.detach()) for name, weights in self.model.policy.state_dict().items())
+
+    def move(self) -> None:
+        """Move to the present weights: by ``rate``, and at first by as much as makes it their plain mean."""
+        if self.rate:
+            self.state["moves"] += 1
+            rate = max(self.rate, 1.0 / self.state["moves"])
+            for name, weights in self._present():
+                self.state["weights"][name].lerp_(weights, rate)
+
+    @contextlib.contextmanager
+    def put_in(self) -> Iterator[None]:
+        """The model has the averaged weights as long as this lasts."""
+        if not self.rate:
+            yield
+            return
+        kept = {name: weights.clone() for name, weights in self._present()}
+        self.model.policy.load_state_dict(self.state["weights"])
+        try:
+            yield
+        finally:
+            self.model.policy.load_state_dict(kept)
+
+
+def _average(model: BaseAlgorithm, plan: _Plan, folder: Path | None, before: dict[str, Any] | None) -> Average:
+    """The average so far of a training that is taken up again, or a new one."""
+    rate, state = plan.settings["average"], None
+    if before is not None and rate:
+        assert folder is not None
+        try:
+            state = th.load(folder / AVERAGE, weights_only=True)
+        except Exception as error:
+            raise ValueError(
+                f"{folder / AVERAGE} cannot be read ({type(error).__name__}: {error}); allowed: fresh (--fresh)"
+            ) from None
+    return Average(model, rate, state)
+
+
 # -- what is to be trained --------------------------------------------------------------------------------------------
 
 
@@ -297,7 +364,8 @@ class _Plan(NamedTuple):
         if not names or len(set(names)) < len(names):
             raise ValueError(f"env_ids = {ids}; allowed: at least one, each once")
         algo, policy = _algorithm(given["algo"], given["policy"])
-        rows = whole_number("rows", given["rows"], len(names))
+        horizons = _horizons(given["horizon"])
+        rows = whole_number("rows", given["rows"], len(names) * len(np.atleast_1d(horizons)))
         steps = whole_number("steps", given["steps"], 1)
         every = given["eval_every"]
         draws = policy == "plackett-luce"
@@ -318,7 +386,7 @@ class _Plan(NamedTuple):
             "policy": policy,
             "steps": steps,
             "rows": rows,
-            "horizon": whole_number("horizon", given["horizon"], 1),
+            "horizon": horizons,
             "seed": whole_number("seed", given["seed"], 0, 2**32 - 1),
             "layers": layers,
             "reward": given["reward"],
@@ -329,6 +397,10 @@ class _Plan(NamedTuple):
             "eval_every": max(steps // EVALUATIONS, 1) if every is None else whole_number("eval_every", every, 1),
             "eval_runs": whole_number("eval_runs", given["eval_runs"], 1),
             "eval_query": given["eval_query"],
+            "eval_horizon": int(np.min(horizons))
+            if given["eval_horizon"] is None
+            else whole_number("eval_horizon", given["eval_horizon"], 1),
+            "average": AVERAGES.get((algo, policy), 0.0) if given["average"] is None else _share(given["average"]),
             "threads": whole_number("threads", given["threads"], 1),
             "hyperparameters": given["hyperparameters"],
         }
@@ -343,10 +415,10 @@ class _Plan(NamedTuple):
             algorithm["batch_size"] = _quarter(rows * algorithm["n_steps"])
         return cls(settings, algorithm, policy_kwargs)
 
-    def env(self, name: str, rows: int, query: Any, **more: Any) -> gym.vector.VectorEnv[Any, Any, Any]:
+    def env(self, name: str, rows: int, query: Any, horizon: int, **more: Any) -> gym.vector.VectorEnv[Any, Any, Any]:
         """A native vector environment."""
         s = self.settings
-        keywords = {"query": query, "horizon": s["horizon"], **s["env_kwargs"], **more}
+        keywords = {"query": query, "horizon": horizon, **s["env_kwargs"], **more}
         try:
             return gym.make_vec(name, num_envs=rows, **keywords)
         except TypeError as error:
@@ -355,9 +427,10 @@ class _Plan(NamedTuple):
     def environment(self) -> RankingVecEnv:
         """All rows, in the wrappers."""
         s, made = self.settings, []
-        shares = np.diff(np.linspace(0, s["rows"], len(s["environments"]) + 1).astype(int)).tolist()
-        for name, rows in zip(s["environments"], shares, strict=True):
-            env: Any = self.env(name, rows, s["query"], autoreset_mode="Disabled")
+        population = list(itertools.product(s["environments"], np.atleast_1d(s["horizon"]).tolist()))
+        shares = np.diff(np.linspace(0, s["rows"], len(population) + 1).astype(int)).tolist()
+        for (name, horizon), rows in zip(population, shares, strict=True):
+            env: Any = self.env(name, rows, s["query"], horizon, autoreset_mode="Disabled")
             for layer, keywords in s["layers"]:
                 env = getattr(wrappers, layer)(env, **keywords)
             made.append(env)
@@ -392,12 +465,12 @@ class _Plan(NamedTuple):
         """Play the evaluation's queries in every environment."""
         s, results = self.settings, []
         for name in s["environments"]:
-            with contextlib.closing(self.env(name, 1, s["eval_query"])) as one:
+            with contextlib.closing(self.env(name, 1, s["eval_query"], s["eval_horizon"])) as one:
                 rows = len(getattr(one.unwrapped, "pool", [0])) * s["eval_runs"]
-            with contextlib.closing(self.env(name, rows, s["eval_query"])) as env:
+            with contextlib.closing(self.env(name, rows, s["eval_query"], s["eval_horizon"])) as env:
                 agent = SB3Agent.for_env(env, seed=EVALUATION_SEED, model=model)
-                history = simulate(agent, env, s["horizon"], seed=EVALUATION_SEED, progress=False)
-            last = history.at(s["horizon"])
+                history = simulate(agent, env, s["eval_horizon"], seed=EVALUATION_SEED, progress=False)
+            last = history.at(s["eval_horizon"])
             spread = float(last["regret"].std(ddof=1) / np.sqrt(rows)) if rows > 1 else 0.0
             means = [float(last[key].mean()) for key in ("regret", "violations", "ndcg")]
             results.append(Measured(steps, name, means[0], spread, means[1], means[2], round(seconds, 3)))
@@ -406,7 +479,7 @@ class _Plan(NamedTuple):
     def try_out(self, model: BaseAlgorithm) -> None:
         """One session of each environment's evaluation: finds what does not fit before anything is learned."""
         for name in self.settings["environments"]:
-            with contextlib.closing(self.env(name, 1, self.settings["eval_query"])) as env:
+            with contextlib.closing(self.env(name, 1, self.settings["eval_query"], 1)) as env:
                 simulate(SB3Agent.for_env(env, seed=0, model=model), env, 1, seed=0, progress=False)
 
 
@@ -436,6 +509,23 @@ def _algorithm(algo: Any, policy: Any) -> tuple[str, str]:
             f"policy = {policy!r} is unknown with algo = {algo!r}{hint or ';'} allowed: {', '.join(possible)}"
         )
     return algo, policy
+
+
+def _horizons(given: Any) -> int | list[int]:
+    """One horizon, or several in rising order."""
+    if not isinstance(given, (list, tuple)):
+        return whole_number("horizon", given, 1)
+    checked = [whole_number(f"horizon[{place}]", value, 1) for place, value in enumerate(given)]
+    if not checked or len(set(checked)) < len(checked):
+        raise ValueError(f"horizon = {given!r}; allowed: a whole number, or several that differ")
+    return checked[0] if len(checked) == 1 else sorted(checked)
+
+
+def _share(given: Any) -> float:
+    number = plain_number(given)
+    if number is None or not 0 <= number < 1:
+        raise ValueError(f"average = {given!r} is out of range; allowed: a number in [0, 1); 0: no average")
+    return float(number)
 
 
 def _layer(layer: Any) -> tuple[str, dict[str, Any]]:
@@ -536,9 +626,9 @@ def _threads(number: int) -> Iterator[None]:
 class _Record:
     """The learning curve and the files in ``folder``, if any."""
 
-    def __init__(self, plan: _Plan, folder: Path | None, before: dict[str, Any] | None) -> None:
+    def __init__(self, plan: _Plan, folder: Path | None, before: dict[str, Any] | None, average: Average) -> None:
         before = before or {}
-        self.plan, self.folder = plan, folder
+        self.plan, self.folder, self.average = plan, folder, average
         self.command = command(plan.settings, folder)
         self.curve = [Measured(**one) for one in before.get("curve", [])]
         self.training: list[dict[str, Any]] = before.get("training_episodes", [])
@@ -560,10 +650,11 @@ class _Record:
             self.training.append({"steps": measured[0].steps, **episodes})
         self.latest = float(np.mean([one.regret for one in measured]))
         model.rankgym["training"] = {"command": self.command, "steps": measured[0].steps, "regret": self.latest}
-        state = {"steps": measured[0].steps, "regret": self.latest, "weights": weights_digest(model)}
         if not self.best or self.latest < self.best["regret"]:
-            self.best = state
-            self._save("best.zip", model)
+            with self.average.put_in():
+                weights = weights_digest(model)
+                self._save("best.zip", model)
+            self.best = {"steps": measured[0].steps, "regret": self.latest, "weights": weights}
         self.leave(model, seconds)
 
     def leave(self, model: Any, seconds: float) -> None:
@@ -571,6 +662,10 @@ class _Record:
         model.rankgym["training"]["steps"] = model.num_timesteps
         self.last = {"steps": model.num_timesteps, "weights": weights_digest(model)}
         self._save("last.zip", model)
+        if self.folder is not None and self.average.rate:
+            content = io.BytesIO()
+            th.save(self.average.state, content)
+            write_whole(self.folder / AVERAGE, content.getvalue())
         self.write(seconds)
 
     def _save(self, name: str, model: BaseAlgorithm) -> None:
@@ -685,7 +780,7 @@ def command(settings: Mapping[str, Any], out: Path | None) -> str:
     names = ",".join(name.removeprefix("rankgym/") for name in s["environments"])
     words = ["rankgym", "train", names, "--algo", s["algo"], "--policy", s["policy"], "--steps", f"{s['steps']:_}"]
     for key in ("rows", "horizon", "seed"):
-        words += [f"--{key}", f"{s[key]}"]
+        words += [f"--{key}", ",".join(map(str, np.atleast_1d(s[key])))]
     words += ["--layers", ",".join(_layer_text(name, keywords) for name, keywords in s["layers"])]
     words += ["--reward", s["reward"], "--truth" if s["truth"] else "--no-truth"]
     words += [] if s["stagger"] else ["--no-stagger"]
@@ -696,6 +791,10 @@ def command(settings: Mapping[str, Any], out: Path | None) -> str:
         f"{s['eval_every']:_}",
         "--eval-runs",
         f"{s['eval_runs']}",
+        "--eval-horizon",
+        f"{s['eval_horizon']}",
+        "--average",
+        f"{s['average']}",
         "--threads",
         f"{s['threads']}",
     ]

@@ -19,7 +19,7 @@ from stable_baselines3 import PPO
 import rankgym
 from rankgym.sb3.agent import SB3Agent, model_card, weights_digest
 from rankgym.sb3.callbacks import Measured, Watch
-from rankgym.sb3.train import ALGORITHMS, DEFAULTS, EVALUATION_SEED, summary, train
+from rankgym.sb3.train import ALGORITHMS, DEFAULTS, EVALUATION_SEED, Average, summary, train
 
 ENV = "PBM-Synthetic-v0"
 SMALL = {
@@ -28,6 +28,7 @@ SMALL = {
     "query": [0, 1, 2],
     "eval_query": [3, 4],
     "env_kwargs": {"num_items": 4, "num_positions": 2},
+    "average": 0,
     "progress": False,
 }
 TINY = {**SMALL, "steps": 64 * 8, "n_steps": 16, "width": 8}
@@ -169,6 +170,76 @@ def test_learning_rates_may_fall():
     assert rate == 0.0  # the last rollout is the end
     assert training.model.lr_schedule(1.0) == 0.002
     assert training.model.lr_schedule(0.5) == 0.001
+
+
+def test_rows_are_split_among_horizons_too():
+    training = train([ENV, "CM-Synthetic-v0"], **{**TINY, "steps": 1, "horizon": [30, 20]})
+    parts = training.model.env.parts
+    assert [(part.env.spec.id, part.horizon, part.env.num_envs) for part in parts] == [
+        ("rankgym/PBM-Synthetic-v0", 20, 2),
+        ("rankgym/PBM-Synthetic-v0", 30, 2),
+        ("rankgym/CM-Synthetic-v0", 20, 2),
+        ("rankgym/CM-Synthetic-v0", 30, 2),
+    ]
+
+
+@pytest.mark.parametrize(("horizon", "given", "played"), [(20, None, 20), ([30, 20], None, 20), (20, 35, 35)])
+def test_evaluations_have_a_horizon(horizon, given, played):
+    training = train(ENV, **{**TINY, "steps": 1, "horizon": horizon}, eval_horizon=given)
+    env = gym.make_vec(f"rankgym/{ENV}", num_envs=4, query=[3, 4], horizon=played, **SMALL["env_kwargs"])
+    agent = SB3Agent.for_env(env, model=training.model, seed=EVALUATION_SEED)
+    history = rankgym.simulate(agent, env, played, seed=EVALUATION_SEED, progress=False)
+    assert history.regret[-1].mean() == training.curve[-1].regret
+
+
+# -- averaged weights -------------------------------------------------------------------------------------------------
+
+
+def test_an_average_is_the_mean_at_first_and_then_fades(done):
+    """Weights 1, 2, 3, ... at rate 1/4: the mean as long as there are four of them, then a quarter of each new one."""
+    policy = done.model.policy
+    kept = {name: weights.clone() for name, weights in policy.state_dict().items()}
+    average = Average(done.model, 0.25)
+    try:
+        expected = 0.0
+        for number in range(1, 9):
+            policy.load_state_dict({name: th.full_like(weights, number) for name, weights in kept.items()})
+            average.move()
+            expected = (number + 1) / 2 if number <= 4 else 0.75 * expected + 0.25 * number
+            with average.put_in():
+                for weights in policy.state_dict().values():
+                    assert weights.flatten().tolist() == pytest.approx([expected] * weights.numel(), rel=1e-6)
+            assert all((weights == number).all() for weights in policy.state_dict().values())
+    finally:
+        policy.load_state_dict(kept)
+
+
+def test_the_average_is_what_is_evaluated_and_kept(done, tmp_path):
+    training = train(ENV, **{**TINY, "average": 0.3}, out=tmp_path / "run")
+    assert training.weights == done.weights  # the learning does not know of it
+    state = th.load(training.out / "average.pth", weights_only=True)
+    assert state["moves"] == 4  # rollouts
+    for name in ("last", "best"):
+        model = PPO.load(training.out / f"{name}.zip")
+        assert weights_digest(model) == report(training)[name]["weights"]
+    env = gym.make_vec(f"rankgym/{ENV}", num_envs=4, query=[3, 4], horizon=20, **SMALL["env_kwargs"])
+    agent = SB3Agent.for_env(env, model=training.out / "best.zip", seed=EVALUATION_SEED)
+    history = rankgym.simulate(agent, env, 20, seed=EVALUATION_SEED, progress=False)
+    assert history.regret[-1].mean() == training.best["regret"]
+
+
+def test_an_average_is_taken_up_again(tmp_path):
+    weights = []
+    for name in ("one", "two"):
+        train(ENV, **{**TINY, "steps": 256, "average": 0.3}, out=tmp_path / name)
+        again = train(ENV, **{**TINY, "average": 0.3}, out=tmp_path / name, resume=True)
+        state = th.load(again.out / "average.pth", weights_only=True)
+        assert state["moves"] == 4
+        weights.append(state["weights"])
+    assert all(th.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    (tmp_path / "one" / "average.pth").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"average.pth cannot be read .*; allowed: fresh"):
+        train(ENV, **{**TINY, "average": 0.3, "steps": 600}, out=tmp_path / "one", resume=True)
 
 
 # -- taken up again ---------------------------------------------------------------------------------------------------
@@ -337,6 +408,11 @@ def test_the_bar_counts_steps(capsys, monkeypatch):
         ({"steps": 0}, r"steps = 0 is out of range; allowed: a whole number, at least 1"),
         ({"rows": 0}, "rows = 0 is out of range"),
         ({"horizon": None}, "horizon = None is out of range"),
+        ({"horizon": [20, 0]}, r"horizon\[1\] = 0 is out of range"),
+        ({"horizon": [20, 20]}, r"horizon = \[20, 20\]; allowed: a whole number, or several that differ"),
+        ({"horizon": list(range(1, 10))}, "rows = 8 is out of range; allowed: .* at least 9"),
+        ({"eval_horizon": 0}, "eval_horizon = 0 is out of range"),
+        ({"average": 1}, r"average = 1 is out of range; allowed: a number in \[0, 1\)"),
         ({"seed": -1}, "seed = -1 is out of range"),
         ({"threads": 0}, "threads = 0 is out of range"),
         ({"eval_every": 0}, "eval_every = 0 is out of range"),
