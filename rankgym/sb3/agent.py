@@ -34,6 +34,7 @@ from stable_baselines3.td3.policies import TD3Policy
 import rankgym
 from rankgym import wrappers
 from rankgym.agent import KernelAgent
+from rankgym.checks import plain_number
 from rankgym.kernels import bits, kernel, session_seed, uniform
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.spaces import Permutation
@@ -45,6 +46,7 @@ CARD = "rankgym"  # the attribute of a model that says what it was trained on
 NEEDED = ("layers", "num_items", "num_positions", "policy", "policy_kwargs", "truth", "deterministic")
 HOMES = ("rankgym", "stable_baselines3", "sb3_contrib")  # packages whose policies are made from a file
 NOT_TO_PLAY = ("optimizer_class", "optimizer_kwargs")  # keywords of a policy that only training needs
+MOST_NOISE = 1e6  # scores are drowned long before
 LEAST = 2.0**-54  # stands for the uniform 0, which has no logarithm
 
 
@@ -68,7 +70,7 @@ class State(NamedTuple):
     clicks: NDArray[np.int8]  # (rows, positions) of the last session
     key: NDArray[np.uint64]  # (rows,) one random key a row
     round: NDArray[np.int64]  # (1,) sessions so far
-    sampled: bool  # rankings are drawn; else the most probable one is shown
+    noise: float  # scale of the Gumbel noise on scores; 0: the most probable ranking is shown
 
 
 def rank(s: State, displayed: NDArray[np.int64]) -> None:
@@ -107,11 +109,11 @@ def decide(s: State, seen: NDArray[Any], layers: Sequence[Layer]) -> NDArray[Any
     numbers = outputs(s.policy, table).numpy().astype(np.float32)
     if isinstance(s.policy, PlackettLucePolicy):
         noise = None
-        if s.sampled:
+        if s.noise:
             shape = s.policy.noise_shape(numbers.shape[1])
             noise = np.empty((len(numbers), int(np.prod(shape))))
             gumbel_noise(s.key, s.round[0], noise)
-            noise = noise.reshape(len(numbers), *shape)
+            noise = s.noise * noise.reshape(len(numbers), *shape)
         base = None if s.policy.max_displacement is None else s.policy.base_places(seen)
         return s.policy.rankings(numbers.astype(np.float64), noise=noise, base_place=base)
     space = layers[-1].action_space if layers else None
@@ -168,6 +170,9 @@ class SB3Agent(KernelAgent):
         model: a file that ``model.save`` wrote after ``rankgym.sb3.describe(model, env)``, as ``rankgym train`` does;
             or such a model itself. Files are data: nothing in them is executed.
         deterministic: whether to show the most probable list instead of drawing one. Default: what the model says.
+        noise: scale of the Gumbel noise by which a Plackett-Luce policy draws its lists, at least 0. 1 is the policy's
+            own law; with more, lists are drawn by scores / ``noise``: it explores more; 0 is deterministic. Default:
+            what the model says.
         num_items, num_positions, num_envs, horizon, seed, initial_list: as in ``Agent``.
 
     Attributes:
@@ -191,6 +196,7 @@ class SB3Agent(KernelAgent):
         initial_list: ArrayLike | None = None,
         model: str | os.PathLike[str] | BaseAlgorithm,
         deterministic: bool | None = None,
+        noise: float | None = None,
     ) -> None:
         super().__init__(
             num_items=num_items,
@@ -220,11 +226,15 @@ class SB3Agent(KernelAgent):
             deterministic = bool(card["deterministic"])
         elif not isinstance(deterministic, (bool, np.bool_)):
             raise ValueError(f"deterministic = {deterministic!r} is unknown; allowed: True, False, None")
-        if not deterministic and not draws:
+        if not draws and (not deterministic or noise):
+            said = f"noise = {noise!r}" if deterministic else "deterministic = False"
             raise ValueError(
-                f"deterministic = False, but the policy of {name} is a {type(policy).__name__}; allowed: True or None, "
-                "only Plackett-Luce policies draw their lists"
+                f"{said}, but the policy of {name} is a {type(policy).__name__}; allowed: "
+                f"{'0' if deterministic else 'True'} or None, only Plackett-Luce policies draw their lists"
             )
+        if deterministic and noise:
+            raise ValueError(f"deterministic = True and noise = {noise!r}; allowed: one of them")
+        scale = 0.0 if deterministic else _checked_noise(card.get("noise", 1.0) if noise is None else noise)
         policy.set_training_mode(False)
         self.state = State(
             policy=policy.cpu().double(),
@@ -232,7 +242,7 @@ class SB3Agent(KernelAgent):
             clicks=np.zeros((self.num_envs, self.num_positions), np.int8),
             key=self.keys(),
             round=np.zeros(1, np.int64),
-            sampled=not deterministic,
+            noise=scale,
         )
 
     def _check_sizes(self, name: str) -> None:
@@ -389,6 +399,13 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, th.Te
             "model.save wrote"
         ) from None
     return _checked_card(name, card), tensors
+
+
+def _checked_noise(noise: Any) -> float:
+    number = plain_number(noise)
+    if number is None or not 0 <= number <= MOST_NOISE:
+        raise ValueError(f"noise = {noise!r} is out of range; allowed: a number in [0, {MOST_NOISE:g}]")
+    return float(number)
 
 
 def _policy_class(name: str, policy: Any) -> type[BasePolicy]:

@@ -215,11 +215,12 @@ def test_noise_is_minus_log_minus_log_of_the_rows_own_coins():
     np.testing.assert_array_equal(noise[0], noise[2])
 
 
-def test_lists_are_drawn_by_the_policys_own_law():
-    """Chi-square of the 12 lists of 2 out of 4 items: fails by chance with probability 1e-7."""
+@pytest.mark.parametrize("noise", [None, 1, 2.5])
+def test_lists_are_drawn_by_the_policys_own_law(noise):
+    """Chi-square of the 12 lists of 2 out of 4 items: fails by chance with probability 1e-7 each."""
     rows, items, positions = 40_000, 4, 2
     model = model_of("ppo", items, positions)
-    agent = agent_of("ppo", rows=rows, items=items, positions=positions)
+    agent = agent_of("ppo", rows=rows, items=items, positions=positions, noise=noise)
     for clicks in users(1, positions, 3):  # some history, the same in all rows
         shown = np.tile(agent.act()[:1], (rows, 1))
         agent.update(shown, np.tile(clicks, (rows, 1)))
@@ -228,13 +229,30 @@ def test_lists_are_drawn_by_the_policys_own_law():
     with th.no_grad():
         scores = model.policy.scores(table[:1])
     lists = np.array([(i, j) for i in range(items) for j in range(items) if i != j])
-    law = PlackettLuce(items, positions).proba_distribution(scores.expand(len(lists), -1))
+    law = PlackettLuce(items, positions).proba_distribution(scores.expand(len(lists), -1) / (noise or 1))
     expected = rows * law.log_prob(th.from_numpy(lists)).exp().double().numpy()
     assert expected.min() > 5
     shown = agent.act()
     counts = np.array([(shown == one).all(1).sum() for one in lists])
     assert counts.sum() == rows
     assert ((counts - expected) ** 2 / expected).sum() < chi2.isf(1e-7, len(lists) - 1)
+
+
+def test_without_noise_the_most_probable_list_is_shown():
+    quiet, greedy = agent_of("ppo", rows=50, noise=0), agent_of("ppo", rows=50, deterministic=True)
+    for clicks in users(50, 3, 20):
+        np.testing.assert_array_equal(quiet.act(), greedy.act())
+        for agent in (quiet, greedy):
+            agent.update(agent.act(), clicks)
+
+
+def test_a_model_says_how_much_noise_it_wants():
+    model = copy.deepcopy(model_of("ppo"))
+    model.rankgym["noise"] = 0.25
+    shape = {"num_items": 6, "num_positions": 3, "model": model}
+    assert SB3Agent(**shape).state.noise == 0.25
+    assert SB3Agent(**shape, noise=3).state.noise == 3
+    assert SB3Agent(**shape, deterministic=True).state.noise == 0
 
 
 def test_rounds_are_drawn_apart():
@@ -371,6 +389,9 @@ def test_digests_tell_weights_apart():
         ({"model": 7}, "model = 7 is no model; allowed: a file, or a model of stable-baselines3"),
         ({"model": "nowhere.zip"}, "model = 'nowhere.zip' cannot be read: No such file or directory"),
         ({"deterministic": 1}, "deterministic = 1 is unknown; allowed: True, False, None"),
+        ({"noise": -1}, "noise = -1 is out of range; allowed: a number in [0, 1e+06]"),
+        ({"noise": "much"}, "noise = 'much' is out of range; allowed: a number in [0, 1e+06]"),
+        ({"noise": 1, "deterministic": True}, "deterministic = True and noise = 1; allowed: one of them"),
         ({"num_positions": 2}, "num_positions = 2, but PPO was trained with 3; allowed: 3"),
         ({"num_positions": 7}, "num_positions = 7 is out of range; allowed: a whole number in 1 .. 6"),
     ],
@@ -386,6 +407,8 @@ def test_wrong_arguments(keywords, message):
 def test_other_policies_are_played_deterministically_and_as_trained(form):
     with pytest.raises(ValueError, match=r"deterministic = False, but the policy of .* only Plackett-Luce"):
         agent_of(form, deterministic=False)
+    with pytest.raises(ValueError, match=r"noise = 2, but the policy of .*; allowed: 0 or None, only Plackett-Luce"):
+        agent_of(form, noise=2)
     with pytest.raises(ValueError, match=r"num_items = 7, but \w+ was trained with 6; allowed: 6"):
         SB3Agent(num_items=7, num_positions=3, model=model_of(form), horizon=100)
 
