@@ -66,7 +66,13 @@ def test_help_teaches(run):
 
 
 def test_train_and_compare_from_end_to_end(run, trained, tmp_path):
-    assert {path.name for path in trained.iterdir()} == {"average.pth", "best.zip", "last.zip", "curve.csv", "train.json"}
+    assert {path.name for path in trained.iterdir()} == {
+        "average.pth",
+        "best.zip",
+        "last.zip",
+        "curve.csv",
+        "train.json",
+    }
     said = json.loads((trained / "train.json").read_text())
     assert said["settings"]["env_kwargs"] == {"num_items": 4, "num_positions": 2}
     assert said["settings"]["query"] == [0, 1, 2]

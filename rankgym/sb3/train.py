@@ -53,11 +53,19 @@ ALGORITHMS: dict[str, type[BaseAlgorithm]] = {
 
 OFF_POLICY: dict[str, Any] = {"buffer_size": 200_000, "batch_size": 256, "learning_starts": 5_000, "gamma": 0.9}
 
-# By algorithm and policy: the wrappers, and what differs from stable-baselines3's own hyperparameters.
+# By algorithm and policy: the wrappers, and what differs from the hyperparameters that are the default elsewhere.
 DEFAULTS: dict[tuple[str, str], tuple[tuple[str, ...], dict[str, Any]]] = {
     ("ppo", "plackett-luce"): (
         ("ItemStatistics",),
-        {"n_steps": 64, "n_epochs": 2, "learning_rate": 1e-3, "gamma": 0.9, "gae_lambda": 0.9},
+        {
+            "n_steps": 128,
+            "n_epochs": 4,
+            "learning_rate": "linear:0.001",
+            "gamma": 0.99,
+            "gae_lambda": 0.95,
+            "ent_coef": 0.01,
+            "activation": "relu",
+        },
     ),
     ("a2c", "plackett-luce"): (
         ("ItemStatistics",),
@@ -93,6 +101,7 @@ OURS = {  # arguments of algorithms that are not hyperparameters here, and why
 }
 SCHEDULED = ("learning_rate", "clip_range")  # hyperparameters that may fall: "linear:0.001" ends at 0
 AVERAGE = "average.pth"  # the averaged weights so far, in the training's folder
+LARGEST_BATCH = 4_096  # sessions that PPO learns from at once, unless it is told otherwise
 EVALUATIONS = 20  # of a training, about
 EVALUATION_SEED = 1_000_000_000  # of the evaluations' row 0; the same in all of them, for users and agent
 NOT_DECISIVE = ("steps",)  # settings that may differ where a training is taken up again
@@ -412,7 +421,7 @@ class _Plan(NamedTuple):
         if draws:
             policy_kwargs = _safe(layers) | policy_kwargs
         if algo in ("ppo", "maskable-ppo") and "batch_size" not in algorithm:
-            algorithm["batch_size"] = _quarter(rows * algorithm["n_steps"])
+            algorithm["batch_size"] = _batch_size(rows * algorithm["n_steps"])
         return cls(settings, algorithm, policy_kwargs)
 
     def env(self, name: str, rows: int, query: Any, horizon: int, **more: Any) -> gym.vector.VectorEnv[Any, Any, Any]:
@@ -556,8 +565,9 @@ def _keywords(algo: str, policy: str, given: Mapping[str, Any]) -> tuple[dict[st
     made: Any = PlackettLucePolicy if policy == "plackett-luce" else cls.policy_aliases["MlpPolicy"]
     shapes = ("observation_space", "action_space", "lr_schedule", "use_sde", "optimizer_class")
     policys = [key for key in inspect.signature(made).parameters if key not in (*shapes, *own)]
-    algorithm, policy_kwargs = dict(DEFAULTS[algo, policy][1]), {}
-    for key, value in given.items():
+    algorithm: dict[str, Any] = {}
+    policy_kwargs: dict[str, Any] = {}
+    for key, value in {**DEFAULTS[algo, policy][1], **given}.items():
         if key in OURS:
             raise ValueError(f"{key} = {value!r} is no hyperparameter here: {OURS[key]}; allowed: {', '.join(own)}")
         if key in own:
@@ -588,9 +598,9 @@ def _schedule(key: str, value: Any) -> Any:
         raise ValueError(f"{key} = {value!r} is out of range; allowed: a number, or 'linear:NUMBER'") from None
 
 
-def _quarter(steps: int) -> int:
-    """The largest size of equal batches, at least four of them, that ``steps`` can be split into."""
-    return next((size for size in range(steps // 4, 1, -1) if steps % size == 0), steps)
+def _batch_size(steps: int) -> int:
+    """The largest size, up to 4,096, of equal batches, at least four of them, that ``steps`` can be split into."""
+    return next((size for size in range(min(steps // 4, LARGEST_BATCH), 1, -1) if steps % size == 0), steps)
 
 
 def _logger(tensorboard: str | os.PathLike[str] | None) -> Logger | None:

@@ -19,6 +19,7 @@ from stable_baselines3 import PPO
 import rankgym
 from rankgym.sb3.agent import SB3Agent, model_card, weights_digest
 from rankgym.sb3.callbacks import Measured, Watch
+from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.sb3.train import ALGORITHMS, DEFAULTS, EVALUATION_SEED, Average, summary, train
 
 ENV = "PBM-Synthetic-v0"
@@ -31,7 +32,8 @@ SMALL = {
     "average": 0,
     "progress": False,
 }
-TINY = {**SMALL, "steps": 64 * 8, "n_steps": 16, "width": 8}
+CHOSEN = {"n_steps": 16, "n_epochs": 2, "learning_rate": 1e-3, "width": 8}
+TINY = {**SMALL, "steps": 64 * 8, **CHOSEN}
 NETS = {  # hyperparameters that make a training short
     "ppo": {"n_steps": 16},
     "a2c": {"n_steps": 16},
@@ -99,9 +101,9 @@ def test_files_say_everything(done):
     said = report(done)
     assert {path.name for path in done.out.iterdir()} == {"best.zip", "last.zip", "curve.csv", "train.json"}
     assert said["settings"]["environments"] == [f"rankgym/{ENV}"]
-    assert said["settings"]["hyperparameters"] == {"n_steps": 16, "width": 8}
+    assert said["settings"]["hyperparameters"] == CHOSEN
     assert said["algorithm"]["n_steps"] == 16
-    assert said["policy_kwargs"] == {"width": 8}
+    assert said["policy_kwargs"] == {"activation": "relu", "width": 8}
     assert said["last"] == {"steps": 512, "weights": done.weights}
     assert said["resumed_at"] == []
     assert set(said["versions"]) >= {"rankgym", "python", "numpy", "torch", "stable-baselines3", "sb3-contrib"}
@@ -165,7 +167,7 @@ def test_layers_have_keywords():
 
 
 def test_learning_rates_may_fall():
-    training = train(ENV, **TINY, learning_rate="linear:0.002")
+    training = train(ENV, **{**TINY, "learning_rate": "linear:0.002"})
     rate = training.model.policy.optimizer.param_groups[0]["lr"]
     assert rate == 0.0  # the last rollout is the end
     assert training.model.lr_schedule(1.0) == 0.002
@@ -276,7 +278,7 @@ def test_a_training_that_is_done_is_left_alone(tmp_path):
 
 def test_falling_learning_rates_go_on_where_they_were(tmp_path):
     rates = {"learning_rate": "linear:0.002"}
-    train(ENV, **{**TINY, "steps": 256}, eval_every=10**6, out=tmp_path / "run", **rates)
+    train(ENV, **{**TINY, "steps": 256, **rates}, eval_every=10**6, out=tmp_path / "run")
     seen = []
     learn = PPO.train
 
@@ -286,7 +288,7 @@ def test_falling_learning_rates_go_on_where_they_were(tmp_path):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PPO, "train", spy)
-        train(ENV, **TINY, eval_every=10**6, out=tmp_path / "run", resume=True, **rates)
+        train(ENV, **{**TINY, **rates}, eval_every=10**6, out=tmp_path / "run", resume=True)
     assert seen == pytest.approx([0.002 * (1 - (256 + 128 * n) / 512) for n in (1, 2)])
 
 
@@ -451,5 +453,8 @@ def test_out_must_be_a_folder(tmp_path):
 
 
 def test_defaults_are_hyperparameters_of_their_algorithms():
-    for (algo, _), (_, hyperparameters) in DEFAULTS.items():
-        assert set(hyperparameters) <= set(inspect.signature(ALGORITHMS[algo]).parameters)
+    for (algo, policy), (_, hyperparameters) in DEFAULTS.items():
+        known = set(inspect.signature(ALGORITHMS[algo]).parameters)
+        if policy == "plackett-luce":
+            known |= set(inspect.signature(PlackettLucePolicy).parameters)
+        assert set(hyperparameters) <= known
