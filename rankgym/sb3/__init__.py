@@ -4,7 +4,7 @@
 ``train`` is what ``rankgym train`` does, and ``SB3Agent`` plays a trained model beside the bandits.
 """
 
-from rankgym.sb3.agent import SB3Agent, describe, model_card, weights_digest
+from rankgym.sb3.agent import SB3Agent, describe, export_model, model_card, weights_digest
 from rankgym.sb3.plackett_luce import PlackettLuce, PlackettLucePolicy
 from rankgym.sb3.train import Training, train
 from rankgym.sb3.vec_env import RankingVecEnv
@@ -16,6 +16,7 @@ __all__ = [
     "SB3Agent",
     "Training",
     "describe",
+    "export_model",
     "model_card",
     "train",
     "weights_digest",

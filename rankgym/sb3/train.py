@@ -659,7 +659,13 @@ class _Record:
         if episodes:
             self.training.append({"steps": measured[0].steps, **episodes})
         self.latest = float(np.mean([one.regret for one in measured]))
-        model.rankgym["training"] = {"command": self.command, "steps": measured[0].steps, "regret": self.latest}
+        model.rankgym["training"] = {
+            "command": command(self.plan.settings, None),  # the folder does not decide the weights
+            "steps": measured[0].steps,
+            "seconds": round(seconds, 1),
+            "regret": self.latest,
+            "versions": versions(),
+        }
         if not self.best or self.latest < self.best["regret"]:
             with self.average.put_in():
                 weights = weights_digest(model)

@@ -24,7 +24,7 @@ from stable_baselines3 import A2C, DQN, PPO, SAC, TD3
 import rankgym
 from rankgym import wrappers
 from rankgym.kernels import bits, session_seed, uniform
-from rankgym.sb3.agent import SB3Agent, describe, gumbel_noise, model_card, weights_digest
+from rankgym.sb3.agent import SB3Agent, describe, export_model, gumbel_noise, model_card, weights_digest
 from rankgym.sb3.plackett_luce import PlackettLuce, PlackettLucePolicy
 from rankgym.sb3.vec_env import RankingVecEnv
 from rankgym.wrappers.actions import BASE_COLUMN
@@ -305,6 +305,22 @@ def test_what_a_model_says_of_itself():
     assert (card["rankgym"], card["algo"], card["deterministic"]) == (rankgym.__version__, "PPO", False)
     assert model_of("sac").rankgym["deterministic"] is True
     assert model_of("ppo").rankgym["truth"] is True
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_exported_model_plays_alike_and_has_no_pickles(form, folder, tmp_path):
+    source, targets = file_of(form, folder), [tmp_path / "one.zip", tmp_path / "two.zip"]
+    cards = [export_model(source, target) for target in targets]
+    assert targets[0].read_bytes() == targets[1].read_bytes()
+    assert cards[0] == model_card(targets[0]) == {**model_card(source), "weights": weights_digest(model_of(form))}
+    with zipfile.ZipFile(targets[0]) as archive:
+        assert archive.namelist() == ["data", "policy.pth"]
+        assert list(json.loads(archive.read("data"))) == ["rankgym"]
+    mine, theirs = agent_of(form, model=targets[0]), agent_of(form, model=source)
+    for clicks in users(2, 3, 20):
+        np.testing.assert_array_equal(mine.act(), theirs.act())
+        for agent in (mine, theirs):
+            agent.update(agent.act(), clicks)
 
 
 def test_nothing_in_a_file_is_executed(folder, tmp_path):
