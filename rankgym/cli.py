@@ -505,7 +505,9 @@ def train(
             help="Queries, cycled over the rows of an environment; none: each episode draws one of all.",
         ),
     ] = "train",
-    eval_query: Annotated[str, typer.Option(metavar="test|all|0,3,7", help="Queries of evaluations.")] = "test",
+    eval_query: Annotated[
+        str, typer.Option(metavar="test|all|0,3,7", help="Queries of evaluations, by which best.zip is chosen.")
+    ] = "test",
     eval_every: Annotated[
         int | None, typer.Option(metavar="N", help="Steps between evaluations. Default: 20 in all.", show_default=False)
     ] = None,
@@ -552,14 +554,18 @@ def train(
     both of which `rankgym compare` takes among its agents; `curve.csv`, all evaluations; and `train.json` with
     everything that decided the weights: the same command gives the same weights on the same machine.
 
+    `best.zip` is chosen by its regret on the queries of `--eval-query`, the test queries by default, which flatters it
+    there: for a fair number, compare it on queries that it was not chosen on, such as those of `--source published`.
+
     Ctrl-C keeps `last.zip`, and the same command with `--resume` goes on from there: with all that was learned, but
-    with fresh episodes, so the weights are not those of a training that was never interrupted.
+    with fresh episodes, so the weights are not those of a training that was never interrupted. With more steps than
+    before, a falling learning rate jumps up again: it depends on the share of N that is done.
 
     Examples:
 
     * Plackett-Luce policy with PPO, ten minutes, and its comparison with a bandit:
       `rankgym train PBM-Yandex-v0 --steps 5_000_000 --out runs/pbm`,
-      `rankgym compare PBM-Yandex-v0 --query test --rounds 1_000 --agents cascade-kl-ucb,runs/pbm/best.zip`
+      `rankgym compare PBM-Yandex-v0 --source published --rounds 1_000 --agents cascade-kl-ucb,runs/pbm/best.zip`
     * For users of three kinds: `rankgym train CM-Yandex-v0,PBM-Yandex-v0,DCM-Yandex-v0 --rows 384 --out runs/three`
     * For users who change: `rankgym train PBM-Yandex-Breakpoint-v0 --layers "ItemStatistics:discounts=[1,0.999]"`
     * Lists that never stray from a safe one: `rankgym train PBM-Yandex-Rerank-v0 --layers ItemStatistics,SafeLists`

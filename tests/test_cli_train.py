@@ -59,6 +59,9 @@ def test_help_teaches(run):
         "--no-truth",
         "--tensorboard",
         'pip install "rankgym[sb3]"',
+        "best.zip is chosen by its regret on the queries of --eval-query",
+        "such as those of --source published",
+        "a falling learning rate jumps up again",
     ):
         assert words in text
     assert "train" in run("--help").output
@@ -87,6 +90,21 @@ def test_train_and_compare_from_end_to_end(run, trained, tmp_path):
     assert [agent["class"] for agent in settings["agents"]][1:] == ["rankgym.sb3.agent:SB3Agent"] * 2
     assert settings["agents"][2]["knobs"] == {"model": "runs/x/last.zip", "deterministic": True}
     assert settings["agents"][2]["file"] == "runs_x_last.zip_deterministic=true.npz"
+
+
+def test_the_command_that_is_printed_at_the_end_runs_as_it_is(run, tmp_path):
+    pytest.importorskip("stable_baselines3")
+    pytest.importorskip("sb3_contrib")
+    text = run(*TRAIN, "--out", "my runs/x").output
+    assert "Written to my runs/x: best.zip, last.zip, average.pth, curve.csv, train.json\n" in text
+    assert "best.zip was chosen by these evaluations" in text
+    (line,) = [line for line in text.splitlines() if line.startswith("rankgym compare")]
+    result = run(*shlex.split(line.removesuffix(" compares it"))[1:], "--out", "c")
+    assert result.exit_code == 0, result.output
+    settings = json.loads((tmp_path / "c" / "compare.json").read_text())
+    assert settings["arguments"] == {"num_items": 4, "num_positions": 2, "horizon": 20}
+    assert (settings["queries"], settings["rounds"]) == ([3, 4], 20)
+    assert settings["agents"][1]["knobs"] == {"model": "my runs/x/best.zip"}
 
 
 def test_its_own_command_makes_the_same_weights(run, trained, tmp_path):
@@ -178,6 +196,11 @@ def test_ctrl_c_is_said_in_one_line(run, trained, monkeypatch):
         ("--param gama=1", "gama = 1 is unknown to ppo and its policy; did you mean 'gamma'?"),
         ("--param seed=1", "--param seed=1: seed is no hyperparameter here; see rankgym train --help"),
         ("--param gamma", "--param gamma is no assignment; allowed: key=value"),
+        ("--param gamma=x", "gamma = 'x' is out of range; allowed: a number in [0, 1]"),
+        ("--param n_epochs=0.5", "n_epochs = 0.5 is out of range; allowed: a whole number, at least 1"),
+        ("--param gamma=5", "gamma = 5 is out of range; allowed: a number in [0, 1]"),
+        ("--param learning_rate=linear:-1", "learning_rate = 'linear:-1' is out of range; allowed: a number, at least"),
+        ("--param n_steps=0", "n_steps = 0 is out of range; allowed: a whole number, at least 1"),
         ("--set itmes=3", "has no argument 'itmes'"),
         ("--set query=3", "--set query=3: query is no argument of the environment here"),
         ("--set horizon=3", "env_kwargs has horizon = 3; allowed: others"),

@@ -43,8 +43,17 @@ from rankgym.wrappers.layers import Layer, Setting, layers_of
 __all__ = ["SB3Agent", "describe", "export_model", "model_card", "weights_digest"]
 
 CARD = "rankgym"  # the attribute of a model that says what it was trained on
-NEEDED = ("layers", "num_items", "num_positions", "policy", "policy_kwargs", "truth", "deterministic")
+NEEDED: dict[str, type] = {  # what is needed of a card, by type
+    "layers": list,
+    "num_items": int,
+    "num_positions": int,
+    "policy": str,
+    "policy_kwargs": dict,
+    "truth": bool,
+    "deterministic": bool,
+}
 HOMES = ("rankgym", "stable_baselines3", "sb3_contrib")  # packages whose policies are made from a file
+SAID = {list: "a list", int: "a whole number, at least 1", str: "a text", dict: "a dict", bool: "true, false"}
 NOT_TO_PLAY = ("optimizer_class", "optimizer_kwargs")  # keywords of a policy that only training needs
 MOST_NOISE = 1e6  # scores are drowned long before
 LEAST = 2.0**-54  # stands for the uniform 0, which has no logarithm
@@ -70,7 +79,7 @@ class State(NamedTuple):
     clicks: NDArray[np.int8]  # (rows, positions) of the last session
     key: NDArray[np.uint64]  # (rows,) one random key a row
     round: NDArray[np.int64]  # (1,) sessions so far
-    noise: float  # scale of the Gumbel noise on scores; 0: the most probable ranking is shown
+    noise: float  # scale of the Gumbel noise on scores; 0: the greedy ranking is shown
 
 
 def rank(s: State, displayed: NDArray[np.int64]) -> None:
@@ -169,7 +178,8 @@ class SB3Agent(KernelAgent):
     Args:
         model: a file that ``model.save`` wrote after ``rankgym.sb3.describe(model, env)``, as ``rankgym train`` does;
             or such a model itself. Files are data: nothing in them is executed.
-        deterministic: whether to show the most probable list instead of drawing one. Default: what the model says.
+        deterministic: whether to show the greedy list, at each position the item of the largest score that may stand
+            there, instead of drawing one. Default: what the model says.
         noise: scale of the Gumbel noise by which a Plackett-Luce policy draws its lists, at least 0. 1 is the policy's
             own law; with more, lists are drawn by scores / ``noise``: it explores more; 0 is deterministic. Default:
             what the model says.
@@ -215,26 +225,12 @@ class SB3Agent(KernelAgent):
             card, weights = _read(model)
         self.card = copy.deepcopy(card)
         self._check_sizes(name)
-        layers, observed, acted = self._layers()
+        layers, observed, acted = self._layers(name)
         if isinstance(model, BaseAlgorithm):  # its policy itself may hold on to the gradients of its last action
             cls, weights = type(model.policy), model.policy.state_dict()
         else:
             cls = _policy_class(name, card["policy"])
         policy = _made(name, cls, card, weights, observed, acted)
-        draws = isinstance(policy, PlackettLucePolicy)
-        if deterministic is None:
-            deterministic = bool(card["deterministic"])
-        elif not isinstance(deterministic, (bool, np.bool_)):
-            raise ValueError(f"deterministic = {deterministic!r} is unknown; allowed: True, False, None")
-        if not draws and (not deterministic or noise):
-            said = f"noise = {noise!r}" if deterministic else "deterministic = False"
-            raise ValueError(
-                f"{said}, but the policy of {name} is a {type(policy).__name__}; allowed: "
-                f"{'0' if deterministic else 'True'} or None, only Plackett-Luce policies draw their lists"
-            )
-        if deterministic and noise:
-            raise ValueError(f"deterministic = True and noise = {noise!r}; allowed: one of them")
-        scale = 0.0 if deterministic else _checked_noise(card.get("noise", 1.0) if noise is None else noise)
         policy.set_training_mode(False)
         self.state = State(
             policy=policy.cpu().double(),
@@ -242,8 +238,34 @@ class SB3Agent(KernelAgent):
             clicks=np.zeros((self.num_envs, self.num_positions), np.int8),
             key=self.keys(),
             round=np.zeros(1, np.int64),
-            noise=scale,
+            noise=self._scale(name, policy, deterministic, noise),
         )
+
+    def _scale(self, name: str, policy: BasePolicy, deterministic: bool | None, noise: float | None) -> float:
+        """The scale of the noise, by what was asked for and what the model says."""
+        if deterministic is not None and not isinstance(deterministic, (bool, np.bool_)):
+            raise ValueError(f"deterministic = {deterministic!r} is unknown; allowed: True, False, None")
+        scale = _checked_noise(self.card.get("noise", 1.0) if noise is None else noise)
+        greedy = self.card["deterministic"] if deterministic is None else deterministic
+        if not isinstance(policy, PlackettLucePolicy):
+            if noise:
+                said, allowed = f"noise = {noise!r}", "0 or None"
+            elif not greedy:
+                said, allowed = "deterministic = False", "True" if deterministic is None else "True or None"
+            else:
+                return 0.0
+            raise ValueError(
+                f"{said}, but the policy of {name} is a {type(policy).__name__}; allowed: {allowed}, only "
+                "Plackett-Luce policies draw their lists"
+            )
+        if greedy and noise:
+            if deterministic is None:
+                raise ValueError(
+                    f"noise = {noise!r}, but {name} is to be played deterministically, as it says itself; allowed: 0 "
+                    "or None, or deterministic = False with it"
+                )
+            raise ValueError(f"deterministic = True and noise = {noise!r}; allowed: one of them")
+        return 0.0 if greedy else scale
 
     def _check_sizes(self, name: str) -> None:
         """Whether the model was trained for such lists."""
@@ -253,7 +275,7 @@ class SB3Agent(KernelAgent):
             if mine != trained and not (size == "num_items" and any_items):
                 raise ValueError(f"{size} = {mine}, but {name} was trained with {trained}; allowed: {trained}")
 
-    def _layers(self) -> tuple[list[Layer], spaces.Space[Any], spaces.Space[Any]]:
+    def _layers(self, model: str) -> tuple[list[Layer], spaces.Space[Any], spaces.Space[Any]]:
         """What the wrappers of the training did, the innermost first; what a row's policy sees, and how it acts."""
         setting = Setting(self.num_envs, self.num_items, self.num_positions, self.horizon, self.initial_list)
         observation: spaces.Space[Any] = spaces.MultiBinary(self.num_positions)
@@ -262,7 +284,10 @@ class SB3Agent(KernelAgent):
         for name, keywords in self.card["layers"]:
             if name not in wrappers.LAYERS:
                 raise ValueError(f"the model's wrapper {name!r} is unknown; allowed: {', '.join(wrappers.LAYERS)}")
-            made.append(wrappers.LAYERS[name](setting, observation, action, **keywords))
+            try:
+                made.append(wrappers.LAYERS[name](setting, observation, action, **keywords))
+            except Exception as error:
+                raise ValueError(f"model = {model!r} has the wrapper {name} with {keywords}: {error}") from error
             observation, action = made[-1].observation_space, made[-1].action_space
         return made, observation, action
 
@@ -291,9 +316,16 @@ def describe(model: BaseAlgorithm, env: Any, *, deterministic: bool | None = Non
 
     Raises:
         ValueError: ``env`` is no ranking environment, the policy's actions are not those of ``env`` or are lists that
-            it does not keep free of repetitions, or it sees the truth when it acts.
+            it does not keep free of repetitions, or it sees the truth when it acts, or observations that
+            ``VecNormalize`` has scaled.
     """
     setting, policy = Setting.of(env), model.policy
+    normalized = model.get_vec_normalize_env()
+    if normalized is not None and normalized.norm_obs:
+        raise ValueError(
+            "model sees observations that VecNormalize scales, which no file of a model holds; allowed: "
+            "VecNormalize(..., norm_obs=False), or none"
+        )
     draws = isinstance(policy, PlackettLucePolicy)
     space = getattr(env, "single_action_space", None) or env.action_space
     if isinstance(space, Permutation) and not draws:
@@ -399,11 +431,24 @@ def library_versions() -> dict[str, str]:
 
 
 def _checked_card(name: str, card: Any) -> dict[str, Any]:
+    """A card that has all that is needed, of the right types: files may come from anybody."""
     if not isinstance(card, dict) or any(key not in card for key in NEEDED):
         raise ValueError(
             f"model = {name} does not say what it was trained on; allowed: a model that `rankgym train` made, or one "
             "that was saved after rankgym.sb3.describe(model, env)"
         )
+    for key, kind in NEEDED.items():
+        if type(card[key]) is not kind or (kind is int and card[key] < 1):
+            raise ValueError(f"model = {name} is damaged: it says {key} = {card[key]!r}; allowed: {SAID[kind]}")
+    if "noise" in card:
+        try:
+            _checked_noise(card["noise"])
+        except ValueError as error:
+            raise ValueError(f"model = {name} is damaged: it says {error}") from None
+    for layer in card["layers"]:
+        pair = layer if isinstance(layer, (list, tuple)) and len(layer) == 2 else (None, None)
+        if not isinstance(pair[0], str) or not isinstance(pair[1], dict):
+            raise ValueError(f"model = {name} is damaged: layers has {layer!r}; allowed: a name and a dict of keywords")
     return card
 
 
@@ -423,6 +468,8 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, th.Te
             data, weights = json.loads(archive.read("data")), archive.read("policy.pth")
         card = data.get(CARD)
         tensors = th.load(io.BytesIO(weights), map_location="cpu", weights_only=True)
+        if not all(isinstance(key, str) and isinstance(value, th.Tensor) for key, value in tensors.items()):
+            raise TypeError("policy.pth has other things than weights")
     except Exception as error:
         raise ValueError(
             f"model = {name} is no model of stable-baselines3 ({type(error).__name__}: {error}); allowed: a file that "
@@ -447,9 +494,11 @@ def _policy_class(name: str, policy: Any) -> type[BasePolicy]:
             f"{', '.join(HOMES)}; or load it yourself and give the model instead of its file"
         )
     try:
-        cls: type[BasePolicy] = getattr(importlib.import_module(module), cls_name)
+        cls = getattr(importlib.import_module(module), cls_name)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"model = {name!r} has the policy {policy}, which is not here: {error}") from None
+    if not isinstance(cls, type) or not issubclass(cls, BasePolicy):
+        raise ValueError(f"model = {name!r} has the policy {policy}, which is none; allowed: a class of policies")
     return cls
 
 
@@ -469,7 +518,7 @@ def _made(
         with th.random.fork_rng(devices=[]):  # its first weights are drawn, and not kept
             policy: BasePolicy = cls(observation, action, no_schedule, **card["policy_kwargs"])
         policy.load_state_dict(weights)
-    except (RuntimeError, TypeError, ValueError) as error:
+    except Exception as error:
         raise ValueError(
             f"model = {name!r} does not fit its policy here ({type(error).__name__}: {error}); it was saved by "
             f"rankgym {card.get('rankgym')}"

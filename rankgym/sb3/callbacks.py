@@ -38,7 +38,7 @@ class Watch(BaseCallback):
         every: steps between evaluations.
         measure: evaluates the model after so many steps: a list of one result for each environment.
         keep: is called after each evaluation, with its results.
-        learned: is called once the model has learned from a rollout.
+        learned: is called once the model has learned from a rollout, before anything else happens.
         shown: whether there is a bar, on standard error.
 
     Attributes:
@@ -67,7 +67,7 @@ class Watch(BaseCallback):
         self._started = self._looked = time.perf_counter()
         self._first = self.num_timesteps
         self.learned = self.next = self.num_timesteps
-        if self.num_timesteps > 0:  # taken up again: it was evaluated when it was left
+        if self.num_timesteps > 0:  # taken up again: evaluated when it was left, or not long before its interruption
             self.next += self.every
 
     def after_learning(self) -> None:

@@ -7,6 +7,7 @@ same machine gives the same weights.
 from __future__ import annotations
 
 import contextlib
+import copy
 import csv
 import inspect
 import io
@@ -14,8 +15,12 @@ import itertools
 import json
 import os
 import platform
+import re
 import shlex
+import sys
 import time
+import types
+import typing
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -100,10 +105,24 @@ OURS = {  # arguments of algorithms that are not hyperparameters here, and why
     **dict.fromkeys(("rollout_buffer_class", "replay_buffer_class", "action_noise"), "it is no plain value"),
 }
 SCHEDULED = ("learning_rate", "clip_range")  # hyperparameters that may fall: "linear:0.001" ends at 0
+PLAIN = (bool, int, float, str, list, tuple, dict, types.NoneType)
+ANY = sys.float_info.max
+LIMITS: dict[str, tuple[float, float]] = {  # the least and the largest value of hyperparameters that are numbers
+    **dict.fromkeys(("gamma", "gae_lambda", "tau", "exploration_initial_eps", "exploration_final_eps"), (0, 1)),
+    "exploration_fraction": (1e-9, 1),  # it divides
+    **dict.fromkeys(("n_steps", "batch_size", "n_epochs", "buffer_size", "train_freq", "n_critics"), (1, ANY)),
+    **dict.fromkeys(("policy_delay", "target_update_interval"), (1, ANY)),
+    **dict.fromkeys((*SCHEDULED, "max_grad_norm", "target_kl", "rms_prop_eps", "learning_starts"), (0, ANY)),
+    **dict.fromkeys(("target_policy_noise", "target_noise_clip"), (0, ANY)),
+    **dict.fromkeys(("gradient_steps", "sde_sample_freq"), (-1, ANY)),  # -1: as many as were played; never
+}
+TEXTS = {"ent_coef": r"auto(_\d+(\.\d*)?)?", "target_entropy": "auto"}  # of SAC
+NOT_MADE = (AssertionError, TypeError, RuntimeError, LookupError, AttributeError, ArithmeticError, MemoryError)
 AVERAGE = "average.pth"  # the averaged weights so far, in the training's folder
 LARGEST_BATCH = 4_096  # sessions that PPO learns from at once, unless it is told otherwise
 EVALUATIONS = 20  # of a training, about
-EVALUATION_SEED = 1_000_000_000  # of the evaluations' row 0; the same in all of them, for users and agent
+EVALUATION_SEED = 1_000_000_000  # of the evaluations' row 0; the same in all of them; above all of the training's
+FILES = ("train.json", "curve.csv", "last.zip", "best.zip", AVERAGE)  # of a training
 NOT_DECISIVE = ("steps",)  # settings that may differ where a training is taken up again
 
 
@@ -117,6 +136,7 @@ class Training(NamedTuple):
     steps: int  # that were played: whole rollouts
     seconds: float
     out: Path | None
+    settings: dict[str, Any]  # what decided the weights, as in ``train.json``
 
 
 def train(
@@ -153,14 +173,20 @@ def train(
     Each row is one user population with a query of its own; an episode is ``horizon`` sessions, at whose start nothing
     is known of the query. Rows are split evenly among the environments, and among the horizons of each. With
     ``query="train"`` (the four fifths of the queries that are no test queries) a row meets its query again in its next
-    episode, with other users; what the policy sees does not tell it which one it is.
+    episode, with other users; what the policy sees does not tell it which one it is. The end of an episode is no end
+    to what the policy learns: what it is worth there is bootstrapped from the critic's value of the last observation,
+    as if it went on.
 
     An evaluation plays ``eval_query`` in each environment, for ``eval_horizon`` sessions by the same seeds each time,
     and measures the mean cumulative regret at their end. ``best.zip`` is the model with the least so far, ``last.zip``
     the one of the last evaluation, or of the interruption; both are played by ``SB3Agent``. With ``average`` it is the
     averaged weights that are evaluated and that ``best.zip`` has, while ``last.zip`` goes on learning from its own, and
-    the average so far is in ``average.pth``. ``curve.csv`` has all
-    evaluations, ``train.json`` everything that decided the weights.
+    the average so far is in ``average.pth``. ``curve.csv`` has all evaluations, ``train.json`` everything that decided
+    the weights.
+
+    So ``best.zip`` is *chosen* by its regret on ``eval_query``, by default the test queries: the least of many
+    measurements flatters it. A fair number comes from queries that it was neither trained nor chosen on, such as those
+    of ``source="published"``.
 
     The same arguments give the same weights, bit for bit, on the same machine with the same versions. To get there the
     global random generators of Python, NumPy and torch are seeded, as stable-baselines3 does.
@@ -168,7 +194,8 @@ def train(
     A training that is taken up again has all that it had learned, the optimizer's state, the steps, the best evaluation
     and the place in falling learning rates. Yet it is not that which an uninterrupted one would have become: its rows
     start fresh episodes from other seeds, and of SAC, TD3 and DQN the remembered sessions are gone. It is reproducible
-    itself, from the same ``last.zip``.
+    itself, from the same ``last.zip``. A falling learning rate depends on the share of ``steps`` that is done: with
+    more of them than before it jumps up again, from 0 if the training had come to its end.
 
     Args:
         env_ids: an id, with or without ``rankgym/``, or several: a population with the same numbers of items and
@@ -178,7 +205,8 @@ def train(
         steps: actions of all rows together, rounded up to whole rollouts. Slot by slot, a session takes several.
         rows: at least one for each environment.
         horizon: sessions in an episode; or several such, each for as many rows as the others.
-        seed: of the first weights, of the exploration and of row 0; row b has ``seed + b``.
+        seed: of the first weights, of the exploration and of row 0; row b has ``seed + b``, less than 10^9, where the
+            seeds of evaluations begin.
         out: a folder, with no training in it, or with that which is taken up again. None: nothing is written.
         layers: names of wrappers of ``rankgym.wrappers.LAYERS``, the innermost first, alone or with keywords:
             ``("ItemStatistics", {"discounts": [1.0, 0.999]})``. Default: by algorithm and policy, see ``DEFAULTS``.
@@ -189,7 +217,7 @@ def train(
         query, source, env_kwargs: of the training's environments, see ``rankgym.envs.RankingVectorEnv``.
         eval_every: steps between evaluations. Default: 20 in all.
         eval_runs: rows for each query of an evaluation.
-        eval_query: queries of evaluations.
+        eval_query: queries of evaluations, by which ``best.zip`` is chosen.
         eval_horizon: sessions of an evaluation. Default: ``horizon``, the shortest one.
         average: how far, in (0, 1), a running average of the weights moves to the present ones before each rollout
             (Polyak averaging: PPO's weights wander, and their mean plays better). 0: no average. Default: by algorithm
@@ -198,7 +226,7 @@ def train(
         tensorboard: a folder for TensorBoard's curves: ``train/episode_regret``, ``train/episode_violations``,
             ``eval/regret``, ``eval/violations``, ``eval/ndcg``, and the algorithm's own.
         resume: take up the training in ``out`` and bring it to ``steps``; all else must be as it was.
-        fresh: replace the training in ``out``.
+        fresh: replace the training in ``out``: its files are deleted before the new one begins.
         progress: show a bar.
         **hyperparameters: of the algorithm's class in stable-baselines3 or of its policy's (``width``,
             ``temperature``, ``net_arch``, ...), plain JSON values. ``"linear:0.001"`` is a learning rate that falls
@@ -206,7 +234,8 @@ def train(
 
     Raises:
         ValueError: an argument does not fit; nothing was trained or written then.
-        KeyboardInterrupt: Ctrl-C; ``last.zip`` was written before, and a note says how to go on.
+        KeyboardInterrupt: Ctrl-C; ``last.zip`` was written before, with what had been learned from all whole rollouts
+            and nothing of an update that was under way, and a note says how to go on.
     """
     plan = _Plan.make(
         env_ids=env_ids,
@@ -242,7 +271,7 @@ def train(
         model = plan.model(env) if before is None else _taken_up(folder, before, plan, env)  # type: ignore[arg-type]
         plan.try_out(model)
         if folder is not None:
-            _make_folder(folder)
+            _make_folder(folder, fresh)
         if logger is not None:
             model.set_logger(logger)
         return _learn(model, plan, folder, before, progress)
@@ -253,7 +282,7 @@ def _learn(
 ) -> Training:
     steps, began = plan.settings["steps"], time.perf_counter()
     average = _average(model, plan, folder, before)
-    record = _Record(plan, folder, before, average)
+    record, learned = _Record(plan, folder, before, average), Learned(model, average)
     began -= record.seconds
 
     def measure(played: int) -> list[Measured]:
@@ -264,7 +293,11 @@ def _learn(
         record.add(model, measured, watch.episodes(), time.perf_counter() - began)
         watch.news = f"regret {record.latest:,.1f}, best {record.best['regret']:,.1f}"
 
-    watch = Watch(steps, plan.settings["eval_every"], measure, keep, learned=average.move, shown=progress)
+    def note() -> None:
+        average.move()
+        learned.note()
+
+    watch = Watch(steps, plan.settings["eval_every"], measure, keep, learned=note, shown=progress)
     if model.num_timesteps < steps:
         try:
             model.learn(steps - model.num_timesteps, callback=watch, reset_num_timesteps=before is None)
@@ -273,16 +306,16 @@ def _learn(
                 watch.evaluate()
         except KeyboardInterrupt as interruption:
             if folder is not None:
-                model.num_timesteps = watch.learned  # what was played since then is lost
+                learned.put_back()
                 record.leave(model, time.perf_counter() - began)
-                kept = f"{folder / 'last.zip'} has what was learned in {watch.learned:,} steps"
+                kept = f"{folder / 'last.zip'} has what was learned in {model.num_timesteps:,} steps"
                 interruption.add_note(f"{kept}, and `{record.command} --resume` goes on from there")
             raise
         finally:
             watch.close()
         record.write(time.perf_counter() - began)
     weights, seconds = weights_digest(model), record.seconds
-    return Training(model, record.curve, record.best, weights, model.num_timesteps, seconds, folder)
+    return Training(model, record.curve, record.best, weights, model.num_timesteps, seconds, folder, plan.settings)
 
 
 def summary(training: Training) -> list[str]:
@@ -299,11 +332,56 @@ def summary(training: Training) -> list[str]:
     lines.append(f"best after {best['steps']:,} steps: regret {best['regret']:,.1f}, mean of all environments")
     lines.append(f"digest of the last weights: {training.weights}")
     if training.out is not None:
-        lines.append(f"Written to {training.out}: best.zip, last.zip, curve.csv, train.json")
-        short = last[0].environment.removeprefix("rankgym/")
-        model = shlex.quote(str(training.out / "best.zip"))
-        lines.append(f"rankgym compare {short} --query test --agents cascade-kl-ucb,{model} compares it")
+        names = [
+            "best.zip",
+            "last.zip",
+            *([AVERAGE] if training.settings["average"] else []),
+            "curve.csv",
+            "train.json",
+        ]
+        lines.append(f"Written to {training.out}: {', '.join(names)}")
+        lines.append(f"{_comparison(training.settings, training.out / 'best.zip')} compares it")
+        more = "-Yandex-" in last[0].environment and training.settings["env_kwargs"].get("source") != "published"
+        lines.append(
+            "best.zip was chosen by these evaluations, which flatter it: for a fair number, compare it on queries that "
+            f"it was not chosen on{', such as those of --source published' if more else ''}"
+        )
     return lines
+
+
+def _comparison(settings: Mapping[str, Any], model: Path) -> str:
+    """The command line that compares a model with a bandit, as it was evaluated."""
+    kwargs = dict(settings["env_kwargs"])
+    words = ["rankgym", "compare", settings["environments"][0].removeprefix("rankgym/")]
+    if isinstance(kwargs.get("source"), str):
+        words += ["--source", kwargs.pop("source")]
+    words += _assigned("--set", kwargs)
+    words += ["--query", "all" if settings["eval_query"] is None else _query_text(settings["eval_query"])]
+    words += ["--rounds", str(settings["eval_horizon"]), "--agents", f"cascade-kl-ucb,{model}"]
+    return shlex.join(words)
+
+
+class Learned:
+    """What a model was when it had last learned from all that it had played: an interruption may halve an update."""
+
+    def __init__(self, model: BaseAlgorithm, average: Average) -> None:
+        self.model, self.average = model, average
+        self.note()
+
+    def note(self) -> None:
+        """Copy the model as it is now: steps, weights, the optimizers' states, the average."""
+        model: Any = self.model
+        entropy = getattr(model, "log_ent_coef", None)  # of SAC, which is no weight of its policy
+        now = (model.num_timesteps, model._n_updates, model.get_parameters(), self.average.state)
+        self._kept = copy.deepcopy((*now, None if entropy is None else entropy.detach()))
+
+    def put_back(self) -> None:
+        """Make the model what it was."""
+        model: Any = self.model
+        model.num_timesteps, model._n_updates, parameters, self.average.state, entropy = self._kept
+        model.set_parameters(parameters)
+        if entropy is not None:
+            model.log_ent_coef.data.copy_(entropy)
 
 
 class Average:
@@ -368,24 +446,29 @@ class _Plan(NamedTuple):
 
     @classmethod
     def make(cls, **given: Any) -> _Plan:
-        ids = [given["env_ids"]] if isinstance(given["env_ids"], str) else list(given["env_ids"])
-        names = [_env_id(name) for name in ids]
-        if not names or len(set(names)) < len(names):
-            raise ValueError(f"env_ids = {ids}; allowed: at least one, each once")
+        names = _env_ids(given["env_ids"])
         algo, policy = _algorithm(given["algo"], given["policy"])
         horizons = _horizons(given["horizon"])
         rows = whole_number("rows", given["rows"], len(names) * len(np.atleast_1d(horizons)))
+        seed = whole_number("seed", given["seed"], 0)
+        if seed + rows > EVALUATION_SEED:
+            raise ValueError(
+                f"seed = {seed} is out of range; allowed: seed + rows up to {EVALUATION_SEED:,}, from where on seeds "
+                "are those of evaluations"
+            )
         steps = whole_number("steps", given["steps"], 1)
         every = given["eval_every"]
         draws = policy == "plackett-luce"
-        truth = draws if given["truth"] is None else bool(given["truth"])
+        truth = draws if given["truth"] is None else _flag("truth", given["truth"], "True, False, None")
         if truth and not draws:
             raise ValueError(
                 f"truth = True and policy = {policy!r}; allowed: policy = 'plackett-luce', or truth = False"
             )
         chosen = given["layers"]
-        layers = [_layer(layer) for layer in (DEFAULTS[algo, policy][0] if chosen is None else chosen)]
-        kwargs = dict(given["env_kwargs"] or {})
+        layers = _layers(DEFAULTS[algo, policy][0] if chosen is None else chosen)
+        kwargs = {} if given["env_kwargs"] is None else given["env_kwargs"]
+        if not isinstance(kwargs, Mapping) or not all(isinstance(key, str) for key in kwargs):
+            raise ValueError(f"env_kwargs = {kwargs!r} is out of range; allowed: a dict of the environment's arguments")
         for key in ("horizon", "query", "source", "autoreset_mode", "num_envs"):
             if key in kwargs and (key != "source" or given["source"] is not None):
                 raise ValueError(f"env_kwargs has {key} = {kwargs[key]!r}; allowed: others, train says this one itself")
@@ -396,13 +479,13 @@ class _Plan(NamedTuple):
             "steps": steps,
             "rows": rows,
             "horizon": horizons,
-            "seed": whole_number("seed", given["seed"], 0, 2**32 - 1),
+            "seed": seed,
             "layers": layers,
             "reward": given["reward"],
             "truth": truth,
-            "stagger": bool(given["stagger"]),
+            "stagger": _flag("stagger", given["stagger"], "True, False"),
             "query": given["query"],
-            "env_kwargs": kwargs | ({} if given["source"] is None else {"source": given["source"]}),
+            "env_kwargs": {**kwargs, **({} if given["source"] is None else {"source": given["source"]})},
             "eval_every": max(steps // EVALUATIONS, 1) if every is None else whole_number("eval_every", every, 1),
             "eval_runs": whole_number("eval_runs", given["eval_runs"], 1),
             "eval_query": given["eval_query"],
@@ -418,6 +501,8 @@ class _Plan(NamedTuple):
         except TypeError as error:
             raise ValueError(f"the arguments are no plain JSON values: {error}") from None
         algorithm, policy_kwargs = _keywords(algo, policy, settings["hyperparameters"])
+        if isinstance(algorithm.get("train_freq"), list):
+            algorithm["train_freq"] = _train_freq(algorithm["train_freq"], rows)
         if draws:
             policy_kwargs = _safe(layers) | policy_kwargs
         if algo in ("ppo", "maskable-ppo") and "batch_size" not in algorithm:
@@ -441,7 +526,10 @@ class _Plan(NamedTuple):
         for (name, horizon), rows in zip(population, shares, strict=True):
             env: Any = self.env(name, rows, s["query"], horizon, autoreset_mode="Disabled")
             for layer, keywords in s["layers"]:
-                env = getattr(wrappers, layer)(env, **keywords)
+                try:
+                    env = getattr(wrappers, layer)(env, **keywords)
+                except TypeError as error:
+                    raise ValueError(f"layers has {layer!r} with {keywords}: {error}") from None
             made.append(env)
         return RankingVecEnv(made, reward=s["reward"], truth=s["truth"], stagger=s["stagger"], seed=s["seed"])
 
@@ -460,7 +548,7 @@ class _Plan(NamedTuple):
                 policy_kwargs=dict(self.policy_kwargs),
                 **(self.algorithm | scheduled),
             )
-        except (AssertionError, TypeError) as error:
+        except NOT_MADE as error:
             raise ValueError(f"{s['algo']} with the policy {s['policy']} cannot be made: {error}") from error
         describe(
             model,
@@ -488,8 +576,21 @@ class _Plan(NamedTuple):
     def try_out(self, model: BaseAlgorithm) -> None:
         """One session of each environment's evaluation: finds what does not fit before anything is learned."""
         for name in self.settings["environments"]:
-            with contextlib.closing(self.env(name, 1, self.settings["eval_query"], 1)) as env:
+            with contextlib.closing(
+                self.env(name, 1, self.settings["eval_query"], self.settings["eval_horizon"])
+            ) as env:
                 simulate(SB3Agent.for_env(env, seed=0, model=model), env, 1, seed=0, progress=False)
+
+
+def _env_ids(given: Any) -> list[str]:
+    """The ids, with ``rankgym/``, of one ranking environment or several."""
+    ids = [given] if isinstance(given, str) else given
+    if not isinstance(ids, Sequence) or not all(isinstance(name, str) for name in ids):
+        raise ValueError(f"env_ids = {given!r} is out of range; allowed: an id, or a list of ids")
+    names = [_env_id(name) for name in ids]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"env_ids = {ids}; allowed: at least one, each once")
+    return names
 
 
 def _env_id(name: str) -> str:
@@ -507,7 +608,7 @@ def _env_id(name: str) -> str:
 
 
 def _algorithm(algo: Any, policy: Any) -> tuple[str, str]:
-    if algo not in ALGORITHMS:
+    if not isinstance(algo, str) or algo not in ALGORITHMS:
         hint = near(str(algo), ALGORITHMS)
         raise ValueError(f"algo = {algo!r} is unknown{hint or ';'} allowed: {', '.join(ALGORITHMS)}")
     possible = [p for a, p in DEFAULTS if a == algo]
@@ -537,11 +638,29 @@ def _share(given: Any) -> float:
     return float(number)
 
 
+def _flag(name: str, given: Any, allowed: str) -> bool:
+    if not isinstance(given, (bool, np.bool_)):
+        raise ValueError(f"{name} = {given!r} is out of range; allowed: {allowed}")
+    return bool(given)
+
+
+def _layers(given: Any) -> list[tuple[str, dict[str, Any]]]:
+    """The wrappers' names and keywords."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        example = f"[{given!r}]" if isinstance(given, str) else "['ItemStatistics']"
+        raise ValueError(f"layers = {given!r} is out of range; allowed: a list, such as {example}")
+    return [_layer(layer) for layer in given]
+
+
 def _layer(layer: Any) -> tuple[str, dict[str, Any]]:
     """A wrapper's name and keywords."""
-    name, keywords = (layer, {}) if isinstance(layer, str) else layer
+    pair = (layer, {}) if isinstance(layer, str) else layer
+    named = isinstance(pair, (list, tuple)) and len(pair) == 2 and isinstance(pair[0], str)
+    if not named or not isinstance(pair[1], Mapping) or not all(isinstance(key, str) for key in pair[1]):
+        raise ValueError(f"layers has {layer!r}; allowed: a wrapper's name, or its name and a dict of its keywords")
+    name, keywords = pair
     if name not in wrappers.LAYERS:
-        hint = near(str(name), wrappers.LAYERS)
+        hint = near(name, wrappers.LAYERS)
         raise ValueError(f"layers has {name!r}, which is unknown{hint or ';'} allowed: {', '.join(wrappers.LAYERS)}")
     return name, dict(keywords)
 
@@ -561,10 +680,10 @@ def _safe(layers: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 def _keywords(algo: str, policy: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The algorithm's keywords and the policy's, with the defaults of both."""
     cls: Any = ALGORITHMS[algo]
-    own = [key for key in inspect.signature(cls).parameters if key not in OURS]
     made: Any = PlackettLucePolicy if policy == "plackett-luce" else cls.policy_aliases["MlpPolicy"]
-    shapes = ("observation_space", "action_space", "lr_schedule", "use_sde", "optimizer_class")
-    policys = [key for key in inspect.signature(made).parameters if key not in (*shapes, *own)]
+    algorithms, policys = _plain_parameters(cls), _plain_parameters(made)
+    own = [key for key in algorithms if key not in OURS]
+    others = [key for key in policys if key not in (*own, "use_sde")]
     algorithm: dict[str, Any] = {}
     policy_kwargs: dict[str, Any] = {}
     for key, value in {**DEFAULTS[algo, policy][1], **given}.items():
@@ -572,30 +691,87 @@ def _keywords(algo: str, policy: str, given: Mapping[str, Any]) -> tuple[dict[st
             raise ValueError(f"{key} = {value!r} is no hyperparameter here: {OURS[key]}; allowed: {', '.join(own)}")
         if key in own:
             algorithm[key] = value
-        elif key in policys:
+        elif key in others:
             policy_kwargs[key] = value
         else:
-            hint = near(key, [*own, *policys])
+            hint = near(key, [*own, *others])
             raise ValueError(
                 f"{key} = {value!r} is unknown to {algo} and its policy{hint or ';'} allowed: {', '.join(own)}, and of "
-                f"the policy {', '.join(policys)}"
+                f"the policy {', '.join(others)}"
             )
-    if isinstance(algorithm.get("train_freq"), list):
-        algorithm["train_freq"] = tuple(algorithm["train_freq"])
+        _check_value(key, value, algorithms[key] if key in own else policys[key])
     return algorithm, policy_kwargs
+
+
+def _plain_parameters(made: Any) -> dict[str, set[Any]]:
+    """The parameters that take plain values, and the types of these."""
+    signature = inspect.signature(made, eval_str=True)
+    kinds = {key: _plain_types(parameter.annotation) for key, parameter in signature.parameters.items()}
+    return {key: types_of for key, types_of in kinds.items() if types_of}
+
+
+def _plain_types(hint: Any) -> set[Any]:
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        return {kind for part in typing.get_args(hint) for kind in _plain_types(part)}
+    hint = types.NoneType if hint is None else origin or hint
+    return {hint} & set(PLAIN)
+
+
+def _check_value(key: str, value: Any, kinds: set[Any]) -> None:
+    """Refuse a hyperparameter whose type is not in its signature, or that is out of its range."""
+    least, most = LIMITS.get(key, (-ANY, ANY))
+    number = plain_number(value)
+    if number is not None:
+        fits = least <= number <= most and (float in kinds or (int in kinds and isinstance(number, int)))  # no NaN
+    elif isinstance(value, str):
+        if key in SCHEDULED:
+            _schedule(key, value)
+            return
+        fits = str in kinds and re.fullmatch(TEXTS.get(key, ".*"), value) is not None
+    else:
+        fits = type(value) in kinds or (isinstance(value, list) and tuple in kinds)
+    if not fits:
+        raise ValueError(f"{key} = {value!r} is out of range; allowed: {_allowed(key, kinds)}")
+
+
+def _allowed(key: str, kinds: set[Any]) -> str:
+    """What values a hyperparameter has, in words."""
+    least, most = LIMITS.get(key, (-ANY, ANY))
+    ends = f" in [{least:g}, {most:g}]" if most < ANY else "" if least == -ANY else f", at least {least:g}"
+    words = []
+    if kinds & {int, float}:
+        words.append(f"a {'' if float in kinds else 'whole '}number{ends}")
+    if key in SCHEDULED:
+        words.append("'linear:NUMBER' with such a number")
+    elif str in kinds:
+        words.append("'auto'" if key in TEXTS else "a text")
+    names = {bool: "True, False", list: "a list", tuple: "a pair", dict: "a dict", types.NoneType: "None"}
+    return ", or ".join([*words, *(name for kind, name in names.items() if kind in kinds)])
+
+
+def _train_freq(given: list[Any], rows: int) -> tuple[int, str]:
+    """How much is played between updates, in stable-baselines3's own form."""
+    units = ["step", "episode"] if rows == 1 else ["step"]
+    whole = bool(given) and type(given[0]) is int and given[0] >= 1
+    if len(given) != 2 or not whole or given[1] not in units:
+        pairs = " or ".join(f"[N, {unit!r}]" for unit in units)
+        raise ValueError(f"train_freq = {given!r} is out of range; allowed: a whole number N, at least 1, or {pairs}")
+    return given[0], given[1]
 
 
 def _schedule(key: str, value: Any) -> Any:
     """A number, or a schedule that falls from a number to 0."""
     if not isinstance(value, str):
         return value
-    kind, _, start = value.partition(":")
+    kind, _, text = value.partition(":")
     try:
-        if kind != "linear":
+        start = float(text)
+        if kind != "linear" or not 0 <= start <= ANY:
             raise ValueError
-        return LinearSchedule(float(start), 0.0, 1.0)
     except ValueError:
-        raise ValueError(f"{key} = {value!r} is out of range; allowed: a number, or 'linear:NUMBER'") from None
+        raise ValueError(f"{key} = {value!r} is out of range; allowed: {_allowed(key, {float})}") from None
+    return LinearSchedule(start, 0.0, 1.0)
 
 
 def _batch_size(steps: int) -> int:
@@ -674,8 +850,11 @@ class _Record:
         self.leave(model, seconds)
 
     def leave(self, model: Any, seconds: float) -> None:
-        """The model as it is now: write it."""
-        model.rankgym["training"]["steps"] = model.num_timesteps
+        """The model as it is now: write it. Its card has a regret only where that is these very weights'."""
+        said = model.rankgym["training"]
+        said["steps"], said["seconds"] = model.num_timesteps, round(seconds, 1)
+        if self.average.rate or model.num_timesteps != self.evaluated:
+            said.pop("regret", None)
         self.last = {"steps": model.num_timesteps, "weights": weights_digest(model)}
         self._save("last.zip", model)
         if self.folder is not None and self.average.rate:
@@ -738,11 +917,14 @@ def write_whole(path: Path, content: bytes) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def _make_folder(folder: Path) -> None:
+def _make_folder(folder: Path, fresh: bool) -> None:
+    """Make the folder, and delete what is to be replaced."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / "train.probe", b"")
         (folder / "train.probe").unlink()
+        for name in FILES if fresh else ():
+            (folder / name).unlink(missing_ok=True)
     except OSError as error:
         reason = f"{folder} is no folder" if isinstance(error, FileExistsError) else error.strerror or error
         raise ValueError(f"out = {os.fspath(folder)!r} cannot be written: {reason}") from None
@@ -768,6 +950,7 @@ def _earlier(folder: Path | None, plan: _Plan, resume: bool, fresh: bool) -> dic
     try:
         before: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         old, _ = before["settings"], before["last"]["steps"]
+        made = {**before["algorithm"]}, {**before["policy_kwargs"]}
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is damaged ({type(error).__name__}: {error}); allowed: fresh (--fresh)") from None
     automatic = max(old["steps"] // EVALUATIONS, 1) == old["eval_every"]
@@ -779,6 +962,15 @@ def _earlier(folder: Path | None, plan: _Plan, resume: bool, fresh: bool) -> dic
                 f"{key} = {value!r}, but the training in {folder} had {old.get(key)!r}; allowed: the same, another "
                 "folder, or fresh (--fresh)"
             )
+    for then, mine in zip(made, (plan.algorithm, plan.policy_kwargs), strict=True):
+        now = json.loads(json.dumps(mine))
+        for key in {**then, **now}:
+            value, had = (repr(one[key]) if key in one else "its library's" for one in (now, then))
+            if value != had:
+                raise ValueError(
+                    f"{key} = {value} by default, but the training in {folder} had {had}; allowed: the rankgym that "
+                    "began it, another folder, or fresh (--fresh)"
+                )
     return before
 
 
@@ -814,11 +1006,24 @@ def command(settings: Mapping[str, Any], out: Path | None) -> str:
         "--threads",
         f"{s['threads']}",
     ]
-    for option, values in (("--set", s["env_kwargs"]), ("--param", s["hyperparameters"])):
-        for key, value in values.items():
-            words += [option, f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
+    words += _assigned("--set", s["env_kwargs"]) + _assigned("--param", s["hyperparameters"])
     words += [] if out is None else ["--out", str(out)]
     return shlex.join(words)
+
+
+def _assigned(option: str, values: Mapping[str, Any]) -> list[str]:
+    """Words of a command line that give these values to these keys."""
+    return [word for key, value in values.items() for word in (option, f"{key}={_value_text(value)}")]
+
+
+def _value_text(value: Any) -> str:
+    """As JSON; a text as it stands, unless that would be read as something else."""
+    if isinstance(value, str):
+        try:
+            json.loads(value)
+        except ValueError:
+            return value
+    return json.dumps(value)
 
 
 def _query_text(query: Any) -> str:

@@ -19,8 +19,9 @@ This *credit* starts from 0 whenever the two come to stand side by side, or move
 of lines 21 to 24: in one pass a session, where s > 2 sqrt(n log(1 / delta)). The pair j, i then starts with the lead -s
 and the same n.
 
-That is right, where the paper's A2 to A4 hold and attraction does not change: *in n sessions no item is ever put above
-a more attractive one, with probability at least 1 - delta^2 L^2 n*, L the number of items, whatever the policy does.
+That is right, where the paper's A2 to A4 hold and attraction does not change: *in n sessions no item is ever exchanged
+for good with a lower one that is not more attractive, so that each exchange for good lowers |V|, with probability at
+least 1 - delta^2 L^2 n*, L the number of items, whatever the policy does.
 Proof: let alpha(i) >= alpha(j), and let the upper place be examined with probability x, the lower one with y below i
 and y' below j; by A2 the rest of the list does not matter as long as the credit runs. z = click on i - click on j has
 the mean m = x alpha(i) - y alpha(j) >= 0 in base order (A3), m' = y' alpha(i) - x alpha(j) in the other, and
@@ -61,7 +62,7 @@ from rankgym.wrappers.layers import Layer, Setting, SingleLayered, VectorLayered
 __all__ = ["BASE_COLUMN", "AdjacentSwaps", "RankingNumber", "SafeLists", "ScoresToRanking", "SlotBySlot"]
 
 MOST_RANKINGS = 100_000
-MOST_CREDIT = 16  # far below the 4 log(1 / delta) comparisons that an exchange for good takes
+MOST_CREDIT = 16  # few beside 4 log(1 / delta) = 16 log n, the least comparisons of an exchange with the default delta
 LOG_SCALE = 10.0  # counts n are shown as log(1 + n) / 10
 MOST = 4.0  # more than that of any count
 LOGS = np.log1p(np.arange(4096.0)) / LOG_SCALE
@@ -814,7 +815,7 @@ class AdjacentSwaps(SingleLayered):
 
     Args:
         env: a ranking environment, single or vector, wrapped or not, with at least two items.
-        delta: in (0, 1), of the rule; default n^-4, n the horizon.
+        delta: in (0, 1), of the rule; default n^-4, n the horizon, of a batch whose rows differ the shortest.
 
     Raises:
         ValueError: ``delta`` is out of range, or None where there is no horizon.

@@ -20,6 +20,7 @@ import torch as th
 from sb3_contrib import MaskablePPO
 from scipy.stats import chi2
 from stable_baselines3 import A2C, DQN, PPO, SAC, TD3
+from stable_baselines3.common.vec_env import VecNormalize
 
 import rankgym
 from rankgym import wrappers
@@ -238,7 +239,7 @@ def test_lists_are_drawn_by_the_policys_own_law(noise):
     assert ((counts - expected) ** 2 / expected).sum() < chi2.isf(1e-7, len(lists) - 1)
 
 
-def test_without_noise_the_most_probable_list_is_shown():
+def test_without_noise_the_greedy_list_is_shown():
     quiet, greedy = agent_of("ppo", rows=50, noise=0), agent_of("ppo", rows=50, deterministic=True)
     for clicks in users(50, 3, 20):
         np.testing.assert_array_equal(quiet.act(), greedy.act())
@@ -255,11 +256,26 @@ def test_a_model_says_how_much_noise_it_wants():
     assert SB3Agent(**shape, deterministic=True).state.noise == 0
 
 
+def test_noise_beside_a_model_that_is_to_be_played_deterministically():
+    """The message does not speak of an argument that nobody gave."""
+    model = copy.deepcopy(model_of("ppo"))
+    model.rankgym["deterministic"] = True
+    shape = {"num_items": 6, "num_positions": 3, "model": model}
+    with pytest.raises(ValueError, match=r"noise = 2, but PPO is to be played deterministically, as it says itself; a"):
+        SB3Agent(**shape, noise=2)
+    assert SB3Agent(**shape).state.noise == SB3Agent(**shape, noise=0).state.noise == 0
+    assert SB3Agent(**shape, noise=2, deterministic=False).state.noise == 2
+    assert SB3Agent(**shape, deterministic=False).state.noise == 1
+
+
 def test_rounds_are_drawn_apart():
-    agent = agent_of("ppo", rows=50)
-    first = agent.act()
-    agent.update(first, np.zeros((50, 3), np.int8))
-    assert (agent.act() != first).any()
+    """Nothing that the policy sees differs, but the round. All is seeded: nothing is left to chance."""
+    agent, twin = agent_of("ppo", rows=50), agent_of("ppo", rows=50)
+    twin.state.round[0] = 1
+    assert (agent.act() != twin.act()).any(axis=1).sum() > 10
+    for number in range(3):
+        assert agent.state.round.tolist() == [number]
+        agent.update(agent.act(), np.zeros((50, 3), np.int8))
 
 
 def test_a_plackett_luce_model_ranks_any_number_of_items():
@@ -451,6 +467,33 @@ def test_a_model_that_says_nothing_is_refused(tmp_path):
     [
         ({"policy": "os:system"}, "has the policy os:system, which is made from no file"),
         ({"policy": "rankgym.sb3.nowhere:Policy"}, "which is not here"),
+        (
+            {"policy": "rankgym.sb3.train:train"},
+            "has the policy rankgym.sb3.train:train, which is none; allowed: a class",
+        ),
+        ({"policy": "rankgym.sb3.vec_env:RankingVecEnv"}, "which is none; allowed: a class of policies"),
+        ({"policy": "stable_baselines3.common.policies:BasePolicy"}, "does not fit its policy here"),
+        ({"policy": ["os", "system"]}, r"is damaged: it says policy = \['os', 'system'\]; allowed: a text"),
+        ({"policy_kwargs": None}, "is damaged: it says policy_kwargs = None; allowed: a dict"),
+        ({"policy_kwargs": {"width": 1e30}}, "does not fit its policy here"),
+        ({"num_items": "6"}, "is damaged: it says num_items = '6'; allowed: a whole number, at least 1"),
+        ({"num_positions": True}, "is damaged: it says num_positions = True; allowed: a whole number"),
+        ({"num_positions": 0}, "is damaged: it says num_positions = 0; allowed: a whole number, at least 1"),
+        ({"truth": 0}, "is damaged: it says truth = 0; allowed: true, false"),
+        ({"deterministic": "no"}, "is damaged: it says deterministic = 'no'; allowed: true, false"),
+        ({"noise": -1}, "is damaged: it says noise = -1 is out of range; allowed: a number in"),
+        ({"layers": {}}, "is damaged: it says layers = {}; allowed: a list"),
+        ({"layers": ["ItemStatistics"]}, "is damaged: layers has 'ItemStatistics'; allowed: a name and a dict"),
+        ({"layers": [[["x"], {}]]}, "is damaged: layers has .*; allowed: a name and a dict of keywords"),
+        ({"layers": [["ItemStatistics", {"x": 1}]]}, "has the wrapper ItemStatistics with {'x': 1}: .*'x'"),
+        (
+            {"layers": [["ItemStatistics", {"discounts": "x"}]]},
+            "has the wrapper ItemStatistics with {'discounts': 'x'}",
+        ),
+        (
+            {"layers": [["ScoresToRanking", {}], ["ScoresToRanking", {}]]},
+            "has the wrapper ScoresToRanking with {}: env",
+        ),
         ({"policy_kwargs": {"widht": 3}}, "does not fit its policy here"),
         ({"policy_kwargs": {"width": 3}}, "does not fit its policy here"),
         ({"layers": [["Unheard", {}]]}, "the model's wrapper 'Unheard' is unknown; allowed: .*ItemStatistics"),
@@ -467,6 +510,29 @@ def test_files_that_do_not_fit(change, message, folder, tmp_path):
             new.writestr(name, content)
     with pytest.raises(ValueError, match=message):
         agent_of("a2c", model=tmp_path / "odd.zip")
+
+
+def test_weights_that_are_none_are_refused(folder, tmp_path):
+    with zipfile.ZipFile(file_of("a2c", folder)) as old, zipfile.ZipFile(tmp_path / "odd.zip", "w") as new:
+        new.writestr("data", old.read("data"))
+        th.save({"actor": 3}, tmp_path / "weights")
+        new.write(tmp_path / "weights", "policy.pth")
+    with pytest.raises(ValueError, match=r"is no model of stable-baselines3 \(TypeError: policy.pth has other things"):
+        agent_of("a2c", model=tmp_path / "odd.zip")
+
+
+def test_scaled_observations_are_not_described():
+    """What VecNormalize has seen is in no model's file, so that the policy would be shown other numbers."""
+    env = layered(["ItemStatistics"])
+    for norm_obs in (True, False):
+        scaled = VecNormalize(RankingVecEnv(layered(["ItemStatistics"])), norm_obs=norm_obs)
+        model = PPO(PlackettLucePolicy, scaled, n_steps=8, batch_size=16)
+        if norm_obs:
+            with pytest.raises(ValueError, match=r"that VecNormalize scales, .*; allowed: .*norm_obs=False"):
+                describe(model, env)
+            assert not hasattr(model, "rankgym")
+        else:
+            assert describe(model, env)["policy"] == "rankgym.sb3.plackett_luce:PlackettLucePolicy"
 
 
 def test_only_what_can_be_played_is_described():

@@ -5,6 +5,7 @@ import inspect
 import itertools
 import json
 import shlex
+import shutil
 
 import gymnasium as gym
 import numpy as np
@@ -115,7 +116,9 @@ def test_files_say_everything(done):
     assert said["best"]["regret"] == done.best["regret"] == min(one.regret for one in done.curve)
     for name in ("best", "last"):
         assert weights_digest(PPO.load(done.out / f"{name}.zip")) == said[name]["weights"]
-        assert model_card(done.out / f"{name}.zip")["training"]["steps"] == said[name]["steps"]
+        card = model_card(done.out / f"{name}.zip")["training"]
+        assert (card["steps"], card["seconds"]) == (said[name]["steps"], pytest.approx(said["seconds"], abs=60))
+        assert card["regret"] == next(one.regret for one in done.curve if one.steps == card["steps"])
 
 
 def test_its_command_makes_the_same_training_again(done):
@@ -137,7 +140,33 @@ def test_the_summary_has_the_numbers(done):
     text = "\n".join(summary(done))
     assert done.weights in text
     assert f"regret {done.curve[-1].regret:,.1f}" in text
-    assert f"--agents cascade-kl-ucb,{done.out}/best.zip" in text
+    assert "best.zip, last.zip, curve.csv, train.json\n" in text
+    compare = "rankgym compare PBM-Synthetic-v0 --set num_items=4 --set num_positions=2 --query 3,4 --rounds 20"
+    assert f"{compare} --agents cascade-kl-ucb,{done.out}/best.zip compares it\n" in text
+    assert "best.zip was chosen by these evaluations, which flatter it" in text
+    assert "--source published" not in text
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "advised"),
+    [
+        ({}, "PBM-Yandex-v0 --query test --rounds 20 ", True),
+        ({"source": "calibrated"}, "PBM-Yandex-v0 --source calibrated --query test ", True),
+        ({"source": "published"}, "PBM-Yandex-v0 --source published --query test ", False),
+        (
+            {"name": "it's", "many": [1, 2], "number": "3"},
+            """ 'name=it'"'"'s' --set 'many=[1, 2]' --set 'number="3"' """,
+            True,
+        ),
+    ],
+)
+def test_the_summary_has_a_command(change, words, advised, done):
+    first = [one._replace(environment="rankgym/PBM-Yandex-v0") for one in done.curve]
+    names = {"environments": ["rankgym/PBM-Yandex-v0"], "env_kwargs": change, "eval_query": "test", "average": 0.1}
+    text = "\n".join(summary(done._replace(curve=first, settings={**done.settings, **names})))
+    assert f"rankgym compare {words.lstrip() if words[0] != ' ' else 'PBM-Yandex-v0 --set' + words}" in text
+    assert ("such as those of --source published" in text) == advised
+    assert "best.zip, last.zip, average.pth, curve.csv, train.json\n" in text
 
 
 def test_rows_are_split_among_environments():
@@ -221,6 +250,8 @@ def test_the_average_is_what_is_evaluated_and_kept(done, tmp_path):
     assert training.weights == done.weights  # the learning does not know of it
     state = th.load(training.out / "average.pth", weights_only=True)
     assert state["moves"] == 4  # rollouts
+    assert model_card(training.out / "best.zip")["training"]["regret"] == training.best["regret"]
+    assert "regret" not in model_card(training.out / "last.zip")["training"]  # nobody measured that of its own weights
     for name in ("last", "best"):
         model = PPO.load(training.out / f"{name}.zip")
         assert weights_digest(model) == report(training)[name]["weights"]
@@ -316,6 +347,48 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path, monkeypatch):
     assert report(done)["resumed_at"] == [256]
 
 
+@pytest.mark.parametrize(("algo", "average"), [("ppo", 0), ("ppo", 0.3), ("sac", 0)])
+def test_ctrl_c_in_the_midst_of_an_update_leaves_nothing_of_it(algo, average, tmp_path, monkeypatch):
+    """What is kept is what a training of as many steps as it says has: weights, optimizers, average."""
+    constant = {"learning_rate": 1e-3}  # a falling one knows where the training ends
+    given = {**SMALL, **NETS[algo], **constant, "algo": algo, "average": average, "eval_every": 10**6}
+    updates, step = [], th.optim.Adam.step
+
+    def interrupted(self, *args, **kwargs):
+        updates.append(self)
+        if len(updates) == 105:  # PPO: 4 epochs of 4 batches; SAC: the last of three optimizers
+            raise KeyboardInterrupt
+        return step(self, *args, **kwargs)
+
+    monkeypatch.setattr(th.optim.Adam, "step", interrupted)
+    with pytest.raises(KeyboardInterrupt) as interruption:
+        train(ENV, **given, steps=2_048, out=tmp_path / "run")
+    monkeypatch.undo()
+    steps = json.loads((tmp_path / "run" / "train.json").read_text())["last"]["steps"]
+    assert steps == {"ppo": 6 * 128, "sac": 36 * 8}[algo]
+    assert f"what was learned in {steps:,} steps" in interruption.value.__notes__[0]
+    assert "regret" not in model_card(tmp_path / "run" / "last.zip")["training"]
+    train(ENV, **given, steps=steps, out=tmp_path / "whole")
+    kept, whole = (ALGORITHMS[algo].load(tmp_path / name / "last.zip") for name in ("run", "whole"))
+    assert weights_digest(kept) == weights_digest(whole)
+    assert (kept.num_timesteps, kept._n_updates) == (whole.num_timesteps, whole._n_updates)
+    states = [model.get_parameters() for model in (kept, whole)]
+    states += [{"entropy": model.log_ent_coef.detach()} for model in (kept, whole) if algo == "sac"]
+    if average:
+        states += [th.load(tmp_path / name / "average.pth", weights_only=True) for name in ("run", "whole")]
+    for mine, theirs in zip(states[::2], states[1::2], strict=True):
+        assert leaves(mine) == leaves(theirs)
+
+
+def leaves(state):
+    """All numbers of nested dicts, lists and tensors."""
+    if isinstance(state, th.Tensor):
+        return state.tolist()
+    if isinstance(state, dict):
+        return {key: leaves(value) for key, value in state.items()}
+    return [leaves(part) for part in state] if isinstance(state, (list, tuple)) else state
+
+
 def test_an_interrupted_training_without_a_folder_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Watch, "_on_step", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -333,11 +406,33 @@ def test_a_folder_is_replaced_only_if_asked(done, tmp_path):
     assert train(ENV, **TINY, out=out, fresh=True).weights == done.weights
 
 
+def test_nothing_of_the_old_training_outlives_the_first_step(tmp_path, monkeypatch):
+    out = tmp_path / "run"
+    train(ENV, **{**TINY, "steps": 1, "average": 0.3}, out=out)
+    (out / "notes.txt").write_text("mine")
+    before = {path.name for path in out.iterdir()}
+    assert before == {"best.zip", "last.zip", "average.pth", "curve.csv", "train.json", "notes.txt"}
+    with pytest.raises(ValueError, match="width"):
+        train(ENV, **{**TINY, "width": 0}, out=out, fresh=True)
+    assert {path.name for path in out.iterdir()} == before  # what is refused replaces nothing
+    there = []
+
+    def look(self):
+        there.append({path.name for path in out.iterdir()})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Watch, "_on_training_start", look)
+    with pytest.raises(KeyboardInterrupt):
+        train(ENV, **TINY, out=out, fresh=True)
+    assert there == [{"notes.txt"}]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"seed": 1}, r"seed = 1, but the training in .* had 0; allowed: the same, another folder, or fresh"),
         ({"rows": 9}, "rows = 9, but the training"),
+        ({"stagger": False}, "stagger = False, but the training in .* had True"),
         ({"gamma": 0.5}, "hyperparameters = .*gamma.*, but the training"),
         ({"fresh": True}, "resume = True and fresh = True; allowed: one of them"),
         ({"out": None}, "out = None and resume = True; allowed: out with a training in it"),
@@ -346,6 +441,38 @@ def test_a_folder_is_replaced_only_if_asked(done, tmp_path):
 def test_only_the_same_training_is_taken_up_again(change, message, done):
     with pytest.raises(ValueError, match=message):
         train(ENV, **{**TINY, "out": done.out, "resume": True, **change})
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "old", "message"),
+    [
+        (
+            "algorithm",
+            "gamma",
+            0.5,
+            "gamma = 0.99 by default, but the training in .* had 0.5; allowed: the rankgym that began",
+        ),
+        ("algorithm", "gamma", None, "gamma = 0.99 by default, but the training in .* had its library's;"),
+        ("algorithm", "vf_coef", 0.7, "vf_coef = its library's by default, but .* had 0.7"),
+        ("policy_kwargs", "activation", "tanh", "activation = 'relu' by default, but the .* had 'tanh'"),
+    ],
+)
+def test_other_defaults_are_noticed(part, key, old, message, done, tmp_path):
+    shutil.copytree(done.out, tmp_path / "run")
+    path = tmp_path / "run" / "train.json"
+    said = json.loads(path.read_text())
+    said[part].pop(key, None)
+    said[part] |= {} if old is None else {key: old}
+    path.write_text(json.dumps(said))
+    with pytest.raises(ValueError, match=message):
+        train(ENV, **TINY, out=tmp_path / "run", resume=True)
+
+
+def test_pairs_are_the_same_when_read_again(tmp_path):
+    """JSON has lists only."""
+    given = {**SMALL, **NETS["dqn"], "algo": "dqn", "train_freq": [2, "step"], "eval_every": 10**6}
+    train(ENV, **given, steps=64, out=tmp_path / "run")
+    assert train(ENV, **given, steps=128, out=tmp_path / "run", resume=True).steps == 128
 
 
 def test_a_damaged_record_is_no_training(tmp_path):
@@ -416,6 +543,26 @@ def test_the_bar_counts_steps(capsys, monkeypatch):
         ({"eval_horizon": 0}, "eval_horizon = 0 is out of range"),
         ({"average": 1}, r"average = 1 is out of range; allowed: a number in \[0, 1\)"),
         ({"seed": -1}, "seed = -1 is out of range"),
+        ({"seed": 10**9 - 7}, r"seed = 999999993 is out of range; allowed: seed \+ rows up to 1,000,000,000"),
+        ({"truth": "no"}, "truth = 'no' is out of range; allowed: True, False, None"),
+        ({"stagger": 0}, "stagger = 0 is out of range; allowed: True, False"),
+        ({"stagger": None}, "stagger = None is out of range"),
+        ({"algo": ["ppo"]}, r"algo = \['ppo'\] is unknown"),
+        ({"env_ids": 7}, "env_ids = 7 is out of range; allowed: an id, or a list of ids"),
+        ({"env_ids": None}, "env_ids = None is out of range"),
+        ({"env_ids": [ENV, 7]}, r"env_ids = \['PBM-Synthetic-v0', 7\] is out of range; allowed: an id, or a list of"),
+        ({"env_kwargs": [1]}, r"env_kwargs = \[1\] is out of range; allowed: a dict of the environment's arguments"),
+        ({"env_kwargs": "num_items=4"}, "env_kwargs = 'num_items=4' is out of range"),
+        ({"env_kwargs": {3: 4}}, "env_kwargs = {3: 4} is out of range"),
+        (
+            {"layers": "ItemStatistics"},
+            r"layers = 'ItemStatistics' is out of range; .* a list, such as \['ItemStatistics'",
+        ),
+        ({"layers": 7}, "layers = 7 is out of range; allowed: a list, such as"),
+        ({"layers": [7]}, "layers has 7; allowed: a wrapper's name, or its name and a dict of its keywords"),
+        ({"layers": [("ItemStatistics",)]}, "layers has .*; allowed: a wrapper's name, or its name and a dict"),
+        ({"layers": [("ItemStatistics", [1])]}, "layers has .*; allowed: a wrapper's name, or its name and a dict"),
+        ({"layers": [("ItemStatistics", {"discount": 1})]}, "layers has 'ItemStatistics' with {'discount': 1}: "),
         ({"threads": 0}, "threads = 0 is out of range"),
         ({"eval_every": 0}, "eval_every = 0 is out of range"),
         ({"eval_runs": 1.5}, "eval_runs = 1.5 is out of range"),
@@ -428,7 +575,35 @@ def test_the_bar_counts_steps(capsys, monkeypatch):
         ({"gama": 1}, r"gama = 1 is unknown to ppo and its policy; did you mean 'gamma'\? allowed: learning_rate"),
         ({"policy_kwargs": {}}, "policy_kwargs = {} is no hyperparameter here: its entries are given one by one"),
         ({"verbose": 1}, "verbose = 1 is no hyperparameter here"),
-        ({"learning_rate": "quick"}, "learning_rate = 'quick' is out of range; allowed: a number, or 'linear:NUMBER'"),
+        (
+            {"learning_rate": "quick"},
+            "learning_rate = 'quick' is out of range; allowed: a number, at least 0, or 'linear:",
+        ),
+        ({"learning_rate": "linear:-1"}, "learning_rate = 'linear:-1' is out of range; allowed: a number, at least 0"),
+        ({"learning_rate": "linear:nan"}, "learning_rate = 'linear:nan' is out of range"),
+        (
+            {"learning_rate": -1},
+            "learning_rate = -1 is out of range; allowed: a number, at least 0, or 'linear:NUMBER'",
+        ),
+        ({"clip_range": "linear:x"}, "clip_range = 'linear:x' is out of range"),
+        ({"gamma": "x"}, r"^gamma = 'x' is out of range; allowed: a number in \[0, 1\]$"),
+        ({"gamma": 5}, r"^gamma = 5 is out of range; allowed: a number in \[0, 1\]$"),
+        ({"gamma": float("nan")}, "gamma = nan is out of range"),
+        ({"gamma": True}, "gamma = True is out of range"),
+        ({"gae_lambda": -0.1}, r"gae_lambda = -0.1 is out of range; allowed: a number in \[0, 1\]"),
+        ({"n_epochs": 0.5}, "^n_epochs = 0.5 is out of range; allowed: a whole number, at least 1$"),
+        ({"n_epochs": 0}, "n_epochs = 0 is out of range"),
+        ({"n_steps": 0}, "^n_steps = 0 is out of range; allowed: a whole number, at least 1$"),
+        ({"n_steps": [16]}, r"n_steps = \[16\] is out of range"),
+        ({"n_steps": 10**13}, "ppo with the policy plackett-luce cannot be made: Unable to allocate"),
+        ({"batch_size": 0}, "batch_size = 0 is out of range"),
+        ({"ent_coef": "auto"}, "ent_coef = 'auto' is out of range; allowed: a number$"),
+        ({"ent_coef": 10**400}, "ent_coef = 1000.* is out of range; allowed: a number$"),
+        ({"target_kl": "x"}, "target_kl = 'x' is out of range; allowed: a number, at least 0, or None$"),
+        ({"normalize_advantage": 1}, "normalize_advantage = 1 is out of range; allowed: True, False$"),
+        ({"temperature": "hot"}, "temperature = 'hot' is out of range; allowed: a number$"),
+        ({"width": 2.5}, "width = 2.5 is out of range; allowed: a whole number$"),
+        ({"optimizer_kwargs": 3}, "optimizer_kwargs = 3 is out of range; allowed: a dict, or None$"),
         ({"width": 0}, "width"),
         ({"env_kwargs": {"horizon": 3}}, "env_kwargs has horizon = 3; allowed: others, train says this one itself"),
         ({"env_kwargs": {"itmes": 3}}, "PBM-Synthetic-v0: .*itmes"),
@@ -444,6 +619,44 @@ def test_wrong_arguments_are_refused_before_anything_happens(change, message, tm
     with pytest.raises(ValueError, match=message):
         train(**{"env_ids": ENV, **TINY, "out": tmp_path / "run", **change})
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("algo", "given", "message"),
+    [
+        ("ppo", {"net_arch": 64}, "net_arch = 64 is out of range; allowed: a list, or a dict, or None"),
+        ("ppo", {"net_arch": [-1]}, "ppo with the policy mlp cannot be made: "),
+        ("ppo", {"net_arch": ["x"]}, "ppo with the policy mlp cannot be made: "),
+        ("ppo", {"activation_fn": "relu"}, "activation_fn = 'relu' is unknown to ppo and its policy"),
+        (
+            "ppo",
+            {"use_sde": True, "layers": ["ItemStatistics", "RankingNumber"]},
+            "gSDE.* can only be used with continuous actions",
+        ),
+        ("sac", {"ent_coef": "some"}, "ent_coef = 'some' is out of range; allowed: a number, or 'auto'"),
+        ("sac", {"train_freq": 0}, "train_freq = 0 is out of range; allowed: a whole number, at least 1"),
+        (
+            "sac",
+            {"train_freq": [0, "step"]},
+            r"train_freq = \[0, 'step'\] is out of range; allowed: .* or \[N, 'step'\]$",
+        ),
+        ("sac", {"train_freq": [1, "episode"]}, r"train_freq = \[1, 'episode'\] is out of range"),
+        ("sac", {"train_freq": []}, r"train_freq = \[\] is out of range"),
+        ("sac", {"buffer_size": 0}, "buffer_size = 0 is out of range"),
+        ("td3", {"policy_delay": 0}, "policy_delay = 0 is out of range"),
+        ("dqn", {"exploration_fraction": 0}, "exploration_fraction = 0 is out of range"),
+        ("dqn", {"tau": 1.5}, r"tau = 1.5 is out of range; allowed: a number in \[0, 1\]"),
+    ],
+)
+def test_wrong_hyperparameters_of_other_algorithms(algo, given, message, tmp_path):
+    given = {"policy": "mlp", "steps": 64, **SMALL, **NETS[algo], **given}
+    with pytest.raises(ValueError, match=message):
+        train(ENV, algo=algo, out=tmp_path / "run", **given)
+    assert not (tmp_path / "run").exists()
+
+
+def test_seeds_of_evaluations_are_not_those_of_a_training():
+    assert train(ENV, **{**TINY, "steps": 1}, seed=EVALUATION_SEED - 8).steps == 128
 
 
 def test_out_must_be_a_folder(tmp_path):
