@@ -64,6 +64,16 @@ Assignments = Annotated[
 ]
 
 
+Source = Annotated[
+    str | None,
+    typer.Option(
+        metavar="calibrated|published",
+        help="Click models or preferences that come with the package, or the original.",
+    ),
+]
+Positions = Annotated[int | None, typer.Option(metavar="K", help="Displayed positions.")]
+
+
 class OneLineErrors(TyperGroup):
     """What goes wrong is said in one line on standard error, exit code 2; RANKGYM_DEBUG=1 shows the traceback."""
 
@@ -169,13 +179,7 @@ def compare(
             "not the default of ENV: `results/ENV-published-query=0_3_7`.",
         ),
     ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option(
-            metavar="calibrated|published",
-            help="Click models or preferences that come with the package, or the original.",
-        ),
-    ] = None,
+    source: Source = None,
     query: Annotated[
         str,
         typer.Option(
@@ -185,7 +189,7 @@ def compare(
             help="Queries, or problems of duels; row b plays the one numbered b mod how many they are.",
         ),
     ] = "all",
-    positions: Annotated[int | None, typer.Option(metavar="K", help="Displayed positions.")] = None,
+    positions: Positions = None,
     jobs: Annotated[
         int,
         typer.Option(
@@ -224,7 +228,7 @@ def compare(
       `rankgym compare Dueling-MSLR-v0 --agents mergerucb,rucb --runs 20 --set num_arms=30`
     * An agent of your own, the class Mine in mine.py of this folder, on three queries:
       `rankgym compare PBM-Yandex-v0 --agents random,mine:Mine --query 0,3,7 --rounds 20_000`
-    * A model that `rankgym train` made, as it draws its lists, and as it shows the most probable one:
+    * A model that `rankgym train` made, as it draws its lists, and as it shows the greedy one:
       `rankgym compare PBM-Yandex-v0 --agents toprank,runs/x/best.zip,runs/x/best.zip:deterministic=true`
 
     A class of your own has `act(observation)` and `update(displayed, clicks)`, for all rows at once. It is called with
@@ -524,11 +528,8 @@ def train(
             show_default=False,
         ),
     ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option(metavar="calibrated|published", help="Click models that come with the package, or the original."),
-    ] = None,
-    positions: Annotated[int | None, typer.Option(metavar="K", help="Displayed positions.")] = None,
+    source: Source = None,
+    positions: Positions = None,
     set_: Assignments = None,
     param: Annotated[
         list[str] | None,
@@ -636,11 +637,8 @@ def assumptions(
             "query's production list. Default: all lists.",
         ),
     ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option(metavar="calibrated|published", help="Click models that come with the package, or the original."),
-    ] = None,
-    positions: Annotated[int | None, typer.Option(metavar="K", help="Displayed positions.")] = None,
+    source: Source = None,
+    positions: Positions = None,
     exact_up_to: Annotated[
         int,
         typer.Option(
@@ -841,6 +839,7 @@ def agents(
             knobs = ", ".join(f"{knob}={_as_typed(default)}" for knob, default in naming.knobs(cls).items())
             rows.append((name, f"{what}\nknobs: {knobs}" if knobs else what, paper))
         _show_table((kind, "what it does", "paper"), rows)
+    typer.echo(f"Trained policies, which need the extra sb3: {', '.join(naming.shipped_models())}.")
     typer.echo("rankgym agents AGENT shows the documentation of one.")
 
 
@@ -853,6 +852,8 @@ def _show_agent(name: str) -> None:
     spec = naming.parse_agent(name)
     cls = spec.load()
     typer.echo(f"{name}: {cls.__module__}.{cls.__qualname__}")
+    if spec.where == naming.MODEL:
+        _show_training(spec.knobs["model"])
     empty = inspect.Parameter.empty
     free = {knob: default for knob, default in naming.knobs(cls).items() if knob not in spec.knobs}
     knobs = {knob: "" if default is empty else _as_typed(default) for knob, default in free.items()}
@@ -863,6 +864,19 @@ def _show_agent(name: str) -> None:
     if spec.where.startswith("rankgym_agents."):
         typer.echo()
         _show_documentation(inspect.getdoc(sys.modules[cls.__module__]) or "")
+
+
+def _show_training(model: str) -> None:
+    """How a trained model was made."""
+    from rankgym.sb3.agent import model_card
+
+    card = model_card(model)
+    training = card.get("training", {})
+    where = ", ".join(name.removeprefix("rankgym/") for name in card.get("envs", []))
+    typer.echo(f"{card.get('algo')}, {card['num_positions']} of {card['num_items']} items, {where}")
+    if "command" in training:
+        spent = f" in {training['seconds'] / 60:,.1f} minutes" if "seconds" in training else ""
+        typer.echo(f"after {training['steps']:,} steps{spent} of: {training['command']}\n")
 
 
 def _show_documentation(text: str) -> None:

@@ -7,13 +7,16 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["AgentBars", "count_bar", "rounds_bar", "told", "working"]
+__all__ = ["AgentBars", "count_bar", "rate_bar", "told", "working"]
 
 PATIENCE = 2.0  # seconds: nothing shorter gets a bar
 
 
-def rounds_bar(console: Any = None) -> Any:
-    """A ``rich.progress.Progress`` of rounds with their rate and the time left, on standard error by default."""
+def rate_bar(unit: str, *, news: bool = False, console: Any = None) -> Any:
+    """A ``rich.progress.Progress`` of ``unit`` with their rate and the time left, on standard error by default.
+
+    With ``news`` tasks have a field of this name, a text that is shown behind.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -29,10 +32,18 @@ def rounds_bar(console: Any = None) -> Any:
     class RateColumn(ProgressColumn):
         def render(self, task: Task) -> Text:
             speed = task.finished_speed or task.speed
-            return Text("" if speed is None else f"{speed:,.0f} rounds/s", style="progress.data.speed")
+            return Text("" if speed is None else f"{speed:,.0f} {unit}/s", style="progress.data.speed")
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), RateColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console or Console(stderr=True), speed_estimate_period=5.0)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=16 if news else 40),
+        MofNCompleteColumn(),
+        RateColumn(),
+        TimeRemainingColumn(compact=news),
+        *([TextColumn("{task.fields[news]}", markup=False)] if news else []),
+        console=console or Console(stderr=True),
+        speed_estimate_period=30.0 if news else 5.0,
+    )
 
 
 class told:
@@ -52,7 +63,7 @@ class told:
         self.played += played
         spent = time.perf_counter() - self.start
         if self.bar is None and spent > PATIENCE / 4 and spent * self.rounds / self.played > PATIENCE:
-            self.bar = rounds_bar()
+            self.bar = rate_bar("rounds")
             self.bar.add_task("simulate", total=self.rounds)
             self.bar.start()
         if self.bar is not None:

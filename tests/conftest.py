@@ -1,11 +1,14 @@
-"""What tests of several rooms share: the 60 published queries; and no test asserts a time, not even hypothesis's."""
+"""What tests of several rooms share: the 60 published queries, and the command line. And hypothesis asserts no time."""
 
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from typer.testing import CliRunner
 
 from rankgym import data
+from rankgym.cli import app
 
 settings.register_profile("rankgym", deadline=None)  # the first example may have to compile a kernel
 settings.load_profile("rankgym")
@@ -25,3 +28,14 @@ def published(tmp_path_factory):
         except data.MissingData:
             pytest.skip("no published queries here; run: rankgym data fetch yandex60")
         yield lambda model: data.parameters("yandex", model, "published")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run the command line in an empty folder, on a wide terminal."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv("RANKGYM_DEBUG", raising=False)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    runner = CliRunner()
+    return lambda *words: runner.invoke(app, list(words), prog_name="rankgym")

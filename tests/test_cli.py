@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
 import rankgym
 from rankgym import ENVS, data
-from rankgym.cli import agent_texts, app, comparison_table, folder_name
+from rankgym.cli import agent_texts, comparison_table, folder_name
 from rankgym.experiments import bench, compare
 from rankgym.experiments.naming import SHAPE, knobs
 from rankgym.models import MODELS
@@ -24,17 +23,6 @@ from rankgym_agents import AGENTS, DUELERS, RANKERS
 
 ROOT = Path(__file__).resolve().parents[1]
 TINY = ["--rounds", "120", "--query", "0,5", "--agents", "static,toprank"]
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Run the command line in an empty folder, on a wide terminal."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.delenv("RANKGYM_DEBUG", raising=False)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    runner = CliRunner()
-    return lambda *words: runner.invoke(app, list(words), prog_name="rankgym")
 
 
 def plain(text):

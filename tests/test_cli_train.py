@@ -11,26 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from rankgym.cli import app
 from rankgym.experiments import naming
 from rankgym.experiments.naming import parse_agent, shipped_models
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = "--steps 256 --rows 8 --horizon 20 --query 0,1,2 --eval-query 3,4 --param n_steps=16"
 TRAIN = ["train", "PBM-Synthetic-v0", *SMALL.split(), "--set", "num_items=4", "--positions", "2"]
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Run the command line in an empty folder, on a wide terminal."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.delenv("RANKGYM_DEBUG", raising=False)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    runner = CliRunner()
-    return lambda *words: runner.invoke(app, list(words), prog_name="rankgym")
 
 
 @pytest.fixture

@@ -13,12 +13,15 @@ PROMISED = {
     "dueling_scaling.py": ["arms             mergerucb", "130   "],
     "first_steps.py": ["query 3: the best list earns", "60 random lists: regret"],
     "own_kernel_agent.py": ["epsilon 0.10: regret after 60 rounds"],
+    "rl_against_bandits.py": ["PBM: regret on 20 calibrated queries, 2 runs of each", "ppo-pbm minus"],
     "own_agent.py": ["EpsilonGreedy keeps the contract.", "TopRank        regret after 60 rounds"],
 }
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_runs(script):
+    if script.name.startswith("rl_"):
+        pytest.importorskip("stable_baselines3")
     output = subprocess.run(
         [sys.executable, "-W", "error", str(script), "--rounds", "60"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "utf-8"},

@@ -163,7 +163,13 @@ class Comparison:
             "arguments": self.env_kwargs,
             "source": self.source,
             "agents": [
-                {"name": s.label, "class": s.where, "knobs": s.knobs, "file": f"{slug(s.label)}.npz"}
+                {
+                    "name": s.label,
+                    "class": s.where,
+                    "knobs": s.knobs,
+                    "file": f"{slug(s.label)}.npz",
+                    "code": s.digest().strip(),
+                }
                 for s in self.agents
             ],
             "rounds": self.rounds,

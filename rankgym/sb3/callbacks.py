@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
+from rankgym.progress import PATIENCE, rate_bar
+
 __all__ = ["Measured", "Watch"]
 
 NEWS = 0.1  # seconds between two looks of the bar at the number of steps
-PATIENCE = 2.0  # seconds: nothing shorter gets a bar
 
 
 class Measured(NamedTuple):
@@ -109,7 +110,7 @@ class Watch(BaseCallback):
         self._looked = now = time.perf_counter()
         spent, done = now - self._started, self.num_timesteps - self._first
         if self.bar is None and spent > PATIENCE / 4 and done and spent * (self.total - self._first) / done > PATIENCE:
-            self.bar = steps_bar()
+            self.bar = rate_bar("steps", news=True)
             self.bar.add_task("train", total=self.total, news="")
             self.bar.start()
         if self.bar is not None:
@@ -121,34 +122,3 @@ class Watch(BaseCallback):
             self._look()
             self.bar.stop()
             self.bar = None
-
-
-def steps_bar(console: Any = None) -> Any:
-    """A ``rich.progress.Progress`` of steps: their rate, the time left and the news, on standard error by default."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text
-
-    class RateColumn(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            speed = task.finished_speed or task.speed
-            return Text("" if speed is None else f"{speed:,.0f} steps/s", style="progress.data.speed")
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=16),
-        MofNCompleteColumn(),
-        RateColumn(),
-        TimeRemainingColumn(compact=True),
-        TextColumn("{task.fields[news]}", markup=False),
-        console=console or Console(stderr=True),
-        speed_estimate_period=30.0,
-    )

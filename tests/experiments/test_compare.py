@@ -19,7 +19,7 @@ from rankgym.experiments import compare, plots
 from rankgym.experiments.compare import _Plan
 from rankgym.experiments.comparison import caption, counted, mean_and_error
 from rankgym.experiments.files import cell, columns, csv_text, markdown_text
-from rankgym.experiments.naming import AgentFailed
+from rankgym.experiments.naming import AgentFailed, parse_agent
 from rankgym.experiments.parts import Parts, aside, slug
 from rankgym.progress import AgentBars
 from rankgym.simulate import MEASURES, History
@@ -247,6 +247,7 @@ def test_files(tmp_path):
         "class": "rankgym_agents.toprank:TopRank",
         "knobs": {"delta": 1e-3},
         "file": "toprank_delta=1e-3.npz",
+        "code": parse_agent("toprank").digest(),
     }
     assert [settings[k] for k in ("rounds", "runs", "seed", "queries", "rows", "cutoff")] == [
         150,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankgym import ENVS
-from rankgym.experiments.naming import AgentSpec, env_id, literal, near, parse_agent, split_names
+from rankgym.experiments.naming import AgentSpec, env_id, literal, near, parse_agent, shipped_models, split_names
 from rankgym.spaces import Permutation
 from rankgym_agents import AGENTS, TopRank
 
@@ -46,8 +46,8 @@ def test_a_class_of_ones_own_by_path_and_by_itself():
     [
         (
             "topranc",
-            f"agent = 'topranc' is unknown; did you mean 'toprank'? allowed: {', '.join(AGENTS)}, "
-            "or one of your own as package.module:Class",
+            "agent = 'topranc' is unknown; did you mean 'toprank'? allowed: "
+            f"{', '.join([*AGENTS, *shipped_models()])}, or one of your own as package.module:Class",
         ),
         ("toprank:delta=1:x", "agent = 'toprank:delta=1:x': the knob 'x' needs a value: x=value"),
         ("toprank:delta", "agent = 'toprank:delta': the knob 'delta' needs a value: delta=value"),
