@@ -458,7 +458,11 @@ def train(
         ),
     ],
     steps: Annotated[
-        int, typer.Option(metavar="N", help="Actions of all rows together; slot by slot, a session takes several.")
+        int,
+        typer.Option(
+            metavar="N",
+            help="Actions of all rows together, rounded up to whole rollouts; slot by slot, a session takes several.",
+        ),
     ] = 2_000_000,
     algo: Annotated[str, typer.Option(metavar="ALGORITHM", help="ppo, a2c, maskable-ppo, dqn, sac or td3.")] = "ppo",
     policy: Annotated[
@@ -564,7 +568,7 @@ def train(
 
     Examples:
 
-    * Plackett-Luce policy with PPO, ten minutes, and its comparison with a bandit:
+    * Plackett-Luce policy with PPO, six minutes, and its comparison with a bandit:
       `rankgym train PBM-Yandex-v0 --steps 5_000_000 --out runs/pbm`,
       `rankgym compare PBM-Yandex-v0 --source published --rounds 1_000 --agents cascade-kl-ucb,runs/pbm/best.zip`
     * For users of three kinds: `rankgym train CM-Yandex-v0,PBM-Yandex-v0,DCM-Yandex-v0 --rows 384 --out runs/three`
@@ -852,10 +856,12 @@ def _show_agent(name: str) -> None:
     spec = naming.parse_agent(name)
     cls = spec.load()
     typer.echo(f"{name}: {cls.__module__}.{cls.__qualname__}")
+    card = {}
     if spec.where == naming.MODEL:
-        _show_training(spec.knobs["model"])
+        card = _show_training(spec.knobs["model"])
     empty = inspect.Parameter.empty
     free = {knob: default for knob, default in naming.knobs(cls).items() if knob not in spec.knobs}
+    free |= {knob: card.get(knob, 1.0) for knob in free if card}  # its own; noise is 1 where it does not say
     knobs = {knob: "" if default is empty else _as_typed(default) for knob, default in free.items()}
     if knobs:
         _show_table(("knob", "default"), knobs.items())
@@ -866,8 +872,8 @@ def _show_agent(name: str) -> None:
         _show_documentation(inspect.getdoc(sys.modules[cls.__module__]) or "")
 
 
-def _show_training(model: str) -> None:
-    """How a trained model was made."""
+def _show_training(model: str) -> dict[str, Any]:
+    """How a trained model was made; its card."""
     from rankgym.sb3.agent import model_card
 
     card = model_card(model)
@@ -877,6 +883,7 @@ def _show_training(model: str) -> None:
     if "command" in training:
         spent = f" in {training['seconds'] / 60:,.1f} minutes" if "seconds" in training else ""
         typer.echo(f"after {training['steps']:,} steps{spent} of: {training['command']}\n")
+    return card
 
 
 def _show_documentation(text: str) -> None:

@@ -41,6 +41,10 @@ def draw_numbers(key, number, n, drawn):
         drawn[row] = uniform_below(bits(key[row], number[row]), n)
 
 
+class UnknownRenderMode(ValueError, TypeError):
+    """Also a TypeError: stable-baselines3 asks for "rgb_array" at a venture, and lives with a TypeError alone."""
+
+
 class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
     """A native vector environment in which one step is one session of every row.
 
@@ -102,7 +106,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
             steps = whole_number("max_episode_steps", max_episode_steps, 1)
             self.horizon = steps if self.horizon is None else min(steps, self.horizon)
         if render_mode is not None and (not isinstance(render_mode, str) or render_mode != "ansi"):
-            raise ValueError(f"render_mode = {render_mode!r} is unknown; allowed: None, 'ansi'")
+            raise UnknownRenderMode(f"render_mode = {render_mode!r} is unknown; allowed: None, 'ansi'")
         self.render_mode = render_mode
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}

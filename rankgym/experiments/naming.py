@@ -234,9 +234,10 @@ def parse_agent(agent: str | type) -> AgentSpec:
     elif name in AGENTS:
         where = f"{AGENTS[name].__module__}:{AGENTS[name].__qualname__}"
     else:
-        hint = near(name, [*AGENTS, *shipped_models()])
+        near_files = [path for path in (f"{name}.zip", str(Path(name) / "best.zip")) if Path(path).is_file()]
+        hint = f"; did you mean {near_files[0]!r}?" if near_files else near(name, [*AGENTS, *shipped_models()])
         known = ", ".join([*AGENTS, *shipped_models()])
-        allowed = f"allowed: {known}, or one of your own as package.module:Class"
+        allowed = f"allowed: {known}, the .zip of a trained model, or one of your own as package.module:Class"
         raise ValueError(f"agent = {name!r} is unknown{hint or ';'} {allowed}")
     for part in rest:
         knob, equals, value = part.partition("=")

@@ -42,6 +42,7 @@ from rankgym.wrappers.layers import Layer, Setting, layers_of
 
 __all__ = ["SB3Agent", "describe", "export_model", "model_card", "weights_digest"]
 
+WEIGHTS = Path(__file__).parent / "weights"  # models that come with the package
 CARD = "rankgym"  # the attribute of a model that says what it was trained on
 NEEDED: dict[str, type] = {  # what is needed of a card, by type
     "layers": list,
@@ -176,8 +177,9 @@ class SB3Agent(KernelAgent):
     have the numbers of items and positions that they were trained with. The horizon may be longer than in training.
 
     Args:
-        model: a file that ``model.save`` wrote after ``rankgym.sb3.describe(model, env)``, as ``rankgym train`` does;
-            or such a model itself. Files are data: nothing in them is executed.
+        model: a file that ``model.save`` wrote after ``rankgym.sb3.describe(model, env)``, as ``rankgym train`` does,
+            or the name of one that comes with the package, such as ``"ppo-pbm"``; or such a model itself. Files are
+            data: nothing in them is executed.
         deterministic: whether to show the greedy list, at each position the item of the largest score that may stand
             there, instead of drawing one. Default: what the model says.
         noise: scale of the Gumbel noise by which a Plackett-Luce policy draws its lists, at least 0. 1 is the policy's
@@ -458,11 +460,16 @@ def _card_of(model: BaseAlgorithm) -> dict[str, Any]:
 
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, th.Tensor]]:
     """The card and the policy's weights in a file."""
-    name = repr(os.fspath(path))
+    name, file = repr(os.fspath(path)), Path(path)
+    shipped = {one.stem: one for one in sorted(WEIGHTS.glob("*.zip"))}
+    if not file.exists() and os.fspath(path).removesuffix(".zip") in shipped:
+        file = shipped[file.stem]
     try:
-        content = Path(path).read_bytes()
+        content = file.read_bytes()
     except OSError as error:
-        raise ValueError(f"model = {name} cannot be read: {error.strerror or error}") from None
+        raise ValueError(
+            f"model = {name} cannot be read: {error.strerror or error}; allowed: a file, or {', '.join(shipped)}"
+        ) from None
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             data, weights = json.loads(archive.read("data")), archive.read("policy.pth")

@@ -119,6 +119,8 @@ LIMITS: dict[str, tuple[float, float]] = {  # the least and the largest value of
 TEXTS = {"ent_coef": r"auto(_\d+(\.\d*)?)?", "target_entropy": "auto"}  # of SAC
 NOT_MADE = (AssertionError, TypeError, RuntimeError, LookupError, AttributeError, ArithmeticError, MemoryError)
 AVERAGE = "average.pth"  # the averaged weights so far, in the training's folder
+WANTS = {"dqn": "RankingNumber", "sac": "ScoresToRanking", "td3": "ScoresToRanking", "maskable-ppo": "SlotBySlot"}
+LARGEST_ROLLOUT = 1_000_000  # steps that may be remembered at once, where there are no more of them in all
 LARGEST_BATCH = 4_096  # sessions that PPO learns from at once, unless it is told otherwise
 EVALUATIONS = 20  # of a training, about
 EVALUATION_SEED = 1_000_000_000  # of the evaluations' row 0; the same in all of them; above all of the training's
@@ -292,6 +294,8 @@ def _learn(
     def keep(measured: list[Measured]) -> None:
         record.add(model, measured, watch.episodes(), time.perf_counter() - began)
         watch.news = f"regret {record.latest:,.1f}, best {record.best['regret']:,.1f}"
+        if progress and not sys.stderr.isatty():  # a bar is not seen there before its end
+            print(f"{measured[0].steps:,} of {steps:,} steps: {watch.news}", file=sys.stderr, flush=True)
 
     def note() -> None:
         average.move()
@@ -341,12 +345,23 @@ def summary(training: Training) -> list[str]:
         ]
         lines.append(f"Written to {training.out}: {', '.join(names)}")
         lines.append(f"{_comparison(training.settings, training.out / 'best.zip')} compares it")
+        if _shared(training.settings["query"], training.settings["eval_query"]):
+            lines.append("queries of these evaluations were trained on")
         more = "-Yandex-" in last[0].environment and training.settings["env_kwargs"].get("source") != "published"
         lines.append(
             "best.zip was chosen by these evaluations, which flatter it: for a fair number, compare it on queries that "
             f"it was not chosen on{', such as those of --source published' if more else ''}"
         )
     return lines
+
+
+def _shared(query: Any, eval_query: Any) -> bool:
+    """Whether the two choices are known to have queries in common."""
+    both = (query, eval_query)
+    if query == eval_query or any(one is None or one == "all" for one in both):
+        return True
+    listed = [set(np.ravel(one).tolist()) for one in both if not isinstance(one, str)]
+    return len(listed) == 2 and bool(listed[0] & listed[1])
 
 
 def _comparison(settings: Mapping[str, Any], model: Path) -> str:
@@ -505,6 +520,12 @@ class _Plan(NamedTuple):
             algorithm["train_freq"] = _train_freq(algorithm["train_freq"], rows)
         if draws:
             policy_kwargs = _safe(layers) | policy_kwargs
+        rollout = rows * algorithm.get("n_steps", 1)
+        if rollout > max(steps, LARGEST_ROLLOUT):
+            raise ValueError(
+                f"n_steps = {algorithm['n_steps']} and rows = {rows} make rollouts of {rollout:,} steps; allowed: as "
+                f"many as steps = {steps:,}, or {LARGEST_ROLLOUT:,}"
+            )
         if algo in ("ppo", "maskable-ppo") and "batch_size" not in algorithm:
             algorithm["batch_size"] = _batch_size(rows * algorithm["n_steps"])
         return cls(settings, algorithm, policy_kwargs)
@@ -549,7 +570,9 @@ class _Plan(NamedTuple):
                 **(self.algorithm | scheduled),
             )
         except NOT_MADE as error:
-            raise ValueError(f"{s['algo']} with the policy {s['policy']} cannot be made: {error}") from error
+            wants, names = WANTS.get(s["algo"]), [name for name, _ in s["layers"]]
+            hint = f"; layers = {names}; allowed: with {wants}" if wants and wants not in names else ""
+            raise ValueError(f"{s['algo']} with the policy {s['policy']} cannot be made: {error}{hint}") from error
         describe(
             model,
             env.parts[0].env,

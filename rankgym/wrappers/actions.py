@@ -332,7 +332,7 @@ class SlotBySlotLayer(Layer):
             left = np.flatnonzero(self.placed[row] == 0).tolist()
             raise ValueError(
                 f"action[row {row}] = {items[row]} is in the list already, {self.slots[row, : self.filled].tolist()}; "
-                f"allowed in slot {self.filled}: {_short.repr(left)}"
+                f"allowed in slot {self.filled}: {_short.repr(left)}, as action_masks() says (MaskablePPO asks it)"
             )
         if self.filled + 1 == self.steps:  # until the session has taken place, nothing changes
             return np.concatenate([self.slots[:, :-1], items[:, None]], axis=1)

@@ -47,7 +47,8 @@ def test_a_class_of_ones_own_by_path_and_by_itself():
         (
             "topranc",
             "agent = 'topranc' is unknown; did you mean 'toprank'? allowed: "
-            f"{', '.join([*AGENTS, *shipped_models()])}, or one of your own as package.module:Class",
+            f"{', '.join([*AGENTS, *shipped_models()])}, the .zip of a trained model, "
+            "or one of your own as package.module:Class",
         ),
         ("toprank:delta=1:x", "agent = 'toprank:delta=1:x': the knob 'x' needs a value: x=value"),
         ("toprank:delta", "agent = 'toprank:delta': the knob 'delta' needs a value: delta=value"),
@@ -176,3 +177,12 @@ def test_an_unknown_knob_is_refused_with_those_there_are():
         AgentSpec("plain:shy=1", f"{__name__}:Plain", {"shy": 1}).make(Env(), 10, 5)
     assert str(refusal.value).startswith("agent = 'plain:shy=1': ")
     assert str(refusal.value).endswith("got an unexpected keyword argument 'shy'; its knobs: bold")
+
+
+@pytest.mark.parametrize("typed", ["runs/x", "runs/x/best"])
+def test_a_trained_model_without_its_ending_is_suggested(typed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "x").mkdir(parents=True)
+    (tmp_path / "runs" / "x" / "best.zip").write_bytes(b"")
+    with pytest.raises(ValueError, match=rf"agent = '{typed}' is unknown; did you mean 'runs/x/best.zip'\?"):
+        parse_agent(typed)

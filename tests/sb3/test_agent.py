@@ -419,7 +419,11 @@ def test_digests_tell_weights_apart():
     ("keywords", "message"),
     [
         ({"model": 7}, "model = 7 is no model; allowed: a file, or a model of stable-baselines3"),
-        ({"model": "nowhere.zip"}, "model = 'nowhere.zip' cannot be read: No such file or directory"),
+        (
+            {"model": "nowhere.zip"},
+            "model = 'nowhere.zip' cannot be read: No such file or directory; allowed: a file, or ppo-breakpoint, "
+            "ppo-cm, ppo-dcm, ppo-pbm, ppo-safe",
+        ),
         ({"deterministic": 1}, "deterministic = 1 is unknown; allowed: True, False, None"),
         ({"noise": -1}, "noise = -1 is out of range; allowed: a number in [0, 1e+06]"),
         ({"noise": "much"}, "noise = 'much' is out of range; allowed: a number in [0, 1e+06]"),

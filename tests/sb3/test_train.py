@@ -169,6 +169,36 @@ def test_the_summary_has_a_command(change, words, advised, done):
     assert "best.zip, last.zip, average.pth, curve.csv, train.json\n" in text
 
 
+@pytest.mark.parametrize(
+    ("query", "eval_query", "shared"),
+    [
+        ("train", "test", False),
+        ("test", "test", True),
+        ("all", "test", True),
+        ("train", None, True),
+        ([0, 1], [1, 2], True),
+        ([0, 1], 2, False),
+        ("train", [0, 3], False),  # not known
+    ],
+)
+def test_the_summary_says_where_evaluations_have_been_trained_on(query, eval_query, shared, done):
+    settings = {**done.settings, "query": query, "eval_query": eval_query}
+    assert ("queries of these evaluations were trained on" in summary(done._replace(settings=settings))) == shared
+
+
+def test_where_no_bar_is_seen_evaluations_are_lines(capsys):
+    training = train(ENV, **{**TINY, "progress": True})
+    lines = [line for line in capsys.readouterr().err.splitlines() if " steps: regret " in line]
+    assert len(lines) == len(training.curve)
+    assert lines[0].startswith("0 of 512 steps: regret ")
+
+
+@pytest.mark.parametrize(("algo", "wanted"), [("dqn", "RankingNumber"), ("sac", "ScoresToRanking")])
+def test_who_forgets_the_wrapper_of_actions_is_told(algo, wanted):
+    with pytest.raises(ValueError, match=rf"layers = \['ItemStatistics'\]; allowed: with {wanted}"):
+        train(ENV, **SMALL, algo=algo, steps=8, layers=["ItemStatistics"])
+
+
 def test_rows_are_split_among_environments():
     names = ["PBM-Synthetic-v0", "CM-Synthetic-v0", "DCM-Synthetic-v0"]
     training = train(names, **{**TINY, "steps": 1})
@@ -540,6 +570,7 @@ def test_the_bar_counts_steps(capsys, monkeypatch):
         ({"horizon": [20, 0]}, r"horizon\[1\] = 0 is out of range"),
         ({"horizon": [20, 20]}, r"horizon = \[20, 20\]; allowed: a whole number, or several that differ"),
         ({"horizon": list(range(1, 10))}, "rows = 8 is out of range; allowed: .* at least 9"),
+        ({"n_steps": 200_000}, "n_steps = 200000 and rows = 8 make rollouts of 1,600,000 steps; allowed: .* 1,000,000"),
         ({"eval_horizon": 0}, "eval_horizon = 0 is out of range"),
         ({"average": 1}, r"average = 1 is out of range; allowed: a number in \[0, 1\)"),
         ({"seed": -1}, "seed = -1 is out of range"),
@@ -595,7 +626,10 @@ def test_the_bar_counts_steps(capsys, monkeypatch):
         ({"n_epochs": 0}, "n_epochs = 0 is out of range"),
         ({"n_steps": 0}, "^n_steps = 0 is out of range; allowed: a whole number, at least 1$"),
         ({"n_steps": [16]}, r"n_steps = \[16\] is out of range"),
-        ({"n_steps": 10**13}, "ppo with the policy plackett-luce cannot be made: Unable to allocate"),
+        (
+            {"n_steps": 10**13},
+            "n_steps = 10000000000000 and rows = 8 make rollouts of 80,000,000,000,000 steps; allowed",
+        ),
         ({"batch_size": 0}, "batch_size = 0 is out of range"),
         ({"ent_coef": "auto"}, "ent_coef = 'auto' is out of range; allowed: a number$"),
         ({"ent_coef": 10**400}, "ent_coef = 1000.* is out of range; allowed: a number$"),

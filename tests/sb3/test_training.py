@@ -207,3 +207,15 @@ def test_the_same_seed_gives_the_same_weights(name):
         model.learn(steps)
         digests.append(digest(model))
     assert digests[0] == digests[1] != digests[2]
+
+
+@pytest.mark.parametrize("make", ["name", "vec"])
+def test_stable_baselines3_makes_environments_by_their_names(make):
+    """It asks for the render mode rgb_array first, and takes a TypeError for an answer."""
+    from stable_baselines3.common.env_util import make_vec_env
+
+    if make == "vec":
+        env = make_vec_env("rankgym/PBM-Yandex-v0", n_envs=2, wrapper_class=ScoresToRanking)
+        assert env.num_envs == 2
+    else:
+        assert PPO("MlpPolicy", "rankgym/PBM-Yandex-v0").env.num_envs == 1

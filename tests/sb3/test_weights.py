@@ -27,6 +27,14 @@ def test_all_are_known_here():
     assert shipped_models() == sorted(PLAYED)
 
 
+def test_their_names_will_do():
+    shape = {"num_items": 10, "num_positions": 5, "seed": 0}
+    lists = [
+        SB3Agent(model=model, **shape).act().tolist() for model in ("ppo-pbm", "ppo-pbm.zip", WEIGHTS / "ppo-pbm.zip")
+    ]
+    assert lists[0] == lists[1] == lists[2]
+
+
 @pytest.mark.parametrize("name", PLAYED)
 def test_a_file_is_small_and_says_how_it_was_made(name):
     path = WEIGHTS / f"{name}.zip"
