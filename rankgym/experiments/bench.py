@@ -24,7 +24,7 @@ import gymnasium as gym
 import numpy as np
 
 from rankgym.checks import actions_of, whole_number
-from rankgym.experiments.parts import aside, check_writable, versions
+from rankgym.outputs import aside, check_writable, versions
 from rankgym.progress import count_bar
 from rankgym.simulate import simulate
 from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
@@ -69,7 +69,11 @@ TRAINING_ROWS = 256
 ADAPTERS = ("RankingVecEnv", "DummyVecEnv")  # ours, and that of stable-baselines3 over single environments
 SHOWN = ("clicks", "item statistics")  # what a policy is shown
 EPISODE = 1_000  # sessions, while PPO learns
-LEARNING = {"n_steps": 16, "n_epochs": 2, "gamma": 0.9}  # as `rankgym train` has it, but for shorter rollouts
+LEARNING = {
+    "n_steps": 16,
+    "n_epochs": 2,
+    "gamma": 0.9,
+}  # the ratio is about the environments' share: fewer passes, more of it
 MINIBATCHES = 4  # of a rollout, in each pass over it
 TRAINING_GOALS = {("adapter", shown): 20.0 for shown in SHOWN} | {("ppo",): 1.3}  # ours over the other
 NO_TRAINING = "Training was not measured: stable-baselines3 is not installed (pip install rankgym[sb3])"

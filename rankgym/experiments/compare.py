@@ -34,7 +34,8 @@ from rankgym.experiments.naming import (
     fitting_agents,
     parse_agent,
 )
-from rankgym.experiments.parts import Parts, check_writable, code_digest, slug, versions
+from rankgym.experiments.parts import Parts, code_digest, slug
+from rankgym.outputs import check_writable, versions
 from rankgym.progress import AgentBars, working
 from rankgym.simulate import DuelingHistory, History, measures, misfit
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from rankgym.envs import BreakpointVectorEnv
 from rankgym.experiments.families import EARLY, FAMILIES, Family, counted
 from rankgym.experiments.naming import AgentSpec, env_arguments, env_creator
-from rankgym.experiments.parts import code_digest, slug, versions
+from rankgym.experiments.parts import code_digest, slug
+from rankgym.outputs import versions
 from rankgym.simulate import DuelingHistory, History
 
 __all__ = ["EARLY", "Comparison", "caption", "counted", "decades", "known", "mean_and_error"]

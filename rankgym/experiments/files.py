@@ -16,7 +16,8 @@ import numpy as np
 
 from rankgym.experiments.comparison import Comparison, caption, counted
 from rankgym.experiments.families import OTHER_ERRORS, REGRET_ERRORS, Column
-from rankgym.experiments.parts import aside, slug
+from rankgym.experiments.parts import slug
+from rankgym.outputs import aside
 
 __all__ = [
     "OTHER_ERRORS",

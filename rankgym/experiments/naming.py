@@ -250,7 +250,9 @@ def parse_agent(agent: str | type) -> AgentSpec:
         if not equals:
             raise ValueError(f"agent = {agent!r}: the knob {knob!r} needs a value: {knob}=value")
         if where == MODEL and knob == "model" and knob in chosen:
-            raise ValueError(f"agent = {agent!r}: the model is {name} already; allowed: the knob 'deterministic'")
+            raise ValueError(
+                f"agent = {agent!r}: the model is {name} already; allowed: the knobs 'deterministic' and 'noise'"
+            )
         try:
             chosen[knob] = literal(value)
         except ValueError as error:

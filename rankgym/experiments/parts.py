@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
-import os
-import platform
 import re
-import tempfile
 import zipfile
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +14,10 @@ import numpy as np
 
 import rankgym
 from rankgym.experiments.blocks import Block
+from rankgym.outputs import aside
 from rankgym.simulate import DuelingHistory, History, measures
 
-__all__ = ["Parts", "aside", "check_writable", "code_digest", "slug", "versions"]
+__all__ = ["Parts", "code_digest", "slug"]
 
 
 class Parts:
@@ -63,52 +59,16 @@ class Parts:
             path.unlink(missing_ok=True)
 
 
-@contextlib.contextmanager
-def aside(path: Path) -> Iterator[Path]:
-    """A name to write to, beside ``path``, that becomes ``path`` once it is written, or is removed."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        yield unfinished
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def check_writable(out: str | os.PathLike[str], folder: Path) -> None:
-    """Make ``folder`` and write a probe into it; ``out`` is what the user called it, or the file to be in it.
-
-    Raises:
-        ValueError: it cannot be written to.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder) as probe:
-            probe.write(b"probe")
-    except OSError as error:
-        reason = f"{folder} is no folder" if isinstance(error, FileExistsError) else error.strerror or error
-        raise ValueError(f"out = {os.fspath(out)!r} cannot be written: {reason}") from None
-
-
 def slug(label: str) -> str:
     """An agent's label as a file name on any system."""
     return re.sub(r"[^\w.=+-]+", "_", label)
-
-
-def versions() -> dict[str, str]:
-    """Of everything that takes part in the numbers."""
-    return {
-        "rankgym": rankgym.__version__,
-        "python": platform.python_version(),
-        **{name: metadata.version(name) for name in ("numpy", "numba", "gymnasium")},
-        "machine": platform.machine(),
-    }
 
 
 @functools.cache
 def code_digest() -> str:
     """A digest of the package's files but those that only show results: whoever edits a model gets no stale numbers."""
     home = Path(rankgym.__file__).parent
-    outside = {"experiments", "__main__.py", "cli.py", "progress.py", "sb3"}
+    outside = {"experiments", "__main__.py", "cli.py", "outputs.py", "progress.py", "sb3"}
     digest = hashlib.sha256()
     for path in sorted(home.rglob("*")):
         inner = path.relative_to(home)

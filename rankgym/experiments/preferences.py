@@ -37,10 +37,11 @@ from rankgym.data import letor
 from rankgym.experiments.blocks import _end_with_parent
 from rankgym.experiments.exact import PICKS, evaluate_pairs
 from rankgym.experiments.files import _json_text
-from rankgym.experiments.parts import aside, check_writable, code_digest, versions
+from rankgym.experiments.parts import code_digest
 from rankgym.interleaving import INTERLEAVINGS, Lists, make
 from rankgym.kernels import ENVIRONMENT, row_keys
 from rankgym.models import users
+from rankgym.outputs import aside, check_writable, versions
 from rankgym.progress import PATIENCE, count_bar
 
 __all__ = ["METHODS", "Preferences", "estimate", "summary"]

@@ -14,7 +14,6 @@ import io
 import itertools
 import json
 import os
-import platform
 import re
 import shlex
 import sys
@@ -22,7 +21,6 @@ import time
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,9 +33,9 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.logger import Logger, configure
 from stable_baselines3.common.utils import LinearSchedule
 
-import rankgym
 from rankgym import wrappers
 from rankgym.checks import near, plain_number, whole_number
+from rankgym.outputs import aside, check_writable, versions
 from rankgym.registry import BREAKPOINT, ENVS, RANKING
 from rankgym.sb3.agent import SB3Agent, describe, library_versions, one_thread, weights_digest
 from rankgym.sb3.callbacks import Measured, Watch
@@ -863,7 +861,7 @@ class _Record:
             "steps": measured[0].steps,
             "seconds": round(seconds, 1),
             "regret": self.latest,
-            "versions": versions(),
+            "versions": versions() | library_versions(),
         }
         if not self.best or self.latest < self.best["regret"]:
             with self.average.put_in():
@@ -883,14 +881,16 @@ class _Record:
         if self.folder is not None and self.average.rate:
             content = io.BytesIO()
             th.save(self.average.state, content)
-            write_whole(self.folder / AVERAGE, content.getvalue())
+            with aside(self.folder / AVERAGE) as path:
+                path.write_bytes(content.getvalue())
         self.write(seconds)
 
     def _save(self, name: str, model: BaseAlgorithm) -> None:
         if self.folder is not None:
             content = io.BytesIO()
             model.save(content)
-            write_whole(self.folder / name, content.getvalue())
+            with aside(self.folder / name) as path:
+                path.write_bytes(content.getvalue())
 
     def write(self, seconds: float) -> None:
         """Write ``train.json`` and ``curve.csv``."""
@@ -901,14 +901,15 @@ class _Record:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(Measured._fields)
         writer.writerows(self.curve)
-        write_whole(self.folder / "curve.csv", text.getvalue().encode())
+        with aside(self.folder / "curve.csv") as path:
+            path.write_bytes(text.getvalue().encode())
         report = {
             "command": self.command,
             "settings": self.plan.settings,
             "algorithm": self.plan.algorithm,
             "policy_kwargs": self.plan.policy_kwargs,
             "seeds": f"rows: {self.plan.settings['seed']} + b; evaluations: {EVALUATION_SEED} + b",
-            "versions": versions(),
+            "versions": versions() | library_versions(),
             "resumed_at": self.resumed,
             "seconds": round(seconds, 3),
             "best": self.best,
@@ -916,41 +917,15 @@ class _Record:
             "curve": [one._asdict() for one in self.curve],
             "training_episodes": self.training,
         }
-        write_whole(self.folder / "train.json", (json.dumps(report, indent=1) + "\n").encode())
-
-
-def versions() -> dict[str, str]:
-    """Of everything that takes part in the weights."""
-    return {
-        "rankgym": rankgym.__version__,
-        "python": platform.python_version(),
-        **{name: metadata.version(name) for name in ("numpy", "numba", "gymnasium")},
-        **library_versions(),
-        "machine": platform.machine(),
-    }
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is the old one or the new one, whatever happens meanwhile."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_bytes(content)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+        with aside(self.folder / "train.json") as path:
+            path.write_bytes((json.dumps(report, indent=1) + "\n").encode())
 
 
 def _make_folder(folder: Path, fresh: bool) -> None:
     """Make the folder, and delete what is to be replaced."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / "train.probe", b"")
-        (folder / "train.probe").unlink()
-        for name in FILES if fresh else ():
-            (folder / name).unlink(missing_ok=True)
-    except OSError as error:
-        reason = f"{folder} is no folder" if isinstance(error, FileExistsError) else error.strerror or error
-        raise ValueError(f"out = {os.fspath(folder)!r} cannot be written: {reason}") from None
+    check_writable(folder, folder)
+    for name in FILES if fresh else ():
+        (folder / name).unlink(missing_ok=True)
 
 
 def _earlier(folder: Path | None, plan: _Plan, resume: bool, fresh: bool) -> dict[str, Any] | None:

@@ -20,7 +20,8 @@ from rankgym.experiments.compare import _Plan
 from rankgym.experiments.comparison import caption, counted, mean_and_error
 from rankgym.experiments.files import cell, columns, csv_text, markdown_text
 from rankgym.experiments.naming import AgentFailed, parse_agent
-from rankgym.experiments.parts import Parts, aside, slug
+from rankgym.experiments.parts import Parts, slug
+from rankgym.outputs import aside
 from rankgym.progress import AgentBars
 from rankgym.simulate import MEASURES, History
 from rankgym_agents import AGENTS
