@@ -68,6 +68,15 @@ def row_seeds(seed: int | Sequence[int] | None, num_envs: int) -> list[int]:
     return [whole_number(f"seed[{row}]", value, 0) for row, value in enumerate(seed)]
 
 
+def told_seed(seeds: Sequence[int]) -> int | list[int]:
+    """The seed that an agent of rows with ``seeds`` is told: a number where they are neighbours, else all of them.
+
+    A class of somebody's own may take numbers alone.
+    """
+    first = seeds[0]
+    return first if all(seed == first + row for row, seed in enumerate(seeds)) else list(seeds)
+
+
 class Learner:
     """What agents of every kind have: rows with their seeds, and perhaps a horizon."""
 
@@ -87,6 +96,93 @@ class Learner:
     def keys(self) -> NDArray[np.uint64]:
         """One random key per row, from the rows' seeds."""
         return row_keys(self.seeds, AGENT)
+
+    def settled(self) -> NDArray[np.bool_]:
+        """Which rows can never show anything else any more, (num_envs,) bool. Asking changes nothing.
+
+        True is a promise: whatever users do, ``act`` gives this row one and the same list or duel in all rounds to
+        come, and a dueling agent names the same candidate, provided that what it gives is what is played. An agent that
+        was told a horizon promises it for the rounds up to there; whoever plays on for longer must not rely on it.
+        False promises nothing, and it is what agents say that never end or have no proof, as here.
+        """
+        return np.zeros(self.num_envs, np.bool_)
+
+    def snapshot(self) -> dict[str, NDArray[Any]] | None:
+        """All that decides what comes: arrays of the caller's own, each with a leading axis of rows.
+
+        An agent of some of the rows is one that was made for these rows, with the same arguments (and a list of their
+        seeds where they are no neighbours), and restored from ``{name: part[rows] for name, part in
+        snapshot.items()}``. The arrays hold numbers, so that ``np.savez`` keeps them without pickles. None, as here:
+        this agent cannot be written down.
+        """
+        return None
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from where the agent was that ``snapshot`` was taken from, bit for bit.
+
+        What is in the arrays is trusted: that they come from an agent with the same arguments cannot be seen in them.
+
+        Raises:
+            ValueError: the names, shapes or types are not those of this agent's snapshots; it stays as it was then.
+            NotImplementedError: this agent cannot be written down.
+        """
+        raise NotImplementedError(f"{type(self).__name__} cannot be written down: its snapshot() is None")
+
+
+def restored(
+    snapshot: Mapping[str, Any], like: Mapping[str, NDArray[Any]], grows: Mapping[str, int] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Fresh contiguous copies of what is in ``snapshot``, if it has the names, shapes and types of ``like``.
+
+    Along the axis that ``grows`` has for a name an array may be longer than in ``like``.
+
+    Raises:
+        ValueError: it has not; the message says what is wrong and what is allowed.
+    """
+    if not isinstance(snapshot, Mapping):
+        raise ValueError(
+            f"snapshot is a {type(snapshot).__name__}; allowed: a dict of arrays, as snapshot() returns it"
+        )
+    if set(snapshot) != set(like):
+        raise ValueError(f"snapshot has {', '.join(map(str, snapshot)) or 'nothing'}; allowed: {', '.join(like)}")
+    copies = {}
+    for name, part in like.items():
+        given, axis = np.asarray(snapshot[name]), (grows or {}).get(name)
+        shape = list(part.shape)
+        if axis is not None and given.ndim == part.ndim:
+            shape[axis] = max(shape[axis], given.shape[axis])
+        if given.dtype != part.dtype or given.shape != tuple(shape):
+            more = "" if axis is None else f" or more along axis {axis}"
+            raise ValueError(
+                f"snapshot[{name!r}] has shape {given.shape} and dtype {given.dtype}; allowed: {part.shape}{more}, "
+                f"{part.dtype}"
+            )
+        copies[name] = np.array(given, order="C")
+    return copies
+
+
+class Remembering(Learner):
+    """A learner that remembers nothing but its ``state``, a NamedTuple of arrays with a leading row axis."""
+
+    GROWS: ClassVar[Mapping[str, int]] = {}  # arrays that grow as rounds are played: name -> axis
+    state: NamedTuple
+
+    def snapshot(self) -> dict[str, NDArray[Any]] | None:
+        parts = self.state._asdict()
+        return {name: part.copy() for name, part in parts.items()} if self._in_rows(parts) else None
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        parts = self.state._asdict()
+        if not self._in_rows(parts):
+            super().restore(snapshot)
+        self.state = self.state._replace(**restored(snapshot, parts, self.GROWS))
+
+    def _in_rows(self, parts: Mapping[str, Any]) -> bool:
+        """Whether all of them are arrays of numbers with a leading row axis."""
+        return all(
+            isinstance(part, np.ndarray) and part.shape[:1] == (self.num_envs,) and not part.dtype.hasobject
+            for part in parts.values()
+        )
 
 
 class Agent(Learner, ABC):
@@ -190,7 +286,7 @@ def has_kernels(cls: type, *names: str) -> None:
             setattr(cls, name, staticmethod(found))
 
 
-class KernelAgent(Agent):
+class KernelAgent(Remembering, Agent):
     """An agent that is a state (a NamedTuple of arrays with a leading row axis) and two kernels on it.
 
     A subclass sets ``rank`` and ``learn`` as static methods and ``self.state`` in ``__init__``:
@@ -198,8 +294,10 @@ class KernelAgent(Agent):
         rank(state, displayed)            fills ``displayed`` (rows, positions) int64
         learn(state, displayed, clicks)   clicks (rows, positions) int8
 
-    The state is all that the agent remembers: to resume, save it (``np.savez(file, **agent.state._asdict())``).
-    ``examples/own_kernel_agent.py`` has a whole one.
+    The state is all that the agent remembers, so ``snapshot`` and ``restore`` come for free: to resume, save what the
+    one returns (``np.savez(file, **agent.snapshot())``) and give it to the other. A class that keeps something
+    elsewhere has to write them itself. ``settled`` may be overridden where the algorithm comes to an end.
+    ``examples/own_kernel_agent.py`` has a whole agent.
 
     Random numbers come from the row's key, the round and an index, and from nowhere else:
     ``uniform(bits(session_seed(s.key[row], s.round[row]), index))`` of ``rankgym.kernels``, with ``key=self.keys()`` in
@@ -208,7 +306,6 @@ class KernelAgent(Agent):
 
     rank: ClassVar[Callable[..., None]]
     learn: ClassVar[Callable[..., None]]
-    state: NamedTuple
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -311,7 +408,7 @@ class DuelingAgent(Learner, ABC):
         """Learn from the duels of ``act``. ``won`` (num_envs, 2) has 1 for the arm that won, left before right."""
 
 
-class DuelingKernelAgent(DuelingAgent):
+class DuelingKernelAgent(Remembering, DuelingAgent):
     """A dueling agent that is a state (a NamedTuple of arrays with a leading row axis) and three kernels on it.
 
     A subclass sets them as static methods, and ``self.state`` in ``__init__``:
@@ -320,14 +417,13 @@ class DuelingKernelAgent(DuelingAgent):
         learn(state, left, right, left_won)   left_won (rows,) bool: the left arm won, else the right one
         name(state, candidate)                fills ``candidate`` (rows,) int64; reads the state only
 
-    The state is all that the agent remembers: to resume, save it (``np.savez(file, **agent.state._asdict())``). Random
-    numbers are as in ``KernelAgent``.
+    The state is all that the agent remembers; ``snapshot``, ``restore``, ``settled`` and random numbers are as in
+    ``KernelAgent``.
     """
 
     choose: ClassVar[Callable[..., None]]
     learn: ClassVar[Callable[..., None]]
     name: ClassVar[Callable[..., None]]
-    state: NamedTuple
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)

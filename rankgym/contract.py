@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import Agent, DuelingAgent
+from rankgym.agent import Agent, DuelingAgent, Learner, told_seed
 from rankgym.checks import whole_number
 from rankgym.kernels import first_fault
 
@@ -57,10 +57,15 @@ def check_agent(
        be, where the algorithm knows no such thing, but then every time.
     8. ``update`` of a ``DuelingAgent`` refuses with a ValueError what is no arm, and what names no winner or two, and
        goes on as if it had not been called. (An agent of another class need not.)
+    9. Where an agent has ``settled``, it returns (num_envs,) bools and changes nothing. A row that was settled shows
+       the same list or duel, and names the same candidate, in all rounds that are left, whatever its users do.
+    10. Where an agent has ``snapshot``, it returns arrays with a leading axis of rows that are the caller's, or None,
+        and changes nothing. An agent that was made alike, for all rows, or for some of them with a list of their
+        seeds, and took these rows of the arrays by ``restore``, goes on as the other does.
 
     Args:
         factory: an ``Agent`` or ``DuelingAgent`` class; or anything that is called with the keywords ``num_items``,
-            ``num_positions``, ``num_envs``, ``horizon``, ``seed`` (int) and ``initial_list`` (num_envs, num_items), or
+            ``num_positions``, ``num_envs``, ``horizon``, ``seed`` (int, but see rule 10) and ``initial_list`` (num_envs, num_items), or
             with ``num_arms``, ``num_envs``, ``horizon`` and ``seed``, and returns an object with ``act`` and
             ``update``.
         kind: "ranking" or "dueling". Default: what the class is; else "dueling" where it has a parameter
@@ -115,6 +120,14 @@ def _kind(factory: Callable[..., Any]) -> Literal["ranking", "dueling"]:
     return "dueling" if any("num_arms" in inspect.signature(maker).parameters for maker in makers) else "ranking"
 
 
+def has_own(agent: Any, method: str) -> bool:
+    """Whether an agent has such a method, another one than the one of ``Learner`` that says nothing."""
+    return hasattr(agent, method) and getattr(type(agent), method, None) is not getattr(Learner, method)
+
+
+ALL_ROWS = slice(0, None)
+
+
 class _Trial(ABC):
     """One case of ``check_agent``: three rows of users. What a row's users would do depends on its seed alone.
 
@@ -130,12 +143,19 @@ class _Trial(ABC):
         self.factory, self.rounds, self.seed = factory, rounds, seed
 
     @abstractmethod
-    def agent(self, row: int | None = None) -> Any:
-        """A new agent of all rows, or of one of them alone."""
+    def agent(self, rows: slice = ALL_ROWS) -> Any:
+        """A new agent of all rows, or of some of them."""
+
+    def seed_of(self, rows: slice) -> int | list[int]:
+        return told_seed([self.seed + row for row in range(self.ROWS)[rows]])
 
     @abstractmethod
     def answer(self, t: int, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int8]:
         """What the users of ``rows`` say in round t to ``actions``, as ``checked`` gives them."""
+
+    @abstractmethod
+    def stubborn(self, t: int, way: int, actions: NDArray[np.int64]) -> NDArray[np.int8]:
+        """What users say who do not care what they see, in one of the two ways that turn a learner around best."""
 
     @abstractmethod
     def checked(self, action: Any, rows: int, t: int) -> NDArray[np.int64]:
@@ -157,7 +177,7 @@ class _Trial(ABC):
     width: int  # of an answer
 
     def keeps_the_rules(self, agent: Any) -> None:
-        """Rules 1 to 6."""
+        """Rules 1 to 6, 9 and 10."""
         if not (hasattr(agent, "act") and hasattr(agent, "update")):
             raise AgentError(self.said(1, f"the factory made {agent!r}", "an object with act and update"))
         shown = self.play(agent)
@@ -165,14 +185,20 @@ class _Trial(ABC):
         who = f"one whose {self.ACTIONS} and {self.ANSWER} were overwritten after update"
         self.compare(2, who, shown, self.play(self.agent(), spoil=True))
         for row in range(self.ROWS):
-            alone = self.play(self.agent(row), row)
-            self.compare(5, f"row {row} alone with seed {self.seed + row}", shown[:, row : row + 1], alone)
+            one = slice(row, row + 1)
+            self.compare(
+                5, f"row {row} alone with seed {self.seed + row}", shown[:, one], self.play(self.agent(one), one)
+            )
         self.resumes(shown)
+        if has_own(agent, "settled"):
+            self.settles(shown)
+        if has_own(agent, "snapshot"):
+            self.restores(shown)
 
     def play(
         self,
         agent: Any,
-        row: int | None = None,
+        part: slice = ALL_ROWS,
         *,
         after: NDArray[np.int64] | None = None,
         stop: int | None = None,
@@ -180,9 +206,10 @@ class _Trial(ABC):
     ) -> NDArray[np.int64]:
         """The actions up to round ``stop``, (rounds, rows, ...); rules 1 to 3 on the way.
 
-        ``after`` are the actions of the rounds before, ``row`` plays alone, and ``spoil`` overwrites arrays after use.
+        ``after`` are the actions of the rounds before, the rows in ``part`` play, and ``spoil`` overwrites arrays after
+        use.
         """
-        rows = np.arange(self.ROWS) if row is None else np.array([row])
+        rows = np.arange(self.ROWS)[part]
         seen: list[NDArray[np.int64]] = []
         given: list[Any] = []
         start, observation = 0, np.zeros((len(rows), self.width), np.int8)
@@ -235,6 +262,87 @@ class _Trial(ABC):
             raise AgentError(self.said(6, f"copying raised {error!r}", "pickle and copy.deepcopy")) from error
         for who, one in {**copies, "the agent whose copies were": agent}.items():
             self.compare(6, f"{who} half-way", shown[half:], self.play(one, after=shown[:half]), half)
+
+    def settles(self, shown: NDArray[np.int64]) -> None:
+        """Rule 9: the users of a row that has settled turn stubborn, in one way and then in the other."""
+        rows, settled = np.arange(self.ROWS), np.zeros(self.ROWS, bool)
+        for way in range(2):
+            agent, observation = self.agent(), np.zeros((self.ROWS, self.width), np.int8)
+            settled[:] = False
+            final: NDArray[Any] = np.zeros(0)
+            for t in range(self.rounds):
+                before, settled = settled, settled | self.said_settled(agent, t)
+                action = agent.act(observation)
+                actions = self.checked(action, self.ROWS, t)
+                for row in np.flatnonzero(~before & (actions != shown[t]).reshape(self.ROWS, -1).any(1)):
+                    text = f"asked which rows are settled, row {row} showed {actions[row].tolist()} in round {t}"
+                    raise AgentError(self.said(9, text, f"what it shows unasked, {shown[t][row].tolist()}"))
+                say = np.concatenate([actions.reshape(self.ROWS, -1), self.named(agent, t)], 1)
+                final = say if t == 0 else np.where(before[:, None], final, say)
+                for row in np.flatnonzero((final != say).any(1)):
+                    text = (
+                        f"row {row} was settled at {final[row].tolist()} and came to {say[row].tolist()} in round {t}"
+                    )
+                    raise AgentError(self.said(9, text, "the same for ever"))
+                answer = self.answer(t, rows, actions)
+                answer[settled] = self.stubborn(t, way, actions)[settled]
+                agent.update(action, answer)
+                observation = answer.copy()
+            if not settled.any():
+                return
+
+    def said_settled(self, agent: Any, t: int) -> NDArray[np.bool_]:
+        settled = agent.settled()
+        if not isinstance(settled, np.ndarray) or settled.shape != (self.ROWS,) or settled.dtype != np.bool_:
+            text = f"settled returned {settled!r} in round {t}"
+            raise AgentError(self.said(9, text, f"an array of bools of shape {(self.ROWS,)}"))
+        return settled
+
+    def named(self, agent: Any, t: int) -> NDArray[np.int64]:
+        """What an agent says of its rows besides its actions, (rows, ...); nothing."""
+        return np.zeros((self.ROWS, 0), np.int64)
+
+    def restores(self, shown: NDArray[np.int64]) -> None:
+        """Rule 10."""
+        agent, half = self.agent(), self.rounds // 2
+        self.play(agent, stop=half)
+        snapshot = agent.snapshot()
+        if snapshot is None:
+            return
+        self.written_down(snapshot)
+        who = "an agent whose snapshot was taken half-way"
+        self.compare(10, who, shown[half:], self.play(agent, after=shown[:half]), half)
+        for some in (ALL_ROWS, slice(0, None, 2)):
+            try:
+                other = self.agent(some)
+            except Exception as error:
+                raise AgentError(
+                    self.said(10, f"seed = {self.seed_of(some)} raised {error!r}", "a list of the rows' seeds")
+                ) from error
+            parts = {name: part[some].copy() for name, part in snapshot.items()}
+            try:
+                other.restore(parts)
+            except Exception as error:
+                raise AgentError(self.said(10, f"restore raised {error!r}", "its own snapshot")) from error
+            for part in parts.values():
+                part[...] = np.zeros((), part.dtype)
+            who = f"an agent of {len(shown[0][some])} of {self.ROWS} rows, restored half-way,"
+            self.compare(10, who, shown[half:, some], self.play(other, some, after=shown[:half, some]), half)
+
+    def written_down(self, snapshot: Any) -> None:
+        """Whether a snapshot is a dict of arrays with a leading axis of rows."""
+        if not isinstance(snapshot, dict):
+            raise AgentError(
+                self.said(10, f"snapshot returned a {type(snapshot).__name__}", "a dict of arrays, or None")
+            )
+        for name, part in snapshot.items():
+            if not isinstance(name, str) or not isinstance(part, np.ndarray):
+                text = f"snapshot()[{name!r}] is a {type(part).__name__}"
+            elif part.shape[:1] != (self.ROWS,) or part.dtype.hasobject:
+                text = f"snapshot()[{name!r}] has shape {part.shape} and dtype {part.dtype}"
+            else:
+                continue
+            raise AgentError(self.said(10, text, f"arrays of numbers with a leading axis of {self.ROWS} rows"))
 
     def refuses(self, rule: int, what: str, attempt: Callable[[], Any], earlier: str = "") -> None:
         """``attempt`` raises a ValueError, or the rule is broken."""
@@ -289,15 +397,15 @@ class _RankingTrial(_Trial):
             return
         self.keeps_the_rules(agent)
 
-    def agent(self, row: int | None = None, num_positions: int | None = None) -> Any:
-        initial_list = self.initial_list.copy() if row is None else self.initial_list[row : row + 1].copy()
+    def agent(self, rows: slice = ALL_ROWS, num_positions: int | None = None) -> Any:
+        initial_list = self.initial_list[rows].copy()
         before = initial_list.copy()
         agent = self.factory(
             num_items=self.num_items,
             num_positions=num_positions or self.num_positions,
             num_envs=len(initial_list),
             horizon=self.rounds,
-            seed=self.seed + (row or 0),
+            seed=self.seed_of(rows),
             initial_list=initial_list,
         )
         self.unchanged("the constructor", "initial_list", before, initial_list)
@@ -311,6 +419,10 @@ class _RankingTrial(_Trial):
         attracted = np.take_along_axis(self.attracted[rows, t], actions, 1)
         first = attracted & (np.cumsum(attracted, 1) == 1)
         return np.where(rows[:, None] % 2 == 0, first, attracted & self.examined[rows, t]).astype(np.int8)
+
+    def stubborn(self, t: int, way: int, actions: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Every other position is clicked, turn by turn: the lower one of each pair of neighbours, or the upper one."""
+        return np.broadcast_to((np.arange(self.num_positions) + t + way) % 2 == 0, actions.shape).astype(np.int8)
 
     def checked(self, action: Any, rows: int, t: int) -> NDArray[np.int64]:
         shape = (rows, self.num_positions)
@@ -375,17 +487,21 @@ class _DuelingTrial(_Trial):
             self.refuses(7, f"num_arms = {arms}", lambda arms=arms: self.agent(num_arms=arms))  # type: ignore[misc]
         self.refuses_what_is_no_duel(shown)
 
-    def agent(self, row: int | None = None, num_arms: int | None = None) -> Any:
+    def agent(self, rows: slice = ALL_ROWS, num_arms: int | None = None) -> Any:
         return self.factory(
             num_arms=self.num_arms if num_arms is None else num_arms,
-            num_envs=self.ROWS if row is None else 1,
+            num_envs=len(range(self.ROWS)[rows]),
             horizon=self.rounds,
-            seed=self.seed + (row or 0),
+            seed=self.seed_of(rows),
         )
 
     def answer(self, t: int, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int8]:
         left_won = self.coin[rows, t] < self.preference[rows, actions[:, 0], actions[:, 1]]
         return np.stack([left_won, ~left_won], 1).astype(np.int8)
+
+    def stubborn(self, t: int, way: int, actions: NDArray[np.int64]) -> NDArray[np.int8]:
+        """The same side wins always."""
+        return np.broadcast_to(np.arange(2) == way, actions.shape).astype(np.int8)
 
     def checked(self, action: Any, rows: int, t: int) -> NDArray[np.int64]:
         if not isinstance(action, Mapping) or set(action) != set(self.SIDES):
@@ -426,6 +542,11 @@ class _DuelingTrial(_Trial):
         if isinstance(given, np.ndarray) and given.flags.writeable:
             given[:] = self.num_arms - 1 - given
             self.still(2, first, agent.candidate, rows, t)
+
+    def named(self, agent: Any, t: int) -> NDArray[np.int64]:
+        if not hasattr(agent, "candidate"):
+            return super().named(agent, t)
+        return self.arms("candidate", agent.candidate, self.ROWS, t)[:, None]
 
     def still(self, rule: int, first: NDArray[np.int64], again: Any, rows: int, t: int) -> None:
         candidate = self.arms("candidate", again, rows, t)

@@ -261,6 +261,7 @@ class BatchRank(KernelAgent):
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
+    state: State
 
     def __init__(self, *, schedule: str = "authors", **shape: Any) -> None:
         super().__init__(**shape)
@@ -290,3 +291,7 @@ class BatchRank(KernelAgent):
             lower=np.zeros((rows, items)),
             upper=np.ones((rows, items)),
         )
+
+    def settled(self) -> NDArray[np.bool_]:
+        """Where each displayed position is a batch of its own: such batches collect nothing and are never checked."""
+        return np.asarray((self.state.size[:, : self.num_positions] == 1).all(1))

@@ -273,3 +273,7 @@ class BeatTheMean(DuelingKernelAgent):
             won=np.zeros((rows, arms, arms), np.int64),
             lost=np.zeros((rows, arms, arms), np.int64),
         )
+
+    def settled(self) -> NDArray[np.bool_]:
+        """Where exploration is over: the working set is one arm, and no duel counts any more."""
+        return self.state.size == 1

@@ -22,6 +22,16 @@ exchanges of which the new delta is as sure. So n counts all rounds, not those s
 are as old as that, and Lemma 2 wants their bounds to hold all the while; the rounds in which n is the estimate are safe
 with probability 1 - K^2 / n. The paper has no first estimate; it is 1 here. Any other power of two up to 256 gives the
 same lists: a pair is settled after 16 log n comparisons at the earliest, and the first n rounds have n / 2 at most.
+
+What can be promised. That each item was found better than its lower neighbour is not the end: the statistics of such
+pairs go on growing, and enough contrary clicks open the question again. They cannot any more where a pair that has m
+rounds left would still be decided if it lost all of them: (s - m)^2 > 4 (n + m) log(1 / delta) with s > m. Then it is
+decided after any w wins and l losses, w + l <= m. Fewer losses and rounds without a difference only help. So does a
+win where the pair is decided: s^2 > 4 n log(1 / delta) and s <= n make s > 4 log(1 / delta), and of the two sides the
+left one grows by 2 s + 1, the right one by 4 log(1 / delta), which is less by more than s; for s < 2^31 rounding is
+nothing beside that. A hidden item found worse than the one at K is not compared any more, and so remains worse. With
+all neighbours decided line 24 exchanges nobody. All this holds up to the horizon, if there is one: with the doubling
+trick delta changes, and the base list begins anew.
 """
 
 from __future__ import annotations
@@ -38,6 +48,7 @@ from rankgym.kernels import bits, kernel, session_seed, uniform_below
 __all__ = ["BubbleRank", "State", "learn", "rank"]
 
 ONE = np.uint64(1)
+LONGEST = 2**31  # in fewer rounds no lead has a square that int64 could not hold
 
 
 class State(NamedTuple):
@@ -172,6 +183,32 @@ def bubble(base, wins, log_inv_delta, positions):
     return exchanged
 
 
+@kernel
+def settle(s, positions, horizon, settled):
+    """Fill ``settled`` (rows,): whether the base list is displayed from now to ``horizon``, whatever is clicked."""
+    for row in range(settled.shape[0]):
+        left = horizon - s.round[row]
+        settled[row] = left > 0 and s.estimate[row] == 0 and stays(s, row, positions, left)
+
+
+@kernel
+def stays(s, row, positions, left):
+    """Whether all neighbours of the row's base list, hidden rivals too, remain decided for ``left`` > 0 rounds."""
+    for k in range(positions - 1):
+        i, j = s.base[row, k], s.base[row, k + 1]
+        turns = left // 2
+        if (s.round[row] + 1) % 2 == k % 2:  # the coming round is one of them: h of line 5
+            turns = (left + 1) // 2
+        if not better(s.wins[row, i, j], s.wins[row, j, i] + turns, s.log_inv_delta[row]):
+            return False
+    last = s.base[row, positions - 1]
+    for place in range(positions, s.base.shape[1]):
+        item = s.base[row, place]
+        if not better(s.wins[row, last, item], s.wins[row, item, last], s.log_inv_delta[row]):
+            return False
+    return True
+
+
 class BubbleRank(KernelAgent):
     """BubbleRank: safe re-ranking of ``initial_list`` by random exchanges of neighbours.
 
@@ -185,6 +222,7 @@ class BubbleRank(KernelAgent):
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
+    state: State
 
     def __init__(self, *, delta: float | None = None, **shape: Any) -> None:
         super().__init__(**shape)
@@ -201,3 +239,13 @@ class BubbleRank(KernelAgent):
             wins=np.zeros((rows, items, items), np.int64),
             unsettled=np.zeros(rows, np.bool_),
         )
+
+    def settled(self) -> NDArray[np.bool_]:
+        """Where all neighbours are decided so clearly that no clicks up to the horizon could change that.
+
+        Nobody is, once the horizon has been reached or where it is not known (or of 2^31 rounds or more).
+        """
+        settled = super().settled()
+        if self.horizon is not None and self.horizon < LONGEST:
+            settle(self.state, self.num_positions, self.horizon, settled)
+        return settled

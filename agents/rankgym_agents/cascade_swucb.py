@@ -27,7 +27,7 @@ once and for all.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,6 +155,7 @@ class CascadeSWUCB(KernelAgent):
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
+    GROWS: ClassVar[dict[str, int]] = {"past": 1}
     state: State
 
     def __init__(

@@ -166,3 +166,7 @@ class InterleavedFilter(DuelingKernelAgent):
             wins=np.zeros((rows, arms), np.int64),
         )
         begin(self.state)
+
+    def settled(self) -> NDArray[np.bool_]:
+        """Where no other arm remains: no pass begins any more, and only the end of one replaces an incumbent."""
+        return self.state.size == 0

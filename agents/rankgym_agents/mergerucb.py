@@ -308,3 +308,7 @@ class MergeRUCB(DuelingKernelAgent):
     def remaining(self) -> NDArray[np.int64]:
         """How many arms are left, (num_envs,) int64."""
         return self.state.start[np.arange(self.num_envs), self.state.batches]
+
+    def settled(self) -> NDArray[np.bool_]:
+        """Where a single arm remains: nobody of its batch can remove it, and who is out never returns."""
+        return self.remaining == 1

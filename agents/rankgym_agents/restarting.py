@@ -12,17 +12,18 @@ import difflib
 import inspect
 import pkgutil
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.agent import Agent, whole_number
+from rankgym.agent import Agent, restored, told_seed, whole_number
 
 __all__ = ["Restarting"]
 
 SHAPE = tuple(inspect.signature(Agent).parameters)  # the keywords that every agent may be told
+INNER = "inner."  # before the names of the inner agent's arrays in a snapshot
 STRIDE = 2**32  # between the seeds of a row's stretches: rows of a batch lie closer to each other
 
 
@@ -93,6 +94,57 @@ class Restarting(Agent):
         self._present().update(displayed, clicks)
         self.round += 1
 
+    def settled(self) -> NDArray[np.bool_]:
+        """What the inner agent says in the stretch in which the horizon is; before it a restart is to come."""
+        inner, end = getattr(self.inner, "settled", None), (self.stretch + 1) * self.every
+        if inner is None or self.horizon is None or not self.round < self.horizon <= end:
+            return super().settled()
+        return np.asarray(inner())
+
+    def snapshot(self) -> dict[str, NDArray[Any]] | None:
+        """Its own counters, seeds and base lists, and the inner agent's snapshot; None where that has none."""
+        inner = getattr(self.inner, "snapshot", None)
+        parts = None if inner is None else inner()
+        if parts is None:
+            return None
+        return self._own() | {INNER + name: part for name, part in parts.items()}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        if self.snapshot() is None:
+            super().restore(snapshot)
+        mine = snapshot
+        if isinstance(snapshot, Mapping):
+            mine = {name: part for name, part in snapshot.items() if not str(name).startswith(INNER)}
+        any_seeds = np.zeros((self.num_envs, 1), np.uint64)
+        own = restored(mine, {**self._own(), "seeds": any_seeds}, {"seeds": 1})
+        round, stretch = int(own["round"][0]), int(own["stretch"][0])
+        rows_agree = (own["round"] == round).all() and (own["stretch"] == stretch).all()
+        if not rows_agree or round < 0 or stretch not in (round // self.every, max(round - 1, 0) // self.every):
+            raise ValueError(
+                f"snapshot has rounds {own['round'].tolist()} in stretches {own['stretch'].tolist()}; allowed: the "
+                f"same for all rows, in stretches of {self.every}"
+            )
+        seeds = [sum(int(word) << 64 * place for place, word in enumerate(words)) for words in own["seeds"]]
+        inner = self._made(stretch, seeds, own["initial_list"])
+        try:
+            inner.restore({name.removeprefix(INNER): part for name, part in snapshot.items() if name not in mine})
+        except ValueError as error:
+            raise ValueError(f"of the inner agent: {error}") from error
+        self.round, self.stretch, self.inner = round, stretch, inner
+        self.seeds, self.initial_list = seeds, own["initial_list"]
+
+    def _own(self) -> dict[str, NDArray[Any]]:
+        """What a snapshot has of this class: seeds are in words of 64 bits, the lowest first."""
+        words = max(1, max(-(-seed.bit_length() // 64) for seed in self.seeds))
+        return {
+            "round": np.full(self.num_envs, self.round),
+            "stretch": np.full(self.num_envs, self.stretch),
+            "seeds": np.array(
+                [[seed >> 64 * place & 2**64 - 1 for place in range(words)] for seed in self.seeds], np.uint64
+            ),
+            "initial_list": self.initial_list.copy(),
+        }
+
     def _present(self) -> Any:
         """The agent of the coming round's stretch."""
         stretch = self.round // self.every
@@ -100,17 +152,18 @@ class Restarting(Agent):
             self.inner, self.stretch = self._made(stretch), stretch
         return self.inner
 
-    def _made(self, stretch: int) -> Any:
-        """A fresh agent for stretch number ``stretch``."""
-        seeds = [seed + stretch * STRIDE for seed in self.seeds]
-        neighbours = seeds == list(range(seeds[0], seeds[0] + len(seeds)))
+    def _made(
+        self, stretch: int, seeds: Sequence[int] | None = None, initial_list: NDArray[np.int64] | None = None
+    ) -> Any:
+        """A fresh agent for stretch number ``stretch``, of other seeds and base lists where they are given."""
+        seeds = [seed + stretch * STRIDE for seed in (self.seeds if seeds is None else seeds)]
         shape = {
             "num_items": self.num_items,
             "num_positions": self.num_positions,
             "num_envs": self.num_envs,
             "horizon": self.every if self.horizon is None else min(self.every, self.horizon),
-            "seed": seeds[0] if neighbours else seeds,
-            "initial_list": self.initial_list.copy(),
+            "seed": told_seed(seeds),
+            "initial_list": (self.initial_list if initial_list is None else initial_list).copy(),
         }
         return self.make(**{name: shape[name] for name in self.told}, **self.knobs)
 

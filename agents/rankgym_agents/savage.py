@@ -221,3 +221,7 @@ class SAVAGE(DuelingKernelAgent):
     def remaining(self) -> NDArray[np.int64]:
         """How many arms are left, (num_envs,) int64."""
         return self.state.alive.sum(1)
+
+    def settled(self) -> NDArray[np.bool_]:
+        """Where exploration has ended: the winner is kept."""
+        return self.state.winner != NOBODY

@@ -38,3 +38,6 @@ class StaticRanker(KernelAgent):
     def __init__(self, **shape: Any) -> None:
         super().__init__(**shape)
         self.state = State(self.initial_list.copy())
+
+    def settled(self) -> NDArray[np.bool_]:
+        return np.ones(self.num_envs, np.bool_)

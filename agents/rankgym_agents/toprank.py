@@ -144,6 +144,7 @@ class TopRank(KernelAgent):
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
+    state: State
 
     def __init__(self, *, delta: float | None = None, **shape: Any) -> None:
         super().__init__(**shape)
@@ -159,3 +160,14 @@ class TopRank(KernelAgent):
             block=np.zeros((rows, items), np.int64),
             start=np.tile(np.append(0, np.full(items, items)), (rows, 1)),
         )
+
+    def settled(self) -> NDArray[np.bool_]:
+        """Where each of the first K blocks is a single item: the list is these items, and no coin is thrown.
+
+        Nothing that is clicked on such a list counts, as its items have nobody in their blocks to be compared with
+        (line 10). Other lists, if somebody else chose them, compare lower items with each other alone. Block 1 is then
+        still the one item that G finds nobody better than: it gains no better one, and no other item loses one. So it
+        is, block by block, with the rest. (A cycle makes no block of one item.)
+        """
+        singles = np.arange(self.num_positions + 1)
+        return np.asarray((self.state.start[:, : len(singles)] == singles).all(1))

@@ -7,6 +7,11 @@ import numpy as np
 from rankgym.agent import DuelingAgent
 
 
+def generators(seed, num_envs):
+    """One a row; ``seed`` is the first row's, or one a row."""
+    return [random.Random(seed[row] if isinstance(seed, list) else seed + row) for row in range(num_envs)]
+
+
 class PlainAgent:
     """Epsilon-greedy on click counts: no base class, no compiler, no arrays inside; lists in and lists out."""
 
@@ -14,7 +19,7 @@ class PlainAgent:
         if num_positions > num_items:
             raise ValueError(f"num_positions = {num_positions}; allowed: up to num_items = {num_items}")
         self.num_items, self.num_positions, self.num_envs = num_items, num_positions, num_envs
-        self.chance = [random.Random(seed + row) for row in range(num_envs)]
+        self.chance = generators(seed, num_envs)
         self.clicks = [[0] * num_items for _ in range(num_envs)]
 
     def act(self, observation):
@@ -245,7 +250,178 @@ class ReRanks(ArrayAgent):
         super().__init__(num_items=num_items, num_positions=num_positions, **shape)
 
 
-GOOD = [PlainAgent, ArrayAgent, ReRanks]
+# Rule 9: what is settled stays.
+
+
+class Decides(ArrayAgent):
+    """Good: from round 20 on it shows the items by their clicks so far, and counts no others."""
+
+    def __init__(self, **shape):
+        super().__init__(**shape)
+        self.rounds = 0
+
+    def act(self, observation):
+        lists = super().act(observation)
+        if self.rounds < 20:
+            return lists
+        return np.argsort(-np.array(self.clicks), axis=1, kind="stable")[:, : self.num_positions]
+
+    def update(self, displayed, clicks):
+        if self.rounds < 20:
+            super().update(displayed, clicks)
+        self.rounds += 1
+
+    def settled(self):
+        return np.full(self.num_envs, self.rounds >= 20)
+
+
+class DecidesOnTheWholeBatch(Decides):
+    def settled(self):
+        return self.rounds >= 20
+
+
+class DecidesByNumbers(Decides):
+    def settled(self):
+        return super().settled().astype(int)
+
+
+class SaysItTooEarly(Decides):
+    def settled(self):
+        return np.full(self.num_envs, self.rounds >= 19)
+
+
+class DrawsWhenAsked(Decides):
+    def settled(self):
+        for chance in self.chance:
+            chance.random()
+        return super().settled()
+
+
+class ChangesItsMind(Decides):
+    """No user of a cascade makes it: that takes clicks above and below an item that is not clicked, five times."""
+
+    def __init__(self, **shape):
+        super().__init__(**shape)
+        self.doubts = [0] * self.num_envs
+
+    def update(self, displayed, clicks):
+        super().update(displayed, clicks)
+        for row, (items, marks) in enumerate(zip(displayed, clicks, strict=True)):
+            self.doubts[row] += self.rounds > 20 and list(map(int, marks[-3:])) == [1, 0, 1]
+            if self.doubts[row] == 5:
+                self.clicks[row][items[-1]] += 1000
+
+
+# Rule 10: what is written down is all.
+
+
+class WrittenDown(ArrayAgent):
+    """Good: its clicks, and the 625 words of each row's generator."""
+
+    def snapshot(self):
+        words = np.array([chance.getstate()[1] for chance in self.chance], np.uint32)
+        return {"clicks": np.array(self.clicks), "words": words}
+
+    def restore(self, snapshot):
+        self.clicks = snapshot["clicks"].tolist()
+        for chance, words in zip(self.chance, snapshot["words"], strict=True):
+            chance.setstate((3, tuple(words.tolist()), None))
+
+
+class IsNotWrittenDown(ArrayAgent):
+    """Good, too: says so."""
+
+    def snapshot(self):
+        return None
+
+
+class WritesLists(WrittenDown):
+    def snapshot(self):
+        return {name: part.tolist() for name, part in super().snapshot().items()}
+
+
+class WritesPairs(WrittenDown):
+    def snapshot(self):
+        return list(super().snapshot().items())
+
+
+class WritesWithoutRows(WrittenDown):
+    def snapshot(self):
+        return {**super().snapshot(), "num_items": np.array(self.num_items)}
+
+
+class WritesObjects(WrittenDown):
+    def snapshot(self):
+        return {name: part.astype(object) for name, part in super().snapshot().items()}
+
+
+class WritesNoChance(WrittenDown):
+    def restore(self, snapshot):
+        self.clicks = snapshot["clicks"].tolist()
+
+
+class WritesInWaysOfItsOwn(WrittenDown):
+    def restore(self, snapshot):
+        super().restore({name.upper(): part for name, part in snapshot.items()})
+
+
+class DrawsWhenWrittenDown(WrittenDown):
+    def snapshot(self):
+        snapshot = super().snapshot()
+        for chance in self.chance:
+            chance.random()
+        return snapshot
+
+
+class WritesRowsInOrder(WrittenDown):
+    """Takes the first rows of the batch for its own."""
+
+    def snapshot(self):
+        self.written = super().snapshot()
+        return {"row": np.arange(self.num_envs), **self.written}
+
+    def restore(self, snapshot):
+        rows = snapshot["row"] - snapshot["row"][0]
+        type(self).last = snapshot if rows[-1] == 2 else type(self).last
+        super().restore({name: type(self).last[name][rows] for name in ("clicks", "words")})
+
+
+class CountsSeedsUp(WrittenDown):
+    """Does not expect rows that are no neighbours."""
+
+    def __init__(self, *, seed, **shape):
+        super().__init__(seed=int(seed), **shape)
+
+
+class GivesItsMemoryAway(ArrayAgent):
+    """Its snapshot is what it counts in."""
+
+    def __init__(self, **shape):
+        super().__init__(**shape)
+        self.counts = np.zeros((self.num_envs, self.num_items), int)
+
+    def act(self, observation):
+        return np.argsort(-self.counts, axis=1, kind="stable")[:, : self.num_positions]
+
+    def update(self, displayed, clicks):
+        np.put_along_axis(self.counts, displayed, np.take_along_axis(self.counts, displayed, 1) - 1 + 2 * clicks, 1)
+
+    def snapshot(self):
+        return {"counts": self.counts}
+
+    def restore(self, snapshot):
+        self.counts = snapshot["counts"].copy()
+
+
+class KeepsWhatItWasGiven(GivesItsMemoryAway):
+    def snapshot(self):
+        return {"counts": self.counts.copy()}
+
+    def restore(self, snapshot):
+        self.counts = snapshot["counts"]
+
+
+GOOD = [PlainAgent, ArrayAgent, ReRanks, Decides, WrittenDown, IsNotWrittenDown]
 MUTANTS = {
     1: [Transposes, ShowsOneMore, SpeaksInFloats, Repeats, CountsFromOne, CountsFromBelow, Ragged],
     2: [ReusesItsArray, LearnsLate, LearnsFromItsOwnList],
@@ -254,6 +430,20 @@ MUTANTS = {
     5: [SharesItsChanceBetweenRows, SeedsAllRowsAlike, LearnsAcrossRows],
     6: [CannotBePickled, ForgetsWhenPickled, SharesStateWithItsCopy],
     7: [TakesTooManyPositions, RaisesAnotherError, RefusesOneItem, RefusesOnceOnly],
+    9: [DecidesOnTheWholeBatch, DecidesByNumbers, SaysItTooEarly, DrawsWhenAsked, ChangesItsMind],
+    10: [
+        WritesLists,
+        WritesPairs,
+        WritesWithoutRows,
+        WritesObjects,
+        WritesNoChance,
+        WritesInWaysOfItsOwn,
+        DrawsWhenWrittenDown,
+        WritesRowsInOrder,
+        CountsSeedsUp,
+        GivesItsMemoryAway,
+        KeepsWhatItWasGiven,
+    ],
 }
 
 
@@ -267,7 +457,7 @@ class PlainDuelist:
         if num_arms < 1:
             raise ValueError(f"num_arms = {num_arms}; allowed: at least 1")
         self.num_arms, self.num_envs = num_arms, num_envs
-        self.chance = [random.Random(seed + row) for row in range(num_envs)]
+        self.chance = generators(seed, num_envs)
         self.wins = [[0] * num_arms for _ in range(num_envs)]
 
     def act(self, observation):
@@ -465,7 +655,79 @@ class LearnsBeforeItLooks(RefusesNoDuel):
             self.wins.append(self.wins.pop(0))  # the next row's are at the front then
 
 
-DUELING_GOOD = [PlainDuelist, ArrayDuelist, RefusesNoDuel]
+class EndsItsDuels(ArrayDuelist):
+    """Good: from round 20 on the arm that has won most is alone, and nothing counts."""
+
+    def __init__(self, **shape):
+        super().__init__(**shape)
+        self.rounds = 0
+
+    def act(self, observation):
+        duel = super().act(observation)
+        return duel if self.rounds < 20 else {side: duel["left"].copy() for side in duel}
+
+    def update(self, duel, won):
+        if self.rounds < 20:
+            super().update(duel, won)
+        self.rounds += 1
+
+    def settled(self):
+        return np.full(self.num_envs, self.rounds >= 20)
+
+
+class NamesAnotherInTheEnd(EndsItsDuels):
+    """Its duels have ended, but it goes on counting for its candidate."""
+
+    def __init__(self, **shape):
+        super().__init__(**shape)
+        self.right_wins = np.zeros(self.num_envs, int)
+
+    def update(self, duel, won):
+        super().update(duel, won)
+        self.right_wins += np.where(won[:, 1] == 1, 1, -1)
+
+    @property
+    def candidate(self):
+        return np.where(self.right_wins > 10, 0, super().candidate)
+
+
+class RisesAgain(EndsItsDuels):
+    """The right arm has won so often of late that it must be another one."""
+
+    def __init__(self, **shape):
+        super().__init__(**shape)
+        self.streak = np.zeros(self.num_envs, int)
+
+    def update(self, duel, won):
+        super().update(duel, won)
+        self.streak = np.where(won[:, 1] == 1, self.streak + 1, 0)
+
+    def act(self, observation):
+        duel = super().act(observation)
+        return {**duel, "right": np.where(self.streak > 15, 0, duel["right"])}
+
+
+class WritesDuelsDown(ArrayDuelist):
+    """Good."""
+
+    def snapshot(self):
+        return {
+            "wins": np.array(self.wins),
+            "words": np.array([chance.getstate()[1] for chance in self.chance], np.uint32),
+        }
+
+    def restore(self, snapshot):
+        self.wins = snapshot["wins"].tolist()
+        for chance, words in zip(self.chance, snapshot["words"], strict=True):
+            chance.setstate((3, tuple(words.tolist()), None))
+
+
+class WritesNoDuelsDown(WritesDuelsDown):
+    def restore(self, snapshot):
+        super().restore({**snapshot, "wins": 0 * snapshot["wins"]})
+
+
+DUELING_GOOD = [PlainDuelist, ArrayDuelist, RefusesNoDuel, EndsItsDuels, WritesDuelsDown]
 DUELING_MUTANTS = {
     1: [
         NamesOnlyTheLeft,
@@ -483,4 +745,6 @@ DUELING_MUTANTS = {
     6: [ForgetsItsDuels],
     7: [TakesNoArms, RefusesOneArm],
     8: [BelievesTwoWinners, CountsFromTheEnd, LearnsBeforeItLooks],
+    9: [NamesAnotherInTheEnd, RisesAgain],
+    10: [WritesNoDuelsDown],
 }

@@ -1,5 +1,7 @@
 """``check_agent`` passes every agent of the table and plain ones, and catches a breach of each of its rules."""
 
+import re
+
 import numpy as np
 import pytest
 from plain_agents import DUELING_GOOD, DUELING_MUTANTS, GOOD, MUTANTS
@@ -73,8 +75,8 @@ def test_a_breach_is_caught_by_its_rule(rule, mutant):
 
 
 def test_every_rule_has_a_mutant():
-    rules = [line.strip()[0] for line in check_agent.__doc__.splitlines() if line.strip()[1:2] == "."]
-    assert sorted(map(int, rules)) == sorted(MUTANTS.keys() | DUELING_MUTANTS.keys()) == list(DUELING_MUTANTS)
+    rules = [int(rule) for rule in re.findall(r"^ +(\d+)\. ", check_agent.__doc__, re.MULTILINE)]
+    assert rules == sorted(MUTANTS.keys() | DUELING_MUTANTS.keys()) == list(DUELING_MUTANTS)
     assert DUELING_MUTANTS.keys() - MUTANTS.keys() == {8}
 
 
