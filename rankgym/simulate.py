@@ -5,19 +5,36 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, overload
+from typing import Any, NamedTuple, Protocol, cast, overload
 
 import numpy as np
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
 from rankgym.agent import Agent, DuelingAgent
 from rankgym.checks import actions_of, env_attribute, env_horizons, round_numbers, whole_number
+from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.progress import told
 from rankgym.wrappers.against_itself import AgainstItself
-from rankgym.wrappers.records import VectorRecordRanking, VectorRecordRegret, VectorRecordSafety, record_rounds
+from rankgym.wrappers.records import (
+    VectorRecorder,
+    VectorRecordRanking,
+    VectorRecordRegret,
+    VectorRecordSafety,
+    record_rounds,
+)
 
-__all__ = ["DUELING_MEASURES", "MEASURES", "DuelingHistory", "History", "measures", "misfit", "simulate"]
+__all__ = [
+    "DUELING_MEASURES",
+    "MEASURES",
+    "DuelingHistory",
+    "Game",
+    "History",
+    "measures",
+    "misfit",
+    "never",
+    "simulate",
+]
 
 MEASURES = ("regret", "violations", "ndcg", "reward")  # the fields of a history with one entry a record and row
 DUELING_MEASURES = ("regret", "accuracy", "reward")  # and of a dueling one
@@ -149,60 +166,186 @@ def simulate(
         ValueError: an argument does not fit; nothing was played then. Or a candidate is no arm.
         RuntimeError: an episode ended early, by a wrapper's doing.
     """
-    rounds = whole_number("rounds", rounds, 1)
-    if isinstance(agent, type) or not (hasattr(agent, "act") and hasattr(agent, "update")):
-        raise ValueError(
-            f"agent = {agent!r} is no agent; allowed: an object with act and update, such as TopRank.for_env(env)"
-        )
-    if not isinstance(env, VectorEnv):
-        raise ValueError(f"env = {env!r} is not a vector environment; make one with gym.make_vec(id, num_envs=1)")
-    wrong = misfit(type(agent), env)
-    if wrong:
-        raise ValueError(f"agent = {agent!r} {wrong}")
-    mine = getattr(agent, "num_envs", env.num_envs)
-    if mine != env.num_envs:
-        raise ValueError(
-            f"the agent has {mine} rows and env {env.num_envs}; make it with {type(agent).__name__}.for_env(env)"
-        )
-    if isinstance(agent, DuelingAgent):
-        space: Any = env.single_action_space
-        arms = int(space["left"].n)
-        if agent.num_arms != arms:
-            raise ValueError(
-                f"the agent has {agent.num_arms} arms and env {arms}; make it with {type(agent).__name__}.for_env(env)"
-            )
-    horizon, _ = env_horizons(env)
-    if horizon is not None and rounds > horizon:
-        raise ValueError(
-            f"rounds = {rounds} exceeds the environment's horizon; make it with horizon={rounds}, or horizon=None"
-        )
-    record_at = [*(whole_number("record_at", r, 1, rounds) for r in round_numbers("record_at", record_at)), rounds]
-    duels = str(actions_of(env.unwrapped)).startswith("duels")
-    records = Duels(env, record_at, agent) if duels else Rankings(env, record_at)
+    game = Game(agent, env, rounds, record_at)
+    game.reset(seed)
+    with told(progress, game.rounds) as tell:
+        game.play(game.rounds, tell)
+    return game.history()
 
-    recorded = records.env
-    observation, _ = recorded.reset(seed=seed)
-    records.begin()
-    with told(progress, rounds) as tell:
-        played, pace = 0, 1
-        while played < rounds:
-            stride = min(pace, records.next_stop(played, rounds) - played)
+
+def never() -> bool:
+    """No pause."""
+    return False
+
+
+class Game:
+    """An agent that meets an environment for some rounds, with recorders around it.
+
+    It begins with ``reset``, or goes on from where another one was with ``restore``. ``simulate`` plays it at a
+    stretch; ``rankgym.experiments.run`` stops and looks now and then. The arguments are those of ``simulate``, and so
+    is the ValueError where they do not fit; and
+
+    Args:
+        expected: pay expected rewards instead of drawn ones. The environment must be one of ours.
+
+    Attributes:
+        env: the environment with its recorders.
+        rounds: of the whole game.
+        played: rounds so far.
+        steps: those of them that were really played, by this game.
+    """
+
+    def __init__(
+        self,
+        agent: ActsAndUpdates,
+        env: VectorEnv[Any, Any, Any],
+        rounds: int,
+        record_at: Iterable[int] = (),
+        *,
+        expected: bool = False,
+    ) -> None:
+        self.rounds = rounds = whole_number("rounds", rounds, 1)
+        if isinstance(agent, type) or not (hasattr(agent, "act") and hasattr(agent, "update")):
+            raise ValueError(
+                f"agent = {agent!r} is no agent; allowed: an object with act and update, such as TopRank.for_env(env)"
+            )
+        if not isinstance(env, VectorEnv):
+            raise ValueError(f"env = {env!r} is not a vector environment; make one with gym.make_vec(id, num_envs=1)")
+        wrong = misfit(type(agent), env)
+        if wrong:
+            raise ValueError(f"agent = {agent!r} {wrong}")
+        mine = getattr(agent, "num_envs", env.num_envs)
+        if mine != env.num_envs:
+            raise ValueError(
+                f"the agent has {mine} rows and env {env.num_envs}; make it with {type(agent).__name__}.for_env(env)"
+            )
+        if isinstance(agent, DuelingAgent):
+            space: Any = env.single_action_space
+            arms = int(space["left"].n)
+            if agent.num_arms != arms:
+                raise ValueError(
+                    f"the agent has {agent.num_arms} arms and env {arms}; "
+                    f"make it with {type(agent).__name__}.for_env(env)"
+                )
+        horizon, _ = env_horizons(env)
+        if horizon is not None and rounds > horizon:
+            raise ValueError(
+                f"rounds = {rounds} exceeds the environment's horizon; make it with horizon={rounds}, or horizon=None"
+            )
+        record_at = [*(whole_number("record_at", r, 1, rounds) for r in round_numbers("record_at", record_at)), rounds]
+        duels = str(actions_of(env.unwrapped)).startswith("duels")
+        self._bare = env if isinstance(env, SessionsVectorEnv) else None  # a wrapper may remember more than it
+        inner = ExpectedRewards(env) if expected else env
+        self.agent = agent
+        self.records = Duels(inner, record_at, agent) if duels else Rankings(inner, record_at)
+        self.env = self.records.env
+        self.played = self.steps = 0
+        self._observation: Any = None
+        self._pace = 1  # rounds between looks at the clock
+
+    def reset(self, seed: int | Sequence[int] | None) -> None:
+        """Reset the environment; the agent is as it is."""
+        self._observation, _ = self.env.reset(seed=seed)
+        self.records.begin()
+
+    def play(self, until: int, tell: Callable[[int], None], pause: Callable[[], bool] = never) -> None:
+        """Play on to round ``until``, or until ``pause()``: it is asked several times a second, after some rounds."""
+        agent, env, records = self.agent, self.env, self.records
+        observation = self._observation
+        while self.played < until:
+            stride = min(self._pace, records.next_stop(self.played, until) - self.played)
             start = time.perf_counter()
             for _ in range(stride):  # the loop
                 action = agent.act(observation)
-                observation, *_, info = recorded.step(action)
+                observation, *_, info = env.step(action)
                 agent.update(action, records.feedback(action, observation, info))
-            played += stride
-            records.look(played)
+            self._observation = observation
+            self.played += stride
+            self.steps += stride
+            records.look(self.played)
             tell(stride)
-            pace = max(1, min(2 * pace, int(stride * NEWS / (time.perf_counter() - start + 1e-9))))
+            self._pace = max(1, min(2 * self._pace, int(stride * NEWS / (time.perf_counter() - start + 1e-9))))
+            if pause():
+                return
 
-    kept = records.regret.records("regret")[0]
-    if kept[-1] != rounds:
-        raise RuntimeError(
-            f"an episode ended before round {rounds}; the environment must not end, or have horizon={rounds}"
-        )
-    return records.history()
+    def next_record(self) -> int:
+        """The next round after which totals are kept."""
+        due = self.records.due
+        return min(self.rounds, int(due[np.searchsorted(due, self.played, side="right")]))
+
+    def history(self) -> History | DuelingHistory:
+        """What was recorded of all rounds.
+
+        Raises:
+            RuntimeError: an episode ended early.
+        """
+        kept = self.records.regret.records("regret")[0]
+        if not len(kept) or kept[-1] != self.rounds:
+            raise RuntimeError(
+                f"an episode ended before round {self.rounds}; the environment must not end, or have "
+                f"horizon={self.rounds}"
+            )
+        return self.records.history()
+
+    # -- the same action for ever ------------------------------------------------------------------------------------
+
+    def repeat(self, action: Any, until: int, tell: Callable[[int], None], pause: Callable[[], bool] = never) -> None:
+        """Play ``action`` in all rounds to ``until``, or until ``pause()``, as ``play`` does; nobody learns.
+
+        Of sessions that are alike one is played, and the others are added to the records. That makes no difference to
+        a game with ``expected`` rewards, in which action and truth decide all that is recorded.
+        """
+        bare = self._native()
+        asked, before = time.perf_counter(), self.played
+        while self.played < until:
+            self._observation, reward, *_, info = self.env.step(action)
+            self.played += 1
+            self.steps += 1
+            self.records.look(self.played)
+            while self.played < until:
+                times = min(bare.alike(), self.records.next_stop(self.played, until) - self.played)
+                if times == 0:
+                    break
+                bare.repeat(times)
+                for recorder in self.records.recorders.values():
+                    recorder.repeat(reward, info, times)
+                self.played += times
+                self.records.look(self.played)
+            if self.played == until or time.perf_counter() - asked > NEWS:
+                tell(self.played - before)
+                asked, before = time.perf_counter(), self.played
+                if pause():
+                    return
+
+    # -- writing down ------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, NDArray[Any]] | None:
+        """Agent, environment and records, as arrays with a leading axis of rows; None: one of them has no snapshots."""
+        write = getattr(self.agent, "snapshot", None)
+        agent = write() if callable(write) else None
+        env = None if self._bare is None or agent is None else self._bare.snapshot()
+        if agent is None or env is None:
+            return None
+        parts = {"agent": agent, "env": env, "records": self.records.snapshot()}
+        return {f"{part}.{name}": values for part, written in parts.items() for name, values in written.items()}
+
+    def restore(self, snapshot: Mapping[str, NDArray[Any]], played: int) -> None:
+        """Go on from a ``snapshot`` that was taken after ``played`` rounds, or from some rows of one."""
+        env, agent = self._native(), cast(Any, self.agent)
+        env.restore(under(snapshot, "env"))
+        agent.restore(under(snapshot, "agent"))
+        self.records.restore(under(snapshot, "records"))
+        self._observation, self.played = env.last_observation.copy(), played
+
+    def _native(self) -> SessionsVectorEnv:
+        if self._bare is None:
+            raise ValueError(f"env = {self.env} is none of rankgym's own, or a wrapper of one, and has no snapshots")
+        return self._bare
+
+
+def under(snapshot: Mapping[str, NDArray[Any]], part: str) -> dict[str, NDArray[Any]]:
+    """The arrays of ``snapshot`` whose names begin with ``part`` and a dot, named by what comes behind it."""
+    return {name.removeprefix(f"{part}."): values for name, values in snapshot.items() if name.startswith(f"{part}.")}
 
 
 def misfit(cls: Any, env: Any) -> str:
@@ -221,11 +364,20 @@ def misfit(cls: Any, env: Any) -> str:
     return ""
 
 
+class ExpectedRewards(VectorWrapper[Any, Any, Any, Any, Any]):
+    """Pays for each session what was to be expected of it, given the action."""
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        observation, _, terminated, truncated, info = self.env.step(actions)
+        return observation, cast(Any, self.env).expected_rewards(), terminated, truncated, info
+
+
 class Family(ABC):
     """How one kind of environment is recorded, and what its agents are told."""
 
     env: Any  # with its recorders
     regret: VectorRecordRegret
+    due: NDArray[np.int64]  # the rounds after which totals are kept
 
     def begin(self) -> None:  # noqa: B027
         """The environment has been reset."""
@@ -245,6 +397,24 @@ class Family(ABC):
     def history(self) -> Any:
         """What was recorded."""
 
+    @property
+    @abstractmethod
+    def recorders(self) -> dict[str, VectorRecorder]:
+        """Those around ``env``, by name."""
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """What was recorded, as arrays with a leading axis of rows."""
+        return {
+            f"{name}.{part}": values
+            for name, recorder in self.recorders.items()
+            for part, values in recorder.snapshot().items()
+        }
+
+    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a ``snapshot``, or from some rows of one; the environment has been restored before."""
+        for name, recorder in self.recorders.items():
+            recorder.restore(under(snapshot, name))
+
 
 class Rankings(Family):
     """Lists are displayed, and agents are told the clicks on them."""
@@ -253,6 +423,11 @@ class Rankings(Family):
         self.ranking = VectorRecordRanking(env, record_at=record_at)
         self.safety = VectorRecordSafety(self.ranking, record_at=record_at)
         self.env = self.regret = VectorRecordRegret(self.safety, record_at=record_at)
+        self.due = record_rounds(env_horizons(env)[1], record_at)
+
+    @property
+    def recorders(self) -> dict[str, VectorRecorder]:
+        return {"ndcg": self.ranking, "violations": self.safety, "regret": self.regret}
 
     def feedback(self, action: Any, observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
         return last_clicks(observation, info) if "final_obs" in info else observation
@@ -278,6 +453,18 @@ class Duels(Family):
         self.accuracy: list[NDArray[np.float64]] = []
         inner = AgainstItself(env) if actions_of(env) == "duels of lists" else env
         self.env = self.regret = VectorRecordRegret(inner, record_at=record_at)
+
+    @property
+    def recorders(self) -> dict[str, VectorRecorder]:
+        return {"regret": self.regret}
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        accuracy = np.array(self.accuracy).reshape(-1, self.num_envs).T
+        return super().snapshot() | {"accuracy": np.ascontiguousarray(accuracy), "best": self.best.copy()}
+
+    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
+        super().restore(snapshot)
+        self.accuracy, self.best = list(np.array(snapshot["accuracy"].T)), np.array(snapshot["best"])
 
     def begin(self) -> None:
         arm = env_attribute(self.env, "best_arm")  # of the episode, which an autoreset may end

@@ -503,16 +503,47 @@ class BreakpointVectorEnv(RankingVectorEnv):
         """Draw what the epochs of ``rows`` are like, and make it the truth."""
         seed = np.empty(len(rows), np.uint64)
         epoch_seeds(self._schedule_key[rows], self._episode[rows], self._epoch[rows], seed)
-        tables = self.problems.parameters
-        own = type(tables)(*(table[self._problem[rows]] for table in tables))
-        state = self._state[rows]
+        own, state = self._own(rows), self._state[rows]
         self._scenario.draw(seed, self._epoch[rows], own, self._knobs, state)
         self._state[rows] = state
+        self._take_state(rows, own, state)
+
+    def _own(self, rows: NDArray[np.int64]) -> Any:
+        """The parameters of the queries of ``rows``, as if nothing had changed."""
+        tables = self.problems.parameters
+        return type(tables)(*(table[self._problem[rows]] for table in tables))
+
+    def _take_state(self, rows: NDArray[np.int64], own: Any, state: NDArray[np.int64]) -> None:
+        """Make what was drawn for the epochs of ``rows`` the truth."""
         parameters = self._scenario.law(own, state, self._knobs, self.model.axes)
         for mine, changed in zip(self._parameters, parameters, strict=True):
             mine[rows] = changed
         problems = self.problems._replace(parameters=parameters, initial_list=self.initial_list[rows])
         self._optimal[rows], self._better[rows], self._initial_misordered[rows] = self._truth_of(problems)
+
+    def alike(self) -> int:
+        return min(super().alike(), 0 if self._begun else self._quiet)
+
+    def repeat(self, times: int) -> None:
+        super().repeat(times)
+        self._quiet -= times
+
+    def _written(self) -> dict[str, NDArray[Any]]:
+        schedule = {
+            "schedule_key": self._schedule_key,
+            "next": self._next,
+            "epoch": self._epoch,
+            "last_epoch": self._last_epoch,
+            "state": self._state,
+        }
+        return super()._written() | schedule | ({"starts": self._starts} if self._drawn else {})
+
+    def _restored(self) -> None:
+        super()._restored()
+        (rows,) = np.nonzero((self._epoch > 0) | self._scenario.from_start)  # the others' queries are their own
+        if len(rows):
+            self._take_state(rows, self._own(rows), self._state[rows])
+        self._look_ahead()
 
     def _first_state(self, rows: int) -> NDArray[np.int64]:
         if self._scenario.relabels:

@@ -318,6 +318,7 @@ class DuelingVectorEnv(SessionsVectorEnv):
         if self._draws_arms:
             self._draw_arms(np.arange(self.num_envs))
         self._told = np.zeros((5, self.num_envs), np.int64)
+        self._last = self._told, np.full((2, self.num_envs), np.nan)
 
     # -- the truth, for wrappers and evaluation; no agent asks for it ------------------------------------------------
 
@@ -381,6 +382,21 @@ class DuelingVectorEnv(SessionsVectorEnv):
 
     def _fresh_info(self) -> dict[str, Any]:
         return {**super()._fresh_info(), "problem": self._problem.copy()}
+
+    # -- writing down ------------------------------------------------------------------------------------------------
+
+    def _written(self) -> dict[str, NDArray[Any]]:
+        written = super()._written() | ({"arms": self._arms} if self._draws_arms else {})
+        return written if self.render_mode is None else written | {"told": self._told.T}
+
+    def _restored(self) -> None:
+        super()._restored()
+        self._last = self._told, np.full((2, self.num_envs), np.nan)  # there is no last session yet
+        if self._draws_arms:
+            self._enter(self._problem.copy(), self._arms)
+
+    def expected_rewards(self) -> NDArray[np.float64]:
+        return self._last[1][0].copy()  # it is no draw, but minus the regret
 
     # -- step --------------------------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from rankgym.envs.sessions import (
     refuse_arm,
     sides,
 )
-from rankgym.interleaving import Lists, copy_rankings, decide, make
+from rankgym.interleaving import INTERLEAVINGS, Lists, copy_rankings, decide, make
 from rankgym.kernels import bits, kernel, uniform_below
 from rankgym.models import MODELS, users
 from rankgym.spaces import Permutation
@@ -70,6 +70,24 @@ def keep(rankings, last):
     return difference != 0
 
 
+@kernel
+def expected_clicks(clicking, stopping, labels, start, lists, num_arms, pool, length, clicks):
+    """Fill ``clicks`` (arms,): what a user (``rankgym.models.users``) clicks on the first ``length`` of an arm's list.
+
+    It is the mean over the queries of ``pool``; lists are numbered ``query * num_arms + arm``.
+    """
+    for arm in range(num_arms):
+        total = 0.0
+        for q in pool:
+            number = q * num_arms + arm
+            reading = 1.0  # the probability that the user still reads
+            for k in range(min(length, lists.size[number])):
+                grade = labels[start[q] + lists.order[lists.start[number] + k]]
+                total += reading * clicking[grade]
+                reading *= 1.0 - clicking[grade] * stopping[grade]
+        clicks[arm] = total / pool.shape[0]
+
+
 class InterleavedVectorEnv(SessionsVectorEnv):
     """What both environments share: the interleaved list, the credit for the clicks on it, and the winner."""
 
@@ -90,6 +108,8 @@ class InterleavedVectorEnv(SessionsVectorEnv):
         self._displayed = np.full((rows, length), -1, np.int64)
         self._share, self._credit = np.zeros((rows, length)), np.zeros((rows, 2))
         self._winner = np.zeros(rows, np.int64)
+        # but for the probabilistic interleaving, a list that duels with itself is displayed as it is
+        self._keeps_equals = not isinstance(self.interleaving, INTERLEAVINGS["probabilistic"])
 
     def _interleave(self, lists: Lists, left: NDArray[np.int64], right: NDArray[np.int64]) -> None:
         self.interleaving.interleave(lists, left, right, self._seeded, self._session, self._displayed, self._share)
@@ -106,6 +126,17 @@ class InterleavedVectorEnv(SessionsVectorEnv):
     @abstractmethod
     def _regrets(self) -> NDArray[np.float64]:
         """The regret (num_envs,) of the last duel."""
+
+    def _written(self) -> dict[str, NDArray[Any]]:
+        last = {
+            "left": self._left,
+            "right": self._right,
+            "displayed": self._displayed,
+            "share": self._share,
+            "credit": self._credit,
+            "winner": self._winner,
+        }
+        return super()._written() | last
 
     def _step_info(self, observation: NDArray[np.int8]) -> dict[str, Any]:
         return {
@@ -367,6 +398,20 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
         regret: NDArray[np.float64] = self._regret_of[self._left, self._right]
         return regret
 
+    def _written(self) -> dict[str, NDArray[Any]]:
+        return super()._written()  # lists and queries are drawn anew in each session
+
+    def expected_rewards(self) -> NDArray[np.float64]:
+        """Known where a ranker duels with itself, but for the probabilistic interleaving, which mixes it up."""
+        expected = super().expected_rewards()
+        (rows,) = np.nonzero((self._left == self._right) & self._keeps_equals)
+        if len(rows):
+            clicks = np.empty(self.num_arms)
+            sizes = (self.num_arms, self._pool, self.num_documents)
+            expected_clicks(*self._user, self._labels, self._start, self._lists, *sizes, clicks)
+            expected[rows] = clicks[self._left[rows]]
+        return expected
+
 
 def _joined(left: NDArray[np.float64], right: NDArray[np.float64], kind: str) -> NDArray[np.float64]:
     """The regret of two gaps."""
@@ -604,6 +649,20 @@ class InterleavedRankingsVectorEnv(InterleavedVectorEnv):
         law.click(*self._parameters, self._seeded, self._session, self._displayed, self.cutoff, clicks, reward)
         self._judge(self._lists, self._left_list, self._right_list, clicks)
         return clicks, reward
+
+    def _written(self) -> dict[str, NDArray[Any]]:
+        return super()._written() | {"expected": self._expected.T}
+
+    def _restored(self) -> None:
+        super()._restored()
+        if self._left.min() >= 0:  # else the next session copies all rows' lists, as some are new
+            copy_rankings(self._left, 0, self._lists)
+            copy_rankings(self._right, self.num_envs, self._lists)
+
+    def expected_rewards(self) -> NDArray[np.float64]:
+        """Known where a list duels with itself, but for the probabilistic interleaving, which mixes it up."""
+        same = (self._left == self._right).all(axis=1) & self._keeps_equals
+        return np.where(same, self._expected[0], np.nan)
 
     def _regrets(self) -> NDArray[np.float64]:
         gap = self._optimal - self._expected

@@ -215,6 +215,15 @@ class RankingVectorEnv(SessionsVectorEnv):
     def _fresh_info(self) -> dict[str, Any]:
         return {"optimal_reward": self._optimal.copy(), **super()._fresh_info(), "query": self._problem.copy()}
 
+    # -- writing down ------------------------------------------------------------------------------------------------
+
+    def _written(self) -> dict[str, NDArray[Any]]:
+        last = {"displayed": self._displayed, "expected": self._expected, "misordered": self._misordered}
+        return super()._written() | last
+
+    def expected_rewards(self) -> NDArray[np.float64]:
+        return self._expected.copy()
+
     # -- step --------------------------------------------------------------------------------------------------------
 
     def _checked(self, actions: Any) -> NDArray[np.int64]:

@@ -24,6 +24,7 @@ __all__ = ["DEFAULT_HORIZON", "SessionsVectorEnv", "checked_arm", "checked_arms"
 
 DEFAULT_HORIZON = 1_000_000
 MOST_ROWS = 1 << 31
+ENDLESS = 1 << 60  # sessions
 SPLIT = 5  # every fifth problem is a test problem
 INT64 = np.dtype(np.int64)
 
@@ -79,6 +80,14 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
       it with the tables of the rows' problems. It comes with the first problems and with each drawn one.
     * ``_take_seeds(rows, seeds)``: extend it for streams besides those of the sessions and of the problems.
     * ``_text(row)``: what ``render`` tells of a row. Default: the row's round and observation.
+    * ``_written()``: the arrays that a snapshot is made of, each with a leading axis of rows, by name: all that decides
+      what comes, and what ``render`` tells. They are themselves, no copies, for ``restore`` writes into them. Extend
+      it. A class that does not define it itself, but inherits it, has no snapshots: it may have more to remember.
+    * ``_restored()``: what is left to do when they have been written into: make again what is made of them. Before
+      that, all rows were given their problems by ``_take_problems``. Extend it.
+    * ``alike()``: extend it where the truth of a row changes within an episode; and ``repeat(times)`` where sessions
+      are counted in more places than here.
+    * ``expected_rewards()``: to be defined where they can be known. Default: NaN.
 
     Actions of rows that are being reset (autoreset in the next step) are replaced before ``_checked``, also in a dict.
 
@@ -172,6 +181,36 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         """The rounds below ``rounds`` at which every row begins a new epoch: none, here."""
         whole_number("rounds", rounds, 0)
         return []
+
+    def alike(self) -> int:
+        """How many coming sessions of all rows certainly have the truth of the last session.
+
+        They are none where a row's last session is not of its current episode, and never an episode's last one.
+        """
+        if self._key is None or self._some_ended or int(self._round.min()) < 0:
+            return 0
+        return ENDLESS if self.horizon is None else max(self.horizon - 2 - self._latest_round, 0)
+
+    def repeat(self, times: int) -> None:
+        """As if the last action came ``times`` times more, in every row, and nobody looked at the clicks.
+
+        Counters go on and nothing is drawn. What comes later is what it would be if those sessions had been played,
+        as their random numbers are addressed by their numbers. What the last session looked like stays.
+
+        Args:
+            times: 0 .. ``alike()``.
+
+        Raises:
+            ValueError: it is out of range; nothing has happened then.
+        """
+        times = whole_number("times", times, 0, self.alike())
+        self._session += times
+        self._round += times
+        self._latest_round += times
+
+    def expected_rewards(self) -> NDArray[np.float64]:
+        """The expectation of the last session's reward given the row's action, (num_envs,); NaN: not known."""
+        return np.full(self.num_envs, np.nan)
 
     @property
     def pool(self) -> NDArray[np.int64]:
@@ -273,6 +312,69 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
     def _fresh_info(self) -> dict[str, Any]:
         """What a reset tells of every row."""
         return {"round": np.zeros(self.num_envs, np.int64)}
+
+    # -- writing down ------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, NDArray[Any]] | None:
+        """All that decides what comes, as arrays with a leading axis of rows; None: this class cannot be written down.
+
+        An environment that was made with the same arguments goes on from it after ``restore``, bit for bit; and one of
+        fewer rows, made to play these rows' queries, from ``{name: values[rows] for name, values in ...}``. Nothing is
+        drawn from Gymnasium's ``np_random``, which is left out.
+
+        Raises:
+            ResetNeeded: there was no reset yet.
+        """
+        if "_written" not in vars(type(self)):
+            return None
+        if self._key is None:
+            raise ResetNeeded("reset the environment before its first snapshot")
+        return {name: values.copy() for name, values in self._written().items()}
+
+    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a ``snapshot``, without a reset.
+
+        Raises:
+            ValueError: it is none of an environment with these rows; nothing has happened then.
+        """
+        if "_written" not in vars(type(self)):
+            raise ValueError(
+                f"{type(self).__name__} defines no _written of its own; allowed: a class that has snapshots"
+            )
+        key = np.zeros(self.num_envs, np.uint64) if self._key is None else self._key
+        mine = {**self._written(), "key": key}
+        given = {name: np.asarray(values) for name, values in snapshot.items()}
+        if set(given) != set(mine):
+            raise ValueError(f"the snapshot has {sorted(given)}; allowed: one of such an environment, {sorted(mine)}")
+        for name, values in given.items():
+            if values.shape != mine[name].shape or values.dtype != mine[name].dtype:
+                raise ValueError(
+                    f"the snapshot's {name!r} has shape {values.shape} and dtype {values.dtype}; allowed: "
+                    f"{mine[name].shape} and {mine[name].dtype}"
+                )
+        self._key = key
+        self._take_problems(np.ones(self.num_envs, bool), given["problem"])
+        for name, values in given.items():
+            np.copyto(mine[name], values)
+        self._restored()
+
+    def _written(self) -> dict[str, NDArray[Any]]:
+        """The arrays that a snapshot is made of: themselves."""
+        return {
+            "key": self._key,  # type: ignore[dict-item]  # None before the first reset
+            "problem_key": self._problem_key,
+            "session": self._session,
+            "episode": self._episode,
+            "round": self._round,
+            "ended": self._ended,
+            "problem": self._problem,
+            "observation": self.last_observation,
+        }
+
+    def _restored(self) -> None:
+        """Make what is made of them."""
+        self._latest_round = int(self._round.max())
+        self._some_ended = bool(self._ended.any())
 
     # -- step --------------------------------------------------------------------------------------------------------
 

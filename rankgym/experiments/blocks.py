@@ -21,10 +21,11 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
+from rankgym.agent import told_seed
 from rankgym.experiments.naming import AgentFailed, AgentSpec
 from rankgym.simulate import DuelingHistory, History, simulate
 
-__all__ = ["Block", "Stopped", "play", "play_all"]
+__all__ = ["Block", "Stopped", "make", "play", "play_all"]
 
 PATIENCE = 0.1  # seconds between looks at what the other processes have done
 
@@ -53,6 +54,25 @@ class Stopped(Exception):
     """Somebody else failed or was interrupted: leave the rest."""
 
 
+def make(block: Block, rows: Sequence[int] | None = None) -> tuple[Any, Any]:
+    """The environment of a block, not reset yet, and its agent; or of some of its rows, numbered from 0.
+
+    Raises:
+        ValueError: the agent cannot be made so.
+        AgentFailed: the agent failed; the message says how and where.
+    """
+    chosen = range(block.rows) if rows is None else rows
+    played: dict[str, Any] = {} if block.choice is None else {block.choice: [block.queries[row] for row in chosen]}
+    env = gym.make_vec(block.env_id, num_envs=len(chosen), **played, **block.env_kwargs)
+    try:
+        return env, block.agent.make(env, block.horizon, told_seed([block.seed + block.start + row for row in chosen]))
+    except BaseException as error:
+        env.close()
+        if isinstance(error, (ValueError, AgentFailed)) or not isinstance(error, Exception):
+            raise
+        raise block.agent.failure(error) from error
+
+
 def play(block: Block, tell: Callable[[int], None]) -> tuple[History | DuelingHistory, float]:
     """The block's history, (records, rows), and the seconds it took; ``tell`` hears of sessions as they are played.
 
@@ -60,23 +80,15 @@ def play(block: Block, tell: Callable[[int], None]) -> tuple[History | DuelingHi
         ValueError: the agent cannot be made so.
         AgentFailed: the agent failed, or its lists are none; the message says how and where.
     """
-    played: dict[str, Any] = {} if block.choice is None else {block.choice: block.queries}
-    env = gym.make_vec(block.env_id, num_envs=block.rows, **played, **block.env_kwargs)
-    seed = block.seed + block.start
+    env, agent = make(block)
     with contextlib.closing(env):
-        try:
-            agent = block.agent.make(env, block.horizon, seed)
-        except (ValueError, AgentFailed):
-            raise
-        except Exception as error:
-            raise block.agent.failure(error) from error
         start = time.perf_counter()
         try:
             history = simulate(
                 agent,
                 env,
                 block.rounds,
-                seed=seed,
+                seed=block.seed + block.start,
                 record_at=block.record_at,
                 progress=lambda rounds: tell(rounds * block.rows),
             )

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,7 +83,7 @@ class AgentSpec(NamedTuple):
             found = getattr(found, name)
         return found
 
-    def make(self, env: VectorEnv[Any, Any, Any], horizon: int, seed: int) -> Any:
+    def make(self, env: VectorEnv[Any, Any, Any], horizon: int, seed: int | Sequence[int]) -> Any:
         """The agent for ``env``: from the class's ``for_env``, or else called with what of ``SHAPE`` it takes.
 
         Raises:

@@ -6,8 +6,9 @@ Each wrapper is one logic on arrays with a leading axis of rows, in two thin she
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -18,6 +19,7 @@ from numpy import count_nonzero  # of a small array it costs a tenth of any()
 from numpy.typing import NDArray
 
 from rankgym.checks import actions_of, env_attribute, env_horizons, round_numbers, whole_number
+from rankgym.kernels import kernel
 from rankgym.metrics import ideal_dcg, ndcg, rank_discounts
 
 __all__ = ["RecordRanking", "RecordRegret", "RecordSafety", "record_rounds"]
@@ -38,6 +40,47 @@ def record_rounds(horizon: int | None, record_at: Iterable[int] = ()) -> NDArray
     steps = np.arange(int(np.ceil(PER_DECADE * np.log10(last))) + 1)
     spaced = np.rint(10.0 ** (steps / PER_DECADE)).astype(np.int64)
     return np.unique(np.concatenate([spaced[spaced <= last], [last], np.array(asked, np.int64)]))
+
+
+DIGITS = 53  # of a float64, in binary
+TOP = 1 << DIGITS
+
+
+@kernel
+def add_repeatedly(totals, amounts, times):
+    """Add ``amounts`` (rows,) to ``totals`` (rows,) ``times`` times, rounding each sum: bit for bit the plain loop.
+
+    As long as totals keep their sign and stay between two powers of two, they are multiples m of one unit u, and the
+    exact sums with the amount q u + r, 0 <= r < u, are rounded to such multiples again. Unless r = u / 2 a sum is
+    rounded in the same direction each time. If r = u / 2, a sum is rounded to an even multiple; to which side depends
+    on whether m + q is odd, and once m is even (as after any such sum) it is the same side for ever. So from the second
+    total of a stretch on every step adds the same multiple of u, and as many steps as stay within the stretch are one
+    multiplication of whole numbers. (Where totals are so small that u cannot be halved, all sums are exact.)
+    """
+    for row in range(totals.shape[0]):
+        total, amount, left = totals[row], amounts[row], times
+        while left > 0:
+            before = total
+            total = before + amount
+            left -= 1
+            if total == before or total != total:  # so it stays; and so does what is no number
+                break
+            after = total + amount
+            up, down = before > 0 and total > 0 and after > 0, before < 0 and total < 0 and after < 0
+            if left == 0 or not (up or down) or not math.isfinite(after):
+                continue
+            part, power = math.frexp(total)
+            if math.frexp(before)[1] != power or math.frexp(after)[1] != power:
+                continue
+            units = abs(np.int64(math.ldexp(part, DIGITS)))  # 2^52 .. 2^53 - 1
+            step = np.int64(math.ldexp(after - total, DIGITS - power))
+            step = step if up else -step
+            room = TOP - 1 - units if step > 0 else units - TOP // 2 - 1  # below, a sum may lie where units are halved
+            jump = min(left, room // abs(step)) if room > 0 and step != 0 else 0
+            units += jump * step
+            total = math.ldexp(np.float64(units if up else -units), power - DIGITS)
+            left -= jump
+        totals[row] = total
 
 
 class Log:
@@ -77,9 +120,7 @@ class Log:
         self._epoch[rows] = -1
         self._stale &= ~rows
         self._any_stale = bool(self._stale.any())
-        if (self.played == self.played[0]).all():
-            self._common = int(self.played[0])
-            self._look_to(int(np.searchsorted(self.rounds, self._common, side="right")))
+        self._agree()
 
     def _settle(self) -> None:
         """Give up the common clock: write it into the rows."""
@@ -119,6 +160,55 @@ class Log:
             total[rows] += amount[rows]
             if len(due):
                 self._room(name, int(index[due].max()))[index[due], due] = total[due]
+
+    def repeat(self, amounts: tuple[NDArray[Any], ...], times: int) -> None:
+        """As ``times`` calls of ``add(amounts)``, bit for bit: rounds of all rows, in the epochs that they are in."""
+        if self._any_stale and times:
+            self._clear(np.ones_like(self._stale))
+        added = [np.array(amount, np.float64) for amount in amounts]
+        while times > 0:
+            ahead = min(times, self._ahead()) - 1  # rounds that come before one that may be recorded
+            for total, amount in zip(self.totals.values(), added, strict=True):
+                add_repeatedly(total, amount, ahead)
+            if self._common is None:
+                self.played += ahead
+            else:
+                self._common += ahead
+            self.add(tuple(added))
+            times -= ahead + 1
+
+    def _ahead(self) -> int:
+        """How many rounds there are until that of the next record of any row, itself included."""
+        if self._common is not None:
+            return self._next_round - self._common if self._next_round >= 0 else ENDLESS
+        following = np.searchsorted(self.rounds, self.played, side="right")
+        return int((np.append(self.rounds, 2 * ENDLESS)[following] - self.played).min())
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """All there is, as arrays with a leading axis of rows."""
+        played = self.played if self._common is None else np.full_like(self.played, self._common)
+        reached = int(np.searchsorted(self.rounds, played.max(), side="right"))
+        written = {"played": played, "epoch": self._epoch, "stale": self._stale, "entered": self.entered.T}
+        written |= {f"total_{name}": total for name, total in self.totals.items()}
+        written |= {f"kept_{name}": self._room(name, reached)[:reached].T for name in self.kept}
+        return {name: np.array(values, order="C") for name, values in written.items()}
+
+    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a ``snapshot``, or from some rows of one; it is trusted."""
+        given = {name: np.array(values) for name, values in snapshot.items()}
+        self.played, self._epoch, self._stale = given["played"], given["epoch"], given["stale"]
+        self.entered = np.ascontiguousarray(given["entered"].T)
+        self.totals = {name: given[f"total_{name}"] for name in self.totals}
+        self.kept = {name: np.ascontiguousarray(given[f"kept_{name}"].T) for name in self.kept}
+        self._any_stale = bool(self._stale.any())
+        self._agree()
+
+    def _agree(self) -> None:
+        """Take up a common clock where all rows have played the same rounds."""
+        self._common = None
+        if (self.played == self.played[0]).all():
+            self._common = int(self.played[0])
+            self._look_to(int(np.searchsorted(self.rounds, self._common, side="right")))
 
     def _enter(self, epoch: NDArray[np.int64], rows: NDArray[np.bool_] | None) -> None:
         """Note the totals of ``rows`` that come to another epoch."""
@@ -215,6 +305,18 @@ class Logic(ABC):
     def record(self, info: dict[str, Any], reward: NDArray[np.float64], rows: NDArray[np.bool_] | None = None) -> None:
         """One session of ``rows`` (None: of all)."""
         self.log.add(self.amounts(info, reward), rows)
+
+    def repeat(self, info: dict[str, Any], reward: NDArray[np.float64], times: int) -> None:
+        """``times`` sessions more of all rows like the last one, with its truth."""
+        self.log.repeat(self.amounts(info, reward), times)
+        if "epoch" in info:
+            self.look_again()
+
+    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a snapshot of the log; the environment has been restored before."""
+        self.log.restore(snapshot)
+        self.read_truth()
+        self._seen = self._changes()
 
     def step(self, reward: NDArray[np.float64], done: NDArray[np.bool_], info: dict[str, Any]) -> dict[str, Any]:
         """One step of a vector environment, whatever its autoreset mode; what to add to ``info``."""
@@ -352,6 +454,22 @@ class VectorRecorder(Records, VectorWrapper[Any, Any, Any, Any, Any]):
         else:
             info.update(self._logic.step(reward, terminated | truncated, info))
         return observation, reward, terminated, truncated, info
+
+    def repeat(self, reward: NDArray[np.float64], info: dict[str, Any], times: int) -> None:
+        """Record ``times`` sessions more of all rows like that of the last step, which has returned these two.
+
+        The numbers are bit for bit those of so many steps with the same amounts, but there are no such steps: it is
+        for whoever has had the environment's own ``repeat`` do the same, and before anything else is done.
+        """
+        self._logic.repeat(info, reward, times)
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """What has been recorded, as arrays with a leading axis of rows; the environment is not in it."""
+        return self._logic.log.snapshot()
+
+    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a ``snapshot``, or from some rows of it, once the environment has been restored."""
+        self._logic.restore(snapshot)
 
 
 class SingleRecorder(Records, gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
