@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
+from rankgym.commands.reproduce import reproduce
+from rankgym.commands.sweep import app as sweep_app
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -115,6 +118,7 @@ app = typer.Typer(
 )
 data_app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 app.add_typer(data_app, name="data")
+app.add_typer(sweep_app, name="sweep")
 
 
 def main() -> None:
@@ -1188,6 +1192,9 @@ def bench(
     if out is not None:
         benches.write(report, out)
         typer.echo(f"written: {out}")
+
+
+app.command()(reproduce)
 
 
 if __name__ == "__main__":

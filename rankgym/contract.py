@@ -65,9 +65,9 @@ def check_agent(
 
     Args:
         factory: an ``Agent`` or ``DuelingAgent`` class; or anything that is called with the keywords ``num_items``,
-            ``num_positions``, ``num_envs``, ``horizon``, ``seed`` (int, but see rule 10) and ``initial_list`` (num_envs, num_items), or
-            with ``num_arms``, ``num_envs``, ``horizon`` and ``seed``, and returns an object with ``act`` and
-            ``update``.
+            ``num_positions``, ``num_envs``, ``horizon``, ``seed`` (int, but for rule 10) and ``initial_list``
+            (num_envs, num_items), or with ``num_arms``, ``num_envs``, ``horizon`` and ``seed``, and returns an object
+            with ``act`` and ``update``.
         kind: "ranking" or "dueling". Default: what the class is; else "dueling" where it has a parameter
             ``num_arms``.
         num_items: items in the case with more items than positions.

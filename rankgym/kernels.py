@@ -86,11 +86,11 @@ def cache_folder() -> Path:
     """The folder of compiled kernels: named by what changes machine code beyond a kernel's own file.
 
     That is this file, numba's version and numba's flags. It lies below ``NUMBA_CACHE_DIR`` where that is set,
-    else in the user's cache folder.
+    else in the user's cache folder. No kernel runs in parallel, so the number of threads changes nothing (pools of
+    processes set it in their workers, which must not compile everything again).
     """
-    flags = {
-        name: value for name, value in os.environ.items() if name.startswith("NUMBA_") and name != "NUMBA_CACHE_DIR"
-    }
+    indifferent = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS")
+    flags = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_") and name not in indifferent}
     digest = hashlib.sha256(Path(__file__).read_bytes())
     digest.update(repr((numba.__version__, sorted(flags.items()))).encode())
     root = os.environ.get("NUMBA_CACHE_DIR") or platformdirs.user_cache_path("rankgym") / "kernels"

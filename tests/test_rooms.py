@@ -30,6 +30,7 @@ LEVELS = [
     {"simulate", "contract"},
     {"sb3"},
     {"experiments"},
+    {"commands"},
     {"cli"},
     {"__main__"},
 ]

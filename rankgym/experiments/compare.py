@@ -16,34 +16,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.checks import actions_of, env_attribute, env_horizons, whole_number
-from rankgym.experiments.blocks import Block, play, play_all
-from rankgym.experiments.comparison import Comparison, decades
-from rankgym.experiments.families import FAMILIES, family_of
+from rankgym.checks import whole_number
+from rankgym.experiments.blocks import Block, play_all
+from rankgym.experiments.comparison import Comparison
+from rankgym.experiments.families import FAMILIES
 from rankgym.experiments.files import save
 from rankgym.experiments.naming import (
     AgentSpec,
-    check_env_arguments,
-    choice_of,
     env_arguments,
-    env_id,
-    fitting_agents,
-    parse_agent,
 )
 from rankgym.experiments.parts import Parts, code_digest, slug
+from rankgym.experiments.setting import Setting, block_of, one_row, recorded_rounds, rehearse, resolve
 from rankgym.outputs import check_writable, versions
 from rankgym.progress import AgentBars, working
-from rankgym.simulate import DuelingHistory, History, measures, misfit
+from rankgym.simulate import DuelingHistory, History, measures
 
 __all__ = ["compare"]
 
 LARGEST = 600  # rows of a block: where the rate has levelled off, and few enough for the memory of any machine
-EVENLY = 200  # evenly spaced rounds to record where epochs are: log-spaced ones are too sparse for a linear axis
-CORNERS = 200  # breakpoints to record at; of more, a figure cannot show the corners
 ENDLESS = 2**53  # rounds that nobody plays
 SMALLEST = 150  # rows of a block that is cut for the sake of another process: smaller ones lose what they win
 
@@ -89,7 +82,7 @@ def compare(
     plan = _Plan.make(env_id, agents, rounds, runs, seed, query, whole_number("jobs", jobs, 1), env_kwargs)
     with working("compiling what is not compiled yet", shown=progress):
         for spec in plan.agents:
-            plan.rehearse(spec)
+            rehearse(plan.block(spec, 0, 1))
     parts = None
     if out is not None:
         check_writable(out, Path(out))
@@ -175,38 +168,8 @@ class _Plan:
     ) -> _Plan:
         rounds, runs = whole_number("rounds", rounds, 1), whole_number("runs", runs, 1)
         seed = whole_number("seed", seed, 0)
-        specs = _specs(agents)
-        found = env_id(name)
-        choice = choice_of(found)
-        if choice == "problem" and "problem" in env_kwargs:
-            if query != "all":
-                raise ValueError(f"query = {query!r} and problem = {env_kwargs['problem']!r}; allowed: one of them")
-            query = env_kwargs["problem"]
-            env_kwargs = {key: value for key, value in env_kwargs.items() if key != "problem"}
-        kwargs = {"horizon": rounds, **env_kwargs}
-        try:
-            kwargs = json.loads(json.dumps(kwargs))
-        except TypeError as error:
-            raise ValueError(f"the environment's arguments {env_kwargs} are no plain JSON values: {error}") from None
-        check_env_arguments(found, kwargs)
-        with contextlib.closing(_one_row(found, choice, query, kwargs)) as env:
-            if choice is not None and choice not in env.reset(seed=0)[1]:  # not of a row, but drawn in each session
-                kwargs |= {} if query == "all" else {choice: query}
-                choice, query = None, "all"
-            specs = _fitting(specs, found, env)
-            kind, cutoff = family_of(actions_of(env)), env_attribute(env, "cutoff")
-            horizon, _ = env_horizons(env)
-            tell = getattr(env.unwrapped, "common_breakpoints", None)  # not of an environment from elsewhere
-            common = [] if tell is None else tell(rounds)
-        breakpoints = None if common is None else tuple(map(int, common))
-        if horizon is not None and rounds > horizon:
-            raise ValueError(
-                f"rounds = {rounds} exceeds the environment's horizon of {horizon}; allowed: --rounds {horizon} at "
-                f"most, or no --set of horizon and max_episode_steps"
-            )
-        queries = _queries(found, choice, query, kwargs)
-        cutoff = None if cutoff is None or kind == "duels" else int(np.max(cutoff))
-        return cls(found, kwargs, specs, rounds, runs, seed, queries, jobs, cutoff, breakpoints, kind, choice)
+        found = resolve(name, agents, rounds, query, env_kwargs)
+        return cls(**found._asdict(), runs=runs, seed=seed, jobs=jobs)
 
     @property
     def rows(self) -> int:
@@ -215,31 +178,15 @@ class _Plan:
     @property
     def record_at(self) -> list[int]:
         """Rounds to record besides those that always are."""
-        if self.breakpoints == ():
-            return decades(self.rounds)
-        evenly = [round(self.rounds * n / EVENLY) for n in range(1, EVENLY + 1)]
-        corners = self.breakpoints if self.breakpoints and len(self.breakpoints) <= CORNERS else ()
-        return sorted({*decades(self.rounds), *evenly, *corners} - {0})
+        return recorded_rounds(self.rounds, self.breakpoints)
+
+    @property
+    def setting(self) -> Setting:
+        """The same without runs, seed and processes."""
+        return Setting(**{name: getattr(self, name) for name in Setting._fields})
 
     def block(self, spec: AgentSpec, start: int, stop: int) -> Block:
-        return Block(
-            agent=spec,
-            env_id=self.env_id,
-            env_kwargs=self.env_kwargs,
-            start=start,
-            stop=stop,
-            choice=self.choice,
-            queries=[self.queries[row % len(self.queries)] for row in range(start, stop)],
-            seed=self.seed,
-            horizon=self.rounds,
-            rounds=self.rounds,
-            record_at=self.record_at,
-        )
-
-    def rehearse(self, spec: AgentSpec) -> None:
-        """One row for two rounds: compiles what is not compiled yet, and finds what does not fit."""
-        rounds = min(2, self.rounds)
-        play(self.block(spec, 0, 1)._replace(rounds=rounds, record_at=[]), lambda sessions: None)
+        return block_of(self.setting, spec, start, stop, self.seed, self.record_at)
 
     def blocks(self, spec: AgentSpec, rows: NDArray[np.bool_]) -> list[Block]:
         """The rows (rows,) of one agent in blocks of neighbours."""
@@ -274,66 +221,6 @@ class _Plan:
         return f"{slug(spec.label)}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
-def _specs(agents: Sequence[str | type] | None) -> tuple[AgentSpec, ...]:
-    """The agents that are asked for; none where that is left to the environment. Each can be loaded."""
-    if agents is None:
-        return ()
-    specs = tuple(parse_agent(agent) for agent in ([agents] if isinstance(agents, (str, type)) else agents))
-    labels = [slug(spec.label) for spec in specs]
-    if not specs or len(set(labels)) < len(labels):
-        raise ValueError(f"agents = {[spec.label for spec in specs]}; allowed: at least one, each once")
-    for spec in specs:
-        try:
-            spec.load()
-        except Exception as error:
-            if isinstance(error, ValueError) and str(error).startswith("agent = "):
-                raise
-            raise spec.failure(error) from error
-    return specs
-
-
-def _fitting(specs: tuple[AgentSpec, ...], name: str, env: Any) -> tuple[AgentSpec, ...]:
-    """``specs``, or all agents of the table that can play ``env`` where there are none.
-
-    Raises:
-        ValueError: one of them cannot; the message has those that can.
-    """
-    for spec in specs:
-        wrong = misfit(spec.load(), env)
-        if wrong:
-            allowed = f"allowed for {name}: {', '.join(fitting_agents(env))}, or one of your own"
-            raise ValueError(f"agent = {spec.label!r} {wrong.partition(';')[0]}; {allowed}")
-    return specs or tuple(map(parse_agent, fitting_agents(env)))
-
-
-def _one_row(name: str, choice: str | None, query: Any, kwargs: dict[str, Any]) -> Any:
-    """The environment with one row; a ValueError where ``query`` is no choice of what rows play."""
-    if choice is None:
-        if query != "all":
-            raise ValueError(f"{name} has neither queries nor problems to choose from; allowed: query = 'all'")
-        return gym.make_vec(name, num_envs=1, **kwargs)
-    if query is None:
-        many = {"query": "queries", "problem": "problems"}[choice]
-        raise ValueError(f"{choice} = None is no choice of {many}; allowed: a number, a list, 'all', 'train' or 'test'")
-    return gym.make_vec(name, num_envs=1, **{choice: query}, **kwargs)
-
-
-def _queries(name: str, choice: str | None, query: Any, kwargs: dict[str, Any]) -> list[int]:
-    """The queries or problems that ``query`` means; 0 where there are none."""
-    if choice is None:
-        return [0]
-    if not isinstance(query, str):
-        queries = [int(q) for q in ([query] if isinstance(query, (int, np.integer)) else query)]
-        twice = next((q for n, q in enumerate(queries) if q in queries[:n]), None)
-        if twice is not None:
-            raise ValueError(
-                f"{choice} = {queries} has {twice} twice; allowed: each once, and runs=2 to play them twice"
-            )
-        return queries
-    with contextlib.closing(_one_row(name, choice, query, kwargs)) as env:
-        return [int(q) for q in env.unwrapped.pool]
-
-
 def _unknown(comparison: Comparison) -> list[str]:
     """Why nobody's regret is known, if so."""
     if comparison.regret_known:
@@ -353,7 +240,7 @@ def _unknown(comparison: Comparison) -> list[str]:
 def _first_breakpoint(plan: _Plan) -> int | None:
     """Where none comes within the plan's rounds: the first breakpoint of an episode that goes on; None if unknown."""
     try:
-        env = _one_row(plan.env_id, plan.choice, plan.queries[0], {**plan.env_kwargs, "horizon": None})
+        env = one_row(plan.env_id, plan.choice, plan.queries[0], {**plan.env_kwargs, "horizon": None})
     except ValueError:  # it goes by the horizon
         return None
     with contextlib.closing(env):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from rankgym.experiments.comparison import Comparison, caption, known, mean_and_error
 
-__all__ = ["regret_figure", "write"]
+__all__ = ["BREAKPOINTS", "COLOURS", "MORE_COLOURS", "STYLE", "counted_tick", "regret_figure", "thinned", "write"]
 
 # Okabe and Ito's colours for the colour-blind, without the yellow that vanishes on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -87,7 +87,7 @@ def _of_duels(comparison: Comparison) -> Figure:
     if comparison.regret_known:
         first.set(title="Cumulative regret")
         first.set_ylim(0, 1.05 * highest if highest > 0 else None)
-        first.yaxis.set_major_formatter(FuncFormatter(_counted))
+        first.yaxis.set_major_formatter(FuncFormatter(counted_tick))
     else:
         first.set(title="Reward, mean so far")
     for accuracy in others:
@@ -100,7 +100,7 @@ def _of_duels(comparison: Comparison) -> Figure:
 def _log_rounds(axes: Any, comparison: Comparison) -> None:
     axes.set(xscale="log", xlim=(1, max(comparison.rounds, 2)), xlabel="rounds")
     axes.xaxis.set_major_locator(LogLocator(numticks=20))
-    axes.xaxis.set_major_formatter(FuncFormatter(_counted))
+    axes.xaxis.set_major_formatter(FuncFormatter(counted_tick))
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
@@ -153,7 +153,7 @@ def _of_rankings(comparison: Comparison) -> Figure:
         if changing:
             axes.set(xlim=(0, max(comparison.rounds, 2)), xlabel="rounds")
             axes.grid(visible=False, axis="x")
-            axes.xaxis.set_major_formatter(FuncFormatter(_counted))
+            axes.xaxis.set_major_formatter(FuncFormatter(counted_tick))
             axes.xaxis.set_minor_formatter(NullFormatter())
         else:
             _log_rounds(axes, comparison)
@@ -162,7 +162,7 @@ def _of_rankings(comparison: Comparison) -> Figure:
             grid = LineCollection(segments, transform=axes.get_xaxis_transform(), **BREAKPOINTS)
             axes.add_collection(grid, autolim=False)
     for axes in (regret, violations):
-        axes.yaxis.set_major_formatter(FuncFormatter(_counted))
+        axes.yaxis.set_major_formatter(FuncFormatter(counted_tick))
         axes.yaxis.set_minor_formatter(NullFormatter())
     return _finished(figure, lines, f"{caption(comparison, 'all' if bands else 'none')}{words}")
 
@@ -175,10 +175,16 @@ def _breakpoints(comparison: Comparison) -> tuple[list[int], str]:
     common = comparison.breakpoints
     if not common:
         return [], ""
+    marks, which = thinned(common)
+    return marks, f"; dotted lines: {which}"
+
+
+def thinned(breakpoints: Sequence[int]) -> tuple[list[int], str]:
+    """Those breakpoints that can be told apart when they are drawn, and what they are: "every fifth breakpoint"."""
     steps = (digit * 10**power for power in itertools.count() for digit in (1, 2, 5))
-    step = next(step for step in steps if len(common) <= step * MOST_BREAKPOINTS)
+    step = next(step for step in steps if len(breakpoints) <= step * MOST_BREAKPOINTS)
     which = "breakpoints" if step == 1 else f"every {'second' if step == 2 else f'{step:,}th'} breakpoint"
-    return list(common[step - 1 :: step]), f"; dotted lines: {which}"
+    return list(breakpoints[step - 1 :: step]), which
 
 
 def _looks(labels: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -211,7 +217,7 @@ def _least(comparison: Comparison) -> float | None:
     return float(positive.min()) / 2 if len(positive) else None
 
 
-def _counted(value: float, _: Any = None) -> str:
+def counted_tick(value: float, _: Any = None) -> str:
     """100, 1k, 10k, 1M."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if value >= size:

@@ -1,0 +1,162 @@
+"""``rankgym reproduce``: papers' figures, and verdicts on their claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rankgym.experiments.papers.reproduce import Entry, Pace, Reproduced
+
+__all__ = ["reproduce"]
+
+WIDE = 130  # columns of a terminal: on fewer the claims table is short
+ENOUGH = 30.0  # seconds of processes: of less it is mostly beginnings that are timed
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME...",
+            show_default=False,
+            help="Figures, such as `bubblerank-figure-1`; papers, such as `bubblerank`: all their figures; or `all`.",
+        ),
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="Show all figures, what they play and what they need.")] = False,
+    scale: Annotated[
+        str,
+        typer.Option(
+            metavar="full|small|smoke",
+            help="`full`: as in the paper; `small`: minutes on two processors; `smoke`: seconds, which decide little.",
+        ),
+    ] = "small",
+    source: Annotated[
+        str,
+        typer.Option(
+            metavar="published|calibrated",
+            help="Click models and preferences: the original, once fetched, or synthetic ones that come with the "
+            "package.",
+        ),
+    ] = "published",
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for all that is made.")] = Path("reproduced"),
+    jobs: Annotated[
+        int | None,
+        typer.Option(metavar="J", show_default=False, help="Processes. Default: one for each processor."),
+    ] = None,
+    backend: Annotated[
+        str | None,
+        typer.Option(metavar="dask", show_default=False, help="Play on a cluster of Dask (or of Ray: `ray`)."),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(metavar="URL", show_default=False, help="The scheduler of the Dask cluster: tcp://host:8786."),
+    ] = None,
+) -> None:
+    """Reproduce figures of papers: play, draw, and say which of the paper's claims hold.
+
+    Each figure has a folder in DIR, NAME-SCALE-SOURCE, with `figure.png`, `figure.svg`, `claims.md`, `claims.json`, the
+    numbers in `data.parquet`, and `report.html`, which has all of it.
+
+    A claim holds, or does not, where the confidence interval of what was measured says so; else it cannot be decided
+    at this scale.
+
+    What was played is kept in DIR/data: the same command goes on from there, however it was stopped, and figures of the
+    same runs share them.
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    from rankgym.experiments.papers import reproduce as papers
+
+    console = Console()
+    if list_:
+        _show_list(papers.listing(source), console)
+        return
+    if not names:
+        raise ValueError("no figure was named; `rankgym reproduce --list` shows their names")
+
+    done = papers.reproduce(
+        names,
+        scale=scale,
+        source=source,
+        out=out,
+        jobs=jobs,
+        backend=backend,
+        address=address,
+        tell=lambda found: _show(found, console),
+    )
+    for found in done:
+        console.print(Text(f"Written to {found.folder}: {', '.join(papers.FILES)}"), soft_wrap=True)
+    seen: set[Any] = set()
+    for found in done:  # figures of the same runs have the same pace
+        if found.pace is not None and found.pace not in seen:
+            seen.add(found.pace)
+            alike = [other.figure.name for other in done if other.pace == found.pace]
+            console.print(Text(f"{', '.join(alike)}: {pace_in_words(found.pace, found.scale)}"), soft_wrap=True)
+
+
+def _show(found: Reproduced, console: Any) -> None:
+    """The claims table of a figure; on a narrow terminal without what was measured, most of its lines."""
+    from rich.text import Text
+
+    from rankgym.experiments.claims import rich_table, tally
+
+    title = f"{found.figure.name}, scale {found.scale}: {found.figure.title}"
+    short = console.width < WIDE
+    console.print(rich_table(found.judgements, title, short=short))
+    more = "says what was measured, and how" if short else "has the notes"
+    console.print(Text(f"{tally(found.judgements)} {found.folder / 'claims.md'} {more}."), soft_wrap=True)
+
+
+def pace_in_words(pace: Pace, scale: str) -> str:
+    """How fast it was, and what the full scale would take."""
+    really = "" if pace.played == pace.sessions else f" ({pace.played:.3g} of them really played, the others settled)"
+    words = [
+        f"{pace.sessions:.3g} sessions{really} in {_duration(pace.seconds)} of processes: {pace.rate / 1e6:.3g} M a "
+        "second of one process"
+    ]
+    if scale == "smoke" or (scale != "full" and pace.seconds < ENOUGH):
+        words.append("too little to tell how long --scale full would take")
+    elif scale != "full" and pace.full and math.isfinite(pace.full_seconds):
+        words.append(
+            f"--scale full has {pace.full:.3g} sessions: at these rates {_duration(pace.full_seconds)} of one process, "
+            f"{_duration(pace.full_seconds / 2)} of two"
+        )
+    return "; ".join(words).replace("e+0", "e").replace("e+", "e")
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
+        if seconds > 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} seconds"
+
+
+def _show_list(entries: Sequence[Entry], console: Any) -> None:
+    """Two lines a figure, below the name of its paper."""
+    from rich.text import Text
+
+    paper = ""
+    for entry in entries:
+        if entry.figure.paper != paper:
+            paper = entry.figure.paper
+            console.print(Text(f"\n{paper}", "bold"), soft_wrap=True)
+        console.print(Text.assemble("  ", (entry.figure.name, "cyan"), f"  {entry.figure.title}"), soft_wrap=True)
+        sizes = ", ".join(f"{scale} {_sessions(number)}" for scale, number in entry.sessions.items())
+        needs = f"data: {'; '.join(entry.data) or 'comes with the package'}"
+        console.print(Text(f"      {sizes} sessions; {needs}", "dim"), soft_wrap=True)
+    console.print(
+        Text(
+            "\nSessions (of duels: duels) at each scale; ?: that depends on data that are not here. The name of a "
+            "paper, such as bubblerank, stands for all its figures, and all for all."
+        )
+    )
+
+
+def _sessions(number: int | None) -> str:
+    return "?" if number is None else f"{number:.2g}".replace("e+0", "e").replace("e+", "e")

@@ -1,0 +1,16 @@
+"""The papers' figures: what is played for each, how it is drawn, and every claim that it supports."""
+
+from __future__ import annotations
+
+from rankgym.experiments.papers import bubblerank, mergerucb, nonstationary, toprank
+from rankgym.experiments.papers.figure import SCALES, SOURCES, PaperFigure, Scale
+
+__all__ = ["FIGURES", "PAPERS", "SCALES", "SOURCES", "PaperFigure", "Scale"]
+
+PAPERS: dict[str, tuple[PaperFigure, ...]] = {
+    "bubblerank": bubblerank.FIGURES,
+    "toprank": toprank.FIGURES,
+    "nonstationary": nonstationary.FIGURES,
+    "mergerucb": mergerucb.FIGURES,
+}
+FIGURES: dict[str, PaperFigure] = {figure.name: figure for figures in PAPERS.values() for figure in figures}

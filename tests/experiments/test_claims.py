@@ -1,0 +1,223 @@
+"""A claim is judged by where an interval lies, and by nothing else."""
+
+import io
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from rankgym.experiments import claims
+from rankgym.experiments.claims import Claim, Measured, counts, decide, judge, weakest
+from rankgym.experiments.results import Results
+
+NOTHING = Results([])
+
+
+def measured(low, high, claimed, value=None, **more):
+    value = (low if math.isfinite(low) else min(high, 1.0)) if value is None else value
+    return Measured("regret", value, low, high, claimed, "bootstrap over 60 queries, 99 %", **more)
+
+
+def judged(found, rounds=100, needs_rounds=0):
+    return decide(Claim("name", "section 1; figure 2", "It is so.", lambda _: found, needs_rounds), NOTHING, rounds)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "claimed", "verdict"),
+    [
+        (0.95, 1.05, (0.9, 1.1), "holds"),
+        (0.9, 1.1, (0.9, 1.1), "holds"),  # ends are included
+        (0.5, 0.95, (0.9, 1.1), "cannot be decided at this scale"),
+        (0.5, 1.5, (0.9, 1.1), "cannot be decided at this scale"),
+        (0.5, 0.9, (0.9, 1.1), "cannot be decided at this scale"),  # they touch
+        (0.5, 0.89, (0.9, 1.1), "does not hold"),
+        (1.11, 2.0, (0.9, 1.1), "does not hold"),
+        (0.0, 0.0, (0.0, 0.0), "holds"),
+        (1.0, 1.0, (0.0, 0.0), "does not hold"),
+        (2.0, math.inf, (1.0, math.inf), "holds"),
+        (-math.inf, math.inf, (1.0, math.inf), "cannot be decided at this scale"),
+        (-math.inf, 0.9, (1.0, math.inf), "does not hold"),
+        (math.inf, math.inf, (1.0, 5.0), "does not hold"),  # never within the rounds that were played
+    ],
+)
+def test_verdicts(low, high, claimed, verdict):
+    found = judged(measured(low, high, claimed))
+    assert found.verdict == verdict
+    assert claims.region(claimed) in found.why or "border" in found.why
+
+
+numbers = st.floats(allow_nan=False)
+intervals = st.tuples(numbers, numbers).map(lambda pair: tuple(sorted(pair)))
+
+
+@given(intervals, intervals)
+def test_it_holds_within_fails_outside_and_is_open_across(interval, claimed):
+    (low, high), (least, most) = interval, claimed
+    verdict = judged(measured(low, high, claimed, value=low)).verdict
+    assert (verdict == "holds") == (least <= low and high <= most)
+    assert (verdict == "does not hold") == (high < least or most < low)
+
+
+@given(intervals, intervals, intervals)
+def test_a_wider_interval_never_decides_what_a_narrow_one_left_open(inner, outer, claimed):
+    low, high = min(inner[0], outer[0]), max(inner[1], outer[1])
+    narrow = judged(measured(*inner, claimed, value=inner[0])).verdict
+    wide = judged(measured(low, high, claimed, value=inner[0])).verdict
+    assert wide in (narrow, "cannot be decided at this scale")
+
+
+def test_what_is_unknown_is_open():
+    assert judged(measured(-math.inf, math.inf, (-math.inf, math.inf), value=math.nan)).verdict.startswith("cannot")
+    assert "could not be measured" in judged(measured(0.0, 1.0, (0.0, 1.0), value=math.nan)).why
+
+
+def test_below_the_horizon_that_it_speaks_of_nothing_is_decided_but_what_was_measured_is_said():
+    found = judged(measured(1.0, 2.0, (0.0, 3.0)), rounds=99_999, needs_rounds=100_000)
+    assert found.verdict == "cannot be decided at this scale"
+    assert (
+        found.why == "it speaks of 100,000 rounds, and 99,999 were played; so far: 1 to 2 lies in what is "
+        "claimed, 0 to 3"
+    )
+    assert judged(measured(1.0, 2.0, (0.0, 3.0)), rounds=100_000, needs_rounds=100_000).verdict == "holds"
+
+
+@pytest.mark.parametrize(("found", "what"), [((2.0, 1.0, (0.0, 3.0)), "interval"), ((1.0, 2.0, (3.0, 0.0)), "region")])
+def test_ends_the_wrong_way_round_are_refused(found, what):
+    with pytest.raises(ValueError, match=rf"claim 'name' has the {what} .*allowed: low <= high"):
+        judged(measured(*found))
+
+
+def test_a_measure_that_fails_is_named():
+    with pytest.raises(KeyError) as failed:
+        decide(Claim("gone", "", "", lambda results: results["CM", "toprank"]), NOTHING, 1)
+    assert failed.value.__notes__ == ["while measuring the claim 'gone'"]
+
+
+def test_a_claim_of_many_parts_fails_by_its_weakest():
+    good = [measured(1.0, 2.0, (0.0, 9.0)), measured(8.0, 8.8, (0.0, 9.0)), measured(4.0, 5.0, (0.0, 9.0))]
+    open_ = [measured(8.9, 9.2, (0.0, 9.0)), measured(8.0, 9.9, (0.0, 9.0))]
+    bad = [measured(9.1, 9.5, (0.0, 9.0)), measured(19.0, 20.0, (0.0, 9.0))]
+    assert weakest(good)[:4] == good[1][:4]  # half a half width of room
+    assert weakest([*good, *open_])[:4] == open_[0][:4]
+    assert weakest([*good, *open_, *bad])[:4] == bad[1][:4]
+    assert weakest(good).note == "of 3 parts 3 hold; this is the one nearest to failing"
+    assert weakest([*good, *bad]).note == "of 5 parts 2 do not hold; this is the one farthest from holding"
+    assert weakest(good, "the worst ratio").quantity == "the worst ratio"
+    assert weakest(good[:1]) == good[0]
+    with pytest.raises(ValueError, match="at least one"):
+        weakest([])
+
+
+@given(st.lists(st.tuples(intervals, intervals), min_size=1, max_size=6))
+def test_the_weakest_part_holds_only_if_all_do_and_fails_if_one_does(parts):
+    found = [measured(*interval, claimed, value=interval[0]) for interval, claimed in parts]
+    verdicts = [judged(part).verdict for part in found]
+    verdict = judged(weakest(found)).verdict
+    assert (verdict == "holds") == all(one == "holds" for one in verdicts)
+    assert (verdict == "does not hold") == any(one == "does not hold" for one in verdicts)
+
+
+THREE = judge(
+    [
+        Claim(
+            "a", "section 5.2; figure 1", "Regret | linear.", lambda _: measured(0.97, 1.02, (0.9, 1.1), note="about")
+        ),
+        Claim("b", "section 6", "Thrice.", lambda _: measured(4.9, 5.3, (2.0, 4.0), note="A stand-in.")),
+        Claim("c", "section 7", "Above.", lambda _: measured(1e6, math.inf, (4e6, math.inf), value=5e6)),
+    ],
+    NOTHING,
+    10,
+)
+
+
+def test_counts_and_tally():
+    assert counts(THREE) == {"holds": 1, "does not hold": 1, "cannot be decided at this scale": 1}
+    assert counts([]) == {"holds": 0, "does not hold": 0, "cannot be decided at this scale": 0}
+    assert claims.tally(THREE) == "Of 3 claims 1 holds, 1 does not hold, 1 cannot be decided at this scale."
+    assert claims.tally(THREE[:1]) == "Of 1 claim 1 holds, 0 do not hold, 0 cannot be decided at this scale."
+
+
+def test_the_table_in_markdown():
+    text = claims.markdown(THREE)
+    head, rule, *rows = text.split("\n\n")[0].splitlines()
+    assert {line.replace(r"\|", "").count("|") for line in (head, rule, *rows)} == {6}
+    assert rows[0] == r"| Regret \| linear. | regret | 0.97 (0.97 to 1.02) | 0.9 to 1.1 | **holds** |"
+    assert "| 5,000,000 (1,000,000 to ∞) | at least 4,000,000 |" in rows[2]
+    assert "* `a` (section 5.2; figure 1): holds, as 0.97 to 1.02 lies in what is claimed" in text
+    assert text.count("bootstrap over 60 queries, 99 %") == 3
+    assert "About.\n" in text
+    assert "A stand-in.\n" in text
+
+
+def test_the_table_on_a_terminal():
+    file = io.StringIO()
+    Console(file=file, width=200).print(claims.rich_table(THREE, "[figure 1]"))
+    text = file.getvalue()
+    for words in (
+        "holds",
+        "does not hold",
+        "cannot be decided at this scale",
+        "0.97 (0.97 to 1.02)",
+        "Regret | linear.",
+    ):
+        assert words in text
+
+
+def test_as_json_is_json():
+    found = json.loads(json.dumps(claims.as_json(THREE), allow_nan=False))
+    assert [one["verdict"] for one in found] == ["holds", "does not hold", "cannot be decided at this scale"]
+    assert found[2]["high"] == "inf"
+    assert found[2]["claimed"] == [4e6, "inf"]
+    assert found[0] | {"why": ""} == {
+        "name": "a",
+        "where": "section 5.2; figure 1",
+        "claim": "Regret | linear.",
+        "verdict": "holds",
+        "why": "",
+        "quantity": "regret",
+        "value": 0.97,
+        "low": 0.97,
+        "high": 1.02,
+        "claimed": [0.9, 1.1],
+        "method": "bootstrap over 60 queries, 99 %",
+        "note": "about",
+        "needs_rounds": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (0.01234567, "0.01235"),
+        (12.3456, "12.35"),
+        (999.4, "999.4"),
+        (1234.5, "1,234"),
+        (5e6, "5,000,000"),
+        (12_345_678, "12.35 M"),
+        (3e11, "3.000e+11"),
+        (1e-9, "1.00e-09"),
+        (-3.0, "-3"),
+        (math.inf, "∞"),
+        (math.nan, "unknown"),
+    ],
+)
+def test_numbers_in_words(value, text):
+    assert claims.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("claimed", "text"),
+    [
+        ((0.0, 0.0), "exactly 0"),
+        ((1.0, math.inf), "at least 1"),
+        ((-math.inf, 2.0), "at most 2"),
+        ((1.0, 2.0), "1 to 2"),
+        ((-math.inf, math.inf), "any number"),
+    ],
+)
+def test_regions_in_words(claimed, text):
+    assert claims.region(claimed) == text

@@ -1,0 +1,629 @@
+"""Sweeps that finish: the same bytes whatever dies in between, and a clear word about what does not go."""
+
+import _thread
+import contextlib
+import errno
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("filelock")
+pytest.importorskip("joblib")
+
+from rankgym.experiments import compare, driver, store, worker
+from rankgym.experiments.driver import keep_sweep, kept_sweep, run_sweep, standing
+from rankgym.experiments.monitor import Estimate, Monitor, duration
+from rankgym.experiments.naming import AgentFailed
+from rankgym.experiments.store import place
+from rankgym.experiments.sweep import Environment, Sweep
+from rankgym.simulate import MEASURES
+
+HERE = Path(__file__).parent
+QUIET = {"jobs": 1, "progress": False}
+SWEEP = Sweep(
+    (Environment("CM", "CM-Yandex-v0"), Environment("PBM", "PBM-Yandex-v0", agents=("static",))),
+    ("toprank", "cascade-kl-ucb"),
+    200,
+    query=(0, 3, 7),
+    runs=2,
+    rows_per_job=4,
+)
+LONG = Sweep((Environment("CM", "CM-Yandex-v0"),), ("toprank", "cascade-kl-ucb"), 6_000, query=(0, 3))
+
+
+LONG_TOML = """
+rounds = 6_000
+query = [0, 3]
+agents = ["toprank", "cascade-kl-ucb"]
+[[environments]]
+id = "CM-Yandex-v0"
+"""
+
+
+def results(folder):
+    return {path.name: path.read_bytes() for path in (folder / "results").iterdir()}
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished")
+    run_sweep(SWEEP, folder, **QUIET)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def long_one(tmp_path_factory):
+    """What ``LONG`` gives undisturbed."""
+    folder = tmp_path_factory.mktemp("long")
+    run_sweep(LONG, folder, **QUIET)
+    return results(folder)
+
+
+# -- what comes out ---------------------------------------------------------------------------------------------------
+
+
+def test_a_sweep_is_what_comparisons_are(finished):
+    found = run_sweep(SWEEP, finished, **QUIET)
+    compared = compare(
+        "CM-Yandex-v0", ["toprank", "cascade-kl-ucb"], rounds=200, runs=2, query=[0, 3, 7], progress=False
+    )
+    for agent, history in compared.histories.items():
+        one = found["CM", agent]
+        assert np.array_equal(one.rounds, history.rounds)
+        for name in MEASURES:
+            if name != "reward" or (one.settled_at < 0).all():
+                assert np.array_equal(one.measures[name], getattr(history, name))
+    assert names(finished) == ["lock", "log.jsonl", "results"]
+    assert len(results(finished)) == len(SWEEP.jobs()) == 6
+
+
+def test_what_is_there_is_not_played_again(finished, monkeypatch):
+    before = {path.name: path.stat().st_mtime_ns for path in (finished / "results").iterdir()}
+    monkeypatch.setattr(driver._Pool, "play", lambda *_: pytest.fail("played again"))
+    run_sweep(SWEEP, finished, **QUIET)
+    assert before == {path.name: path.stat().st_mtime_ns for path in (finished / "results").iterdir()}
+
+
+def test_two_labels_of_one_environment_are_played_once(tmp_path):
+    twice = Sweep((Environment("a", "CM-Yandex-v0"), Environment("b", "CM-Yandex-v0")), ("static",), 20, query=(0,))
+    found = run_sweep(twice, tmp_path, **QUIET)
+    assert len(results(tmp_path)) == 1
+    assert found["a", "static"].measures["regret"].tobytes() == found["b", "static"].measures["regret"].tobytes()
+
+
+def test_the_log(finished):
+    lines = [json.loads(line) for line in (finished / "log.jsonl").read_text().splitlines()]
+    assert {line["key"] for line in lines} == {job.key for job in SWEEP.jobs()}
+    for line in lines:
+        assert line["sessions"] == 200 * (line["rows"][1] - line["rows"][0]) >= line["played"] > 0
+        assert line["seconds"] >= 0
+
+
+def test_processes_of_ones_own_give_the_same(finished, tmp_path):
+    run_sweep(SWEEP, tmp_path, jobs=2, progress=False)
+    assert results(tmp_path) == results(finished)
+
+
+def test_results_can_be_read_while_a_sweep_is_running(finished, tmp_path, monkeypatch):
+    seen = []
+    finish = worker._Player.news
+
+    def look(self, stepped, *, finished=False):
+        finish(self, stepped, finished=finished)
+        if finished:
+            seen.append(
+                (len(store.gather(SWEEP, tmp_path, partial=True)), sum(x.running for x in standing(SWEEP, tmp_path)))
+            )
+
+    monkeypatch.setattr(worker._Player, "news", look)
+    run_sweep(SWEEP, tmp_path, **QUIET)
+    assert [number for number, _ in seen] == sorted(number for number, _ in seen)
+    assert seen[-1][0] == 3
+
+
+# -- what is interrupted ----------------------------------------------------------------------------------------------
+
+
+def interrupted(sweep, folder):
+    """Ctrl-C as soon as the first job has written its first checkpoint, which then waits for the driver to stop it."""
+    keep, kept = worker._Player.keep, threading.Event()
+
+    def keep_and_wait(self, run):
+        keep(self, run)
+        kept.set()
+        end = time.monotonic() + 10
+        while not (self.desk / "stop").exists() and time.monotonic() < end:
+            time.sleep(0.005)
+
+    def press():
+        kept.wait(60)
+        _thread.interrupt_main()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker._Player, "keep", keep_and_wait)
+        patch.setattr(worker, "NEWS", 0.0)
+        thread = threading.Thread(target=press)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt) as found:
+            run_sweep(sweep, folder, **QUIET, checkpoint_every=0.001)
+        thread.join()
+    return found.value
+
+
+def test_ctrl_c_leaves_nothing_half_written(tmp_path, long_one):
+    assert f"`rankgym sweep resume {tmp_path}`" in interrupted(LONG, tmp_path).__notes__[0]
+    (desk,) = tmp_path.glob("work-*")
+    assert not list(desk.glob("*.part"))
+    assert list(desk.glob("*.npz"))
+    assert results(tmp_path) == {}
+    run_sweep(LONG, tmp_path, **QUIET)
+    assert results(tmp_path) == long_one
+    assert names(tmp_path) == ["lock", "log.jsonl", "results"]
+
+
+def test_jobs_go_on_from_their_checkpoints(tmp_path, long_one, monkeypatch):
+    """What was told to be played before and after makes up all sessions, and no more."""
+    interrupted(LONG, tmp_path)
+    (path,) = tmp_path.glob("work-*/*.npz")
+    with np.load(path) as file:
+        before = int(file["sessions"])
+    told = []
+    tell = worker._Player.tell
+
+    def listen(self, run, sessions):
+        if self.job.key == path.stem:
+            told.append(sessions)
+        tell(self, run, sessions)
+
+    monkeypatch.setattr(worker._Player, "tell", listen)
+    run_sweep(LONG, tmp_path, **QUIET)
+    assert 0 < before < 12_000
+    assert before + sum(told) == 12_000
+    assert results(tmp_path) == long_one
+
+
+def test_a_damaged_checkpoint_is_left_aside(tmp_path, long_one):
+    """One that is no archive, and one of something else; and there are folders of two dead drivers."""
+    first, second = LONG.jobs()
+    for name in ("work-old", "work-older"):
+        (tmp_path / name).mkdir()
+    worker.checkpoint(tmp_path / "work-old", first.key).write_bytes(b"PK nonsense")
+    np.savez(worker.checkpoint(tmp_path / "work-older", second.key), sessions=3, seconds=1.0, x=np.zeros(3))
+    run_sweep(LONG, tmp_path, **QUIET)
+    assert results(tmp_path) == long_one
+    assert names(tmp_path) == ["lock", "log.jsonl", "results"]
+
+
+def test_an_orphan_spoils_nothing(tmp_path):
+    """A worker whose driver has died and was followed by another one finds no folder, and makes none."""
+    (job,) = Sweep((SWEEP.environments[0],), ("static",), 20, query=(0,)).jobs()
+    gone = tmp_path / "work-old"
+    ticket = worker.Ticket(job, str(gone), str(place(tmp_path, job)), 1.0)
+    assert worker.work(ticket).state == "elsewhere"
+    gone.mkdir()
+    assert worker.work(ticket).state == "paused"  # nobody says that he is the driver
+    assert list(gone.iterdir()) == []
+    (gone / "driver").write_text("")
+    (gone / "stop").write_text("")
+    assert worker.work(ticket).state == "paused"
+    (gone / "stop").unlink()
+    player = worker._Player(ticket)
+    player.play = lambda: (os.rename(gone, tmp_path / "work-new"), player.news(0))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker, "_Player", lambda _: player)
+        assert worker.work(ticket).state == "paused"
+    assert not gone.exists()
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_worker_notices_that_its_driver_is_silent(tmp_path, monkeypatch):
+    (job,) = Sweep((SWEEP.environments[0],), ("toprank",), 10**9, query=(0,)).jobs()
+    (tmp_path / "driver").write_text("1")
+    monkeypatch.setattr(worker, "SILENCE", 0.1)
+    monkeypatch.setattr(worker, "NEWS", 0.02)
+    assert worker.work(worker.Ticket(job, str(tmp_path), str(tmp_path / "x.parquet"), 1.0)).state == "paused"
+    assert not (tmp_path / "x.parquet").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX signals")
+def test_kills(tmp_path, long_one):
+    """A few; `python tests/experiments/kill_a_sweep.py` has more."""
+    sys.path.insert(0, str(HERE))
+    try:
+        from kill_a_sweep import kill_a_sweep
+    finally:
+        sys.path.remove(str(HERE))
+    report = kill_a_sweep(tmp_path, kills=2, sweep=LONG_TOML, wanted=long_one, every=0.1, longest=3.0, seed=1)
+    assert report["kills of the driver"] + report["kills of workers"] == 2
+    assert {name: value for name, value in report.items() if isinstance(value, list) and value} == {}
+
+
+def test_workers_that_die_again_and_again(tmp_path, monkeypatch):
+    deaths = []
+
+    def play(self, tickets):
+        deaths.append(len(tickets))
+        raise EOFError("out of memory, or so")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(driver._Pool, "play", play)
+        with pytest.raises(RuntimeError, match=r"died, or came back, 5 times in a row .*EOFError: out of memory"):
+            run_sweep(SWEEP, tmp_path, **QUIET)
+    assert deaths == [6] * 5
+    run_sweep(SWEEP, tmp_path, **QUIET)
+
+
+def test_a_death_with_progress_is_no_reason_to_give_up(finished, tmp_path, monkeypatch):
+    """Each time one job is done before somebody dies: six deaths, and all is well."""
+
+    def play(self, tickets):
+        worker.work(tickets[0])
+        raise EOFError
+
+    monkeypatch.setattr(driver._Pool, "play", play)
+    run_sweep(SWEEP, tmp_path, **QUIET)
+    assert results(tmp_path) == results(finished)
+
+
+# -- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+def test_a_full_disk(finished, tmp_path, monkeypatch):
+    """What was finished stays, nothing half-written does, and with room again it goes on."""
+    write, calls = store.write, []
+
+    def full(path, *rest):
+        calls.append(path)
+        if len(calls) > 2:
+            path.write_bytes(b"half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(path, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "write", full)
+        with pytest.raises(
+            OSError, match=r"No space left on device; finished jobs .* `rankgym sweep resume .*` goes on"
+        ):
+            run_sweep(SWEEP, tmp_path, **QUIET)
+    assert len(calls) == 3  # the other jobs were not even begun
+    assert results(tmp_path).items() < results(finished).items()
+    assert len(results(tmp_path)) == 2
+    assert not list(tmp_path.glob("work-*/*.part"))
+    run_sweep(SWEEP, tmp_path, **QUIET)
+    assert results(tmp_path) == results(finished)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nobody can write to")
+def test_a_folder_that_cannot_be_written_to(tmp_path):
+    (tmp_path / "file").write_text("")
+    for folder, reason in ((Path("/proc/sweep"), ""), (tmp_path / "file", "is no folder")):
+        with pytest.raises(ValueError, match=f"out = '{folder}' cannot be written: .*{reason}"):
+            run_sweep(SWEEP, folder, **QUIET)
+
+
+def test_a_finished_sweep_is_read_from_a_folder_that_cannot_be_written_to(finished, monkeypatch):
+    monkeypatch.setattr(driver, "check_writable", lambda *_: pytest.fail("written to"))
+    assert len(run_sweep(SWEEP, finished, **QUIET)) == 3
+
+
+def test_a_damaged_result_is_played_again(finished, tmp_path, capsys):
+    for name, data in results(finished).items():
+        (tmp_path / "results").mkdir(exist_ok=True)
+        (tmp_path / "results" / name).write_bytes(data)
+    path = place(tmp_path, SWEEP.jobs()[0])
+    damaged = bytearray(path.read_bytes())
+    damaged[len(damaged) // 3] ^= 4
+    path.write_bytes(damaged)
+    with pytest.raises(store.Damaged):
+        store.gather(SWEEP, tmp_path)
+    assert [line.damaged for line in standing(SWEEP, tmp_path)] == [1, 0, 0]
+    run_sweep(SWEEP, tmp_path, jobs=1)
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"{path} is damaged: " in said
+    assert f"it was moved to {tmp_path / 'damaged'}, and its job is played again" in said
+    assert (tmp_path / "damaged" / path.name).read_bytes() == damaged
+    assert results(tmp_path) == results(finished)
+
+
+def test_results_of_another_version_stay(finished, tmp_path, monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        patch.setattr("rankgym.experiments.sweep.versions", lambda: {"rankgym": "0.0.1"})
+        run_sweep(SWEEP, tmp_path, **QUIET)
+    before = results(tmp_path)
+    run_sweep(SWEEP, tmp_path, jobs=1)
+    said = " ".join(capsys.readouterr().err.split())
+    assert "6 results of these jobs were made by rankgym 0.0.1" in said
+    assert "they are left as they are" in said
+    assert results(tmp_path) == before | results(finished)
+
+
+def test_two_sweeps_on_one_folder_at_once(finished, tmp_path):
+    with (
+        store.held(tmp_path),
+        pytest.raises(RuntimeError, match=r"another sweep is running in .*; nothing was changed"),
+    ):
+        run_sweep(SWEEP, tmp_path, **QUIET)
+    assert names(tmp_path) == ["lock"]
+
+
+BROKEN = """
+import numpy as np
+
+class Late:
+    def __init__(self, num_envs, num_items, num_positions, after=50):
+        self.lists, self.left = np.tile(np.arange(num_positions), (num_envs, 1)), after
+
+    def act(self, observation):
+        self.left -= 1
+        if self.left < 0:
+            raise ZeroDivisionError("on purpose")
+        return self.lists
+
+    def update(self, displayed, clicks):
+        pass
+"""
+
+
+@pytest.fixture
+def own_agents(tmp_path, monkeypatch):
+    (tmp_path / "late_agents.py").write_text(BROKEN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    sys.modules.pop("late_agents", None)
+
+
+def test_an_agent_that_fails_late(tmp_path, own_agents, capsys):
+    """All others are finished first, and it is tried again when the sweep is resumed."""
+    sweep = Sweep(LONG.environments, ("late_agents:Late:after=20000", "static"), 25_000, query=(0, 3))
+    for _ in range(2):
+        with pytest.raises(AgentFailed, match=r"Late.*ZeroDivisionError: on purpose.*; all other jobs are finished"):
+            run_sweep(sweep, tmp_path, jobs=1)
+        assert [(line.agent, line.finished) for line in standing(sweep, tmp_path)][1] == ("static", 1)
+    assert "CM: agent = 'late_agents:Late:after=20000': ZeroDivisionError" in " ".join(capsys.readouterr().err.split())
+
+
+def test_an_agent_that_fails_at_once(tmp_path, own_agents):
+    """It is found before the first job."""
+    sweep = Sweep(LONG.environments, ("static", "late_agents:Late:after=1"), 100, query=(0, 3))
+    with pytest.raises(AgentFailed, match="Late:after=1': ZeroDivisionError: on purpose"):
+        run_sweep(sweep, tmp_path, **QUIET)
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"jobs": 0}, "jobs = 0 is out of range; allowed: a whole number, at least 1"),
+        ({"checkpoint_every": 0}, "checkpoint_every = 0 is out of range; allowed: seconds, more than 0"),
+        ({"backend": "lokky"}, "backend = 'lokky' is unknown to joblib; allowed: .*'dask', .*'loky'"),
+        ({"backend": "dask"}, "jobs = 1 is for processes; allowed with backend = 'dask': None"),
+        ({"backend": 3}, "backend = 3 is no name"),
+        ({"address": "tcp://localhost:1"}, "address = 'tcp://localhost:1' goes with backend = 'dask', not with None"),
+    ],
+)
+def test_what_cannot_play(tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        run_sweep(SWEEP, tmp_path / "x", **{**QUIET, **options})
+    assert not (tmp_path / "x").exists()
+
+
+def test_ray_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setitem(sys.modules, "ray.util", None)
+    monkeypatch.setitem(sys.modules, "ray.util.joblib", None)
+    with pytest.raises(ValueError, match="backend = 'ray' needs Ray, which is not here; pip install ray"):
+        run_sweep(SWEEP, tmp_path, backend="ray")
+
+
+def test_another_backend_of_joblib(finished, tmp_path):
+    """Any that is registered: here the one with threads."""
+    run_sweep(SWEEP, tmp_path, jobs=2, backend="threading", progress=False)
+    assert results(tmp_path) == results(finished)
+
+
+def test_a_worker_with_other_code(tmp_path, monkeypatch):
+    seen = worker.decisive
+
+    def other(*job):
+        found = seen(*job)
+        return {**found, "versions": {**found["versions"], "numpy": "0.1"}}
+
+    monkeypatch.setattr(worker, "decisive", other)
+    with pytest.raises(RuntimeError, match=r"a worker on .* has numpy 0\.1, unlike the driver; allowed: workers that"):
+        run_sweep(SWEEP, tmp_path, **QUIET)
+
+
+# -- the sweep of a folder --------------------------------------------------------------------------------------------
+
+
+def test_a_folder_keeps_its_sweep(tmp_path):
+    keep_sweep(SWEEP, tmp_path)
+    assert kept_sweep(tmp_path) == SWEEP
+    other = Sweep(SWEEP.environments, SWEEP.agents, 300, 2, query=(0, 3, 7), rows_per_job=4)
+    keep_sweep(other, tmp_path)  # nothing was played
+    small = Sweep(SWEEP.environments[:1], ("static",), 20, query=(0,))
+    keep_sweep(small, tmp_path)
+    run_sweep(small, tmp_path, **QUIET)
+    keep_sweep(small, tmp_path)
+    with pytest.raises(ValueError, match=r"another sweep, which differs in environments, agents, rounds, runs, query"):
+        keep_sweep(other, tmp_path)
+    assert kept_sweep(tmp_path) == small
+    keep_sweep(other, tmp_path, replace=True)
+    assert kept_sweep(tmp_path) == other
+    assert len(results(tmp_path)) == 1
+    (tmp_path / "sweep.json").write_text("{")
+    with pytest.raises(ValueError, match=r"sweep\.json is damaged: .*; allowed: `rankgym sweep run FILE\.toml` again"):
+        kept_sweep(tmp_path)
+    with pytest.raises(ValueError, match=r"is no folder of a sweep: it has no sweep\.json"):
+        kept_sweep(tmp_path / "results")
+
+
+# -- how far it is ----------------------------------------------------------------------------------------------------
+
+
+def test_durations():
+    assert [duration(s) for s in (0, 59.4, 61, 3_600, 11_520, 200_000)] == [
+        "0 s",
+        "59 s",
+        "1 min 1 s",
+        "1 h 0 min",
+        "3 h 12 min",
+        "2 d 7 h",
+    ]
+
+
+def test_an_estimate_is_there_after_a_minute_and_goes_by_the_last_ones():
+    estimate = Estimate(0.0)
+    for second in range(1, 60):
+        estimate.add(float(second), 10.0 * second)
+        assert estimate.left(100.0) is None
+    estimate.add(60.0, 600.0)
+    assert estimate.left(1_200.0) == pytest.approx(120.0)
+    for second in range(61, 2_000):
+        estimate.add(float(second), 600.0 + 30.0 * (second - 60))
+    assert estimate.rate == pytest.approx(30.0)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_the_last_job_is_waited_for():
+    """Two jobs left of six, one of them nearly done: the time that is left is the other one's."""
+    clock, jobs = Clock(), SWEEP.jobs()
+    first, second = jobs[:2]
+    monitor = Monitor(jobs, {job.key for job in jobs[2:]}, shown=False, clock=clock)
+    for clock.now in range(101):
+        monitor.update({first.key: min(7 * clock.now, 700), second.key: 2 * clock.now}, set())
+    rest = second.sessions - 200
+    assert monitor.done == sum(job.sessions for job in jobs[2:]) + 900
+    assert monitor.left == pytest.approx(rest / 2)
+    assert f"{len(jobs) - 2} of 6 jobs, " in monitor.line()
+    assert "about 1 min 40 s left" in monitor.line() if rest == 200 else "left" in monitor.line()
+
+
+def test_checkpoints_do_not_count_as_speed():
+    clock, jobs = Clock(), SWEEP.jobs()
+    monitor = Monitor(jobs, set(), shown=False, clock=clock)
+    for clock.now in range(100):
+        monitor.update({jobs[0].key: 500 + clock.now}, set())
+    assert monitor.overall.rate == pytest.approx(1.0)
+
+
+def test_lines_where_there_is_no_terminal():
+    clock, text, jobs = Clock(), io.StringIO(), SWEEP.jobs()
+    with Monitor(jobs, set(), console=Console(file=text, width=200), clock=clock) as monitor:
+        for clock.now in range(0, 130, 10):
+            monitor.update({jobs[0].key: clock.now}, set())
+    lines = text.getvalue().splitlines()
+    assert len(lines) == 2
+    assert re.fullmatch(r"0 of 6 jobs, 1\.\d % of 3\.6k sessions, 1 sessions/s, about \d+ min \d+ s left", lines[0])
+
+
+def test_bars_on_a_terminal():
+    clock, text, jobs = Clock(), io.StringIO(), SWEEP.jobs()
+    console = Console(file=text, width=100, force_terminal=True, color_system=None)
+    with Monitor(jobs, set(), console=console, clock=clock) as monitor:
+        for clock.now in range(0, 130, 10):
+            monitor.update({jobs[0].key: 5 * clock.now}, {jobs[1].key} if clock.now > 100 else set())
+        monitor.say("something happened")
+        monitor.bars.refresh()
+    shown = text.getvalue()
+    for words in ("CM toprank rows 0-3", "something happened", "1/6 jobs", "5/s", "left"):
+        assert words in shown
+
+
+# -- a cluster --------------------------------------------------------------------------------------------------------
+
+
+def dask(*words, log):
+    return subprocess.Popen([sys.executable, "-m", "dask", *map(str, words)], stdout=log, stderr=log)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A scheduler and two worker processes on loopback: its address, and the workers."""
+    pytest.importorskip("distributed")
+    with contextlib.ExitStack() as opened:
+        folder = tmp_path / "dask"
+        folder.mkdir()
+        log = opened.enter_context((folder / "log").open("w"))
+        file = folder / "scheduler.json"
+        processes = [
+            dask("scheduler", "--host", "127.0.0.1", "--port", 0, "--no-dashboard", "--scheduler-file", file, log=log)
+        ]
+        opened.callback(lambda: [(process.kill(), process.wait()) for process in processes])
+        end = time.monotonic() + 60
+        while not file.exists():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        address = json.loads(file.read_text())["address"]
+        words = ("worker", address, "--no-nanny", "--nthreads", 1, "--no-dashboard", "--local-directory", folder)
+        processes += [dask(*words, log=log) for _ in range(2)]
+        yield address, processes[1:]
+
+
+@pytest.mark.slow
+def test_a_cluster_one_of_whose_workers_is_killed(cluster, tmp_path, long_one):
+    address, workers = cluster
+    folder, killed = tmp_path / "results_here", []
+
+    def kill():
+        while not any(folder.glob("work-*/*.npz")) and not over.is_set():
+            time.sleep(0.01)
+        workers[0].send_signal(signal.SIGKILL)
+        killed.append(not over.is_set())
+
+    over = threading.Event()
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        run_sweep(LONG, folder, backend="dask", address=address, progress=False, checkpoint_every=0.1)
+    finally:
+        over.set()
+        thread.join()
+    assert killed == [True]
+    assert results(folder) == long_one
+    assert names(folder) == ["lock", "log.jsonl", "results"]
+    assert len((folder / "log.jsonl").read_text().splitlines()) == len(LONG.jobs())
+
+
+def test_a_cluster_that_is_not_there(tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(driver, "CONNECTING", 0.3)
+    with pytest.raises(
+        ValueError, match=r"address = 'tcp://127.0.0.1:9' has no Dask scheduler .*; allowed: what `dask"
+    ):
+        run_sweep(SWEEP, tmp_path, backend="dask", address="tcp://127.0.0.1:9")
+    with pytest.raises(
+        ValueError, match=r"backend = 'dask' needs an address; allowed: that of the cluster's scheduler"
+    ):
+        run_sweep(SWEEP, tmp_path, backend="dask")
+
+
+def test_dask_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(
+        RuntimeError, match=r'needs distributed, which is not here; pip install "rankgym\[distributed\]"'
+    ):
+        run_sweep(SWEEP, tmp_path, backend="dask", address="tcp://127.0.0.1:9")

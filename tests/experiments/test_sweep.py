@@ -1,0 +1,267 @@
+"""A sweep as data: what may be typed, which jobs it is cut into, and what their keys depend on."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("pyarrow")
+
+from rankgym import data
+from rankgym.experiments import sweep as room
+from rankgym.experiments.sweep import EXAMPLE, Environment, Sweep, label_of
+from rankgym_agents import TopRank
+
+ENV = Environment("CM", "CM-Yandex-v0")
+
+
+def small(**changes):
+    return Sweep(**{"environments": (ENV,), "agents": ("toprank",), "rounds": 20, "query": (0, 3, 7), **changes})
+
+
+def written(tmp_path, text):
+    path = tmp_path / "sweep.toml"
+    path.write_text(text)
+    return path
+
+
+# -- what is typed ----------------------------------------------------------------------------------------------------
+
+
+def test_the_example(tmp_path):
+    sweep = Sweep.from_toml(written(tmp_path, EXAMPLE.replace('"published"', '"calibrated"')))
+    assert sweep.name == "TopRank against KL-UCB"
+    assert (sweep.rounds, sweep.runs, sweep.seed, sweep.query, sweep.retire) == (100_000, 10, 0, "all", True)
+    assert sweep.agents == ("toprank", "cascade-kl-ucb", "toprank:delta=1e-6")
+    first, second = sweep.environments
+    assert first.label == "CM-Yandex-v0, source=calibrated"
+    assert first.kwargs == {"source": "calibrated"}
+    assert second.label == "PBM, five queries"
+    assert second.query == (0, 1, 2, 3, 4)
+    assert {(job.environment, job.block.agent.label, job.block.start, job.block.stop) for job in sweep.jobs()} == {
+        (label, agent, start, min(start + 600, rows))
+        for label, rows in ((first.label, 1000), (second.label, 50))
+        for agent in sweep.agents
+        for start in range(0, rows, 600)
+    }
+
+
+def test_what_json_keeps():
+    sweep = Sweep(
+        environments=(ENV, Environment("", "PBM-Synthetic-v0", {"num_items": 7}, agents=(TopRank,), query=[1, 2])),
+        agents=["toprank", {"name": "cascade-kl-ucb", "feedback": "last"}],
+        rounds=50,
+        record_at=[7, 9],
+        name="two",
+    )
+    assert sweep.agents == ("toprank", "cascade-kl-ucb:feedback=last")
+    assert sweep.environments[1].agents == ("rankgym_agents.toprank:TopRank",)
+    assert sweep.environments[1].label == "PBM-Synthetic-v0, num_items=7"
+    assert Sweep.from_json(sweep.to_json()) == sweep
+    assert [job.key for job in Sweep.from_json(sweep.to_json()).jobs()] == [job.key for job in sweep.jobs()]
+
+
+WORDS = st.text(st.characters(codec="ascii", exclude_characters=":,"), max_size=8)
+VALUES = st.one_of(st.booleans(), st.none(), st.integers(-9, 9), st.floats(allow_nan=False), WORDS)
+
+
+@settings(max_examples=40)
+@given(knobs=st.dictionaries(st.from_regex(r"[a-z]{1,6}", fullmatch=True), VALUES, max_size=3))
+def test_knobs_of_a_table_are_those_of_the_name(knobs):
+    from rankgym.experiments.naming import parse_agent
+
+    knobs = {key: value for key, value in knobs.items() if key not in ("name", "agent", "model")}
+    (text,) = small(agents=[{"name": "toprank", **knobs}]).agents
+    assert parse_agent(text).knobs == knobs
+
+
+def test_tables_of_agents(tmp_path):
+    text = 'rounds = 9\n[[agents]]\nname = "toprank"\ndelta = 1e-6\n[[environments]]\nid = "CM-Yandex-v0"\n'
+    assert Sweep.from_toml(written(tmp_path, text)).agents == ("toprank:delta=1e-06",)
+
+
+TOP = 'rounds = 9\nagents = ["toprank"]\n'
+ONE = '[[environments]]\nid = "CM-Yandex-v0"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rounds = ", r"sweep\.toml is no TOML: "),
+        (ONE, "rounds is missing; allowed: how many sessions each row has"),
+        (TOP, r"environments is missing; allowed: at least one table \[\[environments\]\] with id"),
+        (f"roundz = 9\n{TOP}{ONE}", "'roundz' is no key of a sweep; did you mean 'rounds'"),
+        (f"{TOP}[[environments]]\nlabel = 'x'\n", r"an environment has no id, only label; allowed: id = \.\.\."),
+        (f"{TOP}environments = 3\n", r"environments = 3 are no tables; allowed: \[\[environments\]\]"),
+        (f"{TOP}{ONE}{ONE}", "two environments have the label 'CM-Yandex-v0'; allowed: each its own"),
+        (f"runs = 0\n{TOP}{ONE}", "runs = 0 is out of range; allowed: a whole number, at least 1"),
+        (f"retire = 1\n{TOP}{ONE}", "retire = 1 is neither true nor false"),
+        (f"seed = -1\n{TOP}{ONE}", "seed = -1 is out of range; allowed: a whole number in 0 "),
+        (f"{TOP}{ONE}rounds = 1.5\n", "environment 'CM-Yandex-v0': rounds = 1.5 is out of range"),
+        (f"record_at = 7\n{TOP}{ONE}", "record_at = 7 is no list; allowed: round numbers"),
+        (f"rounds = 9\nagents = 7\n{ONE}", "agents = 7 are none; allowed: a list of names"),
+        (f"rounds = 9\nagents = [{{delta = 1}}]\n{ONE}", "allowed: a name, a class, or a table with a name and knobs"),
+        (
+            f"rounds = 9\nagents = [{{name = 'toprank', x = 'a:b'}}]\n{ONE}",
+            "knobs cannot be written as 'toprank:x=a:b'",
+        ),
+    ],
+)
+def test_what_no_file_may_say(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message) as found:
+        Sweep.from_toml(written(tmp_path, text))
+    assert str(found.value).startswith(str(tmp_path / "sweep.toml"))
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(ValueError, match=r"none\.toml cannot be read: No such file"):
+        Sweep.from_toml(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"environments": (ENV, Environment("duels", "Dueling-Arxiv-v0", query="all"))},
+            "environment 'duels': agent = 'toprank' ranks items, and the environment has duels",
+        ),
+        ({"agents": ("toprang",)}, "environment 'CM': agent = 'toprang' is unknown; did you mean 'toprank'"),
+        ({"agents": ("toprank", "toprank")}, "allowed: at least one, each once"),
+        ({"query": (0, 3, 0)}, r"environment 'CM': query = \[0, 3, 0\] has 0 twice"),
+        ({"query": (0, 1_000)}, "environment 'CM': query"),
+        ({"record_at": (21,)}, "environment 'CM': record_at = 21 is out of range; allowed: a whole number in 1 .. 20"),
+        ({"environments": (Environment("x", "CM-Yandex-v0", {"num_item": 3}),)}, "environment 'x': .* 'num_item'"),
+        ({"environments": (Environment("x", "CM-Index-v0"),)}, "environment 'x': environment 'CM-Index-v0' is unknown"),
+        (
+            {"environments": (Environment("x", "CM-Yandex-v0", {"horizon": 5}),)},
+            "environment 'x': rounds = 20 exceeds .* horizon of 5; allowed: rounds = 5 at most, or no horizon",
+        ),
+        ({"environments": (Environment("x", "CM-Yandex-v0", {"num_items": {1}}),)}, "no plain JSON"),
+    ],
+)
+def test_what_does_not_go_together(changes, message):
+    with pytest.raises(ValueError, match=message):
+        small(**changes).check()
+
+
+def test_who_plays_where_nobody_is_named():
+    jobs = small(agents=(), environments=(Environment("duels", "Dueling-Cyclic-v0", query="all"),)).jobs()
+    from rankgym_agents import DUELERS
+
+    assert [job.block.agent.label for job in jobs] == list(DUELERS)
+
+
+# -- jobs -------------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=12)
+@given(
+    queries=st.lists(st.integers(0, 99), min_size=1, max_size=7, unique=True),
+    runs=st.integers(1, 9),
+    per_job=st.integers(1, 12),
+    seed=st.integers(0, 2**40),
+)
+def test_jobs_cover_each_row_once(queries, runs, per_job, seed):
+    jobs = small(query=queries, runs=runs, rows_per_job=per_job, seed=seed).jobs()
+    rows = [row for job in jobs for row in range(job.block.start, job.block.stop)]
+    assert rows == list(range(len(queries) * runs))
+    assert [query for job in jobs for query in job.block.queries] == queries * runs
+    assert all(job.block.rows <= per_job and job.block.seed == seed for job in jobs)
+    assert len({job.key for job in jobs}) == len(jobs)
+    assert sum(job.sessions for job in jobs) == 20 * len(rows)
+
+
+def test_more_runs_only_add_jobs():
+    before = {job.key for job in small(runs=4, rows_per_job=3).jobs()}
+    after = {job.key for job in small(runs=7, rows_per_job=3).jobs()}
+    assert before < after
+
+
+def test_an_environments_own_settings():
+    own = Environment("own", "PBM-Yandex-v0", {}, ("bubblerank",), 10, 2, [5], 99, (4,))
+    jobs = small(environments=(ENV, own), record_at=(15,)).jobs()
+    block = jobs[1].block
+    assert (block.agent.label, block.rounds, block.horizon, block.queries, block.seed) == (
+        "bubblerank",
+        10,
+        10,
+        [5, 5],
+        99,
+    )
+    assert block.record_at == [1, 4, 10]
+    assert jobs[0].block.record_at == [1, 10, 15]
+    assert block.env_kwargs == {"horizon": 10}
+
+
+def test_problems_and_environments_without_any():
+    arxiv = small(environments=(Environment("", "Dueling-Arxiv-v0", query="all", runs=3),), agents=("rucb",)).jobs()
+    assert [(job.block.choice, job.block.queries) for job in arxiv] == [("problem", [0, 0, 0])]
+    drawn = Environment("", "Dueling-Synthetic-v0", {"problem": [4, 2], "num_problems": 5})
+    (job,) = small(environments=(drawn,), agents=("rucb",)).jobs()
+    assert job.block.queries == [4, 2]
+
+
+# -- keys -------------------------------------------------------------------------------------------------------------
+
+
+def keys(**changes):
+    return [job.key for job in small(**changes).jobs()]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rounds": 21},
+        {"seed": 1},
+        {"query": (0, 3, 8)},
+        {"query": (0, 3)},
+        {"agents": ("toprank:delta=1e-6",)},
+        {"record_at": (3,)},
+        {"retire": False},
+        {"environments": (Environment("CM", "PBM-Yandex-v0"),)},
+        {"environments": (Environment("CM", "CM-Yandex-v0", {"num_positions": 3}),)},
+    ],
+)
+def test_what_is_chosen_is_in_the_key(changes):
+    assert not set(keys()) & set(keys(**changes))
+
+
+def test_what_decides_nothing_is_not_in_the_key():
+    other = (Environment("another label", "rankgym/CM-Yandex-v0"),)
+    assert keys() == keys(environments=other, name="x", rows_per_job=7)
+
+
+def test_versions_and_code_are_in_the_key(monkeypatch):
+    before = keys()
+    with monkeypatch.context() as patch:
+        patch.setattr(room, "versions", lambda: {"rankgym": "0.0.0"})
+        assert not set(before) & set(keys())
+    monkeypatch.setattr(room, "_room_digest", lambda: "edited")
+    assert not set(before) & set(keys())
+
+
+def test_data_are_in_the_key(tmp_path, monkeypatch):
+    """A file that an argument names, however deep, and a matrix that was imported: by what is in them."""
+    monkeypatch.setenv("RANKGYM_DATA_HOME", str(tmp_path / "home"))
+    file = tmp_path / "m.txt"
+    file.write_text("0.5 0.6\n0.4 0.5\n")
+    data.import_matrix("mine", file)
+    duels = {"environments": (Environment("", "Dueling-Synthetic-v0", {"dataset": "mine"}),), "agents": ("rucb",)}
+    before, named = keys(**duels, query="all"), room.data_digests({"a": [{"b": str(file)}], "c": "mine", "d": "x"})
+    assert set(named) == {str(file), "mine"}
+    file.write_text("0.5 0.7\n0.3 0.5\n")
+    data.import_matrix("mine", file)
+    after = room.data_digests({"a": [{"b": str(file)}], "c": "mine"})
+    assert not set(before) & set(keys(**duels, query="all"))
+    assert all(after[name] != digest for name, digest in named.items())
+
+
+def test_everything_that_decides_is_plain_json():
+    for job in small().jobs():
+        assert json.loads(json.dumps(job.decides)) == job.decides
+
+
+def test_labels():
+    assert label_of("rankgym/CM-Yandex-v0", {}) == "CM-Yandex-v0"
+    assert label_of("X-v0", {"a": "b", "n": 3, "l": [1]}) == "X-v0, a=b, n=3, l=[1]"

@@ -1,0 +1,200 @@
+"""`rankgym sweep`: what it says, what it writes, how it fails."""
+
+import csv
+import re
+
+import pytest
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("filelock")
+pytest.importorskip("joblib")
+
+from rankgym import __version__
+from rankgym.experiments import load, store
+from rankgym.experiments.sweep import Sweep
+from rankgym.outputs import versions
+
+TOML = """
+name = "A small one"
+rounds = 60
+query = [0, 3]
+runs = 2
+rows_per_job = 2
+agents = ["toprank", "static"]
+
+[[environments]]
+id = "CM-Yandex-v0"
+
+[[environments]]
+label = "five positions, of six"
+id = "PBM-Synthetic-v0"
+num_items = 6
+agents = ["static"]
+"""
+
+
+def plain(text):
+    """Without colours, frames and line breaks."""
+    return " ".join(re.sub(r"\x1b\[[0-9;]*m|[│╭╮╰╯─]", " ", text).split())
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "small.toml").write_text(TOML)
+    return "small.toml"
+
+
+@pytest.fixture
+def played(run, file, tmp_path):
+    result = run("sweep", "run", file, "--jobs", "1")
+    assert result.exit_code == 0, result.output
+    return tmp_path / "results" / "small"
+
+
+def test_help_teaches(run):
+    text = run("sweep", "--help").output
+    for command in ("run", "status", "resume", "export"):
+        assert command in text
+    text = plain(run("sweep", "run", "--help").output)
+    for words in (
+        'agents = ["toprank", "cascade-kl-ucb", "toprank:delta=1e-6"]',
+        "[[environments]]",
+        'source = "published"',
+        "rankgym sweep resume FOLDER",
+        "--backend dask --address tcp://HOST:8786",
+        "--nthreads 1",
+        "--backend ray",
+        "--checkpoint-every",
+        "--replace",
+    ):
+        assert words in text
+
+
+def test_the_help_s_example_is_a_sweep(run, tmp_path):
+    """As it stands on the screen, without the indent."""
+    text = run("sweep", "run", "--help").output
+    lines = text[text.index("rounds = 100_000") : text.index("is cut into jobs")].splitlines()
+    (tmp_path / "x.toml").write_text("\n".join(line.strip() for line in lines))
+    sweep = Sweep.from_toml(tmp_path / "x.toml")
+    assert [environment.label for environment in sweep.environments] == [
+        "CM-Yandex-v0, source=published",
+        "PBM, five queries",
+    ]
+    assert sweep.environments[1].agents == ("toprank", "bubblerank")
+
+
+def test_from_end_to_end(run, played, tmp_path):
+    assert {path.name for path in played.iterdir()} == {"lock", "log.jsonl", "results", "sweep.json"}
+    assert len(list((played / "results").iterdir())) == 6
+    again = run("sweep", "run", "small.toml", "--jobs", "1")
+    assert "All 6 jobs are finished, after" in again.output
+    assert "rankgym sweep export results/small" in plain(again.output)
+    status = plain(run("sweep", "status", "results/small").output)
+    assert "A small one" in status
+    assert "6 of 6 jobs are finished, 100.0 % of 720 sessions" in status
+    assert "its table: rankgym sweep export results/small" in status
+    assert "running" not in status
+    exported = run("sweep", "export", "results/small")
+    assert exported.exit_code == 0, exported.output
+    table = load(played)
+    assert load(played / "table.parquet").equals(table)
+    run("sweep", "export", "results/small", "--to", "x.csv")
+    lines = list(csv.DictReader((tmp_path / "x.csv").read_text().splitlines()))
+    assert [float(line["regret"]) for line in lines] == table["regret"].to_pylist()
+    assert {line["environment"] for line in lines} == {"CM-Yandex-v0", "five positions, of six"}
+    assert {(line["query"], line["run"]) for line in lines} == {(q, r) for q in ("0", "3") for r in ("0", "1")}
+
+
+def test_what_is_not_finished(run, played):
+    jobs = Sweep.from_json((played / "sweep.json").read_text()).jobs()
+    store.place(played, jobs[0]).unlink()
+    store.place(played, jobs[1]).write_bytes(b"x")
+    (played / "work-1").mkdir()
+    (played / "work-1" / f"{jobs[0].key}.news").write_text('{"sessions": 60}')
+    status = plain(run("sweep", "status", "results/small").output)
+    assert "4 of 6 jobs are finished, 75.0 % of 720 sessions" in status
+    heads = re.sub(r"[┃\s]+", " ", status)
+    assert "environment agent jobs finished begun to do damaged sessions" in heads
+    assert f"{store.place(played, jobs[1]).name} is damaged: " in status
+    assert "its job will be played again" in status
+    assert "go on with: rankgym sweep resume results/small" in status
+    failed = run("sweep", "export", "results/small")
+    assert failed.exit_code == 2
+    assert "has 5 of the sweep's 6 results; allowed: a sweep that is finished" in plain(failed.output)
+    store.place(played, jobs[1]).unlink()
+    assert run("sweep", "export", "results/small", "--partial").exit_code == 0
+    assert run("sweep", "resume", "results/small", "--jobs", "1").exit_code == 0
+    assert "6 of 6 jobs" in run("sweep", "status", "results/small").output
+
+
+def test_while_it_is_running(run, played):
+    with store.held(played):
+        (played / "work-1").mkdir()
+        (played / "work-1" / "driver").write_text('{"pid": 77, "host": "here", "since": "noon"}')
+        assert "it is running (process 77 on here, since noon)" in plain(run("sweep", "status", "results/small").output)
+        jobs = Sweep.from_json((played / "sweep.json").read_text()).jobs()
+        store.place(played, jobs[0]).unlink()
+        failed = run("sweep", "resume", "results/small")
+    assert failed.exit_code == 2
+    assert "another sweep is running in results/small (process 77 on here, since noon)" in plain(failed.output)
+
+
+def test_another_sweep_in_the_folder(run, played, tmp_path):
+    (tmp_path / "small.toml").write_text(TOML.replace("rounds = 60", "rounds = 50"))
+    failed = run("sweep", "run", "small.toml", "--jobs", "1")
+    assert failed.exit_code == 2
+    assert (
+        "results/small has the results of another sweep, which differs in rounds; allowed: another folder (--out), or "
+        "--replace, which leaves its results there and uses those that both have"
+    ) in plain(failed.output)
+    assert run("sweep", "run", "small.toml", "--jobs", "1", "--replace").exit_code == 0
+    assert "6 results are of other sweeps" in run("sweep", "status", "results/small").output
+
+
+def test_results_of_another_version(run, played, monkeypatch):
+    monkeypatch.setattr("rankgym.experiments.sweep.versions", lambda: {**versions(), "rankgym": "9.9"})
+    status = plain(run("sweep", "status", "results/small").output)
+    assert "0 of 6 jobs are finished" in status
+    assert f"6 results of these jobs were made by rankgym {__version__}: they are left alone" in status
+    assert run("sweep", "export", "results/small").exit_code == 0
+
+
+def test_agents_of_ones_own(run, tmp_path):
+    (tmp_path / "mine_for_sweeps.py").write_text(
+        "import numpy as np\n"
+        "class Mine:\n"
+        "    def __init__(self, num_envs, num_positions):\n"
+        "        self.lists = np.tile(np.arange(num_positions), (num_envs, 1))\n"
+        "    def act(self, observation):\n"
+        "        return self.lists\n"
+        "    def update(self, displayed, clicks):\n"
+        "        pass\n"
+    )
+    (tmp_path / "mine.toml").write_text(
+        'rounds = 30\nquery = 0\nagents = ["mine_for_sweeps:Mine"]\n[[environments]]\nid = "CM-Yandex-v0"\n'
+    )
+    result = run("sweep", "run", "mine.toml", "--jobs", "1")
+    assert result.exit_code == 0, result.output
+    assert "mine_for_sweeps:Mine" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "none.toml"], "error: none.toml cannot be read: No such file or directory"),
+        (["run", "small.toml", "--jobs", "0"], "error: jobs = 0 is out of range; allowed: a whole number, at least 1"),
+        (["run", "small.toml", "--backend", "x"], "error: backend = 'x' is unknown to joblib; allowed: "),
+        (["run", "small.toml", "--backend", "dask"], "error: backend = 'dask' needs an address; allowed: "),
+        (["run", "small.toml", "--address", "tcp://x:1"], "error: address = 'tcp://x:1' goes with backend = 'dask'"),
+        (["status", "nowhere"], "error: nowhere is no folder of a sweep: it has no sweep.json; allowed: what"),
+        (["resume", "nowhere"], "error: nowhere is no folder of a sweep: it has no sweep.json; allowed: what"),
+        (["export", "nowhere"], "error: nowhere is no folder of a sweep: it has no sweep.json; allowed: what"),
+        (["export", "x", "--to", "y.txt"], "error: --to y.txt is no name for a table; allowed: FILE.parquet or FILE"),
+    ],
+)
+def test_what_goes_wrong(run, file, words, message):
+    if "dask" in words:
+        pytest.importorskip("distributed")
+    result = run("sweep", *words)
+    assert result.exit_code == 2
+    assert plain(result.output).startswith(message)
