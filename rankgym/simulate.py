@@ -16,13 +16,7 @@ from rankgym.checks import actions_of, env_attribute, env_horizons, round_number
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.progress import told
 from rankgym.wrappers.against_itself import AgainstItself
-from rankgym.wrappers.records import (
-    VectorRecorder,
-    VectorRecordRanking,
-    VectorRecordRegret,
-    VectorRecordSafety,
-    record_rounds,
-)
+from rankgym.wrappers.records import VectorRecorder, VectorRecordRankings, VectorRecordRegret, record_rounds
 
 __all__ = [
     "DUELING_MEASURES",
@@ -376,7 +370,7 @@ class Family(ABC):
     """How one kind of environment is recorded, and what its agents are told."""
 
     env: Any  # with its recorders
-    regret: VectorRecordRegret
+    regret: VectorRecordRegret | VectorRecordRankings
     due: NDArray[np.int64]  # the rounds after which totals are kept
 
     def begin(self) -> None:  # noqa: B027
@@ -420,28 +414,20 @@ class Rankings(Family):
     """Lists are displayed, and agents are told the clicks on them."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any], record_at: list[int]) -> None:
-        self.ranking = VectorRecordRanking(env, record_at=record_at)
-        self.safety = VectorRecordSafety(self.ranking, record_at=record_at)
-        self.env = self.regret = VectorRecordRegret(self.safety, record_at=record_at)
+        self.env = self.regret = VectorRecordRankings(env, record_at=record_at)
         self.due = record_rounds(env_horizons(env)[1], record_at)
 
     @property
     def recorders(self) -> dict[str, VectorRecorder]:
-        return {"ndcg": self.ranking, "violations": self.safety, "regret": self.regret}
+        return {"rankings": self.regret}
 
     def feedback(self, action: Any, observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
         return last_clicks(observation, info) if "final_obs" in info else observation
 
     def history(self) -> History:
         kept, regret = self.regret.records("regret")
-        return History(
-            kept,
-            regret,
-            self.safety.records("violations")[1],
-            self.ranking.records("ndcg")[1] / kept[:, None],
-            self.regret.records("reward")[1],
-            self.regret.epoch_regret,
-        )
+        violations, quality, reward = (self.regret.records(name)[1] for name in ("violations", "ndcg", "reward"))
+        return History(kept, regret, violations, quality / kept[:, None], reward, self.regret.epoch_regret)
 
 
 class Duels(Family):

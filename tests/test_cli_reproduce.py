@@ -30,7 +30,7 @@ def test_the_list_is_the_table(reproduce, tmp_path, monkeypatch):
     assert listed == list(FIGURES)
     for figure in FIGURES.values():
         assert f"{figure.name}  {figure.title}" in result.stdout
-    assert "full 4.5e10, small 4.5e9, smoke 9e4 sessions; data: yandex60 (not here" in result.stdout
+    assert "full 4.5e10, small 2.2e9, smoke 9e4 sessions; data: yandex60 (not here" in result.stdout
 
 
 def test_mistakes_are_said_in_one_line(reproduce, tmp_path, monkeypatch):
@@ -68,4 +68,5 @@ def test_the_pace_in_words():
     assert "3 M a second of one process" in words
     assert "--scale full has 4.5e10 sessions: at these rates 4.17 hours of one process, 2.08 hours of two" in words
     assert "full" not in command.pace_in_words(pace, "full")
-    assert "too little to tell" in command.pace_in_words(pace._replace(seconds=3.0), "smoke")
+    assert "too little to tell" in command.pace_in_words(pace._replace(seconds=3.0), "small")
+    assert "too little to tell" in command.pace_in_words(pace, "smoke")  # beginnings are most of it, however long

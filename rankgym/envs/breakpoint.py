@@ -522,7 +522,7 @@ class BreakpointVectorEnv(RankingVectorEnv):
         self._optimal[rows], self._better[rows], self._initial_misordered[rows] = self._truth_of(problems)
 
     def alike(self) -> int:
-        return min(super().alike(), 0 if self._begun else self._quiet)
+        return min(super().alike(), self._quiet)
 
     def repeat(self, times: int) -> None:
         super().repeat(times)

@@ -358,7 +358,7 @@ def _like(mask: NDArray[np.bool_], values: NDArray[Any]) -> NDArray[np.bool_]:
 class RegretLogic(Logic):
     """Cumulative expected regret, also by epoch, and cumulative reward."""
 
-    series = ("regret", "reward")
+    series: ClassVar[tuple[str, ...]] = ("regret", "reward")
     of_duels = True
     _turning = True
 
@@ -376,7 +376,7 @@ class RegretLogic(Logic):
 class SafetyLogic(Logic):
     """Rounds in which the list violated |V(R_t)| <= |V(R_0)| + K / 2 (BubbleRank, Lemma 2 and section 5.3)."""
 
-    series = ("violations",)
+    series: ClassVar[tuple[str, ...]] = ("violations",)
 
     def read_truth(self) -> None:
         positions = np.atleast_1d(env_attribute(self.env, "num_positions"))
@@ -389,7 +389,7 @@ class SafetyLogic(Logic):
 class RankingLogic(Logic):
     """NDCG of the displayed lists at the cutoff (BubbleRank, appendix B)."""
 
-    series = ("ndcg",)
+    series: ClassVar[tuple[str, ...]] = ("ndcg",)
 
     def read_truth(self) -> None:
         attraction = env_attribute(self.env, "attraction")
@@ -401,6 +401,21 @@ class RankingLogic(Logic):
         quality = np.empty(len(reward))
         ndcg(self._attraction, self._discounts, self._ideal, info["displayed"], quality)
         return (quality,)
+
+
+class RankingsLogic(RegretLogic, SafetyLogic, RankingLogic):
+    """All of them in one log: of a small batch three wrappers around each other take a third of the time."""
+
+    series = (*RegretLogic.series, *SafetyLogic.series, *RankingLogic.series)
+    of_duels = False
+
+    def read_truth(self) -> None:
+        for part in (RegretLogic, SafetyLogic, RankingLogic):
+            part.read_truth(self)
+
+    def amounts(self, info: dict[str, Any], reward: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
+        regret, paid = RegretLogic.amounts(self, info, reward)
+        return regret, paid, *SafetyLogic.amounts(self, info, reward), *RankingLogic.amounts(self, info, reward)
 
 
 class Records:
@@ -535,6 +550,12 @@ class VectorRecordRanking(VectorRecorder):
     """``RecordRanking`` over a vector environment."""
 
     logic = RankingLogic
+
+
+class VectorRecordRankings(RegretByEpoch, VectorRecorder):
+    """``RecordRegret``, ``RecordSafety`` and ``RecordRanking`` in one, over a vector environment."""
+
+    logic = RankingsLogic
 
 
 class RecordRegret(RegretByEpoch, SingleRecorder):

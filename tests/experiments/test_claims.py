@@ -69,6 +69,26 @@ def test_a_wider_interval_never_decides_what_a_narrow_one_left_open(inner, outer
     assert wide in (narrow, "cannot be decided at this scale")
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "why"),
+    [
+        (0.4, 1.0, "0.4 to 1 lies across 0.5, the border of what is claimed"),  # a share is no more than 1
+        (0.5, 1.5, "0.5 to 1.5 lies across 1, the border of what is claimed"),
+        (0.4, 1.5, "0.4 to 1.5 lies across 0.5 and 1, the borders of what is claimed"),
+        (0.4, 0.5, "0.4 to 0.5 lies across 0.5, the border of what is claimed"),
+    ],
+)
+def test_only_a_border_that_is_crossed_is_named(low, high, why):
+    assert judged(measured(low, high, (0.5, 1.0))).why == why
+
+
+def test_what_is_unknown_is_said_once():
+    unknown = judged(Measured("share", math.nan, math.nan, math.nan, (0.5, 1.0), "there is no such query"))
+    text = claims.markdown([unknown])
+    assert "| share | unknown | 0.5 to 1 |" in text
+    assert text.count("there is no such query") == 1
+
+
 def test_what_is_unknown_is_open():
     assert judged(measured(-math.inf, math.inf, (-math.inf, math.inf), value=math.nan)).verdict.startswith("cannot")
     assert "could not be measured" in judged(measured(0.0, 1.0, (0.0, 1.0), value=math.nan)).why
@@ -163,6 +183,15 @@ def test_the_table_on_a_terminal():
         "0.97 (0.97 to 1.02)",
         "Regret | linear.",
     ):
+        assert words in text
+
+
+def test_the_short_table_leaves_out_what_was_measured():
+    file = io.StringIO()
+    Console(file=file, width=80).print(claims.rich_table(THREE, short=True))
+    text = file.getvalue()
+    assert "measured" not in text
+    for words in ("0.97", "claimed", "verdict", "holds"):
         assert words in text
 
 

@@ -57,6 +57,7 @@ def check(total, amount, times):
 @example(2.0**53 - 5, 1.0, 9)
 @example(1.0, -(2.0**-54), 9)  # unchanged just above a power of two; below it is not
 @example(1.0 + 2.0**-52, -(2.0**-53), 9)
+@example(1.0 + 2.0**-50, -11 * 2.0**-55, 9)  # the last sum lies where units are halved, and is not 1
 def test_added_repeatedly_is_added_one_by_one_whatever_the_numbers(total, amount, times):
     check(total, amount, times)
 

@@ -7,6 +7,7 @@ agents, and so are the coins of the duels.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 import os
@@ -260,7 +261,8 @@ def _claims_1() -> Iterator[Claim]:
         )
         yield _claim(
             f"mergerucb-ahead-{slug}",
-            "section 1, paragraph 6, sentence 2; section 9, paragraph 1, sentence 3; figure 1",
+            "section 1, paragraph 6, sentence 2; section 9, paragraph 1, sentence 3; abstract, paragraph 2, sentence "
+            "2; figure 1",
             "MergeRUCB has clearly and substantially less regret than the others.",
             _ahead,
             label,
@@ -316,13 +318,14 @@ LETOR_FILE = "RANKGYM_LETOR_FILE"  # environment variable: the file that figure 
 CLICKS, COINS = "Interleaving and clicks", "Coins of the same matrix"
 QUERIES, DOCUMENTS, POSITIONS = 100, 20, 10
 GRADES = (0.5, 1.1, 1.6, 2.1)  # relevance above each of these is a grade more
+RANKERS: dict[Scale, int] = {"full": 136, "small": 32, "smoke": 6}  # of the synthetic collection
 COLLECTION = 5  # seed of the synthetic one; with it the best of 32 rankers leads by as much as the best one of MSLR
 
 
 def _sweep_2(scale: Scale, source: str) -> Sweep:
-    """Duels by interleaving and clicks, and duels by coins with the same chances."""
-    file = _collection({"full": 136, "small": 32, "smoke": 6}[scale]) if source == "calibrated" else _own_file()
-    matrix = _matrix_of(file)
+    """Duels by interleaving and clicks, and duels by coins with the same chances; ``_prepare_2`` makes the data."""
+    file = _file_2(scale, source)
+    matrix = _matrix_name(file)
     kwargs = {
         "file": os.fspath(file),
         "preferences": matrix,
@@ -338,8 +341,24 @@ def _sweep_2(scale: Scale, source: str) -> Sweep:
         FIVE,
         _rounds(scale),
         runs=_runs(scale),
+        query=(0,),
         name=f"mergeRUCB figure 2, {scale}",
     )
+
+
+def _prepare_2(scale: Scale, source: str) -> None:
+    """Write the synthetic collection, and evaluate the matrix of the file, unless they are there.
+
+    Raises:
+        ValueError: no LETOR file was named, or none of its rankers beats all others.
+    """
+    if source == "calibrated":
+        _collection(RANKERS[scale])
+    _matrix_of(_file_2(scale, source))
+
+
+def _file_2(scale: Scale, source: str) -> Path:
+    return _place(RANKERS[scale]) if source == "calibrated" else _own_file()
 
 
 def _own_file() -> Path:
@@ -358,13 +377,18 @@ def _own_file() -> Path:
     return Path(name).resolve()
 
 
+def _place(rankers: int) -> Path:
+    """Where the synthetic collection of so many rankers is kept."""
+    return catalogue.home() / "reproduce" / f"mergerucb-figure-2-{COLLECTION}-{rankers}.txt"
+
+
 def _collection(rankers: int) -> Path:
     """A synthetic collection in the data cache, written if it is not there: the same bytes on any machine.
 
     A document has a relevance and something else that features see, both normal; features differ in how well they see
     either, and have noise. Rankers therefore differ in quality, and two of the same quality may be alike or not.
     """
-    path = catalogue.home() / "reproduce" / f"mergerucb-figure-2-{COLLECTION}-{rankers}.txt"
+    path = _place(rankers)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with aside(path) as unfinished:
@@ -391,6 +415,20 @@ def _collection_text(rankers: int) -> str:
     return "".join(lines)
 
 
+def _matrix_name(file: Path) -> str:
+    """What the matrix of a file is imported as: a synthetic one's name, or one by the contents of the user's."""
+    if file.parent == catalogue.home() / "reproduce":
+        return file.stem
+    state = file.stat()
+    return f"mergerucb-figure-2-{_digest(file, state.st_size, state.st_mtime_ns)}"
+
+
+@functools.lru_cache(maxsize=16)
+def _digest(file: Path, size: int, changed: int) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()[:12]
+
+
 def _matrix_of(file: Path) -> str:
     """The name of the file's exact preference matrix, evaluated and imported if it is not there.
 
@@ -401,14 +439,13 @@ def _matrix_of(file: Path) -> str:
 
     folder = catalogue.home() / "reproduce"
     folder.mkdir(parents=True, exist_ok=True)
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()[:12]
-    out = folder / f"mergerucb-figure-2-{digest}.npy"
+    name = _matrix_name(file)
+    out = folder / f"{name}.npy"
     found = estimate(
         file, interleaving="team-draft", user_model="navigational", method="exact", num_documents=POSITIONS, out=out
     )
     if found.condorcet_winner < 0:
         raise ValueError(f"no ranker of {file} beats all others, so that there is no regret; allowed: another file")
-    name = f"mergerucb-figure-2-{digest}"
     if name not in catalogue.imported_names() or not np.allclose(catalogue.imported(name), found.preference, atol=1e-9):
         catalogue.import_matrix(name, out)
     return name
@@ -600,7 +637,7 @@ def _claims_3() -> Iterator[Claim]:
     )
     yield _claim(
         "rcs-better-with-few",
-        "section 3, paragraph 6, sentence 4, first half; figure 3",
+        "section 3, paragraph 6, sentence 4, first half, and sentence 2 (of earlier experiments); figure 3",
         "With few rankers RCS tends to have less regret than RUCB.",
         _ahead_of,
         RCS,
@@ -767,6 +804,16 @@ def _degrades(results: Results) -> Measured:
     )
 
 
+def _dramatic(results: Results) -> Measured:
+    first, *_, last = USERS
+    found = statistics.ratio(_subset_regret(results, RCS, user=last), _subset_regret(results, RCS, user=first))
+    return found.measured(
+        f"RCS's regret with {last} users as a multiple of that with {first} ones, all K together",
+        (WIDE, math.inf),
+        f"dramatic is read as: at least {WIDE:g} times as much",
+    )
+
+
 def _claims_5() -> Iterator[Claim]:
     yield _claim(
         "rcs-most-affected-by-users",
@@ -779,6 +826,12 @@ def _claims_5() -> Iterator[Claim]:
         "section 6.4, paragraph 2, sentences 2 and 3; figure 5",
         "RCS gets worse from perfect to navigational to informational users, as the winner's margins shrink.",
         _degrades,
+    )
+    yield _claim(
+        "rcs-degrades-dramatically",
+        "section 6.4, paragraph 2, sentence 2; figure 5",
+        "As they shrink RCS gets dramatically worse.",
+        _dramatic,
     )
 
 
@@ -1056,7 +1109,7 @@ def _claims_7() -> Iterator[Claim]:
         )
     yield _claim(
         "sparring-does-badly",
-        "section 8, paragraph 3, sentence 3; figure 7, bottom",
+        "section 8, paragraph 3, sentence 3; section 9, paragraph 4, sentence 1; figure 7, bottom",
         "There are problems with few rankers in which Sparring does badly.",
         _sparring_badly,
         rounds=1_000_000,
@@ -1131,6 +1184,7 @@ FIGURES = (
         "duels by clicks are then Bernoulli trials with just these chances: the figure checks the simulation, not an "
         f"approximation. {FIVE_AGENTS}",
         sweep=_sweep_2,
+        prepare=_prepare_2,
         draw=_draw_2,
         claims=tuple(_claims_2()),
     ),

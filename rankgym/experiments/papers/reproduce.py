@@ -151,7 +151,8 @@ def needed(sweep: Sweep) -> list[str]:
     found: dict[str, None] = {}
     for environment in sweep.environments:
         arguments = {**(env_arguments(full_id(environment.env_id)) or {}), **environment.kwargs}
-        if arguments.get("file") is not None:
+        file = arguments.get("file")
+        if file is not None and catalogue.home() not in Path(str(file)).parents:  # what a figure prepares lies there
             found[f"the file {Path(str(arguments['file'])).name}"] = None
         original = PUBLISHED.get(str(arguments.get("dataset")))
         if original is not None and arguments.get("source") == "published":

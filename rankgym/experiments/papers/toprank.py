@@ -259,7 +259,7 @@ def _of_averages() -> Iterator[Claim]:
         )
     yield Claim(
         "kl-ucb-improves-over-toprank-cm",
-        where("2 and 3"),
+        "section 6, paragraph 3, sentences 2 and 3; figure 4",
         "CM: on average over the queries, too, CascadeKL-UCB has less regret than TopRank",
         judged(
             lambda toprank, kl_ucb: statistics.difference(_regret(toprank), _regret(kl_ucb)),
@@ -298,7 +298,7 @@ def _of_averages() -> Iterator[Claim]:
     for model in AGENTS:
         yield Claim(
             f"toprank-improves-over-batchrank-{model.lower()}",
-            pinned(where("2 and 6"), "abstract, sentence 5", "section 1, paragraph 4, sentence 6"),
+            pinned(where(6), "sentence 2", "abstract, sentence 5", "section 1, paragraph 4, sentence 6"),
             f"{model}: TopRank's regret is lower than BatchRank's",
             judged(
                 lambda batchrank, toprank: statistics.difference(_regret(batchrank), _regret(toprank)),

@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rankgym.data import preferences
+from rankgym.data import catalogue, preferences
 from rankgym.experiments import claims, statistics
 from rankgym.experiments.papers import mergerucb
 from rankgym.experiments.papers.figure import SCALES
@@ -238,8 +238,8 @@ DUELS = {  # of all rows: as many as the paper has, where it says
 def test_sweeps_resolve_to_jobs(number, scale, monkeypatch):
     pytest.importorskip("pyarrow")  # its version is part of the jobs' keys
     if number == 2:  # 136 rankers take half a minute
-        smoke = mergerucb._collection(6)
-        monkeypatch.setattr(mergerucb, "_collection", lambda rankers: smoke)
+        monkeypatch.setattr(mergerucb, "RANKERS", dict.fromkeys(SCALES, 6))
+        FIGURES[2].prepare(scale, "calibrated")
     jobs = FIGURES[number].sweep(scale, "calibrated").jobs()
     assert len(jobs) == len({job.key for job in jobs}) == JOBS[scale][number]
     if scale == "full":
@@ -326,12 +326,20 @@ def test_a_file_of_ones_own_is_named_by_the_environment(monkeypatch, tmp_path):
     file = tmp_path / "mine.txt"
     file.write_text("1 qid:1 1:3 2:1\n0 qid:1 1:1 2:3\n0 qid:2 1:1 2:2\n1 qid:2 1:2 2:1\n")
     monkeypatch.setenv(mergerucb.LETOR_FILE, str(file))
+    FIGURES[2].prepare("smoke", "published")
     clicks, coins = sweep("smoke", "published").environments
     assert clicks.kwargs["file"] == str(file)
     assert preferences.condorcet_winner(preferences.load(coins.kwargs["dataset"])) == 0
     file.write_text("1 qid:1 1:1 2:1\n0 qid:1 1:1 2:1\n")  # the two are the same
     with pytest.raises(ValueError, match="no ranker of"):
-        sweep("smoke", "published")
+        FIGURES[2].prepare("smoke", "published")
+
+
+def test_a_sweep_of_figure_2_writes_nothing():
+    home = catalogue.home()
+    for scale in SCALES:
+        assert FIGURES[2].sweep(scale, "calibrated").environments[1].kwargs["dataset"].startswith("mergerucb-figure-2-")
+    assert not home.exists()
 
 
 def test_a_smoke_run_from_the_sweep_to_the_figures(tmp_path):
@@ -342,6 +350,8 @@ def test_a_smoke_run_from_the_sweep_to_the_figures(tmp_path):
 
     for number, axes in ((2, 2), (3, 1)):
         figure = FIGURES[number]
+        if figure.prepare is not None:
+            figure.prepare("smoke", "calibrated")
         sweep = figure.sweep("smoke", "calibrated")
         results = run_sweep(sweep, tmp_path / "out", jobs=1, progress=False)
         judged = claims.judge(figure.claims, results, sweep.rounds)

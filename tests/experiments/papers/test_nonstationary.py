@@ -72,24 +72,20 @@ OTHERWISE = {
     DUCB: by_epochs(*[1000] * 10, within=2.0),
     SWUCB: by_epochs(*[3000] * 10, within=2.0),
     EXP3: by_epochs(500, 350, 250, 200, 160, 140, 120, 110, 100, 90),
-    KLUCB: by_epochs(500, 350, 250, 200, 160, 140, 120, 110, 100, 90),
+    KLUCB: by_epochs(500, 350, 250, 200, 160, 140, 120, 110, 70, 50),  # the published errors allow 95 in epoch 8
     BATCHRANK: by_epochs(500, 350, 250, 200, 160, 140, 120, 110, 100, 90),
 }
 
 
 def test_every_claim_holds_where_everything_is_as_claimed():
     found = verdicts(FIGURE_1, AS_CLAIMED)
-    undecided = found.pop("kl-ucb-ninth-epoch")  # the published standard error alone is a third of the number
     assert set(found.values()) == {"holds"}, found
-    assert undecided == "cannot be decided at this scale"
     assert set(verdicts(FIGURE_2, AS_CLAIMED).values()) == {"holds"}
 
 
 def test_no_claim_holds_where_nothing_is_as_claimed():
     found = verdicts(FIGURE_1, OTHERWISE)
-    undecided = found.pop("kl-ucb-ninth-epoch")
     assert set(found.values()) == {"does not hold"}, found
-    assert undecided == "cannot be decided at this scale"
     assert set(verdicts(FIGURE_2, OTHERWISE).values()) == {"does not hold"}
 
 

@@ -91,7 +91,7 @@ def test_the_list_says_what_is_needed(tmp_path, monkeypatch):
     entries = papers.listing("published")
     assert [entry.figure for entry in entries] == MINE
     first = entries[0]
-    assert first.sessions == {"full": 45_000_000_000, "small": 4_500_000_000, "smoke": 90_000}
+    assert first.sessions == {"full": 45_000_000_000, "small": 2_250_000_000, "smoke": 90_000}
     assert "yandex60" in first.data[0]
     assert "rankgym data fetch yandex60" in first.data[0]
     assert all(entry.data == [] for entry in papers.listing("calibrated"))
