@@ -506,10 +506,20 @@ def _dress(axes: Any, panel: Panel, small: bool) -> str:
     return which if marks else ""
 
 
+class _Decades(LogLocator):
+    """Ticks at powers of ten; within a decade, where there is at most one, at round numbers."""
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        low, high = sorted((vmin, vmax))
+        if low > 0 and high < 10 * low:
+            return MaxNLocator(5).tick_values(low, high)
+        return super().tick_values(vmin, vmax)
+
+
 def _plain_axis(axis: Any, scale: str, small: bool) -> None:
     """Ticks as 100, 1k, 10k, 1M, few enough to be read."""
     if scale == "log":
-        axis.set_major_locator(LogLocator(numticks=5 if small else 9))
+        axis.set_major_locator(_Decades(numticks=5 if small else 9))
     elif scale == "linear":
         axis.set_major_locator(MaxNLocator(4 if small else 6))
     if scale != "log":

@@ -245,7 +245,7 @@ def of_means(function: Callable[..., Any], *units: Units, paired: bool = True, l
     if least < ENOUGH:
         low, high = _students(apply, value, sizes, paired, level)
         return Estimate(value, low, high, f"{how}Student's t by the jackknife over {over}, {_percent(level)}")
-    drawn = [_resampled(size, 0 if paired else number) for number, size in enumerate(sizes)]
+    drawn = [_resampled(size, 0 if paired else number, RESAMPLES) for number, size in enumerate(sizes)]
     block = max(1, BLOCK // max(sizes))
     found = [apply([counts[n : n + block] / counts.shape[1] for counts in drawn]) for n in range(0, RESAMPLES, block)]
     low, high = _percentiles(np.concatenate(found), least, level)
@@ -382,7 +382,7 @@ def crossing(one: Played, other: Played, measure: str = "regret", *, level: floa
     over = _counted_units(units, first.kind)
     if units < ENOUGH:
         return Estimate(value, 0.0, np.inf, f"no interval: {over} are too few for a bootstrap")
-    low, high = _percentiles(last_crossing(_resampled(units, 0) / units @ above), units, level)
+    low, high = _percentiles(last_crossing(_resampled(units, 0, RESAMPLES) / units @ above), units, level)
     return Estimate(value, low, high, f"paired bootstrap over {over}, {_percent(level)}")
 
 
@@ -560,12 +560,12 @@ def _weighted(weights: NDArray[np.float64], sample: NDArray[np.float64]) -> NDAr
 
 
 @functools.lru_cache(maxsize=16)
-def _resampled(units: int, stream: int) -> NDArray[np.int16]:
-    """How often each unit is drawn, (RESAMPLES, units); the same for all estimates."""
+def _resampled(units: int, stream: int, resamples: int) -> NDArray[np.int16]:
+    """How often each unit is drawn, (resamples, units); the same for all estimates."""
     rng = np.random.default_rng([SEED, stream])
-    counts = np.empty((RESAMPLES, units), np.int16)
+    counts = np.empty((resamples, units), np.int16)
     block = max(1, BLOCK // units)
-    for start in range(0, RESAMPLES, block):
+    for start in range(0, resamples, block):
         part = counts[start : start + block]
         drawn = rng.integers(0, units, part.shape) + units * np.arange(len(part))[:, None]
         part[:] = np.bincount(drawn.ravel(), minlength=part.size).reshape(part.shape)

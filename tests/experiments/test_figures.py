@@ -215,6 +215,16 @@ def test_what_has_nothing_to_show_can_be_drawn():
     drawn(figures.scatter([Pair("none", "x", "y", np.zeros(3), np.zeros(3))]))
 
 
+@pytest.mark.parametrize(("low", "high"), [(115.0, 160.0), (18.0, 95.0), (3.0, 2e6)])
+def test_a_logarithmic_axis_has_labels_however_short_it_is(low, high):
+    figure = figures.panels([Panel("", [Curve("toprank", np.array([1, 10]), np.array([low, high]))], yscale="log")])
+    (axes,) = figure.axes
+    drawn(figure)
+    bottom, top = axes.get_ylim()
+    labels = [tick.label1.get_text() for tick in axes.yaxis.get_major_ticks() if bottom <= tick.get_loc() <= top]
+    assert sum(map(bool, labels)) >= 2
+
+
 def test_the_same_numbers_give_the_same_file(tmp_path):
     curves = [figures.curve(played(agent)) for agent in AGENTS]
     for kind, start in (("png", b"\x89PNG\r\n"), ("svg", b"<?xml")):

@@ -11,6 +11,7 @@ from rankgym.experiments import load, results
 from rankgym.experiments.results import Played, Results
 
 pyarrow = pytest.importorskip("pyarrow")
+pytest.importorskip("pandas")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 ROUNDS = np.array([1, 10, 100])

@@ -262,10 +262,10 @@ def test_the_same_numbers_have_the_same_interval():
 
 
 def test_every_unit_is_drawn_as_often_as_another_and_as_many_as_there_are():
-    counts = statistics._resampled(60, 0)
+    counts = statistics._resampled(60, 0, statistics.RESAMPLES)
     assert (counts.sum(axis=1) == 60).all()
     assert np.allclose(counts.mean(axis=0), 1, atol=6 / math.sqrt(statistics.RESAMPLES))
-    assert not np.array_equal(counts, statistics._resampled(60, 1))
+    assert not np.array_equal(counts, statistics._resampled(60, 1, statistics.RESAMPLES))
 
 
 TRIALS = 1_000

@@ -1,6 +1,7 @@
 """A sweep as data: what may be typed, which jobs it is cut into, and what their keys depend on."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -27,6 +28,14 @@ def written(tmp_path, text):
 
 
 # -- what is typed ----------------------------------------------------------------------------------------------------
+
+
+def test_the_example_file():
+    """It is the example of the help, made small."""
+    file = Path(__file__).resolve().parents[2] / "examples" / "sweep.toml"
+    sweep = Sweep.from_toml(file)
+    assert [job.environment for job in sweep.jobs()][::3] == ["CM-Yandex-v0", "PBM, five queries"]
+    assert sum(job.sessions for job in sweep.jobs()) == 3 * (100 + 5) * 2 * 20_000
 
 
 def test_the_example(tmp_path):

@@ -319,6 +319,10 @@ def _breakpoints(results: Results) -> list[int]:
     return list(range(end // EPOCHS, end, end // EPOCHS))
 
 
+def _runs(number: int) -> str:
+    return f"{number} run{'' if number == 1 else 's'}"
+
+
 def _draw_1(results: Results) -> Figure:
     from rankgym.experiments import figures
 
@@ -336,8 +340,8 @@ def _draw_1(results: Results) -> Figure:
                 bottom=0.0,
             ),
         ],
-        caption=f"Cascade model, {queries} queries, {rows // queries} runs of each; bands and bars: one standard error "
-        "over all of them",
+        caption=f"Cascade model, {queries} queries, {_runs(rows // queries)} of each; bands and bars: one standard "
+        "error over all of them",
     )
 
 
@@ -358,7 +362,8 @@ def _draw_2(results: Results) -> Figure:
     return figures.panels(
         panels,
         columns=5,
-        caption=f"Regret on the first {len(panels)} queries, mean of {runs} runs; bands: one standard error over runs",
+        caption=f"Regret on the first {len(panels)} queries, mean of {_runs(runs)}; bands: one standard error "
+        "over runs",
     )
 
 
