@@ -98,6 +98,10 @@ def test_from_end_to_end(run, played, tmp_path):
     assert exported.exit_code == 0, exported.output
     table = load(played)
     assert load(played / "table.parquet").equals(table)
+    pytest.importorskip("matplotlib")
+    assert plain(run("sweep", "report", "results/small").output) == "Written to results/small/report.html"
+    assert "<h1>" in (tmp_path / "results" / "small" / "report.html").read_text(encoding="utf-8")
+    assert "allowed: FILE.html" in run("sweep", "report", "results/small", "--to", "x.pdf").stderr
     run("sweep", "export", "results/small", "--to", "x.csv")
     lines = list(csv.DictReader((tmp_path / "x.csv").read_text().splitlines()))
     assert [float(line["regret"]) for line in lines] == table["regret"].to_pylist()

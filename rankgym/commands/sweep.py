@@ -218,6 +218,29 @@ def export(
     typer.echo(f"Written to {path}: {table.num_rows:,} lines of {', '.join(table.column_names)}")
 
 
+@app.command()
+def report(
+    folder: Folder,
+    to: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Default: FOLDER/report.html.")] = None,
+    partial: Annotated[bool, typer.Option("--partial", help="Take what there is of a sweep that is not done.")] = False,
+) -> None:
+    """Write one HTML file: the measures over rounds, means with standard errors, and ranks of agents over queries."""
+    from rankgym.experiments.driver import kept_sweep
+    from rankgym.experiments.report import sweep_report
+    from rankgym.experiments.results import read
+    from rankgym.outputs import check_writable
+
+    path = to or folder / "report.html"
+    if path.suffix != ".html" or path.is_dir():
+        raise ValueError(f"--to {path} is no name for a report; allowed: FILE.html")
+    given = kept_sweep(folder)
+    _find_agents(given)
+    results = read(folder, partial=partial)
+    check_writable(path, path.parent)
+    sweep_report(path, results, given.name)
+    typer.echo(f"Written to {path}")
+
+
 def _plain(table: Any) -> Any:
     """The table with texts for dictionaries."""
     pyarrow = __import__("pyarrow")
