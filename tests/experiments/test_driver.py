@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -146,8 +147,8 @@ def interrupted(sweep, folder):
 
     def keep_and_wait(self, run):
         keep(self, run)
+        end = time.monotonic() + (0 if kept.is_set() else 10)
         kept.set()
-        end = time.monotonic() + 10
         while not (self.desk / "stop").exists() and time.monotonic() < end:
             time.sleep(0.005)
 
@@ -155,14 +156,18 @@ def interrupted(sweep, folder):
         kept.wait(60)
         _thread.interrupt_main()
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker._Player, "keep", keep_and_wait)
-        patch.setattr(worker, "NEWS", 0.0)
-        thread = threading.Thread(target=press)
-        thread.start()
-        with pytest.raises(KeyboardInterrupt) as found:
-            run_sweep(sweep, folder, **QUIET, checkpoint_every=0.001)
-        thread.join()
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(worker._Player, "keep", keep_and_wait)
+            patch.setattr(worker, "NEWS", 0.0)
+            thread = threading.Thread(target=press)
+            thread.start()
+            with pytest.raises(KeyboardInterrupt) as found:
+                run_sweep(sweep, folder, **QUIET, checkpoint_every=0.001)
+            thread.join()
+    finally:
+        signal.signal(signal.SIGINT, heard)
     return found.value
 
 
@@ -584,8 +589,10 @@ def cluster(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_cluster_one_of_whose_workers_is_killed(cluster, tmp_path, long_one):
+def test_a_cluster_one_of_whose_workers_is_killed(cluster, tmp_path):
+    """Of jobs that take seconds, so that the kill comes long before the end."""
     address, workers = cluster
+    longer = replace(LONG, rounds=80_000)
     folder, killed = tmp_path / "results_here", []
 
     def kill():
@@ -598,14 +605,15 @@ def test_a_cluster_one_of_whose_workers_is_killed(cluster, tmp_path, long_one):
     thread = threading.Thread(target=kill)
     thread.start()
     try:
-        run_sweep(LONG, folder, backend="dask", address=address, progress=False, checkpoint_every=0.1)
+        run_sweep(longer, folder, backend="dask", address=address, progress=False, checkpoint_every=0.1)
     finally:
         over.set()
         thread.join()
     assert killed == [True]
-    assert results(folder) == long_one
+    run_sweep(longer, tmp_path / "undisturbed", **QUIET)
+    assert results(folder) == results(tmp_path / "undisturbed")
     assert names(folder) == ["lock", "log.jsonl", "results"]
-    assert len((folder / "log.jsonl").read_text().splitlines()) == len(LONG.jobs())
+    assert len((folder / "log.jsonl").read_text().splitlines()) == len(longer.jobs())
 
 
 def test_a_cluster_that_is_not_there(tmp_path, monkeypatch):
