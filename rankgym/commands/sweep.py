@@ -199,7 +199,7 @@ def export(
     In Python, `rankgym.experiments.load(FOLDER)` gives the same for pandas or polars.
     """
     from rankgym.experiments.results import load, write_table
-    from rankgym.experiments.store import library
+    from rankgym.experiments.store import require
     from rankgym.outputs import aside, check_writable
 
     path = to or folder / "table.parquet"
@@ -214,7 +214,7 @@ def export(
         write_table(table, path)
     else:
         with aside(path) as unfinished:
-            library("pyarrow.csv").write_csv(_plain(table), unfinished)
+            require("pyarrow.csv").write_csv(_plain(table), unfinished)
     typer.echo(f"Written to {path}: {table.num_rows:,} lines of {', '.join(table.column_names)}")
 
 

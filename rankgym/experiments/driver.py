@@ -78,7 +78,7 @@ def run_sweep(
     """
     root = Path(folder)
     for name in ("joblib", "pyarrow", "filelock"):
-        store.library(name)
+        store.require(name)
     wanted = None if jobs is None else whole_number("jobs", jobs, 1)
     every = plain_number(checkpoint_every)
     if every is None or not 0 < every < math.inf:
@@ -242,7 +242,7 @@ class _Pool:
         Raises:
             Exception: a worker died, or the cluster is gone.
         """
-        joblib = store.library("joblib")
+        joblib = store.require("joblib")
         local = self.backend == "loky"
         number = min(len(tickets), self.jobs or joblib.cpu_count()) if local else self.jobs or -1
         options: dict[str, Any] = {}
@@ -256,12 +256,12 @@ class _Pool:
 
 
 def _known() -> list[str]:
-    parallel = store.library("joblib.parallel")
+    parallel = store.require("joblib.parallel")
     return sorted({*parallel.BACKENDS, *parallel.EXTERNAL_BACKENDS})
 
 
 def _client(address: str | None) -> Any:
-    distributed = store.library("distributed", "distributed")
+    distributed = store.require("distributed", "distributed")
     if address is None:
         try:
             return distributed.get_client()

@@ -192,19 +192,19 @@ def _is_result(path: Path) -> bool:
     Raises:
         ValueError: it is no Parquet file.
     """
-    from rankgym.experiments.store import library
+    from rankgym.experiments.store import require
 
     try:
-        return b"rankgym" in (library("pyarrow.parquet").read_schema(path).metadata or {})
+        return b"rankgym" in (require("pyarrow.parquet").read_schema(path).metadata or {})
     except _pyarrow().ArrowInvalid:
         raise ValueError(f"{path} is no Parquet file, or a damaged one; allowed: the folder of a sweep") from None
 
 
 def _exported(path: Path) -> Any:
     """The table of a Parquet file that ``load``'s was exported to."""
-    from rankgym.experiments.store import library
+    from rankgym.experiments.store import require
 
-    found = library("pyarrow.parquet").read_table(path)
+    found = require("pyarrow.parquet").read_table(path)
     missing = [name for name in (*LABELS, "round") if name not in found.column_names]
     if missing:
         raise ValueError(f"{path} has no column {missing[0]!r}; allowed: a sweep's result, or an exported table")
@@ -242,18 +242,18 @@ def epoch_table(results: Iterable[Played]) -> Any:
 
 def write_table(table: Any, path: Path) -> None:
     """Write a table as a Parquet file that is whole or not there."""
-    from rankgym.experiments.store import library
+    from rankgym.experiments.store import require
     from rankgym.outputs import aside
 
-    parquet = library("pyarrow.parquet")
+    parquet = require("pyarrow.parquet")
     with aside(path) as unfinished:
         parquet.write_table(table, unfinished, compression="zstd", write_page_checksum=True)
 
 
 def _pyarrow() -> Any:
-    from rankgym.experiments.store import library
+    from rankgym.experiments.store import require
 
-    return library("pyarrow")
+    return require("pyarrow")
 
 
 def _measured(played: Iterable[Played], name: str) -> bool:

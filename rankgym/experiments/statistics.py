@@ -539,9 +539,9 @@ def _probability(p: float, equals: str = "") -> str:
 
 
 def _scipy() -> Any:
-    from rankgym.experiments.store import library
+    from rankgym.experiments.store import require
 
-    return library("scipy.stats")
+    return require("scipy.stats")
 
 
 def _check_paired(units: Sequence[Units]) -> None:

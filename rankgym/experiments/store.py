@@ -48,10 +48,10 @@ __all__ = [
     "gather",
     "held",
     "join",
-    "library",
     "others",
     "place",
     "read",
+    "require",
     "write",
     "writer",
 ]
@@ -70,7 +70,7 @@ class Damaged(ValueError):
     """A result file is not what was written."""
 
 
-def library(name: str, extra: str = "sweeps") -> Any:
+def require(name: str, extra: str = "sweeps") -> Any:
     """A library of one of the package's extras.
 
     Raises:
@@ -86,7 +86,7 @@ def library(name: str, extra: str = "sweeps") -> Any:
 
 def writer() -> dict[str, str]:
     """The library whose version shows in the bytes of a result file."""
-    return {"pyarrow": library("pyarrow").__version__}
+    return {"pyarrow": require("pyarrow").__version__}
 
 
 # -- one file ---------------------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def place(folder: Path, job: Job) -> Path:
 
 def write(path: Path, job: Job, history: History | DuelingHistory, settled_at: NDArray[np.int64]) -> None:
     """Write a job's result to ``path``, and through to the disk."""
-    pyarrow, parquet = library("pyarrow"), library("pyarrow.parquet")
+    pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
     block = job.block
     rows = np.arange(block.start, block.stop)
     numbers = {
@@ -165,7 +165,7 @@ def read(path: str | os.PathLike[str]) -> Played:
 
 def _contents(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """A file's settings and columns (rows,) or (rows, n), checked against each other."""
-    pyarrow, parquet = library("pyarrow"), library("pyarrow.parquet")
+    pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
     data = path.read_bytes()
     try:
         file = parquet.ParquetFile(pyarrow.BufferReader(data), page_checksum_verification=True)
@@ -233,7 +233,7 @@ def _given(settings: dict[str, Any]) -> dict[str, Any]:
 
 def facts(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The settings of a result file, whose columns are not looked at; raises as ``read`` does."""
-    parquet = library("pyarrow.parquet")
+    parquet = require("pyarrow.parquet")
     with Path(path).open("rb") as file:
         try:
             return _settings(parquet.read_schema(file).metadata)[1]
@@ -391,7 +391,7 @@ def held(folder: Path) -> Iterator[None]:
     Raises:
         RuntimeError: another one does, or the file system knows no locks.
     """
-    filelock = library("filelock")
+    filelock = require("filelock")
     lock = filelock.FileLock(folder / LOCK)
     try:
         lock.acquire(timeout=PATIENCE)
@@ -412,7 +412,7 @@ def busy(folder: Path) -> str:
     """Who runs a sweep in ``folder`` now, in words; "" if nobody does, or nobody can tell."""
     if not (folder / LOCK).exists() or not os.access(folder / LOCK, os.W_OK):
         return ""
-    filelock = library("filelock")
+    filelock = require("filelock")
     try:
         with filelock.FileLock(folder / LOCK).acquire(timeout=0):
             return ""

@@ -284,4 +284,4 @@ def test_one_sweep_at_a_time(tmp_path):
 
 def test_a_library_that_is_not_there():
     with pytest.raises(RuntimeError, match=r'needs nothing_such, .* pip install "rankgym\[sweeps\]"'):
-        store.library("nothing_such.at_all")
+        store.require("nothing_such.at_all")

@@ -227,7 +227,7 @@ def reproduce(
     figures = find(names)
     chosen, source = check_scale(scale), check_source(source)
     for library, extra in EXTRAS.items():
-        store.library(library, extra)
+        store.require(library, extra)
     sweeps = [_sweep(figure, chosen, source) for figure in figures]
     root = Path(out)
     check_writable(out, root)
