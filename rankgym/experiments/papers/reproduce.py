@@ -354,8 +354,10 @@ def what_is_decided(judgements: Sequence[Judgement], rounds: int) -> str:
     decided = len(judgements) - few - unsure
     words = [f"this scale decides {decided} of {_number(len(judgements), 'claim')}"]
     if few:
-        words.append(f"{few} speak of more rounds than were played")
-    if unsure:
+        words.append(f"{few} speak{'s' if few == 1 else ''} of more rounds than were played")
+    if unsure == 1:
+        words.append("the interval of one is too wide, and more queries or runs would narrow it")
+    elif unsure:
         words.append(f"the intervals of {unsure} are too wide, and more queries or runs would narrow them")
     return "; ".join(words)
 

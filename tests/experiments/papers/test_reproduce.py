@@ -121,6 +121,37 @@ def test_everything_is_written(reproduced):
         assert (found.folder / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
+def verdicts(holding, unsure, long):
+    """Judgements at 100 rounds: so many that hold, that are not sure, and that speak of 1,000 rounds."""
+    found = []
+    for verdict, needs, number in ((0, 0, holding), (2, 0, unsure), (2, 1000, long)):
+        claim = claims.Claim("name", "section 1", "text", lambda results: pytest.fail("not measured here"), needs)
+        found += [claims.Judgement(claim, None, claims.VERDICTS[verdict], "why")] * number
+    return found
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ((1, 0, 0), "this scale decides 1 of 1 claim"),
+        ((0, 0, 1), "this scale decides 0 of 1 claim; 1 speaks of more rounds than were played"),
+        ((2, 0, 3), "this scale decides 2 of 5 claims; 3 speak of more rounds than were played"),
+        (
+            (2, 1, 0),
+            "this scale decides 2 of 3 claims; the interval of one is too wide, and more queries or runs would "
+            "narrow it",
+        ),
+        (
+            (1, 2, 1),
+            "this scale decides 1 of 4 claims; 1 speaks of more rounds than were played; the intervals of 2 are too "
+            "wide, and more queries or runs would narrow them",
+        ),
+    ],
+)
+def test_how_much_is_decided_and_why_not_the_rest(numbers, said):
+    assert papers.what_is_decided(verdicts(*numbers), rounds=100) == said
+
+
 def test_the_tables_say_what_was_played_and_what_that_decides(reproduced):
     _, done = reproduced
     for found in done:
