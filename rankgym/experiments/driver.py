@@ -511,6 +511,8 @@ class _Driver:
                 finished.add(path.stem)
             elif news:
                 sessions[path.stem] = int(news["sessions"])
+            elif path.stem in monitor.running:  # they are being written just now
+                sessions[path.stem] = monitor.running[path.stem]
         monitor.update(sessions, finished)
 
     def log(self, path: Path) -> None:

@@ -527,6 +527,20 @@ def test_the_last_job_is_waited_for():
     assert "about 1 min 40 s left" in monitor.line() if rest == 200 else "left" in monitor.line()
 
 
+@pytest.mark.parametrize("written", ["", '{"sessions": 4'])
+def test_news_that_are_being_written_do_not_set_a_job_back(tmp_path, written):
+    first, second = SWEEP.jobs()[:2]
+    news = tmp_path / f"{first.key}.news"
+    monitor = Monitor(SWEEP.jobs(), set(), shown=False, clock=Clock())
+    driving = driver._Driver(tmp_path, SWEEP.jobs(), None, 60.0, False)
+    for text, known in (('{"sessions": 400}', 400), (written, 400), ('{"sessions": 500}', 500)):
+        news.write_text(text)
+        (tmp_path / f"{second.key}.news").write_text(written)  # a job of which nothing was heard yet
+        driving.harvest(tmp_path, monitor, SWEEP.jobs())
+        assert monitor.running == {first.key: known}
+        assert monitor.done == known
+
+
 def test_checkpoints_do_not_count_as_speed():
     clock, jobs = Clock(), SWEEP.jobs()
     monitor = Monitor(jobs, set(), shown=False, clock=clock)
