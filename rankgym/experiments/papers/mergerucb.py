@@ -341,7 +341,6 @@ def _sweep_2(scale: Scale, source: str) -> Sweep:
         FIVE,
         _rounds(scale),
         runs=_runs(scale),
-        query=(0,),
         name=f"mergeRUCB figure 2, {scale}",
     )
 

@@ -335,6 +335,24 @@ def test_a_file_of_ones_own_is_named_by_the_environment(monkeypatch, tmp_path):
         FIGURES[2].prepare("smoke", "published")
 
 
+def test_both_duels_of_figure_2_come_out_by_the_same_matrix():
+    """Interleaving plays all queries of the file, so that 3,000 duels of any pair come out by the matrix of the coins.
+
+    By Hoeffding's inequality one share of 30 is .055 away from its chance with a probability of at most
+    60 exp(-2 * 3000 * .055 ** 2) < 1e-6.
+    """
+    FIGURES[2].prepare("smoke", "calibrated")
+    jobs = {job.environment: job.block for job in FIGURES[2].sweep("smoke", "calibrated").jobs()}
+    matrix = preferences.load(jobs[mergerucb.COINS].env_kwargs["dataset"])
+    left, right = np.triu_indices(len(matrix), 1)
+    for block in jobs.values():
+        env = gym.make_vec(block.env_id, num_envs=len(left), **block.env_kwargs | {"horizon": 3000})
+        with contextlib.closing(env):
+            env.reset(seed=9)
+            won = sum(env.step({"left": left, "right": right})[4]["winner"] == 0 for _ in range(3000))
+        assert np.abs(won / 3000 - matrix[left, right]).max() < 0.055
+
+
 def test_a_sweep_of_figure_2_writes_nothing():
     home = catalogue.home()
     for scale in SCALES:
