@@ -53,10 +53,11 @@ class Flaw(NamedTuple):
 
 def flaw(matrix: Array, tolerance: float = TOLERANCE) -> Flaw | None:
     """The first thing that is wrong with the entries of a square matrix, or None; rules as of ``check_preference``."""
+    within = np.clip(matrix, 0.0, 1.0)  # the first rule finds what lies outside; the others shall not overflow by it
     for wrong, complaint in (
         (~((matrix >= 0.0) & (matrix <= 1.0)), "is not a probability; allowed range [0, 1]"),  # also NaN
-        (np.diag(np.abs(np.diagonal(matrix) - 0.5) > tolerance), "is an arm against itself; allowed: 0.5"),
-        (np.abs(matrix + matrix.T - 1.0) > tolerance, ""),
+        (np.diag(np.abs(np.diagonal(within) - 0.5) > tolerance), "is an arm against itself; allowed: 0.5"),
+        (np.abs(within + within.T - 1.0) > tolerance, ""),
     ):
         if wrong.any():
             i, j = (int(index) for index in np.unravel_index(int(wrong.argmax()), wrong.shape))
