@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -122,7 +123,8 @@ app.add_typer(sweep_app, name="sweep")
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line. SIGTERM, with which batch systems end a job, is heard like Ctrl-C."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     app(prog_name="rankgym")
 
 

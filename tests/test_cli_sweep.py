@@ -1,7 +1,13 @@
 """`rankgym sweep`: what it says, what it writes, how it fails."""
 
 import csv
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +20,7 @@ from rankgym.experiments import load, store
 from rankgym.experiments.sweep import Sweep
 from rankgym.outputs import versions
 
+ROOT = Path(__file__).resolve().parents[1]
 TOML = """
 name = "A small one"
 rounds = 60
@@ -36,6 +43,18 @@ agents = ["static"]
 def plain(text):
     """Without colours, frames and line breaks."""
     return " ".join(re.sub(r"\x1b\[[0-9;]*m|[│╭╮╰╯─]", " ", text).split())
+
+
+LONG = """
+rounds = 1_000_000_000
+runs = 2
+rows_per_job = 1
+agents = ["random"]
+
+[[environments]]
+id = "CM-Yandex-v0"
+query = 0
+"""
 
 
 @pytest.fixture
@@ -141,6 +160,40 @@ def test_while_it_is_running(run, played):
         failed = run("sweep", "resume", "results/small")
     assert failed.exit_code == 2
     assert "another sweep is running in results/small (process 77 on here, since noon)" in plain(failed.output)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no signals here that a process can hear")
+def test_sigterm_is_heard_like_ctrl_c(tmp_path):
+    (tmp_path / "long.toml").write_text(LONG)
+    words = ["sweep", "run", "long.toml", "--out", "here", "--jobs", "2"]
+    path = os.pathsep.join([str(ROOT), str(ROOT / "agents")])
+    driver = subprocess.Popen(
+        [sys.executable, "-m", "rankgym", *words],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        end = time.monotonic() + 120
+        while len(list(tmp_path.glob("here/work-*/*.news"))) < 2 and driver.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        os.killpg(driver.pid, signal.SIGTERM)  # the workers get it too, as from a batch system
+        _, said = driver.communicate(timeout=120)
+    finally:
+        if driver.poll() is None:
+            os.killpg(driver.pid, signal.SIGKILL)
+            driver.communicate()
+    assert driver.returncode == 130, said
+    assert plain(said).endswith(
+        "interrupted; finished jobs and checkpoints are kept in here; `rankgym sweep resume here`, or the same call, "
+        "goes on from there"
+    )
+    (desk,) = tmp_path.glob("here/work-*")
+    assert len(list(desk.glob("*.npz"))) == 2  # where both jobs go on
+    assert not list(desk.glob("*.part"))
 
 
 def test_another_sweep_in_the_folder(run, played, tmp_path):

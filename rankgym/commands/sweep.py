@@ -95,8 +95,8 @@ def run(
     Agents with many knobs may be tables, `[[agents]]` with `name` and the knobs. `rankgym envs` and `rankgym agents`
     list what there is.
 
-    Everything is tried for a moment before the first job begins. Ctrl-C writes checkpoints first; after that, or after
-    a crash, the same command or `rankgym sweep resume FOLDER` goes on, to the same results.
+    Everything is tried for a moment before the first job begins. Ctrl-C (or SIGTERM) writes checkpoints first; then, or
+    after a crash, the same command or `rankgym sweep resume FOLDER` goes on, to the same results.
 
     Clusters: with `--backend dask --address tcp://HOST:8786` the workers of a Dask cluster play the jobs (start them
     with one thread each: `dask worker tcp://HOST:8786 --nthreads 1`), and with `--backend ray` those of a Ray cluster

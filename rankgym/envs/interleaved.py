@@ -258,7 +258,8 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
     * `user_model`: `"perfect"`, `"navigational"` or `"informational"` (table II of Hofmann et al.).
     * `grades`: 2 for users of binary labels, 5 for users of labels 0 .. 4. Default: what the largest label asks for.
     * `preferences`: a matrix for the regret, of the rankers or of all features: a file (`.npy`, or text), or a name
-      known to `rankgym.data.preferences.load`.
+      known to `rankgym.data.preferences.load`. It should be of the queries that are drawn: with one of the whole file
+      and a `query`, regret is measured against the best ranker of the file, which may lose on that query.
     * `regret`: `"average"`, `"weak"` or `"strong"`.
     * `winner`: what the best ranker is by `preferences`, and with it the gaps: `"condorcet"`, `"copeland"` or
       `"borda"`, as in `DuelingVectorEnv` (`rankgym envs Dueling-MSLR-v0` describes them).

@@ -7,6 +7,7 @@ the same in all figures. A legend names the curves in the order in which they en
 from __future__ import annotations
 
 import itertools
+import math
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -86,6 +87,7 @@ AGENTS = {  # by the name that a label begins with
 MOST_BANDS = 9  # curves of a panel: the bands of more lie on top of each other
 SMALL = 6  # panels: more are drawn small
 LETTERS = 14.5  # of the caption, an inch
+ROUND = (1, 2, 2.5, 5, 10)  # steps between ticks, times powers of ten
 
 
 class Curve(NamedTuple):
@@ -199,7 +201,7 @@ def _unused(choice: Sequence[str], taken: Sequence[str], number: int) -> str:
 
 
 def panels(panels: Sequence[Panel], *, columns: int | None = None, caption: str = "", share_y: bool = False) -> Figure:
-    """Panels of curves, with one legend.
+    """Panels of curves, with one legend; that of a panel whose labels no other panel has stands in the panel itself.
 
     Args:
         panels: at least one; of more than six each is small.
@@ -211,14 +213,20 @@ def panels(panels: Sequence[Panel], *, columns: int | None = None, caption: str 
         ValueError: there is no panel.
     """
     look = looks(curve.label for panel in panels for curve in panel.curves)
+    apart = _labels_apart(panels)
 
     def draw(axes: Any, panel: Panel, small: bool) -> dict[str, Any]:
-        return {
+        handles = {
             curve.label: _curve(axes, curve, look[curve.label], number, len(panel.curves), panel, small)
             for number, curve in enumerate(panel.curves)
         }
+        if apart.isdisjoint(handles):
+            return handles
+        order = _order([panel])
+        axes.legend([handles[label] for label in order], order, loc="best", handlelength=3.0, numpoints=1)
+        return {}
 
-    return _grid(panels, draw, columns, caption, share_y, _order(panels))
+    return _grid(panels, draw, columns, caption, share_y, [label for label in _order(panels) if label not in apart])
 
 
 def bars(panels: Sequence[Panel], *, columns: int | None = None, caption: str = "") -> Figure:
@@ -413,6 +421,14 @@ def _legend(figure: Figure, handles: dict[str, Any], width: float, small: bool) 
     )
 
 
+def _labels_apart(panels: Sequence[Panel]) -> set[str]:
+    """The labels of the panels that have several, none of which is in another panel."""
+    labels = [{curve.label for curve in panel.curves} for panel in panels]
+    others = [set().union(*labels[:place], *labels[place + 1 :]) for place in range(len(panels))]
+    pairs = zip(labels, others, strict=True)
+    return set().union(*(mine for mine, other in pairs if len(mine) > 1 and other and mine.isdisjoint(other)))
+
+
 def _order(panels: Sequence[Panel]) -> list[str]:
     """Labels by where their curves end, the highest first: by the mean place over panels."""
     places: dict[str, list[float]] = {}
@@ -507,12 +523,18 @@ def _dress(axes: Any, panel: Panel, small: bool) -> str:
 
 
 class _Decades(LogLocator):
-    """Ticks at powers of ten; within a decade, where there is at most one, at round numbers."""
+    """Ticks at powers of ten; where there are less than three of these, also at 2 and 5, or at 3, of each.
+
+    Within a decade they are at round numbers. So a value between two ticks can always be told.
+    """
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         low, high = sorted((vmin, vmax))
         if low > 0 and high < 10 * low:
-            return MaxNLocator(5).tick_values(low, high)
+            return MaxNLocator(5, steps=ROUND).tick_values(low, high)
+        if low > 0 and math.floor(math.log10(high)) - math.ceil(math.log10(low)) < 2:
+            within = (1.0, 2.0, 5.0) if high < 100 * low else (1.0, 3.0)
+            return LogLocator(subs=within, numticks=self.numticks).tick_values(low, high)
         return super().tick_values(vmin, vmax)
 
 
@@ -521,7 +543,7 @@ def _plain_axis(axis: Any, scale: str, small: bool) -> None:
     if scale == "log":
         axis.set_major_locator(_Decades(numticks=5 if small else 9))
     elif scale == "linear":
-        axis.set_major_locator(MaxNLocator(4 if small else 6))
+        axis.set_major_locator(MaxNLocator(4 if small else 6, steps=ROUND))
     if scale != "log":
         axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(counted_tick))

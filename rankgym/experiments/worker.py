@@ -112,8 +112,9 @@ def _told(ticket: Ticket, outcome: Outcome) -> Outcome:
 
 
 def begin(driver: int) -> None:
-    """Before anything else in a process that the driver has started: leave Ctrl-C to it, and end with it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Before anything else in a process that the driver started: leave Ctrl-C and SIGTERM to it, and end with it."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # whole process groups get them
+        signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
 
 

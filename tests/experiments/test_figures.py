@@ -225,6 +225,38 @@ def test_a_logarithmic_axis_has_labels_however_short_it_is(low, high):
     assert sum(map(bool, labels)) >= 2
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "within"),
+    [(2100.0, 33_000.0, "125"), (0.3, 9.0, "125"), (900.0, 60_000.0, "13"), (11.0, 800.0, "13"), (2.0, 2e4, "1")],
+)
+def test_few_decades_have_labels_within_them(low, high, within):
+    curves = [Curve("toprank", np.array([1, 10]), np.array([low, high]))]
+    (axes,) = figures.panels([Panel("", curves, xscale="log", yscale="log")]).axes
+    bottom, top = axes.get_ylim()
+    labels = [axes.yaxis.get_major_formatter()(tick) for tick in axes.get_yticks() if bottom <= tick <= top]
+    assert 3 <= len(labels) == len(set(labels)) <= 7
+    assert {label.rstrip("kM").replace("0", "").replace(".", "") for label in labels} == set(within)
+
+
+def test_ticks_are_round_numbers():
+    curves = [Curve("toprank", np.array([1, 10]), np.array([0.43, 1.0]))]
+    (axes,) = figures.panels([Panel("", curves, ylabel="NDCG@5")]).axes
+    assert np.allclose([tick for tick in axes.get_yticks() if 0.43 <= tick < 1.02], [0.6, 0.8, 1.0])  # not 0.55, 0.7
+
+
+def test_a_panel_that_shares_no_label_has_a_legend_of_its_own():
+    def panel(**ends):
+        return Panel("", [Curve(name, np.array([1, 2]), np.array([5.0, end])) for name, end in ends.items()])
+
+    figure = figures.panels([panel(a=3.0, b=9.0), panel(b=1.0), panel(c=1.0, d=2.0), panel(e=4.0)])
+    own = [axes.get_legend() and [text.get_text() for text in axes.get_legend().get_texts()] for axes in figure.axes]
+    assert own == [None, None, ["d", "c"], None]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["b", "e", "a"]
+    alone = figures.panels([panel(a=3.0, b=9.0)])
+    assert alone.axes[0].get_legend() is None
+    assert len(alone.legends) == 1
+
+
 def test_the_same_numbers_give_the_same_file(tmp_path):
     curves = [figures.curve(played(agent)) for agent in AGENTS]
     for kind, start in (("png", b"\x89PNG\r\n"), ("svg", b"<?xml")):

@@ -27,7 +27,7 @@ from rankgym.data import MissingData, catalogue
 from rankgym.experiments import claims, store
 from rankgym.experiments.claims import Judgement
 from rankgym.experiments.driver import run_sweep
-from rankgym.experiments.families import counted
+from rankgym.experiments.families import FAMILIES, counted
 from rankgym.experiments.naming import env_arguments
 from rankgym.experiments.naming import env_id as full_id
 from rankgym.experiments.papers import FIGURES, PAPERS, SCALES
@@ -333,11 +333,12 @@ def what_was_played(figure: PaperFigure, scale: Scale, source: str, results: Res
     rows = sorted({len(played.row) for played in results}, reverse=True)
     agents = {played.agent for played in results}
     settled = np.concatenate([played.settled_at for played in results])
+    things = FAMILIES["duels" if all("accuracy" in played.measures for played in results) else "rankings"].sessions
     words = [
         f"scale {scale}, {source} data",
         f"{_number(len(results.environments), 'environment')}, {_number(len(agents), 'agent')}",
         f"{' or '.join(f'{number:,}' for number in rows)} rows of {' or '.join(map(counted, rounds))} rounds",
-        f"{total:.2g} sessions in all".replace("e+0", "e").replace("e+", "e"),
+        f"{total:.2g} {things} in all".replace("e+0", "e").replace("e+", "e"),
         f"{np.mean(settled >= 0):.0%} of the rows settled and were retired, which changes no regret",
     ]
     return "; ".join(words)

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from rankgym.experiments import claims
 from rankgym.experiments.papers import FIGURES, PAPERS, SCALES
 from rankgym.experiments.papers import reproduce as papers
 from rankgym.experiments.papers.figure import SOURCES, check_scale, check_source
+from rankgym.experiments.results import Played, Results
 
 parquet = pytest.importorskip("pyarrow.parquet")
 for library in ("joblib", "filelock", "scipy", "matplotlib"):
@@ -168,6 +170,18 @@ def test_the_tables_say_what_was_played_and_what_that_decides(reproduced):
         assert [one["name"] for one in document["claims"]] == [claim.name for claim in found.figure.claims]
         assert all(claim.text.replace("|", "\\|") in text for claim in found.figure.claims)
         assert found.figure.setting in text
+
+
+def test_duels_are_called_duels(reproduced):
+    _, (first, _) = reproduced
+    rounds, rows = np.array([1, 500]), np.arange(3)
+    one = Played("mslr", "rucb", "", {}, rounds, rows, rows, rows, {}, np.zeros((0, 3)), np.array([-1, 7, -1]))
+    for measures, words in (
+        (("regret", "ndcg"), "1.5e3 sessions in all"),
+        (("regret", "accuracy"), "1.5e3 duels in all"),
+    ):
+        played = one._replace(measures={name: np.zeros((2, 3)) for name in measures})
+        assert words in papers.what_was_played(first.figure, "smoke", "calibrated", Results([played]))
 
 
 def test_the_data_are_those_of_the_figure(reproduced):
