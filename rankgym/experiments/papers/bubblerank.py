@@ -817,7 +817,7 @@ def _draw_bounds(results: Results) -> Figure:
     lists = sum(label.startswith("CM, list ") for label in results.environments)
     runs = len(np.unique(results[_weak_label(1), "bubblerank"].run))
     caption = told(results).replace(" each;", f", {lists} random initial lists each;")
-    return figures.panels(made, caption=f"{caption[:-1]}; right: {runs:,} runs.")
+    return figures.panels(made, caption=f"{caption[:-1]}; rarely examined tail: {runs:,} runs.")
 
 
 # -- the table --------------------------------------------------------------------------------------------------------
