@@ -201,7 +201,7 @@ def _unused(choice: Sequence[str], taken: Sequence[str], number: int) -> str:
 
 
 def panels(panels: Sequence[Panel], *, columns: int | None = None, caption: str = "", share_y: bool = False) -> Figure:
-    """Panels of curves, with one legend; that of a panel whose labels no other panel has stands in the panel itself.
+    """Panels of curves, with one legend.
 
     Args:
         panels: at least one; of more than six each is small.
@@ -213,20 +213,14 @@ def panels(panels: Sequence[Panel], *, columns: int | None = None, caption: str 
         ValueError: there is no panel.
     """
     look = looks(curve.label for panel in panels for curve in panel.curves)
-    apart = _labels_apart(panels)
 
     def draw(axes: Any, panel: Panel, small: bool) -> dict[str, Any]:
-        handles = {
+        return {
             curve.label: _curve(axes, curve, look[curve.label], number, len(panel.curves), panel, small)
             for number, curve in enumerate(panel.curves)
         }
-        if apart.isdisjoint(handles):
-            return handles
-        order = _order([panel])
-        axes.legend([handles[label] for label in order], order, loc="best", handlelength=3.0, numpoints=1)
-        return {}
 
-    return _grid(panels, draw, columns, caption, share_y, [label for label in _order(panels) if label not in apart])
+    return _grid(panels, draw, columns, caption, share_y, _order(panels))
 
 
 def bars(panels: Sequence[Panel], *, columns: int | None = None, caption: str = "") -> Figure:
@@ -421,16 +415,16 @@ def _legend(figure: Figure, handles: dict[str, Any], width: float, small: bool) 
     )
 
 
-def _labels_apart(panels: Sequence[Panel]) -> set[str]:
-    """The labels of the panels that have several, none of which is in another panel."""
-    labels = [{curve.label for curve in panel.curves} for panel in panels]
-    others = [set().union(*labels[:place], *labels[place + 1 :]) for place in range(len(panels))]
-    pairs = zip(labels, others, strict=True)
-    return set().union(*(mine for mine, other in pairs if len(mine) > 1 and other and mine.isdisjoint(other)))
-
-
 def _order(panels: Sequence[Panel]) -> list[str]:
-    """Labels by where their curves end, the highest first: by the mean place over panels."""
+    """Labels by where their curves end, the highest first: by the mean place over panels.
+
+    Those of a panel that shares no label with another one stand together, behind those of panels that do.
+    """
+    labels = [{curve.label for curve in panel.curves} for panel in panels]
+    for place in reversed(range(len(panels))):
+        others = [*panels[:place], *panels[place + 1 :]]
+        if others and labels[place].isdisjoint(curve.label for panel in others for curve in panel.curves):
+            return [*_order(others), *_order([panels[place]])]
     places: dict[str, list[float]] = {}
     for panel in panels:
         ends = {}

@@ -138,6 +138,16 @@ def test_the_legend_is_in_the_order_in_which_curves_end():
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["b", "a", "c"]
 
 
+def test_the_labels_of_a_panel_that_shares_none_stand_together():
+    def panel(**ends):
+        return Panel("", [Curve(name, np.array([1, 2]), np.array([5.0, end])) for name, end in ends.items()])
+
+    figure = figures.panels([panel(a=3.0, b=9.0), panel(c=1.0, d=2.0), panel(b=1.0), panel(e=4.0)])
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["b", "a", "d", "c", "e"]
+    apart = figures.panels([panel(a=3.0, b=9.0), panel(), panel(c=1.0, d=2.0)])
+    assert [text.get_text() for text in apart.legends[0].get_texts()] == ["b", "a", "d", "c"]
+
+
 def test_a_legend_of_many_names_is_read_row_by_row():
     names = [f"a rather long name {n}" for n in range(7)]
     columns = figures._by_rows(names, 6.6, False)
@@ -242,19 +252,6 @@ def test_ticks_are_round_numbers():
     curves = [Curve("toprank", np.array([1, 10]), np.array([0.43, 1.0]))]
     (axes,) = figures.panels([Panel("", curves, ylabel="NDCG@5")]).axes
     assert np.allclose([tick for tick in axes.get_yticks() if 0.43 <= tick < 1.02], [0.6, 0.8, 1.0])  # not 0.55, 0.7
-
-
-def test_a_panel_that_shares_no_label_has_a_legend_of_its_own():
-    def panel(**ends):
-        return Panel("", [Curve(name, np.array([1, 2]), np.array([5.0, end])) for name, end in ends.items()])
-
-    figure = figures.panels([panel(a=3.0, b=9.0), panel(b=1.0), panel(c=1.0, d=2.0), panel(e=4.0)])
-    own = [axes.get_legend() and [text.get_text() for text in axes.get_legend().get_texts()] for axes in figure.axes]
-    assert own == [None, None, ["d", "c"], None]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["b", "e", "a"]
-    alone = figures.panels([panel(a=3.0, b=9.0)])
-    assert alone.axes[0].get_legend() is None
-    assert len(alone.legends) == 1
 
 
 def test_the_same_numbers_give_the_same_file(tmp_path):
