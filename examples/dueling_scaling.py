@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.compare import compare
-from rankgym.experiments.plots import COLOURS
+from rankgym.experiments.show.plots import COLOURS
 
 AGENTS = ["mergerucb", "rucb", "btm:radius_factor=1", "mergedts"]
 MARKERS = "osD^vP*X"

@@ -5,10 +5,10 @@ package ``rankgym_agents``.
 """
 
 from rankgym.agent import Agent, DuelingAgent, KernelAgent
-from rankgym.contract import check_agent
-from rankgym.envs.check import check_vector_env
+from rankgym.conformance.agents import check_agent
+from rankgym.conformance.vector_envs import check_vector_env
+from rankgym.play.loop import DuelingHistory, History, simulate
 from rankgym.registry import ENVS, register_all
-from rankgym.simulate import DuelingHistory, History, simulate
 from rankgym.spaces import Permutation
 from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
 

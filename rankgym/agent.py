@@ -18,9 +18,9 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.checks import env_attribute, env_horizons, plain_number
-from rankgym.checks import probabilities as probabilities  # agents take these two from here
-from rankgym.checks import whole_number as whole_number
+from rankgym.arguments import env_attribute, env_horizons, plain_number
+from rankgym.arguments import probabilities as probabilities  # agents take these two from here
+from rankgym.arguments import whole_number as whole_number
 from rankgym.kernels import AGENT, first_fault, kernel, row_keys
 
 __all__ = ["Agent", "DuelingAgent", "DuelingKernelAgent", "KernelAgent"]
@@ -68,7 +68,7 @@ def row_seeds(seed: int | Sequence[int] | None, num_envs: int) -> list[int]:
     return [whole_number(f"seed[{row}]", value, 0) for row, value in enumerate(seed)]
 
 
-def told_seed(seeds: Sequence[int]) -> int | list[int]:
+def seed_argument(seeds: Sequence[int]) -> int | list[int]:
     """The seed that an agent of rows with ``seeds`` is told: a number where they are neighbours, else all of them.
 
     A class of somebody's own may take numbers alone.
@@ -161,7 +161,7 @@ def restored(
     return copies
 
 
-class Remembering(Learner):
+class StatefulLearner(Learner):
     """A learner that remembers nothing but its ``state``, a NamedTuple of arrays with a leading row axis."""
 
     GROWS: ClassVar[Mapping[str, int]] = {}  # arrays that grow as rounds are played: name -> axis
@@ -286,7 +286,7 @@ def has_kernels(cls: type, *names: str) -> None:
             setattr(cls, name, staticmethod(found))
 
 
-class KernelAgent(Remembering, Agent):
+class KernelAgent(StatefulLearner, Agent):
     """An agent that is a state (a NamedTuple of arrays with a leading row axis) and two kernels on it.
 
     A subclass sets ``rank`` and ``learn`` as static methods and ``self.state`` in ``__init__``:
@@ -408,7 +408,7 @@ class DuelingAgent(Learner, ABC):
         """Learn from the duels of ``act``. ``won`` (num_envs, 2) has 1 for the arm that won, left before right."""
 
 
-class DuelingKernelAgent(Remembering, DuelingAgent):
+class DuelingKernelAgent(StatefulLearner, DuelingAgent):
     """A dueling agent that is a state (a NamedTuple of arrays with a leading row axis) and three kernels on it.
 
     A subclass sets them as static methods, and ``self.state`` in ``__init__``:

@@ -88,7 +88,7 @@ class OneLineErrors(TyperGroup):
             _complain("; ".join(["interrupted", *getattr(interruption, "__notes__", [])]))
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
-            from rankgym.experiments.naming import AgentFailed
+            from rankgym.experiments.plan.names import AgentFailed
 
             if hasattr(error, "exit_code") or isinstance(error, (typer.Abort, BrokenPipeError)):
                 raise  # typer's own
@@ -243,7 +243,7 @@ def compare(
     `rankgym.DuelingAgent` does, and is told `num_arms` for the numbers of items and positions and the list.
     """
     from rankgym import experiments
-    from rankgym.experiments.naming import env_id, split_names
+    from rankgym.experiments.plan.names import env_id, split_names
     from rankgym_agents import AGENTS
 
     name = env_id(env)
@@ -284,7 +284,7 @@ def _assignments(
     refused: Iterable[str] = NOT_TO_SET,
     why: str = "is no argument of the environment here; see rankgym compare --help",
 ) -> dict[str, Any]:
-    from rankgym.experiments.naming import literal
+    from rankgym.experiments.plan.names import literal
 
     arguments = {}
     for text in texts:
@@ -304,8 +304,8 @@ def _assignments(
 
 def folder_name(name: str, arguments: dict[str, Any], query: str) -> str:
     """An environment's id and, of its arguments and the query, what is not its default, as the name of a folder."""
-    from rankgym.experiments.naming import env_arguments
-    from rankgym.experiments.parts import slug
+    from rankgym.experiments.plan.names import env_arguments
+    from rankgym.experiments.run.parts import slug
 
     defaults = {"query": "all", **(env_arguments(name) or {})}
     words = [name.rpartition("/")[2]]
@@ -336,8 +336,8 @@ def _show_comparison(comparison: Comparison, folder: Path) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from rankgym.experiments.comparison import caption
-    from rankgym.experiments.files import NO_PLOTS
+    from rankgym.experiments.judge.comparison import caption
+    from rankgym.experiments.show.files import NO_PLOTS
 
     console = Console()
     for note in comparison.notes:
@@ -364,7 +364,7 @@ def comparison_table(comparison: Comparison, console: Console) -> Table:
 
 def _fitting_table(comparison: Comparison, console: Console) -> tuple[Table, Literal["all", "some", "none"]]:
     """The table, and which of its measures have standard errors."""
-    from rankgym.experiments.files import OTHER_ERRORS, REGRET_ERRORS, columns
+    from rankgym.experiments.show.files import OTHER_ERRORS, REGRET_ERRORS, columns
 
     lines, shown = comparison.table(), columns(comparison)
     errors: tuple[str, ...]  # what the keys start with of the measures that have them
@@ -393,7 +393,7 @@ def _fitting_epochs(comparison: Comparison, console: Console) -> tuple[str, Tabl
 
     Names are folded and columns move together before epochs are left out.
     """
-    from rankgym.experiments.files import epoch_title
+    from rankgym.experiments.show.files import epoch_title
 
     half = console.width // 2
     lines = comparison.table()
@@ -411,7 +411,7 @@ def _fitting_epochs(comparison: Comparison, console: Console) -> tuple[str, Tabl
 
 def _epoch_choices(comparison: Comparison) -> Iterator[tuple[list[Any], int]]:
     """Columns for a terminal, fewer and fewer, and how many epochs each of them is the sum of."""
-    from rankgym.experiments.files import GROUPS, MANY, epoch_columns, group_columns
+    from rankgym.experiments.show.files import GROUPS, MANY, epoch_columns, group_columns
 
     number = comparison.epochs
     if number > MANY and comparison.breakpoints is not None:
@@ -430,7 +430,7 @@ def _filled(
     from rich.table import Table
     from rich.text import Text
 
-    from rankgym.experiments.files import cell
+    from rankgym.experiments.show.files import cell
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, padding))
     table.add_column("agent", overflow="fold", vertical="bottom", max_width=longest)
@@ -584,8 +584,8 @@ def train(
       `rankgym train PBM-Yandex-v0 --param learning_rate=linear:0.001 --param gamma=0.95 --param width=64`
     * Another algorithm, slot by slot with masks: `rankgym train PBM-Yandex-v0 --algo maskable-ppo`
     """
-    from rankgym.experiments.naming import SB3, check_env_arguments, env_id, split_names, without_sb3
-    from rankgym.experiments.parts import slug
+    from rankgym.experiments.plan.names import SB3, check_env_arguments, env_id, split_names, without_sb3
+    from rankgym.experiments.run.parts import slug
 
     try:
         from rankgym.sb3.train import summary
@@ -673,8 +673,8 @@ def assumptions(
     """
     import numpy as np
 
-    from rankgym.checks import whole_number
-    from rankgym.experiments.naming import check_env_arguments, choice_of, env_arguments, env_id
+    from rankgym.arguments import whole_number
+    from rankgym.experiments.plan.names import check_env_arguments, choice_of, env_arguments, env_id
     from rankgym.models import PAPERS, check_assumptions
 
     name = env_id(env)
@@ -783,7 +783,7 @@ def _show_arguments(env: str) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    from rankgym.experiments.naming import choice_of, env_arguments, env_creator, env_id
+    from rankgym.experiments.plan.names import choice_of, env_arguments, env_creator, env_id
 
     name = env_id(env)
     defaults = env_arguments(name)
@@ -836,7 +836,7 @@ def agents(
 
     Example: `rankgym agents toprank`
     """
-    from rankgym.experiments import naming
+    from rankgym.experiments.plan import names as naming
     from rankgym_agents import DUELERS, RANKERS
 
     if agent is not None:
@@ -854,7 +854,7 @@ def agents(
 
 
 def _show_agent(name: str) -> None:
-    from rankgym.experiments import naming
+    from rankgym.experiments.plan import names as naming
     from rankgym_agents import AGENTS
 
     if name not in AGENTS:
@@ -1103,7 +1103,7 @@ def preferences(
     in `Dueling-LETOR-v0` stays unknown, and the comparison shows the reward; `--set winner=copeland` measures it
     against the ranker that beats the most others.
     """
-    from rankgym.experiments import preferences as room
+    from rankgym.experiments.preferences import estimate as room
 
     name, knobs = _with_keywords("--interleaving", interleaving)
     begin = time.perf_counter()
@@ -1131,7 +1131,7 @@ def preferences(
 
 def _with_keywords(option: str, text: str) -> tuple[str, dict[str, Any]]:
     """A name and its keywords, from name:key=value:key=value."""
-    from rankgym.experiments.naming import literal
+    from rankgym.experiments.plan.names import literal
 
     name, *assignments = text.split(":")
     knobs: dict[str, Any] = {}
@@ -1179,7 +1179,7 @@ def bench(
     """
     from rich.console import Console
 
-    from rankgym.experiments import bench as benches
+    from rankgym.experiments.bench import bench as benches
 
     try:
         sizes = [int(part) for part in rows.split(",")]

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import rankgym
 
-__all__ = ["aside", "check_writable", "versions"]
+__all__ = ["atomic_path", "check_writable", "versions"]
 
 
 @contextlib.contextmanager
-def aside(path: Path) -> Iterator[Path]:
+def atomic_path(path: Path) -> Iterator[Path]:
     """A name to write to, beside ``path``, that becomes ``path`` once it is written, or is removed."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:

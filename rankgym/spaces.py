@@ -22,7 +22,7 @@ from gymnasium.vector.utils import batch_differing_spaces, batch_space, iterate
 from gymnasium.wrappers.utils import create_zero_array
 from numpy.typing import DTypeLike, NDArray
 
-from rankgym.checks import whole_number
+from rankgym.arguments import whole_number
 from rankgym.kernels import first_fault
 
 if TYPE_CHECKING:

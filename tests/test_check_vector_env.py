@@ -15,8 +15,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from gymnasium.vector.utils import batch_space
 
 import rankgym  # noqa: F401  registers the environments
+from rankgym.conformance.vector_envs import RULES, VectorEnvError, VectorEnvReport, check_vector_env
 from rankgym.envs import DuelingVectorEnv
-from rankgym.envs.check import RULES, VectorEnvError, VectorEnvReport, check_vector_env
 from rankgym.spaces import Permutation
 
 NEXT_STEP, SAME_STEP, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED

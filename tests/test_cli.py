@@ -16,8 +16,9 @@ from rich.console import Console
 import rankgym
 from rankgym import ENVS, data
 from rankgym.cli import agent_texts, comparison_table, folder_name
-from rankgym.experiments import bench, compare
-from rankgym.experiments.naming import SHAPE, knobs
+from rankgym.experiments import compare
+from rankgym.experiments.bench import bench
+from rankgym.experiments.plan.names import SHAPE, knobs
 from rankgym.models import MODELS
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 

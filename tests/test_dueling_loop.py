@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rankgym
-from rankgym.simulate import DUELING_MEASURES, Duels
+from rankgym.play.loop import DUELING_MEASURES, Duels
 from rankgym.wrappers import AgainstItself
 from rankgym_agents import DUELERS, RUCB, BubbleRank, MergeRUCB, RandomDuels, TopRank
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import rankgym
-from rankgym.checks import actions_of
-from rankgym.experiments.bench import write_letor
-from rankgym.experiments.naming import fitting_agents
+from rankgym.arguments import ActionKind, action_kind
+from rankgym.experiments.bench.bench import write_letor
+from rankgym.experiments.plan.names import fitting_agents
 from rankgym.wrappers import AgainstItself
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 
@@ -122,7 +122,7 @@ def golden_numbers(name):
             arguments["file"] = str(Path(folder) / "letor.txt")
         for agent in fitting_agents(gym.make_vec(name, **arguments)):
             venv = gym.make_vec(name, **arguments)
-            env = AgainstItself(venv) if actions_of(venv) == "duels of lists" else venv
+            env = AgainstItself(venv) if action_kind(venv) is ActionKind.DUEL_OF_RANKINGS else venv
             history = rankgym.simulate(AGENTS[agent].for_env(env, seed=1), env, 1000, seed=1, progress=False)
             end = history.at(1000)
             means = (float(end[key].mean()) for key in MEASURES[type(history)])

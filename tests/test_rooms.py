@@ -22,12 +22,12 @@ PACKAGES = {"rankgym": ROOT / "rankgym", "rankgym_agents": ROOT / "agents" / "ra
 # A room may import the rooms above it in this list, and its own. CONTRIBUTING has the short form: kernels <- spaces,
 # metrics <- models <- envs <- wrappers, registry <- experiments <- cli.
 LEVELS = [
-    {"kernels", "checks", "progress", "outputs"},
+    {"arguments", "kernels", "outputs", "progress"},
     {"agent", "spaces", "metrics", "data", "interleaving"},
     {"models"},
     {"envs"},
     {"wrappers", "registry"},
-    {"simulate", "contract"},
+    {"conformance", "play"},
     {"sb3"},
     {"experiments"},
     {"commands"},

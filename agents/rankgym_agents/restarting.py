@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.agent import Agent, restored, told_seed, whole_number
+from rankgym.agent import Agent, restored, seed_argument, whole_number
 
 __all__ = ["Restarting"]
 
@@ -162,7 +162,7 @@ class Restarting(Agent):
             "num_positions": self.num_positions,
             "num_envs": self.num_envs,
             "horizon": self.every if self.horizon is None else min(self.every, self.horizon),
-            "seed": told_seed(seeds),
+            "seed": seed_argument(seeds),
             "initial_list": (self.initial_list if initial_list is None else initial_list).copy(),
         }
         return self.make(**{name: shape[name] for name in self.told}, **self.knobs)

@@ -104,7 +104,7 @@ def _show(found: Reproduced, console: Any) -> None:
     """The claims table of a figure; on a narrow terminal without what was measured, most of its lines."""
     from rich.text import Text
 
-    from rankgym.experiments.claims import rich_table, tally
+    from rankgym.experiments.judge.claims import rich_table, tally
 
     title = f"{found.figure.name}, scale {found.scale}: {found.figure.title}"
     short = console.width < WIDE

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from rankgym.experiments.results import Results
-    from rankgym.experiments.sweep import Sweep
+    from rankgym.experiments.plan.sweep import Sweep
+    from rankgym.experiments.run.results import Results
 
 __all__ = ["app"]
 
@@ -109,8 +109,8 @@ def run(
     * meanwhile: `rankgym sweep status results/paper`, and
       `rankgym sweep export results/paper --partial --to so_far.csv`
     """
-    from rankgym.experiments.driver import keep_sweep
-    from rankgym.experiments.sweep import Sweep
+    from rankgym.experiments.plan.sweep import Sweep
+    from rankgym.experiments.run.driver import keep_sweep
 
     given = Sweep.from_toml(file)
     _find_agents(given)
@@ -128,7 +128,7 @@ def resume(
     checkpoint_every: Every = 120.0,
 ) -> None:
     """Go on with the sweep in FOLDER: finished jobs are kept, and others go on from their checkpoints."""
-    from rankgym.experiments.driver import kept_sweep
+    from rankgym.experiments.run.driver import kept_sweep
 
     given = kept_sweep(folder)
     _find_agents(given)
@@ -142,7 +142,7 @@ def status(folder: Folder) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from rankgym.experiments import driver, store
+    from rankgym.experiments.run import driver, store
 
     given = driver.kept_sweep(folder)
     _find_agents(given)
@@ -198,14 +198,14 @@ def export(
 
     In Python, `rankgym.experiments.load(FOLDER)` gives the same for pandas or polars.
     """
-    from rankgym.experiments.results import load, write_table
-    from rankgym.experiments.store import require
-    from rankgym.outputs import aside, check_writable
+    from rankgym.experiments.run.results import load, write_table
+    from rankgym.experiments.run.store import require
+    from rankgym.outputs import atomic_path, check_writable
 
     path = to or folder / "table.parquet"
     if path.suffix not in (".parquet", ".csv") or path.is_dir():
         raise ValueError(f"--to {path} is no name for a table; allowed: FILE.parquet or FILE.csv")
-    from rankgym.experiments.driver import kept_sweep
+    from rankgym.experiments.run.driver import kept_sweep
 
     _find_agents(kept_sweep(folder))
     table = load(folder, partial=partial)
@@ -213,7 +213,7 @@ def export(
     if path.suffix == ".parquet":
         write_table(table, path)
     else:
-        with aside(path) as unfinished:
+        with atomic_path(path) as unfinished:
             require("pyarrow.csv").write_csv(_plain(table), unfinished)
     typer.echo(f"Written to {path}: {table.num_rows:,} lines of {', '.join(table.column_names)}")
 
@@ -225,9 +225,9 @@ def report(
     partial: Annotated[bool, typer.Option("--partial", help="Take what there is of a sweep that is not done.")] = False,
 ) -> None:
     """Write one HTML file: the measures over rounds, means with standard errors, and ranks of agents over queries."""
-    from rankgym.experiments.driver import kept_sweep
-    from rankgym.experiments.report import sweep_report
-    from rankgym.experiments.results import read
+    from rankgym.experiments.run.driver import kept_sweep
+    from rankgym.experiments.run.results import read
+    from rankgym.experiments.show.report import sweep_report
     from rankgym.outputs import check_writable
 
     path = to or folder / "report.html"
@@ -260,8 +260,8 @@ def _find_agents(given: Sweep) -> None:
 
 
 def _play(given: Sweep, folder: Path, **options: Any) -> None:
-    from rankgym.experiments.driver import run_sweep
-    from rankgym.experiments.monitor import duration
+    from rankgym.experiments.run.driver import run_sweep
+    from rankgym.experiments.run.monitor import duration
 
     begin = time.monotonic()
     results = run_sweep(given, folder, **options)
@@ -276,8 +276,8 @@ def _show(results: Results) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from rankgym.experiments.comparison import known, mean_and_error
-    from rankgym.experiments.families import counted
+    from rankgym.experiments.judge.comparison import known, mean_and_error
+    from rankgym.experiments.plan.families import counted
 
     table = Table()
     for name in ("environment", "agent"):

@@ -19,7 +19,7 @@ import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
-from rankgym.checks import near
+from rankgym.arguments import near
 from rankgym.data import matrix_files, yandex
 from rankgym.data.errors import DataError, DownloadFailed, MissingData, RefusedPickle, WrongDigest
 from rankgym.data.matrices import Array, condorcet_winner

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.checks import whole_number
+from rankgym.arguments import whole_number
 from rankgym.data.catalogue import home
 from rankgym.data.errors import DataError
 from rankgym.kernels import bits, kernel, session_seed

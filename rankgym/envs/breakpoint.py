@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.checks import plain_number, round_numbers, whole_number
+from rankgym.arguments import plain_number, round_numbers, whole_number
 from rankgym.envs.problems import DRAWN_ITEMS, MOST_DRAWN_ITEMS
 from rankgym.envs.ranking import RankingVectorEnv
 from rankgym.kernels import SCHEDULE, bits, kernel, row_keys, shuffle, uniform

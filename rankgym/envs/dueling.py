@@ -12,7 +12,7 @@ from gymnasium.spaces import Dict, Discrete, MultiBinary
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from rankgym.checks import whole_number
+from rankgym.arguments import whole_number
 from rankgym.data import preferences
 from rankgym.envs.sessions import DEFAULT_HORIZON, SessionsVectorEnv, checked_arm, checked_arms, refuse_arm, sides
 from rankgym.kernels import bits, kernel, session_seed, shuffle, uniform

@@ -13,7 +13,7 @@ from gymnasium.spaces import Dict, Discrete, MultiBinary
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from rankgym.checks import whole_number
+from rankgym.arguments import whole_number
 from rankgym.data import letor, matrix_files, preferences
 from rankgym.envs.dueling import WINNERS, judge
 from rankgym.envs.problems import Problems, checked_measure

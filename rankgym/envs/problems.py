@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym import data
-from rankgym.checks import probabilities, whole_number
+from rankgym.arguments import probabilities, whole_number
 from rankgym.kernels import first_fault
 from rankgym.models import MODELS
 from rankgym.models.base import cut, sorted_lists, table_form

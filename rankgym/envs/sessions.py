@@ -17,7 +17,7 @@ from gymnasium.vector.utils import batch_space
 from gymnasium.wrappers.utils import create_zero_array
 from numpy.typing import NDArray
 
-from rankgym.checks import whole_number
+from rankgym.arguments import whole_number
 from rankgym.kernels import ENVIRONMENT, QUERY, bits, kernel, row_keys, uniform_below
 
 __all__ = ["DEFAULT_HORIZON", "SessionsVectorEnv", "checked_arm", "checked_arms", "first_no_arm", "refuse_arm", "sides"]

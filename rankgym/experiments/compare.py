@@ -19,20 +19,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.checks import whole_number
-from rankgym.experiments.blocks import Block, play_all
-from rankgym.experiments.comparison import Comparison
-from rankgym.experiments.families import FAMILIES
-from rankgym.experiments.files import save
-from rankgym.experiments.naming import (
+from rankgym.arguments import whole_number
+from rankgym.experiments.judge.comparison import Comparison
+from rankgym.experiments.plan.families import FAMILIES
+from rankgym.experiments.plan.names import (
     AgentSpec,
     env_arguments,
 )
-from rankgym.experiments.parts import Parts, code_digest, slug
-from rankgym.experiments.setting import Setting, block_of, one_row, recorded_rounds, rehearse, resolve
+from rankgym.experiments.plan.setting import Setting, block_of, one_row, recorded_rounds, rehearse, resolve
+from rankgym.experiments.run.blocks import Block, play_all
+from rankgym.experiments.run.parts import Parts, code_digest, slug
+from rankgym.experiments.show.files import save
 from rankgym.outputs import check_writable, versions
+from rankgym.play.loop import DuelingHistory, History, measures
 from rankgym.progress import AgentBars, working
-from rankgym.simulate import DuelingHistory, History, measures
 
 __all__ = ["compare"]
 

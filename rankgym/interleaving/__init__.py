@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.checks import whole_number
+from rankgym.arguments import whole_number
 from rankgym.interleaving.balanced import Balanced
 from rankgym.interleaving.base import Interleaving, Lists, copy_rankings, decide
 from rankgym.interleaving.document_constraints import DocumentConstraints

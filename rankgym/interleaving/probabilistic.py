@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.checks import plain_number
+from rankgym.arguments import plain_number
 from rankgym.interleaving.base import INTERLEAVING, Interleaving, Lists, positional_credit
 from rankgym.kernels import bits, kernel, session_seed, uniform
 

@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.checks import probabilities, whole_number
+from rankgym.arguments import probabilities, whole_number
 from rankgym.kernels import first_fault, kernel
 from rankgym.models.base import ClickModel, cut, sorted_lists
 from rankgym.progress import PATIENCE, count_bar

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.checks import probabilities
+from rankgym.arguments import probabilities
 from rankgym.kernels import TERMINATION, bits, kernel, session_seed, uniform
 
 __all__ = ["USERS", "User", "click", "click_vectors", "fill_click_vectors", "user"]

@@ -34,7 +34,7 @@ from stable_baselines3.td3.policies import TD3Policy
 import rankgym
 from rankgym import wrappers
 from rankgym.agent import KernelAgent
-from rankgym.checks import plain_number
+from rankgym.arguments import plain_number
 from rankgym.kernels import bits, kernel, session_seed, uniform
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.spaces import Permutation

@@ -20,7 +20,7 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from stable_baselines3.common.utils import is_vectorized_observation
 from torch import nn
 
-from rankgym.checks import near, plain_number, whole_number
+from rankgym.arguments import near, plain_number, whole_number
 from rankgym.spaces import Permutation
 
 __all__ = ["ItemNet", "PlackettLuce", "PlackettLucePolicy", "rankings"]

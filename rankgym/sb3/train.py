@@ -34,14 +34,14 @@ from stable_baselines3.common.logger import Logger, configure
 from stable_baselines3.common.utils import LinearSchedule
 
 from rankgym import wrappers
-from rankgym.checks import near, plain_number, whole_number
-from rankgym.outputs import aside, check_writable, versions
+from rankgym.arguments import near, plain_number, whole_number
+from rankgym.outputs import atomic_path, check_writable, versions
+from rankgym.play.loop import simulate
 from rankgym.registry import BREAKPOINT, ENVS, RANKING
 from rankgym.sb3.agent import SB3Agent, describe, library_versions, one_thread, weights_digest
 from rankgym.sb3.callbacks import Measured, Watch
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.sb3.vec_env import RankingVecEnv
-from rankgym.simulate import simulate
 
 __all__ = ["ALGORITHMS", "DEFAULTS", "Training", "summary", "train"]
 
@@ -881,7 +881,7 @@ class _Record:
         if self.folder is not None and self.average.rate:
             content = io.BytesIO()
             th.save(self.average.state, content)
-            with aside(self.folder / AVERAGE) as path:
+            with atomic_path(self.folder / AVERAGE) as path:
                 path.write_bytes(content.getvalue())
         self.write(seconds)
 
@@ -889,7 +889,7 @@ class _Record:
         if self.folder is not None:
             content = io.BytesIO()
             model.save(content)
-            with aside(self.folder / name) as path:
+            with atomic_path(self.folder / name) as path:
                 path.write_bytes(content.getvalue())
 
     def write(self, seconds: float) -> None:
@@ -901,7 +901,7 @@ class _Record:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(Measured._fields)
         writer.writerows(self.curve)
-        with aside(self.folder / "curve.csv") as path:
+        with atomic_path(self.folder / "curve.csv") as path:
             path.write_bytes(text.getvalue().encode())
         report = {
             "command": self.command,
@@ -917,7 +917,7 @@ class _Record:
             "curve": [one._asdict() for one in self.curve],
             "training_episodes": self.training,
         }
-        with aside(self.folder / "train.json") as path:
+        with atomic_path(self.folder / "train.json") as path:
             path.write_bytes((json.dumps(report, indent=1) + "\n").encode())
 
 

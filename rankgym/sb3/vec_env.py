@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 
-from rankgym.checks import actions_of, env_horizons, whole_number
+from rankgym.arguments import ActionKind, action_kind, env_horizons, whole_number
 from rankgym.envs.sessions import SessionsVectorEnv, draw_numbers
 from rankgym.kernels import row_keys
 from rankgym.wrappers.layers import VectorLayered
@@ -398,7 +398,11 @@ def _checked_envs(envs: Any) -> list[VectorEnv[Any, Any, Any]]:
     for number, env in enumerate(envs):
         name = f"envs[{number}]"
         bare = getattr(env, "unwrapped", None)
-        if not isinstance(env, VectorEnv) or not isinstance(bare, SessionsVectorEnv) or actions_of(bare) != "lists":
+        if (
+            not isinstance(env, VectorEnv)
+            or not isinstance(bare, SessionsVectorEnv)
+            or action_kind(bare) is not ActionKind.RANKING
+        ):
             raise ValueError(f"{name} = {env} is no native vector environment of rankings; allowed: {how}")
         if bare.autoreset_mode is not AutoresetMode.DISABLED:
             mode = bare.autoreset_mode.value

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
-from rankgym.checks import actions_of, env_attribute
+from rankgym.arguments import ActionKind, action_kind, env_attribute
 from rankgym.interleaving import INTERLEAVINGS
 
 __all__ = ["AgainstItself"]
@@ -30,7 +30,7 @@ class AgainstItself(VectorWrapper[Any, Any, Any, Any, Any]):
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
-        if actions_of(env) != "duels of lists":
+        if action_kind(env) is not ActionKind.DUEL_OF_RANKINGS:
             raise ValueError(
                 f"env = {env} has the action space {env.action_space}; allowed: a Dict of the lists left and right"
             )

@@ -22,7 +22,7 @@ from gymnasium.vector.utils import batch_space
 from numpy import count_nonzero  # of a small array it costs a tenth of any()
 from numpy.typing import NDArray
 
-from rankgym.checks import actions_of, env_attribute, env_horizons
+from rankgym.arguments import ActionKind, action_kind, env_attribute, env_horizons, is_duel
 
 __all__ = ["Layer", "Setting", "SingleLayered", "VectorLayered", "layers_of"]
 
@@ -44,7 +44,7 @@ class Setting(NamedTuple):
             ValueError: it is no ranking environment.
         """
         bare = env.unwrapped
-        duels = str(actions_of(bare)).startswith("duels") and all(actions_of(e) != "lists" for e in _wrappers(env))
+        duels = is_duel(action_kind(bare)) and all(action_kind(e) is not ActionKind.RANKING for e in _wrappers(env))
         if duels or any(env_attribute(env, name) is None for name in ("initial_list", "num_items", "num_positions")):
             raise ValueError(f"env = {env} is no ranking environment; allowed: one of rankgym's, wrapped or not")
         items, positions = (int(np.max(env_attribute(env, name))) for name in ("num_items", "num_positions"))

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.spaces import Box, MultiBinary, Space
 from numpy.typing import NDArray
 
-from rankgym.checks import plain_number
+from rankgym.arguments import plain_number
 from rankgym.kernels import kernel
 from rankgym.wrappers.layers import Layer, Setting, SingleLayered, VectorLayered
 

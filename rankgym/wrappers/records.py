@@ -18,7 +18,7 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from numpy import count_nonzero  # of a small array it costs a tenth of any()
 from numpy.typing import NDArray
 
-from rankgym.checks import actions_of, env_attribute, env_horizons, round_numbers, whole_number
+from rankgym.arguments import action_kind, env_attribute, env_horizons, is_duel, round_numbers, whole_number
 from rankgym.kernels import kernel
 from rankgym.metrics import ideal_dcg, ndcg, rank_discounts
 
@@ -258,7 +258,7 @@ class Logic(ABC):
     of_duels: ClassVar[bool] = False  # whether it is measured where actions are duels, too
 
     def __init__(self, env: Any, num_envs: int, record_at: Iterable[int]) -> None:
-        duels = str(actions_of(env.unwrapped)).startswith("duels")
+        duels = is_duel(action_kind(env.unwrapped))
         if duels and not self.of_duels:
             raise ValueError(
                 f"env = {env} is an environment of duels, which have no {' and '.join(self.series)}; "

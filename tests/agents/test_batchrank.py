@@ -15,7 +15,7 @@ from agent_oracles import Oracle, Users, bisected_index, drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankgym.contract import check_agent
+from rankgym.conformance.agents import check_agent
 from rankgym_agents.batchrank import BatchRank, State, kl_lower, kl_upper
 
 ROUNDS, ROWS = 2500, 4

@@ -9,7 +9,7 @@ from agent_oracles import BubbleRankOracle, Users
 from cascade_runs import both_digests, digest
 
 import rankgym
-from rankgym.contract import check_agent
+from rankgym.conformance.agents import check_agent
 from rankgym.models import MODELS
 from rankgym_agents import BubbleRank
 

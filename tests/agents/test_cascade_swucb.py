@@ -9,7 +9,7 @@ from cascade_runs import MODELS, SHAPES, both_digests, digest, down_to
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankgym.contract import check_agent
+from rankgym.conformance.agents import check_agent
 from rankgym_agents.cascade_swucb import CascadeSWUCB, State, window_of
 from rankgym_agents.cascade_ucb1 import CascadeUCB1
 

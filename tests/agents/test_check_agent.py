@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from plain_agents import DUELING_GOOD, DUELING_MUTANTS, GOOD, MUTANTS
 
-from rankgym.contract import AgentError, check_agent
+from rankgym.conformance.agents import AgentError, check_agent
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 
 EACH = [(rule, mutant) for rules in (MUTANTS, DUELING_MUTANTS) for rule in rules for mutant in rules[rule]]

@@ -9,7 +9,7 @@ from duels import matrix, played
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankgym.contract import check_agent
+from rankgym.conformance.agents import check_agent
 from rankgym_agents import DUELERS
 
 KNOBS = {  # where the defaults would go on exploring

@@ -8,7 +8,7 @@ from agent_oracles import Oracle, Users, beside_foreign_lists, played, shown_unc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankgym.contract import check_agent
+from rankgym.conformance.agents import check_agent
 from rankgym_agents.pbm_ucb import PBMUCB, pbm_ucb_index
 
 ROUNDS = 2000

@@ -9,7 +9,7 @@ from agent_oracles import Oracle, Users, below, beside_foreign_lists, played, sh
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankgym.contract import check_agent
+from rankgym.conformance.agents import check_agent
 from rankgym.kernels import bits
 from rankgym_agents.ranked_exp3 import RankedEXP3, draw
 

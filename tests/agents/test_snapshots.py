@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from rankgym.agent import Agent, DuelingAgent, Remembering
+from rankgym.agent import Agent, DuelingAgent, StatefulLearner
 from rankgym.kernels import row_keys
 from rankgym_agents import AGENTS, BubbleRank, CascadeSWUCB, RandomRanker, Restarting, TopRank
 
@@ -218,7 +218,7 @@ def test_who_has_something_without_rows_is_not_written_down(more):
 def test_all_of_ours_but_restarting_keep_a_state_and_are_written_down_by_it():
     for name, agent in AGENTS.items():
         if name != "restarting":
-            assert agent.snapshot is Remembering.snapshot
+            assert agent.snapshot is StatefulLearner.snapshot
 
 
 # Restarting

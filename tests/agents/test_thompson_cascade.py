@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rankgym.contract import check_agent
+from rankgym.conformance.agents import check_agent
 from rankgym.kernels import BETA_WORDS, beta_variate, bits, both_accepted
 from rankgym_agents.thompson_cascade import ThompsonCascade
 

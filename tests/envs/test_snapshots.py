@@ -9,7 +9,7 @@ from gymnasium.error import ResetNeeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankgym.checks import actions_of
+from rankgym.arguments import ActionKind, action_kind
 from rankgym.envs import DuelingVectorEnv, InterleavedRankersVectorEnv, RankingVectorEnv
 from rankgym.interleaving import INTERLEAVINGS
 from rankgym.kernels import bits, session_seed, uniform
@@ -79,14 +79,14 @@ def many(what):
 def actions(env, rng):
     """Random actions of all rows."""
     rows, space = env.num_envs, env.single_action_space
-    kind = actions_of(env)
-    if kind == "duels of arms":
+    kind = action_kind(env)
+    if kind is ActionKind.DUEL_OF_ARMS:
         return {side: rng.integers(0, space["left"].n, rows) for side in ("left", "right")}
-    lists = space if kind == "lists" else space["left"]
+    lists = space if kind is ActionKind.RANKING else space["left"]
     drawn = [
         rng.permuted(np.tile(np.arange(lists.n), (rows, 1)), axis=1)[:, : lists.k].copy() for _ in ("left", "right")
     ]
-    return drawn[0] if kind == "lists" else dict(zip(("left", "right"), drawn, strict=True))
+    return drawn[0] if kind is ActionKind.RANKING else dict(zip(("left", "right"), drawn, strict=True))
 
 
 def of_rows(action, rows):
@@ -306,17 +306,17 @@ def test_expected_rewards_are_those_of_what_is_displayed(made, what):
         action = actions(env, rng)
         _, reward, _, _, info = env.step(action)
         expected = env.expected_rewards()
-        kind = actions_of(env)
-        if kind == "lists":
+        kind = action_kind(env)
+        if kind is ActionKind.RANKING:
             assert np.array_equal(expected, info["expected_reward"])
-        elif kind == "duels of arms":
+        elif kind is ActionKind.DUEL_OF_ARMS:
             assert np.array_equal(expected, reward)
         else:
             assert np.isnan(expected).all()  # of different lists interleaved
-    if kind == "duels of arms":
+    if kind is ActionKind.DUEL_OF_ARMS:
         env.restore(env.snapshot())
         assert np.isnan(env.expected_rewards()).all()  # the snapshot may be another environment's
-    if kind == "duels of lists":
+    if kind is ActionKind.DUEL_OF_RANKINGS:
         env.reset(seed=1)
         _, _, _, _, info = env.step({"left": action["left"], "right": action["left"].copy()})
         assert np.array_equal(np.isnan(env.expected_rewards()), np.full(ROWS, "mixed" in what))

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from rankgym.data import letor
-from rankgym.experiments import bench
+from rankgym.experiments.bench import bench
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 
 TINY = bench.Effort(turns=1, slice=0.0002, learning=3)

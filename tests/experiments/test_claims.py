@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from rankgym.experiments import claims
-from rankgym.experiments.claims import Claim, Measured, counts, decide, judge, weakest
-from rankgym.experiments.results import Results
+from rankgym.experiments.judge import claims
+from rankgym.experiments.judge.claims import Claim, Measured, counts, decide, judge, weakest
+from rankgym.experiments.run.results import Results
 
 NOTHING = Results([])
 

@@ -15,15 +15,16 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import rankgym
-from rankgym.experiments import compare, plots
+from rankgym.experiments import compare
 from rankgym.experiments.compare import _Plan
-from rankgym.experiments.comparison import caption, counted, mean_and_error
-from rankgym.experiments.files import cell, columns, csv_text, markdown_text
-from rankgym.experiments.naming import AgentFailed, parse_agent
-from rankgym.experiments.parts import Parts, slug
-from rankgym.outputs import aside
+from rankgym.experiments.judge.comparison import caption, counted, mean_and_error
+from rankgym.experiments.plan.names import AgentFailed, parse_agent
+from rankgym.experiments.run.parts import Parts, slug
+from rankgym.experiments.show import plots
+from rankgym.experiments.show.files import cell, columns, csv_text, markdown_text
+from rankgym.outputs import atomic_path
+from rankgym.play.loop import MEASURES, History
 from rankgym.progress import AgentBars
-from rankgym.simulate import MEASURES, History
 from rankgym_agents import AGENTS
 
 ENV = "rankgym/PBM-Synthetic-v0"
@@ -358,7 +359,7 @@ def test_a_file_is_whole_or_not_there(tmp_path):
     (tmp_path / "a").write_text("old")
 
     def write():
-        with aside(tmp_path / "a") as path:
+        with atomic_path(tmp_path / "a") as path:
             path.write_text("ne")
             raise RuntimeError("half-way")
 

@@ -23,13 +23,14 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("filelock")
 pytest.importorskip("joblib")
 
-from rankgym.experiments import compare, driver, store, worker
-from rankgym.experiments.driver import keep_sweep, kept_sweep, run_sweep, standing
-from rankgym.experiments.monitor import Estimate, Monitor, duration
-from rankgym.experiments.naming import AgentFailed
-from rankgym.experiments.store import place
-from rankgym.experiments.sweep import Environment, Sweep
-from rankgym.simulate import MEASURES
+from rankgym.experiments import compare
+from rankgym.experiments.plan.names import AgentFailed
+from rankgym.experiments.plan.sweep import Environment, Sweep
+from rankgym.experiments.run import driver, store, worker
+from rankgym.experiments.run.driver import keep_sweep, kept_sweep, run_sweep, standing
+from rankgym.experiments.run.monitor import Estimate, Monitor, duration
+from rankgym.experiments.run.store import place
+from rankgym.play.loop import MEASURES
 
 HERE = Path(__file__).parent
 QUIET = {"jobs": 1, "progress": False}
@@ -349,7 +350,7 @@ def test_a_damaged_result_is_played_again(finished, tmp_path, capsys):
 
 def test_results_of_another_version_stay(finished, tmp_path, monkeypatch, capsys):
     with monkeypatch.context() as patch:
-        patch.setattr("rankgym.experiments.sweep.versions", lambda: {"rankgym": "0.0.1"})
+        patch.setattr("rankgym.experiments.plan.sweep.versions", lambda: {"rankgym": "0.0.1"})
         run_sweep(SWEEP, tmp_path, **QUIET)
     before = results(tmp_path)
     run_sweep(SWEEP, tmp_path, jobs=1)

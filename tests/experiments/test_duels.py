@@ -10,13 +10,14 @@ import pytest
 from rich.console import Console
 
 import rankgym
-from rankgym.experiments import compare, plots
-from rankgym.experiments.bench import write_letor
-from rankgym.experiments.comparison import caption, known, mean_and_error
-from rankgym.experiments.families import FAMILIES
-from rankgym.experiments.files import cell, columns, markdown_text
-from rankgym.experiments.naming import AgentSpec, choice_of, fitting_agents, knobs
-from rankgym.experiments.parts import Parts
+from rankgym.experiments import compare
+from rankgym.experiments.bench.bench import write_letor
+from rankgym.experiments.judge.comparison import caption, known, mean_and_error
+from rankgym.experiments.plan.families import FAMILIES
+from rankgym.experiments.plan.names import AgentSpec, choice_of, fitting_agents, knobs
+from rankgym.experiments.run.parts import Parts
+from rankgym.experiments.show import plots
+from rankgym.experiments.show.files import cell, columns, markdown_text
 from rankgym.progress import AgentBars
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from rankgym.cli import _fitting_epochs, epoch_table
-from rankgym.experiments import compare, plots
+from rankgym.experiments import compare
 from rankgym.experiments.compare import _Tally
-from rankgym.experiments.comparison import caption, counted
-from rankgym.experiments.files import cell, csv_text, epoch_columns, epoch_title, group_columns, markdown_text
-from rankgym.experiments.parts import Parts
-from rankgym.simulate import MEASURES, History
+from rankgym.experiments.judge.comparison import caption, counted
+from rankgym.experiments.run.parts import Parts
+from rankgym.experiments.show import plots
+from rankgym.experiments.show.files import cell, csv_text, epoch_columns, epoch_title, group_columns, markdown_text
+from rankgym.play.loop import MEASURES, History
 
 ENV = "rankgym/CM-Yandex-Breakpoint-v0"
 SMALL = {"rounds": 300, "query": [4, 0, 7], "runs": 2, "seed": 3, "progress": False}

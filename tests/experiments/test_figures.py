@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from rankgym.experiments import figures
-from rankgym.experiments.figures import Cloud, Curve, Pair, Panel
-from rankgym.experiments.results import Played
+from rankgym.experiments.run.results import Played
+from rankgym.experiments.show import figures
+from rankgym.experiments.show.figures import Cloud, Curve, Pair, Panel
 
 ROUNDS = np.array([1, 2, 4, 10, 100, 1000])
 

@@ -8,7 +8,8 @@ import pytest
 from matplotlib.colors import to_rgb
 
 import rankgym.experiments
-from rankgym.experiments import compare, plots
+from rankgym.experiments import compare
+from rankgym.experiments.show import plots
 
 ENV = "rankgym/PBM-Synthetic-v0"
 
@@ -91,7 +92,7 @@ def test_a_single_round_can_be_drawn(tmp_path):
 
 def test_without_matplotlib_all_else_is_written(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.delitem(sys.modules, "rankgym.experiments.plots")
+    monkeypatch.delitem(sys.modules, "rankgym.experiments.show.plots")
     monkeypatch.delattr(rankgym.experiments, "plots")
     found = compare(ENV, ["static"], rounds=20, query=0, out=tmp_path, progress=False)
     assert found.notes == ['no figure without matplotlib: pip install "rankgym[plots]"']

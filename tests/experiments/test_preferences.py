@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from rankgym import cli, data
-from rankgym.experiments import preferences
-from rankgym.experiments.exact import PICKS, evaluate_pairs
 from rankgym.experiments.preferences import estimate
+from rankgym.experiments.preferences import estimate as preferences
+from rankgym.experiments.preferences.exact import PICKS, evaluate_pairs
 from rankgym.interleaving import INTERLEAVINGS
 
 NP2004 = Path(__file__).resolve().parents[3] / "shared" / "data" / "np2004_vali.txt.gz"

@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from rankgym.experiments.claims import Claim, Measured, judge
-from rankgym.experiments.report import Picture, Table, report, sweep_report, write_report
-from rankgym.experiments.results import Played, Results
+from rankgym.experiments.judge.claims import Claim, Measured, judge
+from rankgym.experiments.run.results import Played, Results
+from rankgym.experiments.show.report import Picture, Table, report, sweep_report, write_report
 
 VOID = {"meta", "img", "br"}
 SVG = '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><g id="figure_1"/></svg>'

@@ -7,8 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from rankgym.experiments import load, results
-from rankgym.experiments.results import Played, Results
+from rankgym.experiments import load
+from rankgym.experiments.run import results
+from rankgym.experiments.run.results import Played, Results
 
 pyarrow = pytest.importorskip("pyarrow")
 pytest.importorskip("pandas")
@@ -145,8 +146,8 @@ def test_results_are_found_by_their_labels():
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A sweep of two agents, in two jobs each, one environment of it with breakpoints."""
-    driver = pytest.importorskip("rankgym.experiments.driver")
-    from rankgym.experiments.sweep import Environment, Sweep
+    driver = pytest.importorskip("rankgym.experiments.run.driver")
+    from rankgym.experiments.plan.sweep import Environment, Sweep
 
     arguments = {"num_items": 5, "num_positions": 3}
     sweep = Sweep(
@@ -233,7 +234,8 @@ def test_what_holds_no_results_is_refused(tmp_path):
 
 def test_importing_the_room_needs_no_library_of_tables():
     script = (
-        "import json, sys, rankgym.experiments; from rankgym.experiments import load, results, claims, statistics; "
+        "import json, sys, rankgym.experiments; from rankgym.experiments.run import results; "
+        "from rankgym.experiments.judge import claims, statistics; "
         "print(json.dumps([m for m in ('pyarrow', 'scipy.stats', 'matplotlib', 'joblib', 'filelock', 'pandas') "
         "if m in sys.modules]))"
     )

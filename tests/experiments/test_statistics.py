@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankgym.experiments import statistics
-from rankgym.experiments.results import Played, Results
-from rankgym.experiments.statistics import Units
+from rankgym.experiments.judge import statistics
+from rankgym.experiments.judge.statistics import Units
+from rankgym.experiments.run.results import Played, Results
 
 stats = pytest.importorskip("scipy.stats")
 

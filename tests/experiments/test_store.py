@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 pytest.importorskip("pyarrow")
 pytest.importorskip("filelock")
 
-from rankgym.experiments import store
-from rankgym.experiments.run import Run
-from rankgym.experiments.store import Damaged, examine, facts, gather, join, others, place, read, write
-from rankgym.experiments.sweep import Environment, Sweep
-from rankgym.simulate import measures
+from rankgym.experiments.plan.sweep import Environment, Sweep
+from rankgym.experiments.run import store
+from rankgym.experiments.run.rows import Run
+from rankgym.experiments.run.store import Damaged, examine, facts, gather, join, others, place, read, write
+from rankgym.play.loop import measures
 
 SWEEP = Sweep(
     environments=(
@@ -119,8 +119,8 @@ def test_the_bytes_depend_on_the_job_alone(tmp_path, finished):
     again = written(tmp_path, job)
     assert again.read_bytes() == place(finished, job).read_bytes()
     script = (
-        "import sys; from pathlib import Path; from rankgym.experiments import store; "
-        "from rankgym.experiments.run import Run; from rankgym.experiments.sweep import Sweep; "
+        "import sys; from pathlib import Path; from rankgym.experiments.run import store; "
+        "from rankgym.experiments.run.rows import Run; from rankgym.experiments.plan.sweep import Sweep; "
         "job = Sweep.from_json(sys.stdin.read()).jobs()[0]; run = Run(job.block); run.play(lambda n: None); "
         f"store.write(Path({str(tmp_path / 'other')!r}), job, run.history(), run.settled_at)"
     )
@@ -254,7 +254,7 @@ def test_other_results(finished, tmp_path, monkeypatch):
     other = Sweep(SWEEP.environments, SWEEP.agents, 40, 2, query=(0, 3, 7), rows_per_job=4)
     found = others(tmp_path, other.jobs())
     assert (len(found.same), len(found.foreign), len(found.damaged)) == (0, len(SWEEP.jobs()), 1)
-    monkeypatch.setattr("rankgym.experiments.sweep.versions", lambda: {"rankgym": "9.9", "numpy": "9.8"})
+    monkeypatch.setattr("rankgym.experiments.plan.sweep.versions", lambda: {"rankgym": "9.9", "numpy": "9.8"})
     found = others(tmp_path, SWEEP.jobs())
     assert len(found.same) == len(SWEEP.jobs())
     (made_by,) = found.made_by

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 pytest.importorskip("pyarrow")
 
 from rankgym import data
-from rankgym.experiments import sweep as room
-from rankgym.experiments.sweep import EXAMPLE, Environment, Sweep, label_of
+from rankgym.experiments.plan import sweep as room
+from rankgym.experiments.plan.sweep import EXAMPLE, Environment, Sweep, label_of
 from rankgym_agents import TopRank
 
 ENV = Environment("CM", "CM-Yandex-v0")
@@ -78,7 +78,7 @@ VALUES = st.one_of(st.booleans(), st.none(), st.integers(-9, 9), st.floats(allow
 @settings(max_examples=40)
 @given(knobs=st.dictionaries(st.from_regex(r"[a-z]{1,6}", fullmatch=True), VALUES, max_size=3))
 def test_knobs_of_a_table_are_those_of_the_name(knobs):
-    from rankgym.experiments.naming import parse_agent
+    from rankgym.experiments.plan.names import parse_agent
 
     knobs = {key: value for key, value in knobs.items() if key not in ("name", "agent", "model")}
     (text,) = small(agents=[{"name": "toprank", **knobs}]).agents

@@ -22,13 +22,13 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.experiments import statistics
-from rankgym.experiments.claims import Claim, Measured
-from rankgym.experiments.families import counted
+from rankgym.experiments.judge import statistics
+from rankgym.experiments.judge.claims import Claim, Measured
+from rankgym.experiments.judge.statistics import Estimate, Units
 from rankgym.experiments.papers.figure import PaperFigure, Scale, check_scale, check_source
-from rankgym.experiments.results import Played, Results
-from rankgym.experiments.statistics import Estimate, Units
-from rankgym.experiments.sweep import Environment, Sweep
+from rankgym.experiments.plan.families import counted
+from rankgym.experiments.plan.sweep import Environment, Sweep
+from rankgym.experiments.run.results import Played, Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -750,7 +750,7 @@ def _of_quality() -> Iterator[Claim]:
 
 def _panels(results: Results, agents: Sequence[str], of: Callable[[Played], Any], **panel: Any) -> Figure:
     """One panel a click model, with a curve an agent."""
-    from rankgym.experiments import figures
+    from rankgym.experiments.show import figures
 
     made = [
         figures.Panel(title=model, curves=[of(results[model, agent]) for agent in agents], **panel) for model in MODELS
@@ -769,13 +769,13 @@ def told(results: Results) -> str:
 
 
 def _draw_regret(results: Results) -> Figure:
-    from rankgym.experiments import figures
+    from rankgym.experiments.show import figures
 
     return _panels(results, tuple(NAMES), figures.curve, ylabel="regret", xscale="log", yscale="log")
 
 
 def _draw_violations(results: Results) -> Figure:
-    from rankgym.experiments import figures
+    from rankgym.experiments.show import figures
 
     return _panels(
         results,
@@ -788,14 +788,14 @@ def _draw_violations(results: Results) -> Figure:
 
 
 def _draw_quality(results: Results) -> Figure:
-    from rankgym.experiments import figures
+    from rankgym.experiments.show import figures
 
     return _panels(results, RANKERS, figures.per_round, ylabel="NDCG@5 of a round", xscale="log")
 
 
 def _draw_bounds(results: Results) -> Figure:
     """Regret over |V_0|, a panel a click model; and over rounds for each chi_min."""
-    from rankgym.experiments import figures
+    from rankgym.experiments.show import figures
 
     made = []
     for model in MODELS:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from rankgym.checks import near
-from rankgym.experiments.claims import Claim
-from rankgym.experiments.results import Results
-from rankgym.experiments.sweep import Sweep
+from rankgym.arguments import near
+from rankgym.experiments.judge.claims import Claim
+from rankgym.experiments.plan.sweep import Sweep
+from rankgym.experiments.run.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

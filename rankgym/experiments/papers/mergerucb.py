@@ -23,18 +23,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.data import catalogue
-from rankgym.experiments import statistics
-from rankgym.experiments.claims import Claim, Measured, weakest
+from rankgym.experiments.judge import statistics
+from rankgym.experiments.judge.claims import Claim, Measured, weakest
+from rankgym.experiments.judge.statistics import Estimate, Units
 from rankgym.experiments.papers.figure import PaperFigure, Scale
-from rankgym.experiments.results import Played, Results
-from rankgym.experiments.statistics import Estimate, Units
-from rankgym.experiments.sweep import Environment, Sweep
-from rankgym.outputs import aside
+from rankgym.experiments.plan.sweep import Environment, Sweep
+from rankgym.experiments.run.results import Played, Results
+from rankgym.outputs import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from rankgym.experiments.figures import Curve
+    from rankgym.experiments.show.figures import Curve
 
 __all__ = ["FIGURES", "LETOR_FILE"]
 
@@ -299,7 +299,7 @@ def _over_time(
 
     So many of the agents with the largest regrets may leave the frame.
     """
-    from rankgym.experiments import figures
+    from rankgym.experiments.show import figures
 
     panels = []
     for label, title in titles.items():
@@ -390,7 +390,7 @@ def _collection(rankers: int) -> Path:
     path = _place(rankers)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        with aside(path) as unfinished:
+        with atomic_path(path) as unfinished:
             unfinished.write_text(_collection_text(rankers), encoding="ascii")
     return path
 
@@ -434,7 +434,7 @@ def _matrix_of(file: Path) -> str:
     Raises:
         ValueError: no ranker beats all others, so that there is no regret.
     """
-    from rankgym.experiments.preferences import estimate
+    from rankgym.experiments.preferences.estimate import estimate
 
     folder = catalogue.home() / "reproduce"
     folder.mkdir(parents=True, exist_ok=True)
@@ -695,7 +695,7 @@ def _claims_3() -> Iterator[Claim]:
 
 def _by_arms(results: Results, agents: Sequence[str], user: str = "navigational") -> list[Curve]:
     """The regret in the end by the number of rankers."""
-    from rankgym.experiments import figures
+    from rankgym.experiments.show import figures
 
     arms = _arms(results, user)
     ends = {agent: [figures.curve(results[_label(number, user), agent]) for number in arms] for agent in agents}
@@ -717,7 +717,7 @@ def _end(results: Results) -> str:
 
 
 def _draw_3(results: Results) -> Figure:
-    from rankgym.experiments import figures
+    from rankgym.experiments.show import figures
 
     panel = figures.Panel(
         "Regret by the number of rankers",
@@ -835,7 +835,7 @@ def _claims_5() -> Iterator[Claim]:
 
 
 def _draw_5(results: Results) -> Figure:
-    from rankgym.experiments import figures
+    from rankgym.experiments.show import figures
 
     curves = [_by_arms(results, FIVE, user) for user in USERS]
     top = max(float(one.mean.max()) for of_user in curves for one in of_user)
@@ -961,7 +961,7 @@ def _claims_6() -> Iterator[Claim]:
 
 
 def _draw_6(results: Results) -> Figure:
-    from rankgym.experiments import figures
+    from rankgym.experiments.show import figures
 
     grid = _grid(results)
     curves = _by_arms(results, grid)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.experiments import statistics
-from rankgym.experiments.claims import Claim, Measured
+from rankgym.experiments.judge import statistics
+from rankgym.experiments.judge.claims import Claim, Measured
 from rankgym.experiments.papers.figure import PaperFigure, Scale
-from rankgym.experiments.results import Played, Results
-from rankgym.experiments.sweep import Environment, Sweep
+from rankgym.experiments.plan.sweep import Environment, Sweep
+from rankgym.experiments.run.results import Played, Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -324,7 +324,7 @@ def _runs(number: int) -> str:
 
 
 def _draw_1(results: Results) -> Figure:
-    from rankgym.experiments import figures
+    from rankgym.experiments.show import figures
 
     played = [results[CM, agent] for agent in AGENTS]
     rows, queries = len(played[0].row), len(np.unique(played[0].query))
@@ -346,7 +346,7 @@ def _draw_1(results: Results) -> Figure:
 
 
 def _draw_2(results: Results) -> Figure:
-    from rankgym.experiments import figures
+    from rankgym.experiments.show import figures
 
     queries = [_single_queries(results[CM, agent]) for agent in AGENTS]
     panels = [

@@ -2,7 +2,7 @@
 
 In the folder of the reproductions
 
-    data/                  results of all that was played, as ``rankgym.experiments.store`` keeps them: figures that
+    data/                  results of all that was played, as ``rankgym.experiments.run.store`` keeps them: figures that
                            show the same runs share them, and what is there is not played again
     NAME-SCALE-SOURCE/     figure.png, figure.svg; claims.md, claims.json; data.parquet, one line a row and recorded
                            round; report.html, with all of it in one file
@@ -22,19 +22,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankgym.checks import near
+from rankgym.arguments import near
 from rankgym.data import MissingData, catalogue
-from rankgym.experiments import claims, store
-from rankgym.experiments.claims import Judgement
-from rankgym.experiments.driver import run_sweep
-from rankgym.experiments.families import FAMILIES, counted
-from rankgym.experiments.naming import env_arguments
-from rankgym.experiments.naming import env_id as full_id
+from rankgym.experiments.judge import claims
+from rankgym.experiments.judge.claims import Judgement
 from rankgym.experiments.papers import FIGURES, PAPERS, SCALES
 from rankgym.experiments.papers.figure import PaperFigure, Scale, check_scale, check_source
-from rankgym.experiments.results import Results
-from rankgym.experiments.sweep import Sweep
-from rankgym.outputs import aside, check_writable, versions
+from rankgym.experiments.plan.families import FAMILIES, counted
+from rankgym.experiments.plan.names import env_arguments
+from rankgym.experiments.plan.names import env_id as full_id
+from rankgym.experiments.plan.sweep import Sweep
+from rankgym.experiments.run import store
+from rankgym.experiments.run.driver import run_sweep
+from rankgym.experiments.run.results import Results
+from rankgym.outputs import atomic_path, check_writable, versions
 
 __all__ = [
     "Entry",
@@ -381,9 +382,9 @@ def _markdown(found: Reproduced, played: str, decided: str) -> str:
 
 def write(found: Reproduced, sweep: Sweep, results: Results) -> None:
     """Write the files of a figure into its folder, each whole or not there."""
-    from rankgym.experiments import figures
-    from rankgym.experiments.report import Picture, write_report
-    from rankgym.experiments.results import table, write_table
+    from rankgym.experiments.run.results import table, write_table
+    from rankgym.experiments.show import figures
+    from rankgym.experiments.show.report import Picture, write_report
 
     figure, folder = found.figure, found.folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -394,7 +395,7 @@ def write(found: Reproduced, sweep: Sweep, results: Results) -> None:
     _add_to_caption(drawn, f"{_capital(played)}; {decided}.")
     pictures = {}
     for kind in ("png", "svg"):
-        with aside(folder / f"figure.{kind}") as path:
+        with atomic_path(folder / f"figure.{kind}") as path:
             figures.write(drawn, path, kind)
             pictures[kind] = path.read_bytes()
     _write_text(folder / "claims.md", _markdown(found, played, decided))
@@ -437,5 +438,5 @@ def _capital(text: str) -> str:
 
 
 def _write_text(path: Path, text: str) -> None:
-    with aside(path) as unfinished:
+    with atomic_path(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8")

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.experiments import statistics
-from rankgym.experiments.claims import Claim, Measured
-from rankgym.experiments.families import counted
+from rankgym.experiments.judge import statistics
+from rankgym.experiments.judge.claims import Claim, Measured
+from rankgym.experiments.judge.statistics import Estimate, Units
 from rankgym.experiments.papers.bubblerank import STILL, evenly, halfway, judged, part, pinned, rounds_of, told
 from rankgym.experiments.papers.figure import PaperFigure, Scale, check_scale, check_source
-from rankgym.experiments.results import Played, Results
-from rankgym.experiments.statistics import Estimate, Units
-from rankgym.experiments.sweep import Environment, Sweep
+from rankgym.experiments.plan.families import counted
+from rankgym.experiments.plan.sweep import Environment, Sweep
+from rankgym.experiments.run.results import Played, Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -365,7 +365,7 @@ def problems(results: Results) -> list[tuple[str, int]]:
 
 
 def _draw_queries(results: Results) -> Figure:
-    from rankgym.experiments import figures
+    from rankgym.experiments.show import figures
 
     made = []
     for model, query in problems(results):
@@ -386,7 +386,7 @@ def of_query(played: Played, query: int) -> Played:
 
 
 def _draw_averages(results: Results) -> Figure:
-    from rankgym.experiments import figures
+    from rankgym.experiments.show import figures
 
     made = [
         figures.Panel(model, [figures.curve(results[model, agent]) for agent in agents], ylabel="regret")

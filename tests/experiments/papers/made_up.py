@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rankgym.experiments.claims import judge
-from rankgym.experiments.results import Played, Results
+from rankgym.experiments.judge.claims import judge
+from rankgym.experiments.run.results import Played, Results
 
 HORIZON, QUERIES = 5_000_000, 20
 SPREAD = 0.04  # queries differ by up to this share

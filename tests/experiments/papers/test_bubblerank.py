@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from made_up import HORIZON, exploring, mean_so_far, played, verdicts
 
-from rankgym.experiments import claims
+from rankgym.experiments.judge import claims
 from rankgym.experiments.papers import bubblerank
 from rankgym.experiments.papers.bubblerank import HALVINGS, MODELS, PUBLISHED, by_misordered, random_list
-from rankgym.experiments.results import Results
+from rankgym.experiments.run.results import Results
 
 FIGURE_1, FIGURE_2, FIGURE_3, FIGURE_4 = bubblerank.FIGURES
 UNDECIDED = "cannot be decided at this scale"

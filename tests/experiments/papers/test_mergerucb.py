@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from rankgym.data import catalogue, preferences
-from rankgym.experiments import claims, statistics
+from rankgym.experiments.judge import claims, statistics
 from rankgym.experiments.papers import mergerucb
 from rankgym.experiments.papers.figure import SCALES
-from rankgym.experiments.results import Played, Results
+from rankgym.experiments.run.results import Played, Results
 
 MERGE, RUCB, RCS, BTM, SAVAGE = mergerucb.FIVE
 SPARRING, MULTISBM = mergerucb.SPARRING, mergerucb.MULTISBM
@@ -363,8 +363,8 @@ def test_a_sweep_of_figure_2_writes_nothing():
 def test_a_smoke_run_from_the_sweep_to_the_figures(tmp_path):
     for library in ("pyarrow", "joblib", "filelock", "matplotlib", "scipy"):
         pytest.importorskip(library)
-    from rankgym.experiments import figures
-    from rankgym.experiments.driver import run_sweep
+    from rankgym.experiments.run.driver import run_sweep
+    from rankgym.experiments.show import figures
 
     for number, axes in ((2, 2), (3, 1)):
         figure = FIGURES[number]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from rankgym.experiments import claims, statistics
+from rankgym.experiments.judge import claims, statistics
 from rankgym.experiments.papers import nonstationary
 from rankgym.experiments.papers.figure import SCALES
-from rankgym.experiments.results import Played, Results
+from rankgym.experiments.run.results import Played, Results
 
 ROUNDS, EPOCHS, QUERIES, RUNS = 100_000, 10, 30, 2
 DUCB, SWUCB, EXP3, KLUCB, BATCHRANK = nonstationary.AGENTS
@@ -156,8 +156,8 @@ def test_a_smoke_run_from_the_sweep_to_the_figures(tmp_path):
         pytest.importorskip(library)
     from matplotlib.collections import LineCollection
 
-    from rankgym.experiments import figures
-    from rankgym.experiments.driver import run_sweep
+    from rankgym.experiments.run.driver import run_sweep
+    from rankgym.experiments.show import figures
 
     sweep = FIGURE_1.sweep("smoke", "calibrated")
     results = run_sweep(sweep, tmp_path / "data", jobs=1, progress=False)

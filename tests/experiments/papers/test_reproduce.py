@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankgym.data import MissingData
-from rankgym.experiments import claims
+from rankgym.experiments.judge import claims
 from rankgym.experiments.papers import FIGURES, PAPERS, SCALES
 from rankgym.experiments.papers import reproduce as papers
 from rankgym.experiments.papers.figure import SOURCES, check_scale, check_source
-from rankgym.experiments.results import Played, Results
+from rankgym.experiments.run.results import Played, Results
 
 parquet = pytest.importorskip("pyarrow.parquet")
 for library in ("joblib", "filelock", "scipy", "matplotlib"):

@@ -3,10 +3,10 @@
 import numpy as np
 from made_up import HORIZON, QUERIES, exploring, played, verdicts
 
-from rankgym.experiments import claims
+from rankgym.experiments.judge import claims
 from rankgym.experiments.papers import toprank
 from rankgym.experiments.papers.toprank import AGENTS, LAST, of_query, problems
-from rankgym.experiments.results import Results
+from rankgym.experiments.run.results import Results
 
 FIGURE_3, FIGURE_4 = toprank.FIGURES
 LINEAR = np.arange(QUERIES) % 3 == 0  # a third of the queries, in which CascadeKL-UCB never learns

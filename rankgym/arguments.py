@@ -1,0 +1,134 @@
+"""Checks at the door, each with an error that names the parameter, its value and what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "ActionKind",
+    "action_kind",
+    "env_attribute",
+    "env_horizons",
+    "is_duel",
+    "near",
+    "plain_number",
+    "probabilities",
+    "round_numbers",
+    "whole_number",
+]
+
+
+def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """``value`` as an int in ``least .. most`` (no upper end: None), or a ValueError."""
+    fits = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
+    if not fits or value < least or (most is not None and value > most):
+        allowed = f"a whole number, at least {least}" if most is None else f"a whole number in {least} .. {most}"
+        raise ValueError(f"{name} = {value!r} is out of range; allowed: {allowed}")
+    return int(value)
+
+
+def near(word: str, words: Iterable[str]) -> str:
+    """'; did you mean ...?' with the one of ``words`` that looks most like ``word``, or ''."""
+    lower = {w.lower(): w for w in words}
+    close = difflib.get_close_matches(word.lower(), lower, n=1, cutoff=0.6)
+    return f"; did you mean {lower[close[0]]!r}?" if close else ""
+
+
+def plain_number(value: Any) -> int | float | None:
+    """``value`` as Python's own number, or None if it is no number or a bool.
+
+    Python compares an int with a float exactly, however large. NumPy's small types would round the limit instead.
+    """
+    if isinstance(value, (np.integer, np.floating)):
+        value = value.item()
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def probabilities(name: str, values: Any, dimensions: int) -> NDArray[np.float64]:
+    """``values`` as a float64 array of 1 .. ``dimensions`` dimensions with entries in [0, 1], or a ValueError."""
+    try:
+        if np.asarray(values).dtype.kind in "SU":  # texts, out of which NumPy would read numbers
+            raise TypeError
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} = {values!r} is no array of numbers; allowed: probabilities in [0, 1]") from None
+    if not 1 <= array.ndim <= dimensions or array.size == 0:
+        raise ValueError(f"{name} has shape {array.shape}; allowed: 1 to {dimensions} dimensions, none of them empty")
+    wrong = np.argwhere(~((array >= 0) & (array <= 1)))  # also NaN
+    if len(wrong):
+        place = tuple(int(i) for i in wrong[0])
+        raise ValueError(f"{name}{list(place)} = {array[place]} is not a probability; allowed range [0, 1]")
+    return array
+
+
+def env_attribute(env: Any, name: str) -> Any:
+    """Attribute ``name`` of the bare environment below ``env``'s wrappers, or None.
+
+    From a batch of singles (Gymnasium's ``SyncVectorEnv``, ``AsyncVectorEnv``) the singles' values, stacked.
+    """
+    bare = env.unwrapped
+    if hasattr(bare, name):
+        return getattr(bare, name)
+    if hasattr(bare, "get_attr"):
+        try:
+            return np.array(bare.get_attr(name))
+        except AttributeError:
+            return None
+    return None
+
+
+def env_horizons(env: Any) -> tuple[int | None, int | None]:
+    """The shortest and the longest horizon of the environments below ``env``; None stands for no end.
+
+    Gymnasium's ``TimeLimit`` (``max_episode_steps``) counts like a horizon.
+    """
+    bare = env.unwrapped
+    if hasattr(bare, "get_attr"):  # a batch of singles
+        horizons, specs = np.atleast_1d(env_attribute(env, "horizon")).tolist(), bare.get_attr("spec")
+    else:
+        horizons, specs = [getattr(bare, "horizon", None)], [getattr(env, "spec", None)]
+    horizons = horizons * len(specs) if len(horizons) == 1 else horizons
+    limits = [getattr(spec, "max_episode_steps", None) for spec in specs]
+    ends = [min(math.inf if end is None else int(end) for end in both) for both in zip(horizons, limits, strict=True)]
+    shortest, longest = (None if math.isinf(end) else int(end) for end in (min(ends), max(ends)))
+    return shortest, longest
+
+
+class ActionKind(enum.Enum):
+    """What one action of an environment is."""
+
+    RANKING = "ranking"
+    DUEL_OF_ARMS = "duel of arms"
+    DUEL_OF_RANKINGS = "duel of rankings"
+
+
+def is_duel(kind: ActionKind | None) -> bool:
+    """Whether actions of this ``kind`` compare two sides."""
+    return kind in (ActionKind.DUEL_OF_ARMS, ActionKind.DUEL_OF_RANKINGS)
+
+
+def action_kind(env: Any) -> ActionKind | None:
+    """Return what one action of ``env``, single or vector, is; None if its action space is not one of rankgym's."""
+    space = getattr(env, "single_action_space", None)
+    space = getattr(env, "action_space", None) if space is None else space
+    if hasattr(space, "n") and hasattr(space, "k"):
+        return ActionKind.RANKING
+    sides = getattr(space, "spaces", None)
+    if not isinstance(sides, Mapping) or set(sides) != {"left", "right"} or not hasattr(sides["left"], "n"):
+        return None
+    return ActionKind.DUEL_OF_RANKINGS if hasattr(sides["left"], "k") else ActionKind.DUEL_OF_ARMS
+
+
+def round_numbers(name: str, values: Any) -> list[Any]:
+    """``values`` as a list, or a ValueError where they are none."""
+    single = isinstance(values, (str, bytes)) or (isinstance(values, np.ndarray) and values.ndim == 0)
+    if single or not isinstance(values, Iterable):
+        raise ValueError(f"{name} = {values!r} is no list; allowed: round numbers such as [100, 1000]")
+    return list(values)

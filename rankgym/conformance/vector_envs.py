@@ -1,0 +1,682 @@
+"""``check_vector_env``: does a vector environment keep Gymnasium's contract, and ours?
+
+Gymnasium's own ``check_env`` takes single environments only. The rules here are those that its documentation and its
+``SyncVectorEnv`` imply for a batch, plus the two that make a batch worth trusting: a row depends on its own seed and
+its own actions alone, and what the caller does with the arrays it was given changes nothing.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
+from gymnasium.spaces.utils import is_space_dtype_shape_equiv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
+from numpy.typing import NDArray
+
+from rankgym.arguments import whole_number
+from rankgym.spaces import Permutation
+
+__all__ = ["RULES", "VectorEnvError", "VectorEnvReport", "check_vector_env"]
+
+RULES = {
+    "attributes": "num_envs is a whole number, the four spaces are spaces, the metadata hold an AutoresetMode",
+    "spaces": "the batched spaces are batch_space of the single ones",
+    "reset": "reset returns (observation, info), the observation a member of its space in every dtype",
+    "step": "step returns five values: an observation as above, float rewards and two bool flags of shape (num_envs,)",
+    "info": "info is a dict of arrays with num_envs entries or of dicts of them, its masks '_key' bool of (num_envs,)",
+    "fresh results": "what a call returned is neither returned again nor changed by later calls",
+    "ownership": "what the caller does to returned arrays, and to its actions after the step, changes nothing",
+    "actions": "step does not change the actions",
+    "seed": "the same seed and actions give the same history, bit for bit, also across a later reset without a seed",
+    "seed list": "seed = s is seed = [s, s + 1, ...]",
+    "row independence": "a row's history depends on its own seed and its own actions alone, bit for bit",
+    "next step": "NEXT_STEP: the step after an episode's end ignores the action; its reward is 0, its flags False",
+    "same step": "SAME_STEP: an ending step shows the next first observation; final_obs and final_info the last",
+    "reset mask": "options['reset_mask'] resets the masked rows as a reset of all would, and touches no other row",
+    "options": "reset does not change the caller's options",
+    "autoreset": "NEXT_STEP: the automatic reset is the one that reset_mask does",
+    "bad mask": "a reset_mask of a wrong dtype or shape, or without a True, is refused and nothing has happened",
+    "bad action": "an action that is no permutation, or no duel, is refused with a ValueError; nothing has happened",
+    "close": "close works, and again, and sets closed (this only where strict)",
+}
+"""What is checked: name and statement of every rule."""
+
+MASKS_AND_LISTS = ("seed list", "row independence", "reset mask", "options", "autoreset", "bad mask")
+
+_short = reprlib.Repr()
+_short.maxother = _short.maxstring = 200
+_short.maxlevel = 3
+
+
+class VectorEnvError(AssertionError):
+    """A vector environment breaks a rule; ``rule`` is its name in ``RULES``."""
+
+    def __init__(self, rule: str, seen: str, expected: str) -> None:
+        super().__init__(rule, seen, expected)
+        self.rule, self.seen, self.expected = rule, seen, expected
+
+    def __str__(self) -> str:
+        return f"rule {self.rule!r}: {self.seen}; expected: {self.expected}"
+
+
+class VectorEnvReport(NamedTuple):
+    """What ``check_vector_env`` could check."""
+
+    checked: tuple[str, ...]  # names of the rules that were put to the test, and hold
+    not_exercised: dict[str, str]  # of the others: why not
+
+    def __str__(self) -> str:
+        lines = [f"holds: {rule}: {RULES[rule]}" for rule in self.checked]
+        lines += [f"not exercised: {rule}: {reason}" for rule, reason in self.not_exercised.items()]
+        return "\n".join(lines)
+
+
+def check_vector_env(
+    env: VectorEnv[Any, Any, Any], *, steps: int = 50, seed: int = 0, strict: bool = True
+) -> VectorEnvReport:
+    """Put a vector environment to every rule of ``RULES``; it is closed afterwards.
+
+    The environment is played about twenty times from the same seed, with actions that its action space draws. A
+    wall-clock time in ``info`` breaks the rule of the seed.
+
+    Args:
+        env: any Gymnasium vector environment, native, a batch of singles, or wrapped. Three or four rows are enough.
+        steps: steps of a play. Episodes should end within them: the autoreset rules are not exercised otherwise.
+        seed: of the environment and of the actions.
+        strict: False: do without seed lists and ``reset_mask``, which Gymnasium's base class does not promise, and
+            without the rules that need them (the report names them).
+
+    Returns:
+        The rules that hold and those that could not be exercised, with the reason.
+
+    Raises:
+        VectorEnvError: a rule is broken; it says which, what was seen, and what is expected.
+        ValueError: an argument is out of range.
+    """
+    steps, seed = whole_number("steps", steps, 1), whole_number("seed", seed, 0)
+    check_attributes(env)
+    checker = Checker(env, steps, seed, strict)
+    checker.check_all()
+    return VectorEnvReport(
+        tuple(rule for rule in RULES if rule not in checker.not_exercised),
+        {rule: checker.not_exercised[rule] for rule in RULES if rule in checker.not_exercised},
+    )
+
+
+class Event(NamedTuple):
+    """What one row was told by one call. A reset has neither reward nor flags."""
+
+    observation: Any
+    info: dict[str, Any]
+    reward: Any = None
+    terminated: Any = None
+    truncated: Any = None
+
+
+History = list[list[Event]]  # of every row, the events in order
+
+
+class Checker:
+    """Plays the environment, holds every call's result to the rules, and compares plays.
+
+    A play is deterministic given seeds and actions, so that most rules say: this play equals that one.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], steps: int, seed: int, strict: bool) -> None:
+        self.env, self.strict, self.num_envs = env, strict, int(env.num_envs)
+        self.mode: AutoresetMode = env.metadata["autoreset_mode"]
+        self.of_singles = isinstance(env.unwrapped, (SyncVectorEnv, AsyncVectorEnv))
+        self.not_exercised: dict[str, str] = {}
+        if not strict:
+            self.not_exercised |= dict.fromkeys(MASKS_AND_LISTS, "strict=False")
+        self.seed = seed
+        self.seeds = [seed + row for row in range(self.num_envs)]
+        source = deepcopy(env.action_space)
+        source.seed(seed)
+        self.actions = [source.sample() for _ in range(steps)]
+        self.other_actions = [source.sample() for _ in range(steps)]
+        self.end_steps: list[int] = []  # of the first play: the steps in which some episode ended
+        self.first_observations: list[Any] = []  # of all resets of all rows
+        self.ends_seen: list[tuple[Any, Any]] = []  # SAME_STEP: (shown, final) observations of rows that ended
+        self.begin()
+
+    def begin(self) -> None:
+        self.history: History = [[] for _ in range(self.num_envs)]
+        self.ended = np.zeros(self.num_envs, bool)  # rows whose episode ended in the last step
+        self.shown: list[Any] = []  # the rows' last observations
+        self.kept: list[tuple[str, Any, Any]] = []  # (what, returned object, its copy at once)
+        self.previous: list[Any] = []  # the arrays and dicts of the last result
+        self.scribble = False
+
+    # -- the rules --
+
+    def check_all(self) -> None:
+        self.check_spaces()
+        reference = self.play(self.seed)
+        self.end_steps = self.ends
+        self.compare("seed", reference, self.play(self.seed), "the same seed and actions again")
+        with blamed_on("ownership"):
+            again = self.play(self.seed, scribble=True)
+        self.compare("ownership", reference, again, "overwriting what was returned, and the actions")
+        if self.strict:
+            self.check_seed_list(reference)
+            self.check_row_independence(reference)
+        self.check_autoreset_of_the_mode(reference)
+        if self.strict:
+            self.check_reset_mask(reference)
+            self.check_autoreset_is_reset(reference)
+            with blamed_on("bad mask"):
+                self.check_bad_masks(reference)
+        with blamed_on("bad action"):
+            self.check_bad_actions(reference)
+        self.check_close()
+
+    def check_spaces(self) -> None:
+        for kind in ("observation", "action"):
+            single, batched = getattr(self.env, f"single_{kind}_space"), getattr(self.env, f"{kind}_space")
+            expected = batch_space(single, self.num_envs)
+            if batched == expected:
+                continue
+            if self.strict or not is_space_dtype_shape_equiv(batched, expected):
+                fail("spaces", f"{kind}_space is {batched}", f"batch_space(single_{kind}_space, num_envs), {expected}")
+            self.not_exercised["spaces"] = f"{kind}_space has its own bounds (strict=False)"
+
+    def check_autoreset_of_the_mode(self, reference: History) -> None:
+        steps, mode = len(self.actions), self.mode
+        for rule, wanted in (("next step", AutoresetMode.NEXT_STEP), ("same step", AutoresetMode.SAME_STEP)):
+            if mode is not wanted:
+                self.not_exercised[rule] = f"the mode is {mode.name}"
+            elif not self.end_steps:
+                self.not_exercised[rule] = f"no episode ended within {steps} steps"
+            elif mode is AutoresetMode.NEXT_STEP and self.end_steps[0] == steps - 1:
+                self.not_exercised[rule] = f"the first episode ended in the last of {steps} steps"
+        if "next step" in self.not_exercised:
+            self.not_exercised.setdefault("autoreset", self.not_exercised["next step"])
+        else:
+            again = self.play(self.seed, other_actions_where_ignored=True)
+            self.compare("next step", reference, again, "other actions in the rows that are being reset")
+        if "same step" not in self.not_exercised:
+            # An observation may look the same before and after a reset by chance, so that one case proves nothing.
+            wrong = [shown for shown, final in self.ends_seen if not self.is_reset(shown, final)]
+            if 4 * len(wrong) > len(self.ends_seen):
+                seen = f"an ending step showed the last observation, {_short.repr(wrong[0])}"
+                fail("same step", seen, "the first one of the next episode")
+
+    def is_reset(self, shown: Any, final: Any) -> bool:
+        """False for an observation that is the final one and that no reset has ever shown."""
+        return not same(shown, final) or any(same(shown, first) for first in self.first_observations)
+
+    def check_seed_list(self, reference: History) -> None:
+        again = self.play(self.seeds)
+        self.compare("seed list", reference, again, f"seed={_short.repr(self.seeds)} instead of seed={self.seed}")
+
+    def check_row_independence(self, reference: History) -> None:
+        if self.num_envs == 1:
+            self.not_exercised["row independence"] = "num_envs is 1"
+            return
+        for keep in sorted({int(row) for row in np.linspace(0, self.num_envs - 1, 8)}):
+            rows = np.arange(self.num_envs) == keep
+            seeds = [s if rows[row] else s + 1000 + self.num_envs for row, s in enumerate(self.seeds)]
+            actions = [
+                self.mix(mine, other, rows) for mine, other in zip(self.actions, self.other_actions, strict=True)
+            ]
+            again = self.play(seeds, actions)
+            self.compare("row independence", reference, again, "other seeds and actions in the other rows", rows)
+
+    def check_reset_mask(self, reference: History) -> None:
+        middle = max(1, len(self.actions) // 3)
+        even = np.arange(self.num_envs) % 2 == 0
+        for rows, seeded in ((even, True), (~even, True), (even, False)):
+            if not rows.any():
+                continue
+            self.start(self.seeds)
+            for action in self.actions[:middle]:
+                self.step(action)
+            # An unmasked row's entry must not be used; 7 is as good a wrong seed as any.
+            seeds = [s if rows[row] else s + 7 for row, s in enumerate(self.seeds)] if seeded else None
+            before = [len(events) for events in self.history]
+            self.reset(seeds, rows)
+            for step in range(len(self.actions) - middle):
+                self.step(self.mix(self.actions[step], self.actions[middle + step], rows))
+            self.settle()
+            self.compare("reset mask", reference, self.history, "a reset of the other rows", ~rows)
+            if seeded:
+                since = [events[start:] for events, start in zip(self.history, before, strict=True)]
+                after = "a masked reset to the row's first seed"
+                self.compare("reset mask", reference, since, after, rows)
+
+    def check_autoreset_is_reset(self, reference: History) -> None:
+        if "autoreset" in self.not_exercised:
+            return
+        first = self.end_steps[0]
+        self.start(self.seeds)
+        for action in self.actions[: first + 1]:
+            self.step(action)
+        rows = self.ended.copy()
+        before = [len(events) for events in self.history]
+        self.reset(None, rows)
+        for step in range(first + 1, len(self.actions) - 1):  # the rows that were reset are one step ahead
+            self.step(self.mix(self.actions[step + 1], self.actions[step], rows))
+        self.settle()
+        what = "reset_mask in place of the automatic reset"
+        for row in np.flatnonzero(rows):  # the call was another, so that of its result only the observation is compared
+            shown, expected = self.history[row][before[row]], reference[row][before[row]]
+            self.history[row][before[row]] = expected._replace(observation=shown.observation)
+        self.compare("autoreset", reference, self.history, what)
+
+    def check_bad_masks(self, reference: History) -> None:
+        one = np.arange(self.num_envs) == 0
+        masks = [one.astype(np.int8), one.tolist(), np.append(one, True), one[None], np.zeros(self.num_envs, bool)]
+        self.start(self.seeds)
+        for step, action in enumerate(self.actions):
+            if step in (0, len(self.actions) // 2):
+                for mask in masks:
+                    try:
+                        self.env.reset(options={"reset_mask": mask})
+                    except Exception:  # of whatever class: that it is refused is all that is asked
+                        continue
+                    fail("bad mask", f"reset_mask = {mask!r} was accepted", "an error")
+            self.step(action)
+        self.settle()
+        self.compare("bad mask", reference, self.history, "refusing bad masks")
+
+    def check_bad_actions(self, reference: History) -> None:
+        space = self.env.single_action_space
+        parts = space.spaces.values() if isinstance(space, Dict) else [space]
+        if not is_duel(space) and not any(isinstance(part, Permutation) for part in parts):
+            self.not_exercised["bad action"] = f"the action space is {_short.repr(space)}, without a Permutation"
+            return
+        if self.of_singles:
+            self.not_exercised["bad action"] = "a batch of singles has played the rows before the bad one"
+            return
+        self.start(self.seed)
+        for step, action in enumerate(self.actions):
+            if step in (0, len(self.actions) // 2) and not self.ended.any():
+                for bad in spoilt(action, space):
+                    try:
+                        self.env.step(bad)
+                    except ValueError:
+                        continue
+                    except Exception as error:
+                        fail("bad action", f"{_short.repr(bad)} raised {error!r}", "a ValueError", error)
+                    fail("bad action", f"{_short.repr(bad)} was accepted", "a ValueError")
+            self.step(action)
+        self.settle()
+        self.compare("bad action", reference, self.history, "refusing bad actions")
+
+    def check_close(self) -> None:
+        for _ in range(2):
+            self.call("close", self.env.close)
+        if self.strict and self.env.unwrapped.closed is not True:
+            fail("close", f"closed is {self.env.unwrapped.closed!r} after close()", "True")
+
+    # -- playing --
+
+    def play(
+        self,
+        seed: int | list[int],
+        actions: Sequence[Any] | None = None,
+        *,
+        scribble: bool = False,
+        other_actions_where_ignored: bool = False,
+    ) -> History:
+        """The history of a reset, all steps, a reset without a seed, and two more steps."""
+        self.ends: list[int] = []
+        actions = self.actions if actions is None else actions
+        self.start(seed, scribble)
+        for step, action in enumerate(actions):
+            if other_actions_where_ignored:
+                action = self.mix(self.other_actions[step], action, self.ended)
+            self.step(action)
+            if self.ended.any():
+                self.ends.append(step)
+        self.reset()
+        for action in actions[:2]:
+            self.step(action)
+        self.settle()
+        return self.history
+
+    def start(self, seed: int | list[int], scribble: bool = False) -> None:
+        self.begin()
+        self.scribble = scribble
+        self.reset(seed)
+
+    def reset(self, seed: int | list[int] | None = None, mask: NDArray[np.bool_] | None = None) -> None:
+        options = None if mask is None else {"reset_mask": mask.copy()}
+        rule = "reset mask" if mask is not None else "seed list" if isinstance(seed, list) else "reset"
+        result = self.call(rule, lambda: self.env.reset(seed=deepcopy(seed), options=options))  # type: ignore[arg-type]
+        if not isinstance(result, tuple) or len(result) != 2:
+            fail("reset", f"reset returned {_short.repr(result)}", "a tuple (observation, info)")
+        if mask is not None:
+            self.check_options(options, mask)
+        observation, info = result
+        check_member("reset", "the observation of reset", self.env.observation_space, observation)
+        check_info("info of reset", info, self.num_envs)
+        rows = np.ones(self.num_envs, bool) if mask is None else mask
+        shown = self.rows_of(observation)
+        for row in range(self.num_envs):
+            if rows[row]:
+                self.history[row].append(Event(shown[row], info_of_row(info, row)))
+                self.first_observations.append(shown[row])
+            elif not same(shown[row], self.shown[row]):
+                seen = f"row {row} is not in the mask, and its observation went from {_short.repr(self.shown[row])}"
+                fail("reset mask", f"{seen} to {_short.repr(shown[row])}", "its last observation")
+        self.shown = shown
+        self.ended = self.ended & ~rows
+        self.take("reset", {"observation": observation, "info": info})
+
+    def check_options(self, options: Any, mask: NDArray[np.bool_]) -> None:
+        if same(options, {"reset_mask": mask}):
+            return
+        if self.of_singles and options == {}:
+            self.not_exercised["options"] = (
+                "a known fault of Gymnasium's Sync and AsyncVectorEnv: they remove reset_mask"
+            )
+            return
+        seen = f"reset turned the caller's options to {_short.repr(options)}"
+        fail("options", seen, f"as they were, {_short.repr({'reset_mask': mask})}")
+
+    def step(self, action: Any) -> None:
+        if self.mode is AutoresetMode.DISABLED and self.ended.any():
+            self.reset(None, self.ended.copy() if self.strict else None)
+        given = deepcopy(action)
+        result = self.call("step", lambda: self.env.step(given))
+        if not same(given, action):
+            seen = f"step turned the actions {_short.repr(action)} to {_short.repr(given)}"
+            fail("actions", seen, "as they were")
+        if not isinstance(result, tuple) or len(result) != 5:
+            seen = f"step returned {_short.repr(result)}"
+            fail("step", seen, "a tuple (observation, reward, terminated, truncated, info)")
+        observation, reward, terminated, truncated, info = result
+        check_member("step", "the observation of step", self.env.observation_space, observation)
+        for name, array in (("reward", reward), ("terminated", terminated), ("truncated", truncated)):
+            kind = "float" if name == "reward" else "bool"
+            if not isinstance(array, np.ndarray) or array.shape != (self.num_envs,) or array.dtype.kind != kind[0]:
+                fail("step", f"{name} is {describe(array)}", f"an array of {kind} of shape ({self.num_envs},)")
+        if np.isnan(reward).any():
+            fail("step", f"reward is {reward}", "numbers")
+        check_info("info of step", info, self.num_envs)
+        if self.mode is AutoresetMode.NEXT_STEP:
+            self.check_reset_step(reward, terminated, truncated)
+        shown, ended = self.rows_of(observation), terminated | truncated
+        if self.mode is AutoresetMode.SAME_STEP:
+            self.check_final(shown, ended, info)
+        for row in range(self.num_envs):
+            flags = (reward[row].copy(), bool(terminated[row]), bool(truncated[row]))
+            self.history[row].append(Event(shown[row], info_of_row(info, row), *flags))
+        self.shown, self.ended = shown, ended
+        results = {"observation": observation, "reward": reward, "terminated": terminated, "truncated": truncated}
+        self.take("step", {**results, "info": info})
+        if self.scribble:
+            overwrite(given)
+
+    def check_reset_step(self, reward: Any, terminated: Any, truncated: Any) -> None:
+        """The rows that ended in the last step are being reset in this one."""
+        for row in np.flatnonzero(self.ended):
+            if reward[row] != 0 or terminated[row] or truncated[row]:
+                seen = f"reward {reward[row]}, terminated {terminated[row]}, truncated {truncated[row]}"
+                fail("next step", f"row {row} ended in the last step and has {seen}", "reward 0, both flags False")
+
+    def check_final(self, shown: list[Any], ended: NDArray[np.bool_], info: dict[str, Any]) -> None:
+        """What SAME_STEP says of the rows that ended in this step."""
+        for name in ("final_obs", "final_info"):
+            mask = info.get(f"_{name}")
+            if name not in info:
+                if ended.any():
+                    rows = np.flatnonzero(ended).tolist()
+                    fail("same step", f"rows {rows} ended and info has no {name}", f"{name} and _{name} in info")
+            elif mask is None or not np.array_equal(mask, ended):
+                fail("same step", f"_{name} is {mask}", f"a mask of the rows that ended, {ended}")
+        final, space = info.get("final_obs"), self.env.single_observation_space
+        if not isinstance(info.get("final_info", {}), dict):
+            fail("same step", f"final_info is {describe(info['final_info'])}", "a dict")
+        if final is None:
+            return
+        if isinstance(final, dict) or final.dtype != object or final.shape != (self.num_envs,):
+            fail("same step", f"final_obs is {describe(final)}", f"an object array of shape ({self.num_envs},)")
+        for row in range(self.num_envs):
+            last = final[row]
+            if not ended[row] and last is not None:
+                fail("same step", f"row {row} did not end, and its final_obs is {_short.repr(last)}", "None")
+            if not ended[row]:
+                continue
+            if (is_array_space(space) and not isinstance(last, (np.ndarray, np.generic))) or not space.contains(last):
+                fail("same step", f"final_obs of row {row} is {describe(last)}", f"a member of {space}")
+            self.ends_seen.append((shown[row], deepcopy(last)))
+
+    def call(self, rule: str, function: Callable[[], Any]) -> Any:
+        try:
+            return function()
+        except Exception as error:
+            fail(rule, f"{type(error).__name__}: {error}", "no error", error)
+
+    def take(self, call: str, results: dict[str, Any]) -> None:
+        """Hold the results of a call to the rule of fresh results; keep, or (scribbling) overwrite them."""
+        parts = [(name, part) for name, result in results.items() for part in mutable_parts(result)]
+        for name, part in parts:
+            for old in self.previous:
+                again = part is old
+                if isinstance(part, np.ndarray) and isinstance(old, np.ndarray):
+                    again = np.may_share_memory(part, old)
+                if again:
+                    fail("fresh results", f"{call} returned {name} in the memory of the last call's results", "its own")
+        self.previous = [part for _, part in parts]
+        if self.scribble:
+            overwrite(results)
+        else:
+            self.kept.append((call, results, deepcopy(results)))
+
+    def settle(self) -> None:
+        """All results of this play are as they were when they were returned."""
+        for number, (call, results, copies) in enumerate(self.kept):
+            for name in copies:
+                if not same(results[name], copies[name]):
+                    seen = f"{name} of call {number} ({call}) went from {_short.repr(copies[name])} to "
+                    fail("fresh results", seen + _short.repr(results[name]), "no change by later calls")
+
+    # -- rows --
+
+    def rows_of(self, observation: Any) -> list[Any]:
+        return list(iterate(self.env.observation_space, deepcopy(observation)))
+
+    def mix(self, actions: Any, others: Any, rows: NDArray[np.bool_]) -> Any:
+        """``actions`` in the masked rows, ``others`` elsewhere."""
+        pairs = zip(iterate(self.env.action_space, actions), iterate(self.env.action_space, others), strict=True)
+        chosen = [mine if rows[row] else other for row, (mine, other) in enumerate(pairs)]
+        space = self.env.single_action_space
+        return concatenate(space, chosen, create_empty_array(space, self.num_envs))  # type: ignore[arg-type]
+
+    def compare(
+        self,
+        rule: str,
+        expected: History,
+        actual: History,
+        after: str,
+        rows: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """The histories of the masked rows are the same, as far as the shorter one goes."""
+        for row in range(self.num_envs):
+            if rows is not None and not rows[row]:
+                continue
+            for number, (before, event) in enumerate(zip(expected[row], actual[row], strict=False)):
+                for name, old, new in zip(Event._fields, before, event, strict=True):
+                    if not same(old, new):
+                        seen = f"after {after}, {name} of row {row} in its call {number} is {_short.repr(new)}"
+                        fail(rule, seen, f"{_short.repr(old)}, since {RULES[rule]}")
+
+
+# ---- the rules that need no play ----
+
+
+def check_attributes(env: Any) -> None:
+    if not isinstance(env, VectorEnv):
+        fail("attributes", f"env is a {type(env).__name__}", "a gymnasium.vector.VectorEnv")
+    num_envs = getattr(env, "num_envs", None)
+    if not isinstance(num_envs, (int, np.integer)) or isinstance(num_envs, bool) or num_envs < 1:
+        fail("attributes", f"num_envs is {num_envs!r}", "a whole number, at least 1")
+    for name in ("single_observation_space", "observation_space", "single_action_space", "action_space"):
+        space = getattr(env, name, None)
+        if not isinstance(space, Space):
+            fail("attributes", f"{name} is {_short.repr(space)}", "a gymnasium.Space")
+    mode = (getattr(env, "metadata", None) or {}).get("autoreset_mode")
+    if not isinstance(mode, AutoresetMode):
+        fail("attributes", f"metadata['autoreset_mode'] is {mode!r}", "a member of gymnasium.vector.AutoresetMode")
+
+
+def check_member(rule: str, what: str, space: Any, value: Any) -> None:
+    """``value`` is in ``space``, and has exactly its dtypes, which ``contains`` does not ask for."""
+    if isinstance(space, Dict) and isinstance(value, dict) and value.keys() == space.spaces.keys():
+        for key, part in space.spaces.items():
+            check_member(rule, f"{what}[{key!r}]", part, value[key])
+    elif isinstance(space, Tuple) and isinstance(value, tuple) and len(value) == len(space.spaces):
+        for index, part in enumerate(space.spaces):
+            check_member(rule, f"{what}[{index}]", part, value[index])
+    elif is_array_space(space) and (not isinstance(value, np.ndarray) or value.dtype != space.dtype):
+        fail(rule, f"{what} is {describe(value)}", f"an array of {space.dtype}")
+    elif not space.contains(value):
+        fail(rule, f"{what} is {_short.repr(value)}, {describe(value)}", f"a member of {space}")
+
+
+def is_array_space(space: Any) -> bool:
+    return isinstance(space, (Box, MultiDiscrete, MultiBinary))
+
+
+def check_info(what: str, info: Any, num_envs: int) -> None:
+    if not isinstance(info, dict):
+        fail("info", f"{what} is {describe(info)}", "a dict")
+    for key, value in info.items():
+        here = f"{what}[{key!r}]"
+        if not isinstance(key, str):
+            fail("info", f"{what} has the key {key!r}", "names")
+        if key.startswith("_"):
+            if key[1:] not in info:
+                fail("info", f"{here} is a mask of {key[1:]!r}, which is missing", f"{key[1:]!r} beside it")
+            if not isinstance(value, np.ndarray) or value.dtype != np.bool_ or value.shape != (num_envs,):
+                fail("info", f"{here} is {describe(value)}", f"a mask: an array of bool of shape ({num_envs},)")
+        elif isinstance(value, dict):
+            check_info(here, value, num_envs)
+        elif not isinstance(value, np.ndarray) or value.shape[:1] != (num_envs,):
+            fail("info", f"{here} is {describe(value)}", f"an array of {num_envs} entries, or a dict of such arrays")
+
+
+@contextmanager
+def blamed_on(rule: str) -> Iterator[None]:
+    """What fails inside, as it did not before, breaks this rule."""
+    try:
+        yield
+    except VectorEnvError as error:
+        fail(
+            rule, error.seen, f"{error.expected}, since {RULES[rule]}" if error.rule != rule else error.expected, error
+        )
+
+
+def fail(rule: str, seen: str, expected: str, cause: BaseException | None = None) -> NoReturn:
+    raise VectorEnvError(rule, seen, expected) from cause
+
+
+# ---- values ----
+
+
+def describe(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} of shape {value.shape}"
+    return f"{_short.repr(value)} of type {type(value).__name__}"
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal in type, dtype, shape and bits."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray) and one.dtype == object:
+        return one.shape == other.shape and all(map(same, one.ravel(), other.ravel()))
+    if isinstance(one, (np.ndarray, np.generic)):
+        return bool(one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes())
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other) or (isinstance(one, float) and one != one and other != other)
+
+
+def info_of_row(info: dict[str, Any], row: int) -> dict[str, Any]:
+    """What ``info`` says of one row: the keys that its masks allow it."""
+    mine = {}
+    for key, value in info.items():
+        if key.startswith("_") or not info.get(f"_{key}", np.ones(row + 1, bool))[row]:
+            continue
+        mine[key] = info_of_row(value, row) if isinstance(value, dict) else deepcopy(value[row])
+    return mine
+
+
+def mutable_parts(value: Any) -> Iterator[Any]:
+    """The arrays and dicts that ``value`` consists of."""
+    if isinstance(value, (dict, np.ndarray)):
+        yield value
+    if isinstance(value, dict):
+        value = value.values()
+    elif isinstance(value, np.ndarray):
+        value = value.ravel() if value.dtype == object else ()
+    elif not isinstance(value, (list, tuple)):
+        return
+    for part in value:
+        yield from mutable_parts(part)
+
+
+NONSENSE = {"O": None, "b": True, "f": np.nan, "c": np.nan}
+
+
+def overwrite(value: Any) -> None:
+    """Write nonsense into every array of ``value`` that can be written, and empty its dicts."""
+    for part in list(mutable_parts(value)):
+        if isinstance(part, dict):
+            part.clear()
+        elif part.flags.writeable:
+            part.fill(NONSENSE.get(part.dtype.kind, 99))
+
+
+def is_duel(space: Any) -> bool:
+    """True for a Dict of the same two things to compare, left and right: arms or rankings."""
+    if not isinstance(space, Dict) or set(space.spaces) != {"left", "right"}:
+        return False
+    return all(isinstance(part, (Discrete, Permutation)) for part in space.spaces.values())
+
+
+def spoilt(action: Any, space: Any) -> Iterator[Any]:
+    """Batches of rankings, or of duels, that are wrong: in one row, or altogether."""
+    if isinstance(space, Dict):
+        for key, part in space.spaces.items():
+            if isinstance(part, Permutation) or is_duel(space):
+                for bad in spoilt(action[key], part):
+                    yield {**action, key: bad}
+        if is_duel(space):
+            yield from (
+                {"left": action["left"]},
+                {**action, "middle": action["left"]},
+                (action["left"], action["right"]),
+            )
+            yield None
+        return
+    info = np.iinfo(action.dtype)
+    wrong = {info.min, info.max}
+    if isinstance(space, Discrete):
+        wrong |= {int(space.start) - 1, int(space.start + space.n)}
+    for item in sorted(wrong - {0}):
+        bad = action.copy()
+        bad[(-1, *[0] * (action.ndim - 1))] = item
+        yield bad
+    if action.ndim > 1 and action.shape[1] > 1:
+        bad = action.copy()
+        bad[-1, 1] = bad[-1, 0]
+        yield bad
+    if action.ndim > 1:
+        yield action[:, :-1]
+    else:
+        yield action[:, None]
+    yield from (action[:-1], action[0], action.astype(np.float64), action.astype(object), action.astype(bool), None)

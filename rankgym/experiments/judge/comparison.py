@@ -1,0 +1,238 @@
+"""What a comparison of agents is, whoever played it: histories, and all that decided their numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.envs import BreakpointVectorEnv
+from rankgym.experiments.plan.families import EARLY, FAMILIES, Family, counted
+from rankgym.experiments.plan.names import AgentSpec, env_arguments, env_creator
+from rankgym.experiments.run.parts import code_digest, slug
+from rankgym.outputs import versions
+from rankgym.play.loop import DuelingHistory, History
+
+__all__ = ["EARLY", "Comparison", "caption", "counted", "decades", "known", "mean_and_error"]
+
+# arguments for a caption: numbers and words, of paths the name; lists are too long for it
+WORTH_SAYING = (
+    "dataset",
+    "user_model",
+    "family",
+    "num_arms",
+    "uninformative",
+    "winner",
+    "file",
+    "interleaving",
+    "regret",
+)
+SOURCED = {"yandex": "click models", "mslr": "preferences"}  # data sets that are there in two forms, and what they are
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came out: a history for each agent, and all that decided the numbers."""
+
+    env_id: str
+    env_kwargs: dict[str, Any]  # as given to gym.make_vec, besides num_envs and query
+    agents: tuple[AgentSpec, ...]
+    rounds: int
+    runs: int
+    seed: int
+    queries: tuple[int, ...] = field(repr=False)
+    cutoff: int | None  # positions that count for the reward and the NDCG; None: no list has positions
+    breakpoints: tuple[int, ...] | None  # rounds at which all rows begin a new epoch; None: each row has its own
+    histories: dict[str, History | DuelingHistory] = field(repr=False)  # by the agents' labels; (records, rows)
+    seconds: dict[str, float]  # it took to play each agent's rows, in one process
+    notes: list[str] = field(default_factory=list)  # what the user should hear: rows kept from an earlier run, ...
+    first_breakpoint: int | None = None  # where users change, but not within ``rounds``: when they would, if ever
+    kind: str = "rankings"  # or "duels": a name of FAMILIES
+    choice: str | None = "query"  # the environment's argument that ``queries`` are of; or "problem"; None: it has none
+
+    @property
+    def rows(self) -> int:
+        return len(self.queries) * self.runs
+
+    @property
+    def family(self) -> Family:
+        return FAMILIES[self.kind]
+
+    @property
+    def source(self) -> str | None:
+        """Where the truth comes from: "calibrated" or "published"; None where it is given or drawn, or in one form."""
+        return self._source[0]
+
+    @property
+    def _source(self) -> tuple[str | None, str]:
+        """The source, and what it is of in words."""
+        arguments = {**(env_arguments(self.env_id) or {}), **self.env_kwargs}
+        words = SOURCED.get(arguments.get("dataset"))  # type: ignore[arg-type]
+        return (str(arguments["source"]), words) if words and "source" in arguments else (None, "")
+
+    @property
+    def regret_known(self) -> bool:
+        """Whether any agent's regret is known in any row. Interleaved rankers may have none: nobody knows the best."""
+        return any(bool(np.isfinite(history.regret).any()) for history in self.histories.values())
+
+    @property
+    def accuracy_known(self) -> bool:
+        """Whether any agent's accuracy is known in any row."""
+        found = (getattr(history, "accuracy", np.nan) for history in self.histories.values())
+        return any(bool(np.isfinite(accuracy).any()) for accuracy in found)
+
+    @property
+    def choices(self) -> str:
+        """What ``queries`` are, in a word: "queries" or "problems"."""
+        return "queries" if self.choice == "query" else "problems"
+
+    @property
+    def epochs(self) -> int:
+        """How many epochs are told apart; 0 where nothing changes within ``rounds``."""
+        if self.breakpoints == ():
+            return 0
+        return max(len(getattr(history, "epoch_regret", ())) for history in self.histories.values())
+
+    @property
+    def changing(self) -> bool:
+        """Whether the environment has breakpoints at all, within ``rounds`` or later."""
+        creator = env_creator(self.env_id)
+        return isinstance(creator, type) and issubclass(creator, BreakpointVectorEnv)
+
+    @property
+    def milestones(self) -> list[int]:
+        """The rounds that tables have regret for: 100, 1,000, ... and the last."""
+        return [r for r in decades(self.rounds) if r >= EARLY and r != self.rounds] + [self.rounds]
+
+    def table(self) -> list[dict[str, Any]]:
+        """One dict an agent, in the order they were asked for: means over rows, and their standard errors (``..._se``).
+
+        The keys are ``agent``; ``regret_<round>`` for each milestone, and ``regret``, after the last; the family's
+        measures; ``sessions_per_second``, in one process; and ``regret_epoch_<n>`` for each epoch, from 0, where there
+        are any: over the rows that have come to it (that of epoch 999 holds all later ones). Standard errors are over
+        rows, of all queries and runs; NaN of one row.
+
+        The measures of rankings are ``violations_early`` (in the first 100 rounds) and ``violations``; ``ndcg``, mean
+        of all rounds; ``reward``, of a round. Those of duels are ``accuracy_<round>`` for each milestone, and
+        ``accuracy``, after the last, over the rows in which it is known; and ``reward``.
+        """
+        return [self._line(spec.label) for spec in self.agents]
+
+    def _line(self, label: str) -> dict[str, Any]:
+        history = self.histories[label]
+        measures = {f"regret_{r}": history.at(r)["regret"] for r in self.milestones}
+        measures["regret"] = history.at(self.rounds)["regret"]
+        measures |= self.family.measures(self, history)
+        epochs = getattr(history, "epoch_regret", ())[: self.epochs]
+        line: dict[str, Any] = {"agent": label}
+        for name, values in measures.items():
+            line[name], line[f"{name}_se"] = map(float, mean_and_error(known(values)))
+        line["sessions_per_second"] = float(self.rows * self.rounds / self.seconds[label])
+        for epoch, values in enumerate(epochs):
+            name = f"regret_epoch_{epoch}"
+            line[name], line[f"{name}_se"] = map(float, mean_and_error(known(values)))
+        return line
+
+    def epoch_groups(self, size: int) -> list[dict[str, Any]]:
+        """One dict an agent, of the regret in each ``size`` epochs that follow each other (the last may be fewer).
+
+        The keys are ``regret_epochs_<first>_<last>``, with ``..._se`` as in ``table``. Only where rows share their
+        breakpoints, so that all of them have come to all epochs.
+        """
+        lines = []
+        for spec in self.agents:
+            line: dict[str, Any] = {}
+            regrets = getattr(self.histories[spec.label], "epoch_regret", np.empty((0, self.rows)))
+            for first in range(0, self.epochs, size):
+                last = min(first + size, self.epochs) - 1
+                name = f"regret_epochs_{first}_{last}"
+                line[name], line[f"{name}_se"] = map(float, mean_and_error(regrets[first : last + 1].sum(axis=0)))
+            lines.append(line)
+        return lines
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that decided the numbers, as plain JSON values.
+
+        Where something changes within ``rounds``, ``breakpoints`` are the rounds at which all rows begin a new epoch,
+        or None: each row has its own, which its seed draws.
+        """
+        return {
+            "environment": self.env_id,
+            "arguments": self.env_kwargs,
+            "source": self.source,
+            "agents": [
+                {
+                    "name": s.label,
+                    "class": s.where,
+                    "knobs": s.knobs,
+                    "file": f"{slug(s.label)}.npz",
+                    "code": s.digest().strip(),
+                }
+                for s in self.agents
+            ],
+            "rounds": self.rounds,
+            "runs": self.runs,
+            "seed": self.seed,
+            "seeds": f"row b: {self.seed} + b, for environment and agent",
+            **({self.choices: list(self.queries)} if self.choice else {}),
+            "rows": self.rows,
+            **({"cutoff": self.cutoff} if self.cutoff is not None else {}),
+            **({"breakpoints": self.breakpoints and list(self.breakpoints)} if self.epochs else {}),
+            "recorded_rounds": self.histories[self.agents[0].label].rounds.tolist(),
+            "versions": versions(),
+            "code": code_digest(),
+        }
+
+
+def mean_and_error(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The mean of ``values`` (..., rows) over rows and its standard error; NaN where there is one row, or none."""
+    rows = values.shape[-1]
+    if rows == 0:
+        return np.full(values.shape[:-1], np.nan), np.full(values.shape[:-1], np.nan)
+    error = values.std(axis=-1, ddof=1) / np.sqrt(rows) if rows > 1 else np.full(values.shape[:-1], np.nan)
+    return np.asarray(values.mean(axis=-1)), np.asarray(error)
+
+
+def known(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of ``values`` (..., rows) the rows that are known throughout: not NaN."""
+    return values[..., ~np.isnan(values).reshape(-1, values.shape[-1]).any(axis=0)]
+
+
+def _given(comparison: Comparison) -> list[str]:
+    """The environment's arguments that say who duels, and how it is judged, where they are not its defaults."""
+    if comparison.kind != "duels":
+        return []
+    defaults = env_arguments(comparison.env_id) or {}
+    given = {key: value for key, value in comparison.env_kwargs.items() if value != defaults.get(key)}
+    return [f"{key}={Path(str(given[key])).name}" for key in WORTH_SAYING if key in given]
+
+
+def decades(rounds: int) -> list[int]:
+    """1, 10, 100, ... up to ``rounds``."""
+    return [10**power for power in range(len(str(rounds))) if 10**power <= rounds]
+
+
+def caption(comparison: Comparison, errors: Literal["all", "some", "none"] = "all") -> str:
+    """What the numbers that are shown, with ``errors`` beside them, are means of."""
+    queries, runs = len(comparison.queries), comparison.runs
+    each = " each" if queries > 1 else ""
+    over = f"{runs:,} {'run' if runs == 1 else 'runs'}{each}"
+    if comparison.choice is not None:
+        over = f"{queries:,} {comparison.choice if queries == 1 else comparison.choices}, {over}"
+    source, words = comparison._source
+    where = ", ".join([comparison.env_id, *_given(comparison), *([f"{source} {words}"] if source else [])])
+    rounds = "round" if comparison.rounds == 1 else "rounds"
+    number = {"all": "mean ± standard error", "some": "mean, partly ± standard error,", "none": "mean"}[errors]
+    rest = "" if errors == "all" else "; standard errors in table.csv"
+    if comparison.rows == 1:
+        number, rest = "mean", ""
+    when = "; breakpoints drawn for each row" if comparison.breakpoints is None else ""
+    if comparison.changing and comparison.breakpoints == ():
+        first = comparison.first_breakpoint
+        when = f"; no breakpoint within {counted(comparison.rounds)} {rounds}"
+        when += f" (the first is at {counted(first)})" if first is not None else ""
+    played = f"{counted(comparison.rounds)} {rounds}, seed {comparison.seed}"
+    return f"{where}: {number} over {over}; {played}{when}{rest}"

@@ -1,0 +1,4 @@
+"""What is to be played, as data: a sweep, the names that people type, jobs and their keys.
+
+Plays nothing and reads no results. May import play and everything below it, and no other room of experiments.
+"""

@@ -1,0 +1,381 @@
+"""What people type: names of agents with their knobs, and of environments; near names are suggested."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import json
+import os
+import re
+import traceback
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+from gymnasium.envs.registration import load_env_creator
+from gymnasium.vector import VectorEnv
+
+import rankgym
+from rankgym.arguments import ActionKind, action_kind, env_attribute, near
+from rankgym.play.loop import incompatibility
+from rankgym.registry import ENVS
+from rankgym.wrappers.against_itself import AgainstItself
+
+__all__ = [
+    "AgentFailed",
+    "AgentSpec",
+    "check_env_arguments",
+    "choice_of",
+    "env_arguments",
+    "env_creator",
+    "env_id",
+    "fitting_agents",
+    "knobs",
+    "literal",
+    "near",
+    "parse_agent",
+    "shipped_models",
+    "split_names",
+    "without_sb3",
+]
+
+MODEL = "rankgym.sb3.agent:SB3Agent"  # what plays a trained model
+WEIGHTS = Path(rankgym.__file__).parent / "sb3" / "weights"  # models that come with the package
+SB3 = ("torch", "stable_baselines3", "sb3_contrib")  # libraries of the extra sb3
+SHAPE = ("num_items", "num_positions", "num_arms", "num_envs", "horizon", "seed", "initial_list")  # agents are told
+CHOICES = ("query", "problem")  # arguments that say what each row plays; an environment has one of them, or none
+
+
+class AgentFailed(RuntimeError):
+    """What an agent raised, in one line with its name and the place."""
+
+
+class AgentSpec(NamedTuple):
+    """An agent as it was asked for; it can be sent to another process."""
+
+    label: str  # what the user wrote
+    where: str  # "package.module:Class"
+    knobs: dict[str, Any]
+
+    def load(self) -> Any:
+        """The class.
+
+        Raises:
+            ValueError: there is no such module or class.
+        """
+        module_name, _, class_name = self.where.partition(":")
+        try:
+            module = importlib.import_module(module_name)
+        except ModuleNotFoundError as error:
+            if self.where == MODEL and error.name in SB3:
+                raise ValueError(f"agent = {self.label!r} is a trained model: {without_sb3(error)}") from None
+            if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+                raise  # the module is there; what it imports is not
+            stem = module_name.removesuffix(".py").replace("\\", "/").lstrip("./").replace("/", ".")
+            hint = f"; did you mean '{stem}:{class_name}'?" if module_name.endswith(".py") else ""
+            raise ValueError(f"agent = {self.label!r}: there is no module {error.name!r}{hint}") from None
+        found: Any = module
+        for name in class_name.split("."):
+            if not hasattr(found, name):
+                raise ValueError(f"agent = {self.label!r}: module {module_name!r} has no {class_name!r}")
+            found = getattr(found, name)
+        return found
+
+    def make(self, env: VectorEnv[Any, Any, Any], horizon: int, seed: int | Sequence[int]) -> Any:
+        """The agent for ``env``: from the class's ``for_env``, or else called with what of ``SHAPE`` it takes.
+
+        Raises:
+            ValueError: the class does not take these arguments.
+            AgentFailed: a class of one's own raised one of these errors itself.
+        """
+        cls = self.load()
+        if action_kind(env) is ActionKind.DUEL_OF_RANKINGS:
+            env = AgainstItself(env)
+        space: Any = env.single_action_space
+        try:
+            if hasattr(cls, "for_env"):
+                return cls.for_env(env, horizon=horizon, seed=seed, **self.knobs)
+            known = {"num_envs": env.num_envs, "horizon": horizon, "seed": seed}
+            if action_kind(env) is ActionKind.DUEL_OF_ARMS:
+                known |= {"num_arms": int(space["left"].n)}
+            else:
+                lists = env_attribute(env, "initial_list")
+                known |= {"num_items": int(space.n), "num_positions": int(space.k), "initial_list": lists}
+            taken, takes_all = _parameters(cls)
+            wrong = [name for name in _needed(cls) if name in SHAPE and name not in {**known, **self.knobs}]
+            if wrong:
+                duels, what = "num_arms" in known, ", ".join(wrong)
+                there = "arms duel" if duels else "items are ranked"
+                raise ValueError(f"it wants {what}, but here {there}; agents are told {', '.join(known)}")
+            return cls(**{name: value for name, value in known.items() if takes_all or name in taken}, **self.knobs)
+        except (TypeError, ValueError) as error:
+            hint = f"; its knobs: {', '.join(knobs(cls)) or 'none'}" if isinstance(error, TypeError) else ""
+            if self._own_place(error) and not self.where.startswith(("rankgym_agents.", "rankgym.")):
+                raise self.failure(error, hint) from error
+            said = re.sub(r"^\w+\.__init__\(\)", f"{getattr(cls, '__name__', cls)}()", str(error))  # not its base's
+            raise ValueError(f"agent = {self.label!r}: {said}{hint}") from error
+
+    def failure(self, error: BaseException, hint: str = "") -> AgentFailed:
+        """``error``, which the agent or its lists brought about, with the agent's name and the place."""
+        frames = [] if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)[-1:]
+        place = self._own_place(error) or "".join(f"{f.filename}:{f.lineno}" for f in frames)
+        said = f"{type(error).__name__}: {error}".removesuffix(": ")
+        return AgentFailed(f"agent = {self.label!r}: {said}{hint}{place and f' ({_near_path(place)})'}")
+
+    def inner(self) -> AgentSpec | None:
+        """The agent that this one wraps, where it has a knob ``agent`` that names one; else None."""
+        try:
+            return parse_agent({**knobs(self.load()), **self.knobs}["agent"])
+        except Exception:  # who asks for a class that cannot be loaded has been told already
+            return None
+
+    def _own_place(self, error: BaseException) -> str:
+        """File and line of the last frame of ``error`` in the file of the agent it wraps, or in its own, or ""."""
+        inner = self.inner()
+        place = inner._own_place(error) if inner else ""
+        if place:
+            return place
+        module = self.where.partition(":")[0].split(".")
+        for frame in reversed(traceback.extract_tb(error.__traceback__)):
+            if list(Path(frame.filename).with_suffix("").parts[-len(module) :]) == module:
+                return f"{frame.filename}:{frame.lineno}"
+        return ""
+
+    def digest(self) -> str:
+        """The sha256 of the file that the class is written in, and of the one it wraps; "" where there is none.
+
+        A class that reads more than that has a static method ``decided_by(**knobs)``, which gives a digest of it.
+        """
+        inner = self.inner()
+        wrapped = f" {inner.digest()}" if inner else ""
+        decided_by = getattr(self.load(), "decided_by", None)
+        if decided_by is not None:
+            wrapped += f" {decided_by(**self.knobs)}"
+        try:
+            source = inspect.getsourcefile(self.load())
+            return (hashlib.sha256(Path(source).read_bytes()).hexdigest() if source else "") + wrapped
+        except (OSError, TypeError):  # typed into an interpreter, or compiled
+            return wrapped
+
+
+def _parameters(cls: Any) -> tuple[list[str], bool]:
+    """The names of the parameters of ``cls``, and whether it takes any other keyword."""
+    kinds = {name: parameter.kind for name, parameter in inspect.signature(cls).parameters.items()}
+    named = [name for name, kind in kinds.items() if kind in (kind.POSITIONAL_OR_KEYWORD, kind.KEYWORD_ONLY)]
+    return named, any(kind is kind.VAR_KEYWORD for kind in kinds.values())
+
+
+def _needed(cls: Any) -> list[str]:
+    """The names of the parameters of ``cls`` that have no default."""
+    parameters = inspect.signature(cls).parameters
+    return [name for name in _parameters(cls)[0] if parameters[name].default is inspect.Parameter.empty]
+
+
+def knobs(cls: Any) -> dict[str, Any]:
+    """The knobs of an agent's class with their defaults (``inspect.Parameter.empty``: none)."""
+    parameters = inspect.signature(cls).parameters
+    return {name: parameters[name].default for name in _parameters(cls)[0] if name not in SHAPE}
+
+
+def _near_path(path: str) -> str:
+    """``path`` from the present folder on, where it is in it."""
+    folder = os.path.join(os.getcwd(), "")
+    return path.removeprefix(folder)
+
+
+def split_names(text: str) -> list[str]:
+    """The parts of ``text`` between its commas, but not those within brackets."""
+    return [part.strip() for part in re.split(r",(?![^\[]*\])", text)]
+
+
+def literal(text: str) -> Any:
+    """``text`` as JSON where it is JSON (numbers, true, false, null, lists, "quoted"), or else as it stands.
+
+    Raises:
+        ValueError: it begins as a list, an object or a quoted text does, and is no JSON.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        if text.lstrip().startswith(("[", "{", '"')):
+            raise ValueError(f"{text} is no valid JSON: {error}") from None
+        return text
+
+
+def parse_agent(agent: str | type) -> AgentSpec:
+    """The agent that ``agent`` names.
+
+    Args:
+        agent: a name of ``rankgym_agents.AGENTS``, or ``"package.module:Class"``, both with knobs if wanted:
+            ``"toprank:delta=1e-6"``, ``"cascade-kl-ucb:feedback=last:exploration=log"``; or a class. A knob ``agent``
+            may be ``package.module:Class`` too: ``"restarting:agent=package.module:Class:every=5000"``. Or a trained
+            model: the path of a file ``....zip``, or the name of one that comes with the package (``shipped_models``),
+            with knobs too: ``"runs/x/best.zip:deterministic=true"``.
+
+    Raises:
+        ValueError: nothing has this name.
+    """
+    from rankgym_agents import AGENTS
+
+    if isinstance(agent, type):
+        return AgentSpec(agent.__name__, f"{agent.__module__}:{agent.__qualname__}", {})
+    if not isinstance(agent, str):
+        raise ValueError(f"agent = {agent!r} is no agent; allowed: a name or a class")
+    name, *rest = agent.split(":")
+    if len(name) == 1 and rest and rest[0][:1] in ("/", "\\"):  # a drive
+        name = f"{name}:{rest.pop(0)}"
+    chosen: dict[str, Any] = {}
+    if name not in AGENTS and (name.lower().endswith(".zip") or name in shipped_models()):
+        where, chosen["model"] = MODEL, _model_file(agent, name)
+    elif rest and "=" not in rest[0] and (name not in AGENTS or rest[0][:1].isupper()):
+        where = f"{name}:{rest.pop(0)}"
+    elif name in AGENTS:
+        where = f"{AGENTS[name].__module__}:{AGENTS[name].__qualname__}"
+    else:
+        near_files = [path for path in (f"{name}.zip", str(Path(name) / "best.zip")) if Path(path).is_file()]
+        hint = f"; did you mean {near_files[0]!r}?" if near_files else near(name, [*AGENTS, *shipped_models()])
+        known = ", ".join([*AGENTS, *shipped_models()])
+        allowed = f"allowed: {known}, the .zip of a trained model, or one of your own as package.module:Class"
+        raise ValueError(f"agent = {name!r} is unknown{hint or ';'} {allowed}")
+    for part in rest:
+        knob, equals, value = part.partition("=")
+        module = chosen.get("agent")
+        if not equals and isinstance(module, str) and module not in AGENTS and ":" not in module:
+            chosen["agent"] = f"{module}:{part}"
+            continue
+        if not knob.isidentifier():
+            raise ValueError(f"agent = {agent!r}: {part!r} is no knob; allowed: name=value")
+        if not equals:
+            raise ValueError(f"agent = {agent!r}: the knob {knob!r} needs a value: {knob}=value")
+        if where == MODEL and knob == "model" and knob in chosen:
+            raise ValueError(
+                f"agent = {agent!r}: the model is {name} already; allowed: the knobs 'deterministic' and 'noise'"
+            )
+        try:
+            chosen[knob] = literal(value)
+        except ValueError as error:
+            raise ValueError(f"agent = {agent!r}: {knob} = {error}") from None
+    return AgentSpec(agent, where, chosen)
+
+
+def shipped_models() -> list[str]:
+    """The names of the trained models that come with the package."""
+    return sorted(path.stem for path in WEIGHTS.glob("*.zip"))
+
+
+def _model_file(agent: str, name: str) -> str:
+    """The file of a trained model, by its path or by the name of one that comes with the package.
+
+    Raises:
+        ValueError: there is none; a near name is suggested.
+    """
+    if Path(name).is_file():
+        return name
+    shipped = WEIGHTS / f"{Path(name).stem}.zip"
+    if Path(name).name == name and shipped.is_file():
+        return str(shipped)
+    folder = Path(name).parent
+    there = [str(folder / path.name) for path in sorted(folder.glob("*.zip"))] if folder.is_dir() else []
+    with_package = [f"{model}.zip" for model in shipped_models()] if Path(name).name == name else []
+    hint = near(name, [*there, *with_package])
+    what = "" if folder.is_dir() else f", nor a folder {str(folder)!r}"
+    comes = f", or one that comes with the package: {', '.join(with_package)}" if with_package else ""
+    raise ValueError(
+        f"agent = {agent!r}: there is no file {name!r}{what}{hint or ';'} allowed: a model that `rankgym train` made"
+        f"{comes}"
+    )
+
+
+def without_sb3(error: ModuleNotFoundError) -> str:
+    """What to do where the libraries of trained models are not installed."""
+    return f'there is no {error.name} here; pip install "rankgym[sb3]"'
+
+
+def fitting_agents(env: Any) -> list[str]:
+    """The names of the agents of ``rankgym_agents.AGENTS`` that can play ``env``, in the table's order."""
+    from rankgym_agents import AGENTS
+
+    return [name for name, agent in AGENTS.items() if not incompatibility(agent, env)]
+
+
+def env_id(name: str) -> str:
+    """The id that ``name`` stands for: one of ``ENVS``, with or without ``rankgym/``, or another one of Gymnasium's.
+
+    Raises:
+        ValueError: there is none; a near name is suggested.
+    """
+    for candidate in (name, f"rankgym/{name}"):
+        if candidate in ENVS:
+            return candidate
+    if "/" in name and not name.startswith("rankgym/"):
+        try:
+            return gym.spec(name).id if ":" not in name else name  # "module:id": imported where it is made
+        except gym.error.Error:
+            pass
+    short = [known.removeprefix("rankgym/") for known in ENVS]
+    hint = near(name.removeprefix("rankgym/"), short)
+    if hint:
+        raise ValueError(f"environment {name!r} is unknown{hint} `rankgym envs` lists all {len(short)}")
+    raise ValueError(f"environment {name!r} is unknown; allowed: {', '.join(short)}")
+
+
+def env_creator(name: str) -> Any:
+    """What makes the vector environment of an id, a class or a function; None where it has none of its own."""
+    try:
+        made = gym.spec(name).vector_entry_point
+    except gym.error.Error:  # "module:id": not imported yet
+        return None
+    return load_env_creator(made) if isinstance(made, str) else made
+
+
+def env_arguments(name: str) -> dict[str, Any] | None:
+    """The arguments of the vector environment of an id, besides rows and what they play, with their defaults there.
+
+    None where they are not known: there is no native vector environment, or nobody says what keywords it takes in the
+    end.
+    """
+    defaults = _all_arguments(name)
+    if defaults is None:
+        return None
+    mine = {key: value for key, value in defaults.items() if key not in ("num_envs", *CHOICES)}
+    return {**mine, **gym.spec(name).kwargs}
+
+
+def choice_of(name: str) -> str | None:
+    """The argument that says what each row plays, "query" or "problem"; None where the environment has neither."""
+    defaults = _all_arguments(name)
+    return CHOICES[0] if defaults is None else next((choice for choice in CHOICES if choice in defaults), None)
+
+
+def _all_arguments(name: str) -> dict[str, Any] | None:
+    """The arguments of the class or function that makes the vector environment of an id, with its own defaults.
+
+    A class that takes any keyword hands it on to its base, so that the base's arguments are its own too.
+    """
+    creator = env_creator(name)
+    if creator is None:
+        return None
+    defaults: dict[str, Any] = {}
+    for taker in inspect.getmro(creator)[:-1] if inspect.isclass(creator) else [creator]:
+        if inspect.isclass(taker) and "__init__" not in vars(taker):
+            continue  # it is made by the next one's
+        named, any_keyword = _parameters(taker)
+        parameters = inspect.signature(taker).parameters
+        defaults = {key: parameters[key].default for key in named} | defaults
+        if not any_keyword:
+            return defaults
+    return None
+
+
+def check_env_arguments(name: str, given: Iterable[str]) -> None:
+    """Refuse names of arguments that the vector environment of an id does not take, where that is known.
+
+    Raises:
+        ValueError: there is one; a near name is suggested.
+    """
+    known = env_arguments(name)
+    for key in given:
+        if known is not None and key not in known:
+            raise ValueError(f"{name} has no argument {key!r}{near(key, known) or ';'} allowed: {', '.join(known)}")

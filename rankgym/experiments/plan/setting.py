@@ -1,0 +1,192 @@
+"""What is to be played, resolved from what was typed: an environment, what its rows play, the agents that play it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from rankgym.arguments import action_kind, env_attribute, env_horizons
+from rankgym.experiments.judge.comparison import decades
+from rankgym.experiments.plan.families import family_of
+from rankgym.experiments.plan.names import (
+    AgentSpec,
+    check_env_arguments,
+    choice_of,
+    env_id,
+    fitting_agents,
+    parse_agent,
+)
+from rankgym.experiments.run.blocks import Block, play
+from rankgym.experiments.run.parts import slug
+from rankgym.play.loop import incompatibility
+
+__all__ = ["Setting", "agent_specs", "block_of", "one_row", "recorded_rounds", "rehearse", "resolve"]
+
+EVENLY = 200  # evenly spaced rounds to record where epochs are: log-spaced ones are too sparse for a linear axis
+CORNERS = 200  # breakpoints to record at; of more, a figure cannot show the corners
+
+
+class Setting(NamedTuple):
+    """An environment and its agents, of which it is known that they go together."""
+
+    env_id: str
+    env_kwargs: dict[str, Any]  # without what rows play; with the horizon
+    agents: tuple[AgentSpec, ...]
+    rounds: int
+    queries: list[int]  # row b plays the one numbered b mod len(queries); [0] where there are none
+    cutoff: int | None  # positions that count; None: no list has positions
+    breakpoints: tuple[int, ...] | None  # rounds at which all rows begin a new epoch; None: each row has its own
+    kind: str  # of families.FAMILIES
+    choice: str | None  # the environment's argument that says which of ``queries`` a row plays
+
+
+def resolve(
+    name: str,
+    agents: Sequence[str | type] | None,
+    rounds: int,
+    query: Any,
+    env_kwargs: Mapping[str, Any],
+    *,
+    typed: tuple[str, str] = ("--rounds {}", "no --set of horizon and max_episode_steps"),
+) -> Setting:
+    """What the arguments mean, checked; the environment has been made with one row, and closed.
+
+    Args:
+        name: an id, with or without ``rankgym/``.
+        agents: as ``compare`` takes them; None: all that can play.
+        rounds: at least 1.
+        query: one query, a list of them, ``"all"``, ``"train"`` or ``"test"``; or ``problem`` in ``env_kwargs``.
+        env_kwargs: plain JSON values. ``horizon`` is ``rounds`` where it is not given.
+        typed: what the user would type for so many rounds, and for no end of an episode.
+
+    Raises:
+        ValueError: something does not fit.
+    """
+    specs = agent_specs(agents)
+    found = env_id(name)
+    choice = choice_of(found)
+    if choice == "problem" and "problem" in env_kwargs:
+        if query != "all":
+            raise ValueError(f"query = {query!r} and problem = {env_kwargs['problem']!r}; allowed: one of them")
+        query = env_kwargs["problem"]
+        env_kwargs = {key: value for key, value in env_kwargs.items() if key != "problem"}
+    kwargs = {"horizon": rounds, **env_kwargs}
+    try:
+        kwargs = json.loads(json.dumps(kwargs))
+    except TypeError as error:
+        raise ValueError(f"the environment's arguments {env_kwargs} are no plain JSON values: {error}") from None
+    check_env_arguments(found, kwargs)
+    with contextlib.closing(one_row(found, choice, query, kwargs)) as env:
+        if choice is not None and choice not in env.reset(seed=0)[1]:  # not of a row, but drawn in each session
+            kwargs |= {} if query == "all" else {choice: query}
+            choice, query = None, "all"
+        specs = _fitting(specs, found, env)
+        kind, cutoff = family_of(action_kind(env)), env_attribute(env, "cutoff")
+        horizon, _ = env_horizons(env)
+        tell = getattr(env.unwrapped, "common_breakpoints", None)  # not of an environment from elsewhere
+        common = [] if tell is None else tell(rounds)
+    breakpoints = None if common is None else tuple(map(int, common))
+    if horizon is not None and rounds > horizon:
+        raise ValueError(
+            f"rounds = {rounds} exceeds the environment's horizon of {horizon}; allowed: {typed[0].format(horizon)} at "
+            f"most, or {typed[1]}"
+        )
+    queries = _queries(found, choice, query, kwargs)
+    cutoff = None if cutoff is None or kind == "duels" else int(np.max(cutoff))
+    return Setting(found, kwargs, specs, rounds, queries, cutoff, breakpoints, kind, choice)
+
+
+def recorded_rounds(rounds: int, breakpoints: Sequence[int] | None) -> list[int]:
+    """Rounds to record besides those that always are: powers of ten, and where users change a linear axis' worth."""
+    if breakpoints is not None and len(breakpoints) == 0:
+        return decades(rounds)
+    evenly = [round(rounds * n / EVENLY) for n in range(1, EVENLY + 1)]
+    corners = breakpoints if breakpoints and len(breakpoints) <= CORNERS else ()
+    return sorted({*decades(rounds), *evenly, *corners} - {0})
+
+
+def block_of(setting: Setting, spec: AgentSpec, start: int, stop: int, seed: int, record_at: list[int]) -> Block:
+    """Rows ``start .. stop - 1`` of one agent: row b plays query b mod Q and has the seed ``seed + b``."""
+    return Block(
+        agent=spec,
+        env_id=setting.env_id,
+        env_kwargs=setting.env_kwargs,
+        start=start,
+        stop=stop,
+        choice=setting.choice,
+        queries=[setting.queries[row % len(setting.queries)] for row in range(start, stop)],
+        seed=seed,
+        horizon=setting.rounds,
+        rounds=setting.rounds,
+        record_at=record_at,
+    )
+
+
+def rehearse(block: Block) -> None:
+    """Play two rounds of ``block``: compiles what is not compiled yet, and finds what does not fit."""
+    play(block._replace(rounds=min(2, block.rounds), record_at=[]), lambda sessions: None)
+
+
+def agent_specs(agents: Sequence[str | type] | None) -> tuple[AgentSpec, ...]:
+    """The agents that are asked for; none where that is left to the environment. Each can be loaded."""
+    if agents is None:
+        return ()
+    specs = tuple(parse_agent(agent) for agent in ([agents] if isinstance(agents, (str, type)) else agents))
+    labels = [slug(spec.label) for spec in specs]
+    if not specs or len(set(labels)) < len(labels):
+        raise ValueError(f"agents = {[spec.label for spec in specs]}; allowed: at least one, each once")
+    for spec in specs:
+        try:
+            spec.load()
+        except Exception as error:
+            if isinstance(error, ValueError) and str(error).startswith("agent = "):
+                raise
+            raise spec.failure(error) from error
+    return specs
+
+
+def _fitting(specs: tuple[AgentSpec, ...], name: str, env: Any) -> tuple[AgentSpec, ...]:
+    """``specs``, or all agents of the table that can play ``env`` where there are none.
+
+    Raises:
+        ValueError: one of them cannot; the message has those that can.
+    """
+    for spec in specs:
+        wrong = incompatibility(spec.load(), env)
+        if wrong:
+            allowed = f"allowed for {name}: {', '.join(fitting_agents(env))}, or one of your own"
+            raise ValueError(f"agent = {spec.label!r} {wrong.partition(';')[0]}; {allowed}")
+    return specs or tuple(map(parse_agent, fitting_agents(env)))
+
+
+def one_row(name: str, choice: str | None, query: Any, kwargs: dict[str, Any]) -> Any:
+    """The environment with one row; a ValueError where ``query`` is no choice of what rows play."""
+    if choice is None:
+        if query != "all":
+            raise ValueError(f"{name} has neither queries nor problems to choose from; allowed: query = 'all'")
+        return gym.make_vec(name, num_envs=1, **kwargs)
+    if query is None:
+        many = {"query": "queries", "problem": "problems"}[choice]
+        raise ValueError(f"{choice} = None is no choice of {many}; allowed: a number, a list, 'all', 'train' or 'test'")
+    return gym.make_vec(name, num_envs=1, **{choice: query}, **kwargs)
+
+
+def _queries(name: str, choice: str | None, query: Any, kwargs: dict[str, Any]) -> list[int]:
+    """The queries or problems that ``query`` means; 0 where there are none."""
+    if choice is None:
+        return [0]
+    if not isinstance(query, str):
+        queries = [int(q) for q in ([query] if isinstance(query, (int, np.integer)) else query)]
+        twice = next((q for n, q in enumerate(queries) if q in queries[:n]), None)
+        if twice is not None:
+            raise ValueError(
+                f"{choice} = {queries} has {twice} twice; allowed: each once, and runs=2 to play them twice"
+            )
+        return queries
+    with contextlib.closing(one_row(name, choice, query, kwargs)) as env:
+        return [int(q) for q in env.unwrapped.pool]

@@ -1,0 +1,424 @@
+"""A sweep is data: environments x agents x rows (queries x runs), a number of rounds, a seed; it is cut into jobs.
+
+Row b of an environment plays query b mod Q in run b // Q and has the seed ``seed + b``, for its users and its agent, as
+in ``rankgym.experiments.compare``: agents meet the same users, and more runs add rows without touching the others.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rankgym.arguments import near, round_numbers, whole_number
+from rankgym.data import catalogue
+from rankgym.experiments.plan.names import literal, parse_agent
+from rankgym.experiments.plan.setting import Setting, block_of, recorded_rounds, resolve
+from rankgym.experiments.run.blocks import Block
+from rankgym.experiments.run.parts import code_digest
+from rankgym.outputs import versions
+
+__all__ = ["EXAMPLE", "Environment", "Job", "Sweep", "decisive", "label_of"]
+
+LARGEST_SEED = 2**62  # seeds of rows are int64 in result files
+OWN = ("agents", "rounds", "runs", "query", "seed", "record_at")  # what an environment may have of its own
+FILES = ("rows.py", "blocks.py", "store.py")  # of this room: they take part in what a result file holds
+
+TYPED = ("rounds = {}", "no horizon or max_episode_steps of its own")
+
+EXAMPLE = """\
+name = "TopRank against KL-UCB"
+rounds = 100_000
+runs = 10                                     # of each query
+agents = ["toprank", "cascade-kl-ucb", "toprank:delta=1e-6"]
+
+[[environments]]
+id = "CM-Yandex-v0"
+source = "published"                          # any argument of the environment
+
+[[environments]]
+label = "PBM, five queries"
+id = "PBM-Yandex-v0"
+query = [0, 1, 2, 3, 4]                       # rounds, runs, seed, query, record_at and agents may be its own
+"""
+
+
+class Environment(NamedTuple):
+    """One environment of a sweep; what is None is the sweep's."""
+
+    label: str  # unique in the sweep; "": the id and the given arguments
+    env_id: str  # with or without ``rankgym/``
+    kwargs: Mapping[str, Any] = {}  # plain JSON values; ``horizon`` is ``rounds`` where it is not given
+    agents: tuple[str | type, ...] | None = None
+    rounds: int | None = None
+    runs: int | None = None
+    query: Any = None
+    seed: int | None = None
+    record_at: tuple[int, ...] | None = None
+
+
+class Job(NamedTuple):
+    """A block of rows of one agent in one environment: one result file."""
+
+    environment: str  # label in the sweep
+    block: Block
+    retire: bool
+    queries: int  # how many there are, of which row b plays the one numbered b mod so many
+    key: str  # digest of ``decides``
+    decides: dict[str, Any]  # all that decides the bytes of the file, as plain JSON values
+
+    @property
+    def sessions(self) -> int:
+        """Of all rows."""
+        return self.block.rows * self.block.rounds
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is to be played. Lists are taken for tuples, and classes by their name, ``"package.module:Class"``.
+
+    Args:
+        environments: at least one; labels must differ.
+        agents: as ``rankgym.experiments.compare`` takes them; none: all that can play the environment.
+        rounds: sessions, or duels, in each row.
+        runs: rows for each query or problem.
+        seed: of row 0; row b has ``seed + b``. Independent repetitions need seeds at least as far apart as there are
+            rows.
+        query: one query, a list of them, ``"all"``, ``"train"`` or ``"test"``; of problems, where the environment has
+            those instead; where it has neither, there are ``runs`` rows.
+        record_at: rounds to record besides about 20 a decade, powers of ten, the last, and, where users change, 200
+            evenly spaced ones and the breakpoints.
+        rows_per_job: at most so many rows are played together, and make one result file.
+        retire: rows that have settled for good leave the batch; the rest of their records is exact (but that of
+            ``reward``, which goes on with its expectation).
+        name: a title.
+
+    Raises:
+        ValueError: a value is out of range. What goes with what is looked at by ``check``.
+    """
+
+    environments: tuple[Environment, ...]
+    agents: tuple[str, ...]
+    rounds: int
+    runs: int = 1
+    seed: int = 0
+    query: Any = "all"
+    record_at: tuple[int, ...] = ()
+    rows_per_job: int = 600
+    retire: bool = True
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        settle = functools.partial(object.__setattr__, self)
+        if not self.environments:
+            raise ValueError("environments = () has none; allowed: at least one")
+        settle("agents", _agent_names(self.agents))
+        settle("rounds", whole_number("rounds", self.rounds, 1))
+        settle("runs", whole_number("runs", self.runs, 1))
+        settle("seed", whole_number("seed", self.seed, 0, LARGEST_SEED))
+        settle("record_at", _record_at(self.record_at))
+        settle("rows_per_job", whole_number("rows_per_job", self.rows_per_job, 1))
+        settle("query", tuple(self.query) if isinstance(self.query, list) else self.query)
+        if not isinstance(self.retire, bool):
+            raise ValueError(f"retire = {self.retire!r} is neither true nor false; allowed: one of them")
+        settle("environments", tuple(_own(environment) for environment in self.environments))
+        labels = [environment.label for environment in self.environments]
+        twice = next((label for n, label in enumerate(labels) if label in labels[:n]), None)
+        if twice is not None:
+            raise ValueError(f"two environments have the label {twice!r}; allowed: each its own, by label = ...")
+
+    # -- as text ------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str]) -> Sweep:
+        """The sweep that a TOML file describes; ``EXAMPLE`` is one.
+
+        Raises:
+            ValueError: the file is not there, is no TOML, or describes no sweep; the message names the file.
+        """
+        try:
+            with Path(path).open("rb") as file:
+                document = tomllib.load(file)
+            return cls.from_document(document)
+        except tomllib.TOMLDecodeError as error:
+            raise ValueError(f"{os.fspath(path)} is no TOML: {error}") from None
+        except OSError as error:
+            raise ValueError(f"{os.fspath(path)} cannot be read: {error.strerror or error}") from None
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)}: {error}") from None
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Sweep:
+        """The sweep of a TOML file's, or a JSON file's, keys and values.
+
+        Raises:
+            ValueError: something is missing, unknown, or out of range.
+        """
+        document = dict(document)
+        known = [field.name for field in fields(cls)]
+        for key in document:
+            if key not in known:
+                raise ValueError(f"{key!r} is no key of a sweep{near(key, known) or ';'} allowed: {', '.join(known)}")
+        for key in ("rounds", "environments"):
+            if key not in document:
+                raise ValueError(f"{key} is missing; allowed: {_MISSING[key]}")
+        environments = _tables("environments", document.pop("environments"))
+        agents = document.pop("agents", ())
+        return cls(tuple(map(_environment, environments)), agents, **document)
+
+    @classmethod
+    def from_json(cls, text: str) -> Sweep:
+        """The sweep that ``to_json`` wrote.
+
+        Raises:
+            ValueError: it is none.
+        """
+        document = json.loads(text)
+        if not isinstance(document, dict):
+            raise ValueError(f"{text[:40]!r} is no sweep; allowed: what Sweep.to_json wrote")
+        return cls.from_document(document)
+
+    def to_json(self) -> str:
+        """Everything that was given, as text; equal sweeps have equal texts."""
+        document = {field.name: getattr(self, field.name) for field in fields(self)}
+        document["environments"] = [
+            {
+                "label": environment.label,
+                "id": environment.env_id,
+                "arguments": dict(environment.kwargs),
+                **{key: value for key in OWN if (value := getattr(environment, key)) is not None},
+            }
+            for environment in self.environments
+        ]
+        try:
+            return json.dumps(document, indent=2) + "\n"
+        except TypeError as error:
+            raise ValueError(f"the sweep has values that are no plain JSON: {error}") from None
+
+    # -- as jobs ------------------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def settings(self) -> dict[str, Setting]:
+        """What each environment and its agents are, by its label.
+
+        Raises:
+            ValueError: something does not fit; the message names the environment.
+        """
+        found = {}
+        for environment in self.environments:
+            agents = self.agents if environment.agents is None else environment.agents
+            rounds = self.rounds if environment.rounds is None else environment.rounds
+            query = self.query if environment.query is None else environment.query
+            if environment.query is None and "problem" in environment.kwargs:
+                query = "all"  # its own choice, by its other name
+            query = list(query) if isinstance(query, tuple) else query
+            try:
+                made = resolve(environment.env_id, agents or None, rounds, query, environment.kwargs, typed=TYPED)
+                record_at = self.record_at if environment.record_at is None else environment.record_at
+                for number in record_at:
+                    whole_number("record_at", number, 1, rounds)
+            except ValueError as error:
+                raise ValueError(f"environment {environment.label!r}: {error}") from error
+            found[environment.label] = made
+        return found
+
+    def check(self) -> None:
+        """Refuse a sweep whose environments, agents and arguments do not go together.
+
+        Raises:
+            ValueError: something does not fit; the message names the environment.
+        """
+        self.to_json()
+        _ = self.settings
+
+    def jobs(self) -> list[Job]:
+        """All jobs, environment by environment and agent by agent.
+
+        Raises:
+            ValueError: something does not fit; the message names the environment.
+        """
+        made = []
+        for environment in self.environments:
+            setting = self.settings[environment.label]
+            rows = len(setting.queries) * (self.runs if environment.runs is None else environment.runs)
+            seed = self.seed if environment.seed is None else environment.seed
+            more = self.record_at if environment.record_at is None else environment.record_at
+            record_at = sorted({*recorded_rounds(setting.rounds, setting.breakpoints), *more})
+            for spec in setting.agents:
+                for start in range(0, rows, self.rows_per_job):  # not cut evenly: more runs must not cut anew
+                    stop = min(start + self.rows_per_job, rows)
+                    block = block_of(setting, spec, start, stop, seed, record_at)
+                    made.append(_job(environment.label, block, self.retire, len(setting.queries)))
+        return made
+
+
+_MISSING = {"rounds": "how many sessions each row has", "environments": "at least one table [[environments]] with id"}
+
+
+def label_of(env_id: str, kwargs: Mapping[str, Any]) -> str:
+    """An environment's id without ``rankgym/``, and the given arguments."""
+    words = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in kwargs.items()]
+    return ", ".join([env_id.removeprefix("rankgym/"), *words])
+
+
+def _own(environment: Environment) -> Environment:
+    """The environment with its label, and with checked values."""
+    if not isinstance(environment.env_id, str) or not environment.env_id:
+        raise ValueError(f"environment {environment.label!r} has id = {environment.env_id!r}; allowed: an id's name")
+    label = environment.label or label_of(environment.env_id, environment.kwargs)
+    try:
+        query = environment.query
+        return environment._replace(
+            label=label,
+            kwargs=dict(environment.kwargs),
+            agents=None if environment.agents is None else _agent_names(environment.agents),
+            rounds=None if environment.rounds is None else whole_number("rounds", environment.rounds, 1),
+            runs=None if environment.runs is None else whole_number("runs", environment.runs, 1),
+            seed=None if environment.seed is None else whole_number("seed", environment.seed, 0, LARGEST_SEED),
+            query=tuple(query) if isinstance(query, list) else query,
+            record_at=None if environment.record_at is None else _record_at(environment.record_at),
+        )
+    except ValueError as error:
+        raise ValueError(f"environment {label!r}: {error}") from None
+
+
+def _record_at(given: Any) -> tuple[int, ...]:
+    return tuple(whole_number("record_at", number, 1) for number in round_numbers("record_at", given))
+
+
+def _tables(name: str, given: Any) -> list[Mapping[str, Any]]:
+    if not isinstance(given, Sequence) or not all(isinstance(one, Mapping) for one in given):
+        raise ValueError(f"{name} = {given!r} are no tables; allowed: [[{name}]]")
+    return list(given)
+
+
+def _environment(table: Mapping[str, Any]) -> Environment:
+    """The environment of a table ``[[environments]]``: what is not its own is an argument."""
+    table = dict(table)
+    if "id" not in table:
+        raise ValueError(f"an environment has no id, only {', '.join(table) or 'nothing'}; allowed: id = ...")
+    arguments = table.pop("arguments", {})
+    own = {key: table.pop(key) for key in OWN if key in table}
+    return Environment(table.pop("label", ""), table.pop("id"), {**table, **arguments}, **own)
+
+
+def _agent_names(given: Any) -> tuple[str, ...]:
+    """Agents as they are typed; a table ``{name = ..., knob = ...}`` becomes ``name:knob=value``, a class its name."""
+    if isinstance(given, (str, type, Mapping)):
+        given = [given]
+    if not isinstance(given, Iterable):
+        raise ValueError(f"agents = {given!r} are none; allowed: a list of names")
+    return tuple(map(_agent_name, given))
+
+
+def _agent_name(agent: Any) -> str:
+    if isinstance(agent, type):
+        return f"{agent.__module__}:{agent.__qualname__}"
+    if isinstance(agent, str):
+        return agent
+    if not isinstance(agent, Mapping) or not isinstance(agent.get("name"), str):
+        raise ValueError(f"agents has {agent!r}; allowed: a name, a class, or a table with a name and knobs")
+    knobs = {key: value for key, value in agent.items() if key != "name"}
+    text = ":".join([agent["name"], *(f"{key}={_knob(value)}" for key, value in knobs.items())])
+    named = parse_agent(agent["name"])
+    try:
+        same = {**named.knobs, **knobs} == parse_agent(text).knobs
+    except ValueError:
+        same = False
+    if not same:
+        raise ValueError(f"agents has {dict(agent)}, whose knobs cannot be written as {text!r}; allowed: plain values")
+    return text
+
+
+def _knob(value: Any) -> str:
+    if isinstance(value, str):
+        plain = not value.lstrip().startswith(("[", "{", '"')) and literal(value) == value
+        return value if plain else json.dumps(value)
+    return json.dumps(value)
+
+
+# -- what decides a result --------------------------------------------------------------------------------------------
+
+
+def _job(label: str, block: Block, retire: bool, queries: int) -> Job:
+    decides = decisive(block, retire, queries)
+    text = json.dumps(decides, sort_keys=True)
+    return Job(label, block, retire, queries, hashlib.sha256(text.encode()).hexdigest()[:20], decides)
+
+
+def decisive(block: Block, retire: bool, queries: int) -> dict[str, Any]:
+    """All that decides the bytes of a block's result file, as plain JSON values, as this process sees it.
+
+    A worker elsewhere may see other versions, other code or other data; it compares.
+    """
+    from rankgym.experiments.run.store import FORMAT, writer
+
+    return {
+        "format": FORMAT,
+        "environment": block.env_id,
+        "arguments": block.env_kwargs,
+        "agent": block.agent.label,
+        "class": block.agent.where,
+        "knobs": block.agent.knobs,
+        "rows": [block.start, block.stop],
+        "choice": block.choice,
+        "queries": queries,
+        "query": block.queries,
+        "seed": block.seed,
+        "horizon": block.horizon,
+        "rounds": block.rounds,
+        "record_at": block.record_at,
+        "retire": retire,
+        "versions": {**versions(), **writer()},
+        "code": _room_digest(),
+        "agent's code": block.agent.digest().strip(),
+        "data": data_digests(block.env_kwargs) | data_digests(block.agent.knobs),
+    }
+
+
+@functools.cache
+def _room_digest() -> str:
+    """A digest of the package's code, and of what of this room takes part in results."""
+    digest = hashlib.sha256(code_digest().encode())
+    for name in FILES:
+        digest.update((Path(__file__).parents[1] / "run" / name).read_bytes())
+    return digest.hexdigest()
+
+
+def data_digests(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Digests of the files, and of the imported data sets, that arguments name, wherever in them.
+
+    The published data sets need none: their numbers are checked against digests in the code when they are read.
+    """
+    found = {}
+    for text in _texts(arguments):
+        if text in catalogue.imported_names():
+            found[text] = hashlib.sha256(catalogue.imported(text).tobytes()).hexdigest()
+        elif 0 < len(text) < 4096 and "\0" not in text and os.path.isfile(text):
+            status = os.stat(text)
+            found[text] = _file_digest(os.path.abspath(text), status.st_size, status.st_mtime_ns)
+    return found
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _texts(one)
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _texts(one)
+
+
+@functools.lru_cache(maxsize=64)
+def _file_digest(path: str, size: int, changed: int) -> str:
+    """The sha256 of a file, read anew when it is another or has changed."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,336 @@
+"""A block of rows that can be paused, written down and gone on with, and that settled rows leave.
+
+An agent may say of a row that it will show the same list in all rounds to come (``settled``). The truth is constant
+between breakpoints, so each of these rounds adds the same to the row's records, and the rest is added up instead of
+played. Rows are asked after each recorded round, and those that have settled are taken out of the batch: the others go
+on without them. So a long experiment costs what its exploration costs.
+
+Of a row that has left, regret, violations, NDCG, accuracy and the regret of each epoch are those of the row played out,
+bit for bit. Its reward is not: clicks are no longer drawn, and each round pays its expected reward. So it has the same
+mean and less noise.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.experiments.plan.names import AgentFailed
+from rankgym.experiments.run.blocks import Block, Stopped, make
+from rankgym.play.loop import DuelingHistory, Game, History, measures, never, under
+
+__all__ = ["Run"]
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class Run:
+    """A block of rows of one agent that can be paused, written down and gone on with; settled rows leave the batch.
+
+    However often it is paused, and restored in another process, its history is the same bit for bit; and but for the
+    reward of retired rows it is that of ``rankgym.experiments.run.blocks.play``.
+
+    Rows are retired, and runs written down, where the agent has ``settled``, ``snapshot`` and ``restore``
+    (``rankgym.agent.Learner``) and the environment is one of rankgym's native ones. Elsewhere, and where the expected
+    reward of what a settled row plays is not known (two different rankers, interleaved), all is played out.
+
+    Args:
+        block: what to play.
+        retire: take settled rows out. (They are not where ``block.rounds`` exceeds the horizon that the agent is told,
+            for which it promises nothing.)
+
+    Attributes:
+        block: as given.
+        settled_at: (rows,) after how many rounds the row was retired; -1: it was not. Not when it settled: rows are
+            asked after recorded rounds only.
+    """
+
+    def __init__(self, block: Block, *, retire: bool = True) -> None:
+        self.block = block
+        self.settled_at = np.full(block.rows, -1, np.int64)
+        self._retires = retire and block.rounds <= block.horizon
+        self._kept = np.zeros(block.rows, bool)  # rows that have settled, but nobody knows their expected reward
+        self._done = np.zeros(block.rows, bool)  # rows whose records are in ...
+        self._rounds = np.zeros(0, np.int64)  # (records,)
+        self._values: dict[str, NDArray[np.float64]] = {}  # (records, rows) of each measure
+        self._epoch_regret = np.zeros((0, block.rows))  # (epochs, rows)
+        self._begun, self._sound = False, True
+        self._live: _Part | None = None  # rows that go on
+        self._leaving: _Part | None = None  # rows that are just being retired; the others wait for them
+        self._stepped = 0  # by parts that are gone
+
+    @property
+    def played(self) -> int:
+        """How many rounds have been played by rows that go on; all of them where none does."""
+        parts = [part for part in (self._live, self._leaving) if part is not None]
+        return min((part.game.played for part in parts), default=self.block.rounds if self._begun else 0)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all rows have come to their end."""
+        return bool(self._done.all())
+
+    @property
+    def stepped(self) -> int:
+        """Sessions that were really played so far, of all rows. (Pauses may add some: it is about work, no result.)"""
+        return self._stepped + sum(part.stepped for part in (self._live, self._leaving) if part is not None)
+
+    def play(self, tell: Callable[[int], None], pause: Callable[[], bool] = never) -> None:
+        """Play to the end, or until ``pause()``.
+
+        Args:
+            tell: hears of sessions of all rows, retired ones included, several times a second.
+            pause: asked several times a second; True: return. Some rounds are played before it is asked first.
+
+        Raises:
+            ValueError: the agent cannot be made so.
+            AgentFailed: the agent failed, or its lists are none; the message says how and where.
+            Exception: what ``tell`` and ``pause`` raised.
+            RuntimeError: an error or an interruption has ended the last call; ``restore`` an earlier snapshot.
+        """
+        paused = False
+
+        def asked() -> bool:
+            nonlocal paused
+            with _callers():
+                paused = paused or bool(pause())
+            return paused
+
+        def hear(rounds: int, part: _Part) -> None:
+            with _callers():
+                tell(rounds * len(part.rows))
+
+        self._check_sound()
+        self._begin()
+        self._sound = False  # whatever interrupts a step leaves the agent and its records at odds
+        try:
+            while not self.finished and not paused:
+                if self._leaving is not None:
+                    part = self._leaving
+                    part.game.repeat(part.action, self.block.rounds, lambda rounds, p=part: hear(rounds, p), asked)  # type: ignore[misc]
+                    self._leaving = self._ended(part)
+                elif self._live is not None and not self._retire(self._live):
+                    part = self._live
+                    until = part.game.next_record() if self._retires else self.block.rounds
+                    part.game.play(until, lambda rounds, p=part: hear(rounds, p), asked)  # type: ignore[misc]
+                    self._live = self._ended(part)
+            self._sound = True
+        except _Callers as outside:
+            raise outside.error from None
+        except (AgentFailed, Stopped):
+            raise
+        except Exception as error:
+            raise self.block.agent.failure(error) from error
+
+    def history(self) -> History | DuelingHistory:
+        """What was recorded of all rows.
+
+        Raises:
+            RuntimeError: the run is not finished.
+        """
+        if not self.finished:
+            raise RuntimeError(f"{self.played} of {self.block.rounds} rounds were played; play to the end first")
+        if "accuracy" in self._values:
+            return DuelingHistory(self._rounds, **self._values)
+        return History(self._rounds, **self._values, epoch_regret=self._epoch_regret)
+
+    def close(self) -> None:
+        """Close the environments. What was recorded stays; what was not finished is lost."""
+        for part in (self._live, self._leaving):
+            if part is not None:
+                part.env.close()
+
+    # -- parts -------------------------------------------------------------------------------------------------------
+
+    def _check_sound(self) -> None:
+        if not self._sound:
+            raise RuntimeError(
+                "the run was interrupted in the middle of a step; restore a snapshot that was taken before"
+            )
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._live = _Part(self.block, None)
+            self._live.game.reset(self.block.seed + self.block.start)
+            self._begun = True
+
+    def _ended(self, part: _Part) -> _Part | None:
+        """``part``, or None once it is over and what it recorded has been taken over."""
+        if part.game.played < self.block.rounds:
+            return part
+        history = part.game.history()
+        rows, all_rows = part.rows, self.block.rows
+        self._rounds = history.rounds
+        for name in measures(history):
+            values = self._values.setdefault(name, np.full((len(history.rounds), all_rows), np.nan))
+            values[:, rows] = getattr(history, name)
+        if isinstance(history, History):
+            more = max(len(history.epoch_regret) - len(self._epoch_regret), 0)
+            self._epoch_regret = np.pad(self._epoch_regret, ((0, more), (0, 0)), constant_values=np.nan)
+            self._epoch_regret[: len(history.epoch_regret), rows] = history.epoch_regret
+        self._done[rows] = True
+        self._stepped += part.stepped
+        part.env.close()
+        return None
+
+    def _retire(self, live: _Part) -> bool:
+        """Let the rows of ``live`` that have settled leave; whether there are any. Only after a recorded round."""
+        game = live.game
+        if not self._retires or game.played not in game.records.due:
+            return False
+        new = live.settled() & ~self._kept[live.rows]
+        written = game.snapshot() if new.any() else None
+        if written is None:
+            return False
+        while new.any():
+            leaving = self._restored(live.rows[new], _rows(written, new), game.played, leaving=True)
+            known = leaving.knows_rewards()
+            if known.all():
+                break
+            leaving.env.close()
+            self._kept[leaving.rows[~known]] = True
+            new[new] = known
+        else:
+            return False
+        leaving.game.restore(_rows(written, new), game.played)  # it has tried a session
+        stay = ~new
+        self._live = self._restored(live.rows[stay], _rows(written, stay), game.played) if stay.any() else None
+        self._leaving = leaving
+        self.settled_at[leaving.rows] = game.played
+        self._stepped += live.stepped
+        live.env.close()
+        return True
+
+    def _restored(
+        self, rows: NDArray[np.int64], written: Mapping[str, NDArray[Any]], played: int, *, leaving: bool = False
+    ) -> _Part:
+        part = _Part(self.block, rows, leaving=leaving)
+        part.game.restore(written, played)
+        if leaving:
+            part.take_action()
+        return part
+
+    # -- writing down ------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Arrays | None:
+        """All there is, as plain arrays that ``np.savez`` writes without pickles; None: it cannot be written down.
+
+        Raises:
+            RuntimeError: an error or an interruption has ended ``play``.
+        """
+        self._check_sound()
+        self._begin()
+        arrays: Arrays = {
+            "settled_at": self.settled_at.copy(),
+            "kept": self._kept.copy(),
+            "done": self._done.copy(),
+            "stepped": np.array(self.stepped, np.int64),
+            "rounds": self._rounds.copy(),
+            "epoch_regret": self._epoch_regret.copy(),
+        }
+        arrays |= {f"values.{name}": values.copy() for name, values in self._values.items()}
+        for name, part in (("live", self._live), ("leaving", self._leaving)):
+            if part is not None:
+                written = part.game.snapshot()
+                if written is None:
+                    return None
+                arrays |= {f"{name}.rows": part.rows.copy(), f"{name}.played": np.array(part.game.played, np.int64)}
+                arrays |= {f"{name}.{key}": values for key, values in written.items()}
+        return arrays
+
+    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a ``snapshot`` of a run of the same block, with the same ``retire``, perhaps in another process.
+
+        Raises:
+            ValueError: it is none. The run is of no use then: make another one.
+            AgentFailed: the agent failed.
+        """
+        given = {name: np.array(values) for name, values in snapshot.items()}
+        allowed = f"allowed: one of a run of this block, of {self.block.rows} rows"
+        for name in ("settled_at", "kept", "done", "stepped", "rounds", "epoch_regret"):
+            if name not in given:
+                raise ValueError(f"the snapshot has no {name!r}; {allowed}")
+        if given["settled_at"].shape != (self.block.rows,):
+            raise ValueError(f"the snapshot is of {given['settled_at'].size} rows; {allowed}")
+        parts = {name: under(given, name) for name in ("live", "leaving")}
+        rows = np.concatenate([np.flatnonzero(given["done"]), *(part["rows"] for part in parts.values() if part)])
+        if not np.array_equal(np.sort(rows), np.arange(self.block.rows)):
+            raise ValueError(f"the snapshot is of the rows {np.sort(rows).tolist()}; {allowed}")
+        self.close()
+        self._live, self._leaving = (
+            self._restored(part.pop("rows"), part, int(part.pop("played")), leaving=name == "leaving") if part else None
+            for name, part in parts.items()
+        )
+        self.settled_at, self._kept, self._done = given["settled_at"], given["kept"], given["done"]
+        self._rounds, self._epoch_regret = given["rounds"], given["epoch_regret"]
+        self._values, self._stepped = under(given, "values"), int(given["stepped"])
+        self._begun = self._sound = True
+
+
+class _Part:
+    """Rows of a block that are played together, with an environment and an agent of their own.
+
+    ``leaving``: they show the same list for ever, and are paid expected rewards.
+    """
+
+    def __init__(self, block: Block, rows: NDArray[np.int64] | None, *, leaving: bool = False) -> None:
+        self.rows = np.arange(block.rows) if rows is None else rows
+        self.env, self.agent = make(block, None if rows is None else rows.tolist())
+        try:
+            self.game = Game(self.agent, self.env, block.rounds, block.record_at, expected=leaving)
+        except BaseException as error:
+            self.env.close()
+            if not isinstance(error, Exception):
+                raise
+            raise block.agent.failure(error) from error
+        self.action: Any = None
+
+    @property
+    def stepped(self) -> int:
+        """Sessions that were really played."""
+        return self.game.steps * len(self.rows)
+
+    def settled(self) -> NDArray[np.bool_]:
+        """Which rows have settled, as the agent says; none where it does not say."""
+        ask = getattr(self.agent, "settled", None)
+        settled = np.asarray(ask()) if callable(ask) else np.zeros(len(self.rows), bool)
+        if settled.shape != (len(self.rows),) or settled.dtype != np.bool_:
+            raise ValueError(
+                f"the agent's settled() has shape {settled.shape} and dtype {settled.dtype}; allowed: bool of shape "
+                f"({len(self.rows)},)"
+            )
+        return settled
+
+    def take_action(self) -> None:
+        """What the rows show for ever."""
+        self.action = self.agent.act(self.env.last_observation.copy())
+
+    def knows_rewards(self) -> NDArray[np.bool_]:
+        """Of which rows the environment knows the expected reward. It takes a session to find out."""
+        self.game.env.step(self.action)
+        return ~np.isnan(self.env.expected_rewards())
+
+
+def _rows(written: Mapping[str, NDArray[Any]], rows: NDArray[np.bool_]) -> Arrays:
+    """The part of a game's snapshot that is about ``rows``."""
+    return {name: values[rows] for name, values in written.items()}
+
+
+class _Callers(Exception):
+    """What the caller's own function raised."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+@contextlib.contextmanager
+def _callers() -> Any:
+    """Nothing that is raised within is the agent's fault."""
+    try:
+        yield
+    except Exception as error:
+        raise _Callers(error) from error

@@ -1,0 +1,317 @@
+"""A report in one HTML file: pictures, claims and tables, and below them, folded, all settings.
+
+It asks nothing of a network: pictures are inside it, and its own policy forbids browsers to load anything.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankgym.experiments.judge import statistics
+from rankgym.experiments.judge.claims import HEAD, Judgement, Verdict, cells, number, tally
+from rankgym.experiments.run.results import MEASURES, Results
+from rankgym.experiments.run.store import require
+from rankgym.outputs import atomic_path
+
+__all__ = ["Picture", "Table", "report", "sweep_report", "write_report"]
+
+SHOWN: dict[str, tuple[str, Any]] = {  # measures: words, and the y axis where the rounds' is logarithmic
+    "regret": ("cumulative regret", "log"),
+    "violations": ("violations", "symlog"),
+    "ndcg": ("NDCG, mean so far", "linear"),
+    "accuracy": ("accuracy", "linear"),
+}
+CAPTION = "mean over rows, with its standard error"
+
+MARKS: dict[Verdict, tuple[str, str]] = {  # a class and a sign: verdicts differ in colour, in sign and in words
+    "holds": ("holds", "✓"),
+    "does not hold": ("fails", "✗"),
+    "cannot be decided at this scale": ("open", "?"),
+}
+
+STYLE = """\
+:root { color-scheme: light; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1.2rem 1rem 4rem; max-width: 72rem; background: #fff; color: #1c1c1c;
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: .4rem 0 1rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; padding-top: .5rem; border-top: 1px solid #ddd; }
+p { max-width: 46rem; margin: .6rem 0; }
+figure { margin: 1rem 0; overflow-x: auto; }
+figure img { display: block; max-width: 100%; height: auto; }
+figcaption, .note { color: #555; font-size: .88rem; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: .92rem; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; vertical-align: top; padding: .45rem .6rem; border-bottom: 1px solid #e2e2e2; }
+th { font-weight: 600; border-bottom: 2px solid #999; }
+td.number, th.number { text-align: right; white-space: nowrap; }
+.claims td:first-child { min-width: 14rem; }
+.claims .note { display: block; margin-top: .25rem; }
+.verdict { display: inline-block; padding: .1rem .5rem; border-radius: .3rem; font-weight: 600; border: 1px solid; }
+.holds { background: #e2f3ea; color: #00583f; }
+.fails { background: #fbe5da; color: #8a3200; border-style: double; border-width: 3px; }
+.open { background: #f3f3f3; color: #4a4a4a; border-style: dashed; }
+details { margin: .6rem 0; }
+summary { cursor: pointer; font-weight: 600; padding: .3rem 0; }
+pre { overflow-x: auto; background: #f6f6f6; padding: .8rem; font-size: .82rem; line-height: 1.4; }
+@media (max-width: 44rem) {
+  figure img { max-width: 44rem; }
+  .claims thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .claims, .claims tbody, .claims tr, .claims td { display: block; width: auto; }
+  .claims tr { border-bottom: 2px solid #bbb; padding: .7rem 0; }
+  .claims td { border: 0; padding: .15rem 0; }
+  .claims td[data-head]::before { content: attr(data-head) ": "; color: #555; }
+}
+@media print { details { display: none; } body { max-width: none; } }
+"""
+
+
+class Picture(NamedTuple):
+    """A figure as the text of an SVG file, or as the bytes of a PNG file."""
+
+    svg: str | None
+    png: bytes | None
+    caption: str
+    alt: str  # what it shows, for whom it is read out
+
+
+class Table(NamedTuple):
+    """A table in words; columns whose cells are all numbers, or empty, stand to the right."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""  # below it
+
+
+def sweep_report(path: str | os.PathLike[str], results: Results, title: str = "", **rest: Any) -> None:
+    """Write a report of any sweep: its measures in all environments, and tables of the means and of ranks over queries.
+
+    Args:
+        path: the HTML file.
+        results: what was played (``rankgym.experiments.run.results.read``, or what ``run_sweep`` returned).
+        title: of the page.
+        rest: what else ``write_report`` takes.
+
+    Raises:
+        ValueError: there are no results.
+        RuntimeError: matplotlib or scipy is not installed.
+    """
+    if not len(results):
+        raise ValueError("results = Results() are none; allowed: those of at least one job")
+    require("matplotlib", "plots")
+    made = [*rest.pop("pictures", ()), *_pictures(results)]
+    tables = [*rest.pop("tables", ()), _means(results), *_ranks(results)]
+    write_report(Path(path), title or "Results of a sweep", pictures=made, tables=tables, **rest)
+
+
+def write_report(
+    path: Path,
+    title: str,
+    *,
+    summary: str = "",
+    pictures: Sequence[Picture] = (),
+    judgements: Sequence[Judgement] = (),
+    tables: Sequence[Table] = (),
+    settings: Mapping[str, Any] | None = None,
+    versions: Mapping[str, str] | None = None,
+) -> None:
+    """Write a ``report`` to ``path``, whole or not at all."""
+    text = report(
+        title,
+        summary=summary,
+        pictures=pictures,
+        judgements=judgements,
+        tables=tables,
+        settings=settings,
+        versions=versions,
+    )
+    with atomic_path(path) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
+
+
+def report(
+    title: str,
+    *,
+    summary: str = "",
+    pictures: Sequence[Picture] = (),
+    judgements: Sequence[Judgement] = (),
+    tables: Sequence[Table] = (),
+    settings: Mapping[str, Any] | None = None,
+    versions: Mapping[str, str] | None = None,
+) -> str:
+    """The text of an HTML file. The same arguments give the same text.
+
+    Args:
+        title: of the page.
+        summary: paragraphs of plain text, parted by empty lines.
+        pictures: in order.
+        judgements: a table of claims.
+        tables: more tables.
+        settings: plain JSON values, folded.
+        versions: of what made the numbers, folded.
+
+    Raises:
+        ValueError: a picture is neither SVG nor PNG, or both.
+    """
+    body = [f"<h1>{_text(title)}</h1>"]
+    body += [f"<p>{_text(' '.join(part.split()))}</p>" for part in summary.split("\n\n") if part.strip()]
+    body += map(_picture, pictures)
+    if judgements:
+        body += ["<h2>Claims</h2>", f"<p>{_text(tally(judgements))}</p>", _claims(judgements)]
+    for table in tables:
+        body += [f"<h2>{_text(table.title)}</h2>", _table(table)]
+    if settings is not None:
+        body.append(_folded("Settings", json.dumps(settings, indent=2, ensure_ascii=False, default=str)))
+    if versions is not None:
+        body.append(_folded("Versions", "\n".join(f"{name} {version}" for name, version in versions.items())))
+    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    head = [
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{_text(title)}</title>",
+        f"<style>\n{STYLE}</style>",
+    ]
+    lines = ["<!DOCTYPE html>", '<html lang="en">', "<head>", *head, "</head>", "<body>", *body, "</body>", "</html>"]
+    return "\n".join(lines) + "\n"
+
+
+# -- of any sweep -----------------------------------------------------------------------------------------------------
+
+
+def _pictures(results: Results) -> Iterator[Picture]:
+    """A figure a measure, with a panel for each environment that has it; and the regret per epoch."""
+    from rankgym.experiments.show import figures
+
+    for measure, (name, scale) in SHOWN.items():
+        panels = []
+        for environment in results.environments:
+            played = [results[environment, agent] for agent in results.agents(environment)]
+            curves = [figures.curve(one, measure) for one in played if measure in one.measures]
+            curves = [curve for curve in curves if np.isfinite(curve.mean).any()]
+            if curves:
+                changing = any(len(one.epoch_regret) for one in played)
+                scales = {} if changing else {"xscale": "log", "yscale": scale}
+                panels.append(figures.Panel(environment, curves, ylabel=name, **scales))
+        if panels:
+            yield _drawn(figures.panels(panels, caption=CAPTION), f"{name} over rounds")
+    panels = []
+    for environment in results.environments:
+        played = [results[environment, agent] for agent in results.agents(environment)]
+        curves = [figures.per_epoch(one) for one in played if len(one.epoch_regret)]
+        if curves:
+            panels.append(figures.Panel(environment, curves, xlabel="epoch", ylabel="regret in the epoch"))
+    if panels:
+        yield _drawn(figures.panels(panels, caption=CAPTION), "regret of each epoch")
+
+
+def _drawn(figure: Any, alt: str) -> Picture:
+    from rankgym.experiments.show import figures
+
+    file = io.BytesIO()
+    figures.write(figure, file, "svg")
+    return Picture(file.getvalue().decode(), None, "", alt)
+
+
+def _means(results: Results) -> Table:
+    """Means and standard errors of all measures after the last round."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for measure in MEASURES:
+        for line in statistics.means(results, measure):
+            cells = found.setdefault((line["environment"], line["agent"]), {})
+            cells |= {"rounds": f"{line['rounds']:,}", "rows": f"{line['rows']:,}"}
+            error = "" if math.isnan(line["error"]) else f" ± {number(line['error'])}"
+            cells[measure] = f"{number(line['mean'])}{error}"
+    head = [name for name in ("rounds", "rows", *MEASURES) if any(name in cells for cells in found.values())]
+    rows = [[*labels, *(cells.get(name, "") for name in head)] for labels, cells in found.items()]
+    return Table("Means after the last round, and their standard errors", ["environment", "agent", *head], rows)
+
+
+def _ranks(results: Results) -> Iterator[Table]:
+    """Of each environment in which several agents have played the same queries, and have a regret."""
+    for environment in results.environments:
+        played = [results[environment, agent] for agent in results.agents(environment)]
+        units = {one.agent: statistics.amount(one) for one in played}
+        known = all(np.isfinite(sample.values).all() for sample in units.values())
+        alike = all(np.array_equal(sample.names, units[played[0].agent].names) for sample in units.values())
+        if len(units) > 1 and known and alike and len(units[played[0].agent].names) > 1:
+            ranks = statistics.rank_table(units)
+            yield Table(f"Ranks by regret: {environment}", ranks.head(), ranks.lines(), ranks.caption())
+
+
+# -- in HTML ----------------------------------------------------------------------------------------------------------
+
+
+def _picture(picture: Picture) -> str:
+    if (picture.svg is None) == (picture.png is None):
+        raise ValueError(f"the picture {picture.alt!r} is neither SVG nor PNG, or both; allowed: one of them")
+    data, kind = (picture.png, "png") if picture.svg is None else (picture.svg.encode(), "svg+xml")
+    source = f"data:image/{kind};base64,{base64.b64encode(data or b'').decode()}"  # no ids of two pictures can clash
+    caption = f"\n<figcaption>{_text(picture.caption)}</figcaption>" if picture.caption else ""
+    return f'<figure>\n<img src="{source}" alt="{_text(picture.alt)}">{caption}\n</figure>'
+
+
+def _claims(judgements: Sequence[Judgement]) -> str:
+    """The table; on a narrow screen each line of it becomes a block."""
+    rows = []
+    for judgement in judgements:
+        claim, measured, verdict, why = judgement
+        said, quantity, found, claimed, words = map(_text, cells(judgement))
+        look, sign = MARKS[verdict]
+        notes = [_sentence(note) for note in (why, measured.method, measured.note) if note]
+        rows.append(
+            "<tr>"
+            f'<td>{said}<span class="note">{_text(claim.where)}; {_text(claim.name)}</span></td>'
+            f'<td data-head="{HEAD[1]}">{quantity}</td>'
+            f'<td data-head="{HEAD[2]}">{found}<span class="note">{_text(" ".join(notes))}</span></td>'
+            f'<td data-head="{HEAD[3]}">{claimed}</td>'
+            f'<td><span class="verdict {look}">{sign} {words}</span></td>'
+            "</tr>"
+        )
+    head = "".join(f'<th scope="col">{_text(name)}</th>' for name in HEAD)
+    return "\n".join(
+        ['<table class="claims">', f"<thead><tr>{head}</tr></thead>", "<tbody>", *rows, "</tbody>", "</table>"]
+    )
+
+
+def _table(table: Table) -> str:
+    def right(column: int) -> str:
+        found = [row[column] for row in table.rows]
+        return ' class="number"' if any(found) and all(not cell or _is_number(cell) for cell in found) else ""
+
+    sides = [right(column) for column in range(len(table.head))]
+    head = "".join(f'<th scope="col"{side}>{_text(name)}</th>' for name, side in zip(table.head, sides, strict=True))
+    rows = [
+        "<tr>" + "".join(f"<td{side}>{_text(cell)}</td>" for cell, side in zip(row, sides, strict=True)) + "</tr>"
+        for row in table.rows
+    ]
+    lines = ['<div class="wide">', "<table>", f"<thead><tr>{head}</tr></thead>", "<tbody>", *rows, "</tbody>"]
+    note = [f'<p class="note">{_text(table.note)}</p>'] if table.note else []
+    return "\n".join([*lines, "</table>", "</div>", *note])
+
+
+def _is_number(cell: str) -> bool:
+    return cell.lstrip("-<>~ ")[:1].isdigit()
+
+
+def _folded(title: str, text: str) -> str:
+    return f"<details>\n<summary>{_text(title)}</summary>\n<pre>{_text(text)}</pre>\n</details>"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def _text(text: str) -> str:
+    return html.escape(text, quote=True)
