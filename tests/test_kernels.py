@@ -2,6 +2,7 @@
 
 import math
 import os
+import shutil
 import subprocess
 import sys
 
@@ -15,6 +16,7 @@ from rankgym import kernels
 from rankgym.kernels import (
     bernoulli,
     bits,
+    compiling,
     fair_coins_show,
     first_fault,
     kernel,
@@ -205,6 +207,18 @@ def test_the_cache_folder_is_named_by_the_flags(monkeypatch):
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
     assert kernels.cache_folder() != plain
     assert kernels.cache_folder().parent == plain.parent
+
+
+def test_the_cache_folder_is_named_by_every_file_of_the_room(monkeypatch, tmp_path):
+    """A kernel's cached machine code contains that of its callees in the room, which numba does not compare."""
+    folders = {kernels.cache_folder()}
+    files = sorted(compiling.ROOM.glob("*.py"))
+    for edited in files:
+        room = shutil.copytree(compiling.ROOM, tmp_path / edited.stem)
+        (room / edited.name).write_text(edited.read_text() + "# edited\n")
+        monkeypatch.setattr(compiling, "ROOM", room)
+        folders.add(kernels.cache_folder())
+    assert len(folders) == 1 + len(files)
 
 
 def test_kernels_live_without_a_cache_folder(monkeypatch, tmp_path):

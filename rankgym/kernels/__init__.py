@@ -1,0 +1,66 @@
+"""Compiled code, and what all kernels share: random numbers, selection, batches of arms, checks of rankings.
+
+May import nothing of rankgym. A kernel calls kernels of its own file or of this room, of no other file: numba does not
+notice an edited callee in another file, and the digest of this room's files names the cache folder.
+"""
+
+from rankgym.kernels.batches import join_batches, leave_batch, size_of
+from rankgym.kernels.compiling import cache_folder, kernel
+from rankgym.kernels.random_numbers import (
+    ABANDONMENT,
+    AGENT,
+    BETA_WORDS,
+    ENVIRONMENT,
+    EXAMINATION,
+    ONE,
+    QUERY,
+    SCHEDULE,
+    TERMINATION,
+    bernoulli,
+    beta_variate,
+    bits,
+    both_accepted,
+    fair_coins_show,
+    row_keys,
+    session_seed,
+    shuffle,
+    uniform,
+    uniform_below,
+)
+from rankgym.kernels.rankings import FEEDBACK, first_fault, last_observed, popcount
+from rankgym.kernels.selection import first_then_shuffled, largest_upper_bound, place_of_largest, select_top
+
+__all__ = [
+    "ABANDONMENT",
+    "AGENT",
+    "BETA_WORDS",
+    "ENVIRONMENT",
+    "EXAMINATION",
+    "FEEDBACK",
+    "ONE",
+    "QUERY",
+    "SCHEDULE",
+    "TERMINATION",
+    "bernoulli",
+    "beta_variate",
+    "bits",
+    "both_accepted",
+    "cache_folder",
+    "fair_coins_show",
+    "first_fault",
+    "first_then_shuffled",
+    "join_batches",
+    "kernel",
+    "largest_upper_bound",
+    "last_observed",
+    "leave_batch",
+    "place_of_largest",
+    "popcount",
+    "row_keys",
+    "select_top",
+    "session_seed",
+    "shuffle",
+    "size_of",
+    "uniform",
+    "uniform_below",
+]

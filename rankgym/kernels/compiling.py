@@ -1,0 +1,67 @@
+"""The decorator ``kernel`` and the cache folder of compiled kernels. No other file uses numba."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+import platformdirs
+
+__all__ = ["cache_folder", "kernel"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+CONFIG: Any = numba.config
+ROOM = Path(__file__).parent
+
+
+def cache_folder() -> Path:
+    """The folder of compiled kernels, named by everything outside a kernel's own file that changes its machine code.
+
+    That is every file of this room, numba's version and numba's flags. The folder lies below ``NUMBA_CACHE_DIR`` if
+    that is set, else in the user's cache folder. The number of threads is left out: no kernel runs in parallel, and
+    process pools set it in their workers, which should not compile everything again.
+    """
+    ignored = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS")
+    flags = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_") and name not in ignored}
+    name = repr((_digest(ROOM), numba.__version__, sorted(flags.items())))
+    root = os.environ.get("NUMBA_CACHE_DIR") or platformdirs.user_cache_path("rankgym") / "kernels"
+    return Path(root) / hashlib.sha256(name.encode()).hexdigest()[:16]
+
+
+@functools.cache
+def _digest(room: Path) -> str:
+    """A digest of the names and contents of all Python files in a folder, read once per process."""
+    files = [(path.name, hashlib.sha256(path.read_bytes()).hexdigest()) for path in sorted(room.glob("*.py"))]
+    return hashlib.sha256(repr(files).encode()).hexdigest()
+
+
+def kernel(func: F) -> F:
+    """Compile ``func`` with numba, cached on disk; with ``NUMBA_DISABLE_JIT=1`` the same lines run as Python.
+
+    A kernel is a pure function on arrays that writes its results to its last arguments. It does not check its
+    arguments, and compiled code reads out of bounds silently: the caller checks them first.
+    """
+    if CONFIG.DISABLE_JIT:
+        return np.errstate(over="ignore")(func)  # the generator's arithmetic is modulo 2^64 by design
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        warnings.warn(f"compiled kernels are not kept between processes: {error}", stacklevel=2)
+        uncached: Any = numba.njit(func)
+        return uncached
+    before, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, str(folder)
+    try:
+        compiled: Any = numba.njit(cache=True)(func)
+    except RuntimeError:  # a function typed at a prompt has no file that its cache could be checked against
+        compiled = numba.njit(func)
+    finally:
+        CONFIG.CACHE_DIR = before
+    return compiled

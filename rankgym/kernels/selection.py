@@ -1,0 +1,72 @@
+"""Choosing items and arms: the largest indices, the largest upper bound, ties broken at random."""
+
+import numpy as np
+
+from rankgym.kernels.compiling import kernel
+from rankgym.kernels.random_numbers import bits, shuffle, uniform_below
+
+__all__ = ["first_then_shuffled", "largest_upper_bound", "place_of_largest", "select_top"]
+
+
+@kernel
+def first_then_shuffled(order, first, positions, seed):
+    """Write ``first`` to place 0 of ``order``, draw the places below uniformly; place p takes the bits numbered p."""
+    for item in range(order.shape[0]):
+        order[item] = item
+    order[0], order[first] = first, 0
+    shuffle(order, 1, order.shape[0], positions - 1, seed, 0)
+
+
+@kernel
+def select_top(order, index, row, places, seed):
+    """Sort the items with the largest ``index`` (items,) to the first ``places`` of ``order[row]``, the largest first.
+
+    Ties are ordered by random words: item i takes the bits numbered i of ``seed``. Fastest if ``order[row]`` has
+    last round's order. The items below the first ``places`` are in no particular order.
+    """
+    for place in range(order.shape[1]):
+        i, k = order[row, place], place
+        while k > 0:
+            above = min(k, places) - 1  # an item from below the places climbs to the last of them in one step
+            j = order[row, above]
+            if not (index[i] > index[j] or (index[i] == index[j] and bits(seed, i) > bits(seed, j))):
+                break
+            order[row, k] = j
+            k = above
+        order[row, k] = i
+
+
+@kernel
+def place_of_largest(values, word):
+    """Return the index of the largest of ``values`` (number,); ``word`` draws one of several."""
+    most, ties = values[0], 0
+    for place in range(values.shape[0]):
+        most = max(most, values[place])
+    for place in range(values.shape[0]):
+        ties += values[place] == most
+    n = uniform_below(word, ties)
+    for place in range(values.shape[0]):
+        if values[place] == most:
+            if n == 0:
+                return place
+            n -= 1
+    return -1  # not reached
+
+
+@kernel
+def largest_upper_bound(won, played, budget, seed, index, upper):
+    """Return the arm with the largest mean + sqrt(budget / played); the bound of an arm never played is infinite.
+
+    ``won`` and ``played`` (arms,) are counts. Ties take the bits numbered ``index`` + arm of ``seed``. ``upper``
+    (arms,) receives the bounds: a loop of their own is vectorised.
+    """
+    for arm in range(upper.shape[0]):
+        n = played[arm]
+        upper[arm] = np.true_divide(won[arm] + np.sqrt(budget * n), n) if n > 0 else np.inf
+    found = 0
+    for arm in range(1, upper.shape[0]):
+        if upper[arm] > upper[found] or (
+            upper[arm] == upper[found] and bits(seed, index + arm) > bits(seed, index + found)
+        ):
+            found = arm
+    return found
