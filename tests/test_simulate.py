@@ -201,9 +201,9 @@ def test_rounds_to_record_are_a_list():
 
 def test_other_environments_are_refused():
     env = gym.make_vec("CartPole-v1", num_envs=2)
-    with pytest.raises(ValueError, match="is no ranking environment"):
+    with pytest.raises(ValueError, match="is not a ranking"):
         rankgym.simulate(rankgym_agents.TopRank(num_items=3, num_positions=2, num_envs=2, horizon=9), env, 5)
-    with pytest.raises(ValueError, match="is no ranking environment"):
+    with pytest.raises(ValueError, match="is not a ranking"):
         rankgym.RecordRegret(gym.make("CartPole-v1"))
     with pytest.raises(ValueError, match=r"env = 'rankgym/PBM-Yandex-v0' is no environment; allowed: what gym\.make"):
         rankgym_agents.TopRank.for_env(PBM)

@@ -16,7 +16,8 @@ from rankgym.arguments import ActionKind, action_kind, env_attribute, env_horizo
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.progress import told
 from rankgym.wrappers.against_itself import AgainstItself
-from rankgym.wrappers.records import VectorRecorder, VectorRecordRankings, VectorRecordRegret, record_rounds
+from rankgym.wrappers.log import record_rounds
+from rankgym.wrappers.recorder import VectorRecordAll, VectorRecorder, VectorRecordRegret
 
 __all__ = [
     "DUELING_MEASURES",
@@ -370,7 +371,7 @@ class Family(ABC):
     """How one kind of environment is recorded, and what its agents are told."""
 
     env: Any  # with its recorders
-    regret: VectorRecordRegret | VectorRecordRankings
+    regret: VectorRecordRegret | VectorRecordAll
     due: NDArray[np.int64]  # the rounds after which totals are kept
 
     def begin(self) -> None:  # noqa: B027
@@ -414,7 +415,7 @@ class Rankings(Family):
     """Lists are displayed, and agents are told the clicks on them."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any], record_at: list[int]) -> None:
-        self.env = self.regret = VectorRecordRankings(env, record_at=record_at)
+        self.env = self.regret = VectorRecordAll(env, record_at=record_at)
         self.due = record_rounds(env_horizons(env)[1], record_at)
 
     @property

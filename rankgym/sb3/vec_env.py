@@ -21,7 +21,8 @@ from rankgym.arguments import ActionKind, action_kind, env_horizons, whole_numbe
 from rankgym.envs.sessions import SessionsVectorEnv, draw_numbers
 from rankgym.kernels import row_keys
 from rankgym.wrappers.layers import VectorLayered
-from rankgym.wrappers.records import SafetyLogic
+from rankgym.wrappers.meters import SafetyMeter
+from rankgym.wrappers.recorder import Recording
 
 __all__ = ["RankingVecEnv"]
 
@@ -225,7 +226,7 @@ class Part:
         self.bare: Any = env.unwrapped
         self.horizon = env_horizons(env)[0]
         self._reward, self._truth = reward, truth
-        self._safety = SafetyLogic(env, env.num_envs, ())
+        self._safety = Recording(env, env.num_envs, (SafetyMeter,))
         self._started = time.time()
         self._returned, self._regret = np.zeros(env.num_envs), np.zeros(env.num_envs)  # of the rows' episodes so far
         self._violations, self._length = np.zeros(env.num_envs, np.int64), np.zeros(env.num_envs, np.int64)
@@ -268,7 +269,7 @@ class Part:
             if self._last_round is not None:
                 ended |= info["round"] == self._last_round
             if "epoch" in info:
-                self._safety.look_again()
+                self._safety.follow_changes()
         paid = reward.astype(np.float32)
         if ended.any():
             return self._end(observation, ended, terminated, infos), paid, ended

@@ -17,6 +17,7 @@ from rankgym.wrappers.actions import (
 )
 from rankgym.wrappers.against_itself import AgainstItself
 from rankgym.wrappers.layers import Layer, Setting, layers_of
+from rankgym.wrappers.log import record_rounds
 from rankgym.wrappers.observations import (
     ItemStatistics,
     ItemStatisticsLayer,
@@ -25,7 +26,7 @@ from rankgym.wrappers.observations import (
     TimeAware,
     TimeAwareLayer,
 )
-from rankgym.wrappers.records import RecordRanking, RecordRegret, RecordSafety, record_rounds
+from rankgym.wrappers.recorder import RecordRanking, RecordRegret, RecordSafety
 
 __all__ = [
     "LAYERS",

@@ -46,7 +46,9 @@ class Setting(NamedTuple):
         bare = env.unwrapped
         duels = is_duel(action_kind(bare)) and all(action_kind(e) is not ActionKind.RANKING for e in _wrappers(env))
         if duels or any(env_attribute(env, name) is None for name in ("initial_list", "num_items", "num_positions")):
-            raise ValueError(f"env = {env} is no ranking environment; allowed: one of rankgym's, wrapped or not")
+            raise ValueError(
+                f"env = {env} is not a ranking environment of rankgym; allowed: a ranking environment, wrapped or not"
+            )
         items, positions = (int(np.max(env_attribute(env, name))) for name in ("num_items", "num_positions"))
         lists = _initial_lists(env)
         return cls(len(lists), items, positions, env_horizons(env)[0], lists)

@@ -548,7 +548,7 @@ def test_only_what_can_be_played_is_described():
         describe(model_of("sac"), layered(["ItemStatistics", "RankingNumber"]))
     with pytest.raises(ValueError, match=r"of shape \(6, \d+\), and env others, of shape \(6, \d+\); allowed"):
         describe(model_of("ppo"), layered(["ItemStatistics", "LastDisplayed"]))
-    with pytest.raises(ValueError, match="no ranking environment"):
+    with pytest.raises(ValueError, match="not a ranking environment"):
         describe(model_of("ppo"), gym.make_vec("CartPole-v1", num_envs=1))
     wrapped = layered(["ItemStatistics", "ScoresToRanking"])
     kwargs = {"net_arch": [4], "activation_fn": th.nn.ReLU}

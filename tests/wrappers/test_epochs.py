@@ -13,7 +13,7 @@ from plain_schedules import cycled_breakpoints, drawn_breakpoints, epoch_at, own
 
 from rankgym.envs import BreakpointVectorEnv, RankingVectorEnv, single_breakpoint
 from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
-from rankgym.wrappers.records import Log
+from rankgym.wrappers.log import Log
 
 MODES = ["NextStep", "SameStep", "Disabled"]
 KNOBS = {"jump": {}, "shuffle": {}, "drift": {"drift_step": 0.7}, "two-level": {"p": 0.5, "gap": 0.2}}

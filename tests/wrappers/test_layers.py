@@ -463,7 +463,7 @@ def test_other_environments_are_refused(name):
         gym.make_vec(name, num_envs=2, vectorization_mode="sync"),
         gym.make_vec(name, num_envs=2),
     ):
-        with pytest.raises(ValueError, match="is no ranking environment; allowed: one of rankgym's"):
+        with pytest.raises(ValueError, match="is not a ranking environment of rankgym; allowed:"):
             ItemStatistics(env)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rankgym.kernels import kernel
 from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
-from rankgym.wrappers.records import Log, add_repeatedly
+from rankgym.wrappers.log import Log, add_repeatedly
 
 CHANGING = "rankgym/CM-Yandex-Breakpoint-v0"
 LEAST = 5e-324  # the smallest number above 0
