@@ -15,7 +15,9 @@ from rich.console import Console
 
 import rankgym
 from rankgym import ENVS, data
-from rankgym.cli import agent_texts, comparison_table, folder_name
+from rankgym.commands.agents import agent_texts
+from rankgym.commands.compare import folder_name
+from rankgym.commands.tables import comparison_table
 from rankgym.experiments import compare
 from rankgym.experiments.bench import bench
 from rankgym.experiments.plan.names import SHAPE, knobs

@@ -4,8 +4,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from rankgym.cli import OneLineErrors
 from rankgym.commands import reproduce as command
+from rankgym.commands.errors import OneLineErrors
 from rankgym.experiments.papers import FIGURES
 from rankgym.experiments.papers.reproduce import Pace
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from rankgym.cli import _fitting_epochs, epoch_table
+from rankgym.commands.tables import epoch_table, fitting_epochs
 from rankgym.experiments import compare
 from rankgym.experiments.compare import _Tally
 from rankgym.experiments.judge.comparison import caption, counted
@@ -340,7 +340,7 @@ def test_ten_epochs_fit_into_80_columns(stationary):
 @pytest.mark.parametrize(("epochs", "size", "last"), [(25, 3, 1), (200, 20, 0), (204, 21, 15), (1000, 100, 0)])
 def test_of_a_great_many_epochs_groups_are_summed(stationary, epochs, size, last):
     found = many(stationary, epochs)
-    title, table, columns, errors = _fitting_epochs(found, Console(width=200))
+    title, table, columns, errors = fitting_epochs(found, Console(width=200))
     assert columns == group_columns(found, size)
     assert errors
     rest = f" ({last} in the last column)" if last else ""
@@ -375,7 +375,7 @@ def test_a_narrow_terminal_has_fewer_groups(stationary):
 
 def test_drawn_breakpoints_make_no_groups(stationary):
     found = dataclasses.replace(many(stationary, 30), breakpoints=None)
-    title, _, columns, _ = _fitting_epochs(found, Console(width=300))
+    title, _, columns, _ = fitting_epochs(found, Console(width=300))
     assert [column.head[0] for column in columns][-1] == "29"
     assert title == "regret per epoch, by its number, mean over the rows that have come to it; table.csv has all 30"
 

@@ -1,0 +1,114 @@
+"""``rankgym agents``: the agents, their knobs and their documentation."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankgym.commands.options import as_typed
+from rankgym.commands.tables import show_table
+
+__all__ = ["agent_texts", "agents"]
+
+YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+
+
+def agents(
+    agent: Annotated[
+        str | None, typer.Argument(metavar="[AGENT]", show_default=False, help="One of them, to see its documentation.")
+    ] = None,
+) -> None:
+    """List the agents, or the knobs and the documentation of one. Some rank items, the others let two arms duel.
+
+    Knobs go after colons: `rankgym compare PBM-Yandex-v0 --agents toprank:delta=1e-6`. Those shown are the defaults.
+
+    Example: `rankgym agents toprank`
+    """
+    from rankgym.experiments.plan import names as naming
+    from rankgym_agents import DUELERS, RANKERS
+
+    if agent is not None:
+        _show_agent(agent)
+        return
+    for kind, table in (("agents that rank", RANKERS), ("agents that duel", DUELERS)):
+        rows = []
+        for name, cls in table.items():
+            what, paper = agent_texts(cls)
+            knobs = ", ".join(f"{knob}={as_typed(default)}" for knob, default in naming.knobs(cls).items())
+            rows.append((name, f"{what}\nknobs: {knobs}" if knobs else what, paper))
+        show_table((kind, "what it does", "paper"), rows)
+    typer.echo(f"Trained policies, which need the extra sb3: {', '.join(naming.shipped_models())}.")
+    typer.echo("rankgym agents AGENT shows the documentation of one.")
+
+
+def _show_agent(name: str) -> None:
+    from rankgym.experiments.plan import names as naming
+    from rankgym_agents import AGENTS
+
+    if name not in AGENTS:
+        sys.path.insert(0, str(Path.cwd()))
+    spec = naming.parse_agent(name)
+    cls = spec.load()
+    typer.echo(f"{name}: {cls.__module__}.{cls.__qualname__}")
+    card = {}
+    if spec.where == naming.MODEL:
+        card = _show_training(spec.knobs["model"])
+    empty = inspect.Parameter.empty
+    free = {knob: default for knob, default in naming.knobs(cls).items() if knob not in spec.knobs}
+    free |= {knob: card.get(knob, 1.0) for knob in free if card}  # its own; noise is 1 where it does not say
+    knobs = {knob: "" if default is empty else as_typed(default) for knob, default in free.items()}
+    if knobs:
+        show_table(("knob", "default"), knobs.items())
+        typer.echo(f"Knobs go after colons: --agents {name}:{next(iter(knobs))}=VALUE\n")
+    _show_documentation(inspect.getdoc(cls) or "")
+    if spec.where.startswith("rankgym_agents."):
+        typer.echo()
+        _show_documentation(inspect.getdoc(sys.modules[cls.__module__]) or "")
+
+
+def _show_training(model: str) -> dict[str, Any]:
+    """How a trained model was made; its card."""
+    from rankgym.sb3.agent import model_card
+
+    card = model_card(model)
+    training = card.get("training", {})
+    where = ", ".join(name.removeprefix("rankgym/") for name in card.get("envs", []))
+    typer.echo(f"{card.get('algo')}, {card['num_positions']} of {card['num_items']} items, {where}")
+    if "command" in training:
+        spent = f" in {training['seconds'] / 60:,.1f} minutes" if "seconds" in training else ""
+        typer.echo(f"after {training['steps']:,} steps{spent} of: {training['command']}\n")
+    return card
+
+
+def _show_documentation(text: str) -> None:
+    """A docstring, its lines as long as the terminal allows: what is indented deeper goes on from the line above."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    parts: list[tuple[int, str]] = []  # indentation and words
+    goes_on = False
+    for line in text.replace("``", "`").splitlines():
+        words = line.strip()
+        indent = len(line) - len(line.lstrip())
+        if goes_on and words and (indent > parts[-1][0] or (indent == 0 and not words.startswith("* "))):
+            parts[-1] = (parts[-1][0], f"{parts[-1][1]} {words}")
+        else:
+            parts.append((indent, words))
+        goes_on = bool(words) and not (indent == 0 and re.fullmatch(r"\w+:", words))
+    console = Console()
+    for indent, words in parts:
+        console.print(Padding(Text(words), (0, 0, 0, indent), expand=False) if words else "")
+
+
+def agent_texts(cls: type) -> tuple[str, str]:
+    """What an agent does, and its paper, from its docstring and its module's."""
+    first = " ".join((cls.__doc__ or "").split("\n\n")[0].split()).partition(";")[0].rstrip(".")
+    module = " ".join((sys.modules[cls.__module__].__doc__ or "").split())
+    cited = next((text for text in re.findall(r"\(([^()]*)\)", module) if YEAR.search(text)), "")
+    return first.replace("``", ""), cited

@@ -1,0 +1,45 @@
+"""Errors of all commands: one line on standard error, and an exit code."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+__all__ = ["OneLineErrors", "complain"]
+
+INTERRUPTED = 130  # the shell's exit code for Ctrl-C
+CHOICES = ", a list of these, 'all', 'train', 'test' or None", ", several of these (0,3,7), all, train or test"  # here
+
+
+class OneLineErrors(TyperGroup):
+    """What goes wrong is said in one line on standard error, exit code 2; RANKGYM_DEBUG=1 shows the traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interruption:
+            complain("; ".join(["interrupted", *getattr(interruption, "__notes__", [])]))
+            raise typer.Exit(INTERRUPTED) from None
+        except Exception as error:
+            from rankgym.experiments.plan.names import AgentFailed
+
+            if hasattr(error, "exit_code") or isinstance(error, (typer.Abort, BrokenPipeError)):
+                raise  # typer's own
+            if os.environ.get("RANKGYM_DEBUG", "0") not in ("", "0"):
+                raise
+            plain = isinstance(error, (ValueError, OSError, RuntimeError)) or not str(error)
+            text = str(error) or type(error).__name__
+            if isinstance(error, OSError) and error.strerror and error.filename is not None:
+                text = f"{error.filename}: {error.strerror}"
+            text = text.replace(*CHOICES)  # the words for Python
+            if isinstance(error, AgentFailed):
+                text += " (RANKGYM_DEBUG=1 shows the traceback)"
+            complain(f"error: {text if plain else f'{type(error).__name__}: {text}'}")
+            raise typer.Exit(2) from None
+
+
+def complain(text: str) -> None:
+    typer.echo(" ".join(text.split()), err=True)

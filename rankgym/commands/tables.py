@@ -1,0 +1,126 @@
+"""Tables in a terminal: the plain one, and those of a comparison, as wide as there is room."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from rankgym.experiments import Comparison
+
+__all__ = ["comparison_table", "epoch_table", "fitting_epochs", "fitting_table", "show_table"]
+
+
+def show_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for number, head in enumerate(heads):
+        table.add_column(head, overflow="fold", no_wrap=number == 0, style="bold" if number == 0 else None)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)
+
+
+def comparison_table(comparison: Comparison, console: Console) -> Table:
+    """The comparison's table, with as many columns and standard errors as ``console`` has room for.
+
+    What has no room even so, and an agent's name of more than half the width, is folded; nothing is cut.
+    """
+    return fitting_table(comparison, console)[0]
+
+
+def fitting_table(comparison: Comparison, console: Console) -> tuple[Table, Literal["all", "some", "none"]]:
+    """The table, and which of its measures have standard errors."""
+    from rankgym.experiments.show.files import OTHER_ERRORS, REGRET_ERRORS, columns
+
+    lines, shown = comparison.table(), columns(comparison)
+    errors: tuple[str, ...]  # what the keys start with of the measures that have them
+    for rank in sorted({1_000, OTHER_ERRORS, REGRET_ERRORS, *(column.optional for column in shown)} - {0})[::-1]:
+        shown = [column for column in shown if column.optional < rank]
+        errors = ("",) if rank > OTHER_ERRORS else ("regret",) if rank > REGRET_ERRORS else ()
+        table = filled_table(lines, shown, errors, console.width // 2)
+        if fits(table, console):
+            break
+    without = [c for c in shown if not c.key.startswith(errors)]
+    return table, "all" if not without else "some" if errors else "none"
+
+
+def fits(table: Table, console: Console) -> bool:
+    return console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width
+
+
+def epoch_table(comparison: Comparison, console: Console) -> tuple[Table, list[Any]]:
+    """Regret per epoch: with errors, or without, or of fewer epochs, as ``console`` has room; and the columns shown."""
+    _, table, shown, _ = fitting_epochs(comparison, console)
+    return table, shown
+
+
+def fitting_epochs(comparison: Comparison, console: Console) -> tuple[str, Table, list[Any], bool]:
+    """The title, the table of regret per epoch, its columns, and whether it has standard errors.
+
+    Names are folded and columns move together before epochs are left out.
+    """
+    from rankgym.experiments.show.files import epoch_title
+
+    half = console.width // 2
+    lines = comparison.table()
+    for columns, size in _epoch_choices(comparison):
+        if size > 1:
+            lines = [a | b for a, b in zip(lines, comparison.epoch_groups(size), strict=True)]
+        whole = all(column.key for column in columns)
+        looks = [(("",), half, 1)] if whole else []
+        for errors, longest, padding in [*looks, ((), half, 1), ((), half, 0), ((), min(half, max(half // 2, 12)), 0)]:
+            table = filled_table(lines, columns, errors, longest, padding)
+            if fits(table, console):
+                return epoch_title(comparison, columns, short=True, size=size), table, columns, bool(errors)
+    return epoch_title(comparison, columns, short=True, size=size), table, columns, False
+
+
+def _epoch_choices(comparison: Comparison) -> Iterator[tuple[list[Any], int]]:
+    """Columns for a terminal, fewer and fewer, and how many epochs each of them is the sum of."""
+    from rankgym.experiments.show.files import GROUPS, MANY, epoch_columns, group_columns
+
+    number = comparison.epochs
+    if number > MANY and comparison.breakpoints is not None:
+        for size in sorted({-(-number // groups) for groups in range(3, GROUPS + 1)}):
+            yield group_columns(comparison, size), size
+    else:
+        for most in range(min(MANY, max(number, 3)), 2, -1):
+            yield epoch_columns(comparison, most, short=True), 1
+
+
+def filled_table(
+    lines: list[dict[str, Any]], shown: list[Any], errors: tuple[str, ...], longest: int, padding: int = 1
+) -> Table:
+    """The columns ``shown`` of ``lines``, with standard errors where the keys start with one of ``errors``."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from rankgym.experiments.show.files import cell
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, padding))
+    table.add_column("agent", overflow="fold", vertical="bottom", max_width=longest)
+    for column in shown:
+        table.add_column(Text("\n".join(column.head)), justify="right", overflow="fold")
+    best = {}
+    for column in shown:
+        known = [line[column.key] for line in lines if column.key and not math.isnan(line[column.key])]
+        if column.lowest_is_best is not None and len(known) > 1:
+            best[column.key] = (min if column.lowest_is_best else max)(known)
+    for line in lines:
+        texts = [cell(line, c.key, error=c.key.startswith(errors)) for c in shown]
+        cells = [
+            Text(text, "bold green" if c.key in best and line[c.key] == best[c.key] else "")
+            for text, c in zip(texts, shown, strict=True)
+        ]
+        table.add_row(Text(line["agent"]), *cells)
+    return table
