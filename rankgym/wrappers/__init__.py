@@ -1,31 +1,13 @@
-"""Wrappers, each for single and vector environments alike: recorders, what a policy sees, and how it acts.
+"""Wrappers, each for single and vector environments alike: recorders, what a policy observes, and how it acts.
 
-``LAYERS`` has those of the latter two kinds, by name: a model is saved with the names and keywords of its own.
+May import envs and everything below them. A saved model names its layers: ``LAYERS`` finds their classes.
 """
 
-from rankgym.wrappers.actions import (
-    AdjacentSwaps,
-    AdjacentSwapsLayer,
-    RankingNumber,
-    RankingNumberLayer,
-    SafeLists,
-    SafeListsLayer,
-    ScoresToRanking,
-    ScoresToRankingLayer,
-    SlotBySlot,
-    SlotBySlotLayer,
-)
+from rankgym.wrappers.actions import AdjacentSwaps, RankingNumber, SafeLists, ScoresToRanking, SlotBySlot
 from rankgym.wrappers.against_itself import AgainstItself
 from rankgym.wrappers.layers import Layer, Setting, layers_of
 from rankgym.wrappers.log import record_rounds
-from rankgym.wrappers.observations import (
-    ItemStatistics,
-    ItemStatisticsLayer,
-    LastDisplayed,
-    LastDisplayedLayer,
-    TimeAware,
-    TimeAwareLayer,
-)
+from rankgym.wrappers.observations import ItemStatistics, LastDisplayed, TimeAware
 from rankgym.wrappers.recorder import RecordRanking, RecordRegret, RecordSafety
 
 __all__ = [
@@ -49,12 +31,15 @@ __all__ = [
 ]
 
 LAYERS: dict[str, type[Layer]] = {
-    "ItemStatistics": ItemStatisticsLayer,
-    "LastDisplayed": LastDisplayedLayer,
-    "TimeAware": TimeAwareLayer,
-    "ScoresToRanking": ScoresToRankingLayer,
-    "SlotBySlot": SlotBySlotLayer,
-    "RankingNumber": RankingNumberLayer,
-    "AdjacentSwaps": AdjacentSwapsLayer,
-    "SafeLists": SafeListsLayer,
+    wrapper.__name__: wrapper.vector.layer_class
+    for wrapper in (
+        ItemStatistics,
+        LastDisplayed,
+        TimeAware,
+        ScoresToRanking,
+        SlotBySlot,
+        RankingNumber,
+        AdjacentSwaps,
+        SafeLists,
+    )
 }

@@ -1,4 +1,4 @@
-"""Observation wrappers that make the problem learnable: what a policy needs to know of the sessions so far."""
+"""Observation wrappers: they show a policy the sessions so far, without which the problem cannot be learned."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from numpy.typing import NDArray
 from rankgym.arguments import plain_number
 from rankgym.kernels import kernel
 from rankgym.wrappers.layers import Layer, Setting, SingleLayered, VectorLayered
+from rankgym.wrappers.widening import widened
 
 __all__ = ["ItemStatistics", "LastDisplayed", "TimeAware"]
 
 LOG_SCALE = 2.0  # counts n are shown as log(1 + n) / 2: 3.5 after a thousand, 4.6 after ten thousand
-TIME_SCALE = 10.0  # and rounds left m as log(1 + m) / 10: a policy should not stumble over a longer horizon
-MOST_LOG, MOST_TIME = 20.0, 4.0  # more than these of any count and of any time
+TIME_SCALE = 10.0  # rounds left m are shown as log(1 + m) / 10, so that a longer horizon changes little
+MAX_LOG, MAX_TIME = 20.0, 4.0  # bounds on the scaled logarithms of counts and of rounds left
 LOGS_OF_DISCOUNT = 5  # features of an item and discount besides the shares by position
-ENDLESS = 1_000_000  # rounds left, where there is no horizon
-FARTHEST = 10**15  # more rounds left than that look the same: 3.45
+ROUNDS_LEFT_WITHOUT_HORIZON = 1_000_000
+MAX_ROUNDS_LEFT = 10**15  # larger numbers are shown like this one: 3.45
 
-LOGS = np.array([math.log(1.0 + n) / LOG_SCALE for n in range(4096)])  # a logarithm takes as long as ten look-ups
+LOGS = np.array([math.log(1.0 + n) / LOG_SCALE for n in range(4096)])  # ten look-ups take as long as one logarithm
 
 
 @kernel
@@ -59,7 +60,7 @@ def learn_session(displayed, clicks, rows, discount, logs, counts, table):
             if discount[d] < 1.0:
                 for item in range(counts.shape[2]):
                     show_item(counts, row, d, item, logs, table)
-            else:  # nothing has changed for the others
+            else:  # the other items have not changed
                 for k in range(positions):
                     show_item(counts, row, d, displayed[row, k], logs, table)
 
@@ -89,7 +90,7 @@ def show_item(counts, row, d, item, logs, table):
 
 @kernel
 def log_count(n, logs):
-    """log(1 + ``n``) / 2, looked up in ``logs`` where ``n`` is a whole number that is there."""
+    """log(1 + ``n``) / 2, looked up in ``logs`` if ``n`` is one of its indices."""
     whole = np.int64(n)
     if whole < logs.shape[0] and whole == n:
         return logs[whole]
@@ -112,13 +113,13 @@ class ItemStatisticsLayer(Layer):
         super().__init__(setting, observation_space, action_space)
         self.discount = checked_discounts(discounts)
         rows, items, positions = setting.num_envs, setting.num_items, setting.num_positions
-        low = [0.0] * 3 + [-2 * MOST_LOG] * 2 + [0.0] * 2 * positions
-        high = [MOST_LOG] * 3 + [0.0] * 2 + [1.0] * 2 * positions
-        low, high = low * len(self.discount) + [0.0, 0.0], high * len(self.discount) + [1.0, MOST_TIME]
+        low = [0.0] * 3 + [-2 * MAX_LOG] * 2 + [0.0] * 2 * positions
+        high = [MAX_LOG] * 3 + [0.0] * 2 + [1.0] * 2 * positions
+        low, high = low * len(self.discount) + [0.0, 0.0], high * len(self.discount) + [1.0, MAX_TIME]
         self.features = len(low)
         self.observation_space, self.appends = with_columns(self.name, observation_space, items, low, high)
         self.counts = np.zeros((rows, len(self.discount), items, 2 * positions + 1))
-        self.table = np.zeros((rows, items, self.features), np.float32)  # all that is shown but the rounds left
+        self.table = np.zeros((rows, items, self.features), np.float32)  # all features but the rounds left
         self.played = np.zeros(rows, np.int64)
         self.begin(np.ones(rows, bool), setting.initial_list)
 
@@ -141,7 +142,7 @@ class ItemStatisticsLayer(Layer):
 
 @kernel
 def keep_session(displayed, clicks, rows, last):
-    """Replace what ``last`` (rows, items, 2) shows by one session, in the rows of ``rows``."""
+    """Show one session in ``last`` (rows, items, 2), in place of the one before, for the rows of ``rows``."""
     positions = displayed.shape[1]
     for row in range(displayed.shape[0]):
         if not rows[row]:
@@ -185,7 +186,7 @@ class TimeAwareLayer(Layer):
         super().__init__(setting, observation_space, action_space)
         if setting.horizon is None:
             raise ValueError(
-                "horizon = None has no end, of which no share can be played; allowed: an environment with one"
+                "env has no horizon, so its played share is undefined; allowed: an environment with a horizon"
             )
         if isinstance(observation_space, MultiBinary):
             below = Box(0.0, 1.0, observation_space.shape, np.float32)
@@ -193,7 +194,7 @@ class TimeAwareLayer(Layer):
             below = observation_space
         else:
             raise ValueError(
-                f"env shows {observation_space}; {self.name} is for clicks, a flat Box or a table of items"
+                f"env shows {observation_space}; allowed below {self.name}: clicks, a flat Box or a table of items"
             )
         self.observation_space = widened(below, [0.0], [1.0])
         self.played = np.zeros(setting.num_envs, np.int64)
@@ -208,14 +209,18 @@ class TimeAwareLayer(Layer):
         assert self.setting.horizon is not None
         shown = np.empty((*inner.shape[:-1], inner.shape[-1] + 1), np.float32)
         shown[..., :-1] = inner
-        share = np.minimum(self.played / self.setting.horizon, 1.0)  # rows of a batch may have longer horizons
+        share = np.minimum(self.played / self.setting.horizon, 1.0)  # some rows of a batch may have longer horizons
         shown[..., -1] = share.reshape(-1, *[1] * (inner.ndim - 2))
         return shown
 
 
 def rounds_left(horizon: int | None, played: NDArray[np.int64]) -> NDArray[np.float64]:
-    """log(1 + rounds left) / 10, (num_envs,); without a horizon as if there were always a million left."""
-    left = np.full(len(played), ENDLESS) if horizon is None else np.maximum(min(horizon, FARTHEST) - played, 0)
+    """log(1 + rounds left) / 10, (num_envs,); without a horizon a million rounds are always left."""
+    left = (
+        np.full(len(played), ROUNDS_LEFT_WITHOUT_HORIZON)
+        if horizon is None
+        else np.maximum(min(horizon, MAX_ROUNDS_LEFT) - played, 0)
+    )
     return np.log1p(left) / TIME_SCALE
 
 
@@ -224,7 +229,7 @@ def checked_discounts(values: Any) -> NDArray[np.float64]:
     values = values.tolist() if isinstance(values, np.ndarray) else values
     if not isinstance(values, (list, tuple)) or not values:
         raise ValueError(
-            f"discounts = {values!r} is no list; allowed: at least one number in (0, 1], such as [1.0, 0.999]"
+            f"discounts = {values!r} is not a list; allowed: one or more numbers in (0, 1], such as [1.0, 0.999]"
         )
     discount = np.empty(len(values))
     for place, value in enumerate(values):
@@ -238,29 +243,23 @@ def checked_discounts(values: Any) -> NDArray[np.float64]:
 def as_compiled(
     displayed: NDArray[Any], clicks: NDArray[Any], rows: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """A session's arrays in the one form for which the kernels are compiled, whatever their dtype and layout."""
+    """Convert a session's arrays to the dtypes and layout for which the kernels are compiled."""
     return np.array(displayed, np.int64, order="C"), np.array(clicks != 0, order="C"), np.array(rows, bool, order="C")
 
 
 def with_columns(layer: str, space: Any, items: int, low: Sequence[float], high: Sequence[float]) -> tuple[Box, bool]:
-    """The space of a table of columns in ``low`` .. ``high``, a row an item; and if it is put behind a table below.
+    """The space of a table (items, columns) with columns in ``low`` .. ``high``, and whether a table below comes first.
 
     Raises:
-        ValueError: ``space``, of the observations below, is neither clicks, which the table replaces, nor a table.
+        ValueError: ``space``, the observation space below, is neither of clicks, which the table replaces, nor a table.
     """
     if isinstance(space, Box) and len(space.shape) == 2 and space.shape[0] == items:
         return widened(space, low, high), True
     if isinstance(space, Box):
-        raise ValueError(f"env shows {space}; {layer} is for clicks or a table of {items} items: put it further within")
+        raise ValueError(
+            f"env shows {space}; allowed below {layer}: clicks or a table of {items} items; wrap it further inside"
+        )
     return widened(Box(0.0, 1.0, (items, 0), np.float32), low, high), False
-
-
-def widened(space: Box, low: Sequence[float], high: Sequence[float]) -> Box:
-    """``space`` with columns more (of a flat one: entries), float32, in ``low`` .. ``high``."""
-    shape = (*space.shape[:-1], len(low))
-    lower = np.concatenate([space.low, np.broadcast_to(low, shape)], axis=-1)
-    upper = np.concatenate([space.high, np.broadcast_to(high, shape)], axis=-1)
-    return Box(lower.astype(np.float32), upper.astype(np.float32), dtype=np.float32)
 
 
 class VectorItemStatistics(VectorLayered):
@@ -284,8 +283,8 @@ class VectorTimeAware(VectorLayered):
 class ItemStatistics(SingleLayered):
     """Show what was displayed and clicked so far, by item: a table (num_items, features) float32.
 
-    This is what the bandits of this suite count, and no more: sums over the sessions of the episode. For each of
-    ``discounts`` a row has, with K positions, the 5 + 2 K features
+    The bandits of this suite count the same: sums over the sessions of the episode. For each of ``discounts`` a row
+    has, with K positions, the 5 + 2 K features
 
     | feature | meaning | range |
     |---|---|---|
@@ -297,30 +296,30 @@ class ItemStatistics(SingleLayered):
     | 5 .. 4 + K | displays at position k, as a share n_k / (1 + n) | [0, 1) |
     | 5 + K .. 4 + 2 K | clicks at position k, as a share c_k / (1 + c) | [0, 1) |
 
-    and behind them all two more, which are the same whatever the discounts:
+    and behind all of them two more, which do not depend on the discounts:
 
     | feature | meaning | range |
     |---|---|---|
     | -2 | place in the production list | 0 (first) .. 1 (last) |
-    | -1 | m rounds left of the episode: log(1 + m) / 10; without a horizon m is always a million | 0 .. 4 |
+    | -1 | m rounds left in the episode: log(1 + m) / 10; without a horizon m is a million | 0 .. 4 |
 
     An item counts as observed down to the list's lowest click, and without a click wherever it was displayed, as with
     ``feedback="last"`` of the cascade agents: a user of the cascade model has then surely seen it.
 
-    Rates are there besides the counts that they are made of because a network finds it hard to subtract: with them
-    Plackett-Luce policies learned several times as fast.
+    The rates could be computed from the counts, but a network finds it hard to subtract: with rates Plackett-Luce
+    policies learned several times as fast.
 
-    Over a table of another layer these are columns more, behind the others; the clicks they replace. Actions, rewards
-    and episodes stay as they are.
+    Over a table of another layer these columns are appended; over clicks they replace them. Actions, rewards and
+    episodes do not change.
 
     Args:
         env: a ranking environment, single or vector, wrapped or not.
-        discounts: what a session's counts weigh one session later, numbers in (0, 1]. 1.0 counts everything; 0.999
-            forgets, for users who change: of a long past its counts hold the last 1,000 sessions or so. A discounted
-            count is no whole number and fades for items that are not displayed as well.
+        discounts: factors in (0, 1] by which counts shrink in each session. 1.0 counts everything. 0.999 forgets, for
+            users who change: its counts hold about the last 1,000 sessions. Discounted counts are not whole numbers,
+            and also shrink for items that are not displayed.
 
     Raises:
-        ValueError: ``env`` is no ranking environment or shows a flat Box, or a discount is out of range.
+        ValueError: ``env`` is not a ranking environment or shows a flat Box, or a discount is out of range.
     """
 
     vector = VectorItemStatistics
@@ -337,16 +336,16 @@ class LastDisplayed(SingleLayered):
     | 0 | (K - k) / K for an item that was displayed at position k of K (from 0): 1 at the top; 0 if it was not |
     | 1 | 1 if it was clicked, else 0 |
 
-    All are 0 at the start of an episode. Clicks alone do not say on what: this makes the last session complete.
+    All are 0 at the start of an episode. Clicks alone do not say which items were displayed; the table does.
 
-    Over a table of another layer these are columns more, behind the others; the clicks they replace. Actions, rewards
-    and episodes stay as they are.
+    Over a table of another layer these columns are appended; over clicks they replace them. Actions, rewards and
+    episodes do not change.
 
     Args:
         env: a ranking environment, single or vector, wrapped or not.
 
     Raises:
-        ValueError: ``env`` is no ranking environment or shows a flat Box.
+        ValueError: ``env`` is not a ranking environment or shows a flat Box.
     """
 
     vector = VectorLastDisplayed
@@ -356,19 +355,19 @@ class LastDisplayed(SingleLayered):
 
 
 class TimeAware(SingleLayered):
-    """Show besides which share of the horizon has been played, float32 in [0, 1]: 0 after a reset, 1 at the end.
+    """Append the share of the horizon that has been played, float32 in [0, 1]: 0 after a reset, 1 at the end.
 
-    Over the clicks or a flat Box it is one entry more, over a table of items one column more, the same in each row.
-    The horizon counts sessions, whatever number of steps a session takes. Actions, rewards and episodes stay as they
-    are. After Pardo et al., "Time limits in reinforcement learning" (ICML 2018): what is worth trying depends on how
-    much time is left to profit from it.
+    It is one more entry of clicks or a flat Box, and one more column of a table of items, the same in each row. The
+    horizon counts sessions, even if a session takes several steps. Actions, rewards and episodes do not change. After
+    Pardo et al., "Time limits in reinforcement learning" (ICML 2018): exploring pays only while time is left to profit
+    from it.
 
     Args:
-        env: a ranking environment with a horizon, single or vector, wrapped or not. In a batch of singles whose
-            horizons differ the shortest counts for all.
+        env: a ranking environment with a horizon, single or vector, wrapped or not. In a batch of singles with
+            different horizons the shortest one counts.
 
     Raises:
-        ValueError: ``env`` is no ranking environment, has no horizon, or shows anything but clicks, a Box of one
+        ValueError: ``env`` is not a ranking environment, has no horizon, or shows anything but clicks, a Box of one
             dimension, or one of two.
     """
 

@@ -21,21 +21,13 @@ from hypothesis import strategies as st
 from rankgym import check_vector_env
 from rankgym.spaces import BatchedPermutation, Permutation
 from rankgym.wrappers import RecordRegret, RecordSafety
-from rankgym.wrappers.actions import (
-    BASE_COLUMN,
-    LOGS,
-    MOST_CREDIT,
-    AdjacentSwaps,
-    AdjacentSwapsLayer,
-    RankingNumber,
-    RankingNumberLayer,
-    SafeLists,
-    SafeListsLayer,
-    ScoresToRanking,
-    ScoresToRankingLayer,
-    SlotBySlot,
-    SlotBySlotLayer,
-)
+from rankgym.wrappers.actions import AdjacentSwaps, RankingNumber, SafeLists, ScoresToRanking, SlotBySlot
+from rankgym.wrappers.actions.base_list import BASE_COLUMN, LOGS, MAX_CREDIT
+from rankgym.wrappers.actions.numbers import RankingNumberLayer
+from rankgym.wrappers.actions.safe_lists import SafeListsLayer
+from rankgym.wrappers.actions.scores import ScoresToRankingLayer
+from rankgym.wrappers.actions.slots import SlotBySlotLayer
+from rankgym.wrappers.actions.swaps import AdjacentSwapsLayer
 from rankgym.wrappers.layers import Setting, layers_of
 from rankgym.wrappers.observations import ItemStatistics
 
@@ -150,7 +142,7 @@ def test_numbers_are_those_of_itertools_and_back(items, positions):
 
 
 def test_too_many_rankings_are_refused_before_any_is_made():
-    with pytest.raises(ValueError, match=r"num_items = 10 and num_positions = 6 make 151,200 .* up to 100,000"):
+    with pytest.raises(ValueError, match=r"num_items = 10 and num_positions = 6 have 151,200 .* up to 100,000"):
         RankingNumber(single(num_positions=6))
     with pytest.raises(ValueError, match=r"num_items = 300 and num_positions = 300"):
         layer(RankingNumberLayer, [range(300)], 300)
@@ -237,14 +229,14 @@ def test_an_item_is_placed_once():
     env.step([4, 5, 6])
     before, copied = state(env.layer), deepcopy(env)
     for bad, what in [
-        ([1, 5, 2], r"action\[row 1\] = 5 is in the list already, \[5\]; allowed in slot 1: \[0, 1, 2, 3, 4, 6"),
+        ([1, 5, 2], r"action\[row 1\] = 5 is already in the list \[5\]; allowed in slot 1: \[0, 1, 2, 3, 4, 6"),
         ([1, 2, 10], r"action\[row 2\] = 10 is out of range; allowed: an item of 0 \.\. 9"),
         ([-1, 2, 3], r"action\[row 0\] = -1 is out of range"),
         ([1, 2], r"have shape \(2,\), not \(3,\); allowed: an item of 0 \.\. 9 for each of the 3 rows"),
         ([1.0, 2.0, 3.0], "have dtype float64"),
         ([True, False, True], "have dtype bool"),
         (None, "have dtype object"),
-        ([[1], [2, 3], [4]], "make no array"),
+        ([[1], [2, 3], [4]], "do not form an array"),
     ]:
         with pytest.raises(ValueError, match=what):
             env.step(bad)
@@ -258,7 +250,7 @@ def test_rows_are_reset_by_mask_between_lists_only():
     env.reset(seed=0)
     env.step([4, 5, 6])
     twin, before = deepcopy(env), state(env.layer)
-    with pytest.raises(ValueError, match=r"rows \[1\] cannot begin anew in the middle of a list, .* 1 slots of 3"):
+    with pytest.raises(ValueError, match=r"rows \[1\] cannot be reset in the middle of a list: 1 of 3 slots"):
         env.reset(seed=9, options={"reset_mask": np.array([False, True, False])})
     with pytest.raises(ValueError, match="False everywhere"):
         env.reset(options={"reset_mask": np.zeros(3, bool)})
@@ -309,7 +301,7 @@ class PlainBase:
     def count(self, i, j, exchanged, z):
         """``z``: click on j minus click on i."""
         credit = self.credit.get((i, j), 0)
-        if credit == (0 if exchanged else MOST_CREDIT):
+        if credit == (0 if exchanged else MAX_CREDIT):
             return
         self.credit[i, j] = credit + (-1 if exchanged else 1)
         self.s[i, j] = self.s.get((i, j), 0) + z
@@ -363,7 +355,7 @@ class PlainBase:
                 table[j, 1] = math.copysign(math.log(1 + abs(s)) / 10, s)
                 table[j, 2] = math.log(1 + n) / 10
                 table[j, 3] = self.found(i, j) or self.worse(i, j)
-                table[j, 4] = self.credit.get((i, j), 0) / MOST_CREDIT
+                table[j, 4] = self.credit.get((i, j), 0) / MAX_CREDIT
         return table
 
 
@@ -462,7 +454,7 @@ def test_without_both_orders_nothing_is_learned():
         for _ in range(1000):
             shown = made.action([[wish]])
             made.learn(shown, (shown == 1).astype(np.int8), np.ones(1, bool))
-        assert made.compared.sum() == (0 if wish else MOST_CREDIT)
+        assert made.compared.sum() == (0 if wish else MAX_CREDIT)
         assert made.base.tolist() == [[0, 1]]
 
 
@@ -527,7 +519,7 @@ def worst_policy(chances, alpha, delta, sessions, most_credit):
     return value[0, sessions, 0]
 
 
-@pytest.mark.parametrize("most_credit", [1, MOST_CREDIT])
+@pytest.mark.parametrize("most_credit", [1, MAX_CREDIT])
 @pytest.mark.parametrize(
     "chances",
     [by_position(1.0, 0.3), by_position(1.0, 0.9), by_position(0.5, 0.5), by_position(0.8, 0.0), cascade],
@@ -603,13 +595,13 @@ def test_the_default_delta_is_the_horizon_to_the_power_of_minus_4():
     assert AdjacentSwaps(single(horizon=50)).layer.log_inv_delta == pytest.approx(4 * math.log(50))
     assert SafeLists(vector(horizon=50), delta=0.2).layer.log_inv_delta == pytest.approx(math.log(5))
     for wrapper in (AdjacentSwaps, SafeLists):
-        with pytest.raises(ValueError, match=r"delta = None stands for n\^-4 .* env has none; allowed: a number in"):
+        with pytest.raises(ValueError, match=r"delta = None stands for n\^-4 .* env has no horizon; allowed: a num"):
             wrapper(single(horizon=None))
         wrapper(single(horizon=None), delta=0.1)
         for wrong in (0, 1, -0.1, "a", True, np.nan):
             with pytest.raises(ValueError, match=r"delta = .* is out of range; allowed: a number in \(0, 1\)"):
                 wrapper(single(), delta=wrong)
-    with pytest.raises(ValueError, match=r"num_items = 1 leaves nothing to exchange"):
+    with pytest.raises(ValueError, match=r"num_items = 1 is out of range; allowed: 2 or more"):
         layer(AdjacentSwapsLayer, [0], 1)
 
 

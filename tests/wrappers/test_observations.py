@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from rankgym.spaces import Permutation
 from rankgym.wrappers.layers import Setting
 from rankgym.wrappers.observations import (
-    ENDLESS,
-    FARTHEST,
     LOG_SCALE,
     LOGS,
-    MOST_TIME,
+    MAX_ROUNDS_LEFT,
+    MAX_TIME,
+    ROUNDS_LEFT_WITHOUT_HORIZON,
     ItemStatistics,
     ItemStatisticsLayer,
     LastDisplayed,
@@ -67,7 +67,7 @@ class PlainStatistics:
             yield from (n * (1 / (1 + sum(counts))) for n in counts)
 
     def show(self, clicks):
-        left = ENDLESS if self.horizon is None else self.horizon - len(self.sessions)
+        left = ROUNDS_LEFT_WITHOUT_HORIZON if self.horizon is None else self.horizon - len(self.sessions)
         table = []
         for item in range(10):
             row = [feature for discount in self.discounts for feature in self.features(item, discount)]
@@ -284,9 +284,9 @@ def test_rounds_left(horizon, played):
     layer.played[1] = played
     shown = layer.observe(np.zeros((2, K)))[:, :, -1]
     for row, n in enumerate((0, played)):
-        left = ENDLESS if horizon is None else max(min(horizon, FARTHEST) - n, 0)
+        left = ROUNDS_LEFT_WITHOUT_HORIZON if horizon is None else max(min(horizon, MAX_ROUNDS_LEFT) - n, 0)
         assert shown[row] == pytest.approx(np.full(10, math.log1p(left) / 10))
-    assert (shown < MOST_TIME).all()
+    assert (shown < MAX_TIME).all()
 
 
 @given(st.lists(st.floats(0, 1, exclude_min=True), min_size=1, max_size=4), st.booleans())
@@ -316,7 +316,7 @@ def test_a_discount_out_of_range_is_refused_by_its_place(good, bad):
 @pytest.mark.parametrize("bad", [0.5, 1, None, "0.5", [], (), {0.5}, {0.5: 1}, np.array(0.5), np.zeros(0)])
 def test_discounts_that_are_no_list_are_refused(bad):
     for env in (single(), gym.make_vec(PBM, num_envs=2)):
-        with pytest.raises(ValueError, match=r"discounts = .* is no list; allowed: at least one number in \(0, 1\]"):
+        with pytest.raises(ValueError, match=r"discounts = .* is not a list; allowed: one or more numbers in \(0, 1\]"):
             ItemStatistics(env, discounts=bad)
 
 
@@ -324,17 +324,17 @@ def test_tables_do_not_go_around_flat_observations():
     flat = TimeAware(single())
     assert flat.observation_space == Box(0.0, 1.0, (K + 1,), np.float32)
     for wrapper in (ItemStatistics, LastDisplayed):
-        with pytest.raises(ValueError, match=rf"{wrapper.__name__} is for clicks or a table of 10 items"):
+        with pytest.raises(ValueError, match=rf"allowed below {wrapper.__name__}: clicks or a table of 10 items"):
             wrapper(flat)
 
 
 def test_time_needs_a_horizon_and_something_to_stand_beside():
     for env in (single(horizon=None), gym.make_vec(PBM, num_envs=2, horizon=None)):
-        with pytest.raises(ValueError, match=r"horizon = None .* allowed: an environment with one"):
+        with pytest.raises(ValueError, match=r"env has no horizon, .* allowed: an environment with a horizon"):
             TimeAware(env)
     setting = Setting.of(single())
     for space in (gym.spaces.Discrete(3), gym.spaces.Dict(), Box(0, 1, (2, 3, 4))):
-        with pytest.raises(ValueError, match="TimeAware is for clicks, a flat Box or a table"):
+        with pytest.raises(ValueError, match="allowed below TimeAware: clicks, a flat Box or a table"):
             TimeAwareLayer(setting, space, Permutation(10, K))
 
 

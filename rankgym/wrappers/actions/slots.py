@@ -1,0 +1,177 @@
+"""``SlotBySlot``: fill the list's slots one after the other."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Discrete, MultiDiscrete, Space
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from rankgym.wrappers.actions.checks import checked_numbers, require_rankings, short
+from rankgym.wrappers.layers import Layer, Setting, SingleLayered, VectorLayered
+from rankgym.wrappers.widening import Widened
+
+__all__ = ["SlotBySlot"]
+
+
+class FreeItem(Discrete):
+    """All items; ``sample`` draws one that is not in the list yet.
+
+    ``placed`` (rows, n) is shared with the layer; samples are for row 0.
+    """
+
+    def __init__(self, n: int, placed: NDArray[np.float32]) -> None:
+        super().__init__(n)
+        self.placed = placed
+
+    def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
+        """An item that is not in the list yet; with ``mask`` or ``probability`` see ``Discrete.sample``."""
+        if mask is not None or probability is not None:
+            return super().sample(mask, probability)
+        return np.int64(_free_items(self.placed[:1], self.np_random)[0])
+
+
+class FreeItems(MultiDiscrete[np.int64]):
+    """The batch of ``FreeItem``: one item a row."""
+
+    def __init__(self, n: int, placed: NDArray[np.float32], seed: Any = None) -> None:
+        super().__init__(np.full(len(placed), n), seed=seed)
+        self.placed = placed
+
+    def sample(self, mask: Any = None, probability: Any = None) -> NDArray[np.int64]:
+        """See ``FreeItem.sample``."""
+        if mask is not None or probability is not None:
+            return super().sample(mask, probability)
+        return _free_items(self.placed, self.np_random)
+
+
+def _free_items(placed: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.int64]:
+    return (rng.random(placed.shape) - placed.astype(bool)).argmax(axis=1)
+
+
+@batch_space.register(FreeItem)
+def _batch_of_items(space: FreeItem, n: int = 1) -> MultiDiscrete[Any]:
+    if len(space.placed) != n:  # a batch of singles, each with its own list
+        return batch_space(Discrete(space.n), n)  # type: ignore[return-value]
+    return FreeItems(int(space.n), space.placed, deepcopy(space.np_random))
+
+
+class SlotBySlotLayer(Layer):
+    """See ``SlotBySlot``. All rows fill the same slot."""
+
+    name = "SlotBySlot"
+
+    def __init__(self, setting: Setting, observation_space: Space[Any], action_space: Space[Any]) -> None:
+        super().__init__(setting, observation_space, action_space)
+        require_rankings(self.name, action_space)
+        rows, items, positions = setting.num_envs, setting.num_items, setting.num_positions
+        self.steps = positions
+        entries = items + positions
+        self.widened = Widened(
+            self.name, observation_space, items, ([0.0] * 2, [1.0] * 2), ([0.0] * entries, [1.0] * entries)
+        )
+        self.observation_space = self.widened.space
+        self.filled = 0  # slots of the current list
+        self.slots = np.zeros((rows, positions), np.int64)  # its items so far
+        self.placed = np.zeros((rows, items), np.float32)  # 1 - position / K of its items, 0 of the others
+        self.action_space = FreeItem(items, self.placed)
+        self._rows = np.arange(rows)
+
+    def _empty(self) -> None:
+        self.filled = 0
+        self.placed[:] = 0.0
+
+    def refuse_begin(self, rows: NDArray[np.bool_]) -> None:
+        """Raise a ValueError if some rows, but not all, would be reset in the middle of a list."""
+        if self.filled and rows.any() and not rows.all():
+            raise ValueError(
+                f"rows {np.flatnonzero(rows).tolist()} cannot be reset in the middle of a list: "
+                f"{self.filled} of {self.steps} slots are filled, and all rows fill the same slot; allowed: fill the "
+                "other slots first, or reset all rows"
+            )
+
+    def begin(self, rows: NDArray[np.bool_], initial_list: NDArray[np.int64]) -> None:
+        self.refuse_begin(rows)
+        if rows.all():
+            self._empty()
+
+    def learn(self, displayed: NDArray[np.int64], clicks: NDArray[np.int8], rows: NDArray[np.bool_]) -> None:
+        self._empty()
+
+    def observe(self, inner: NDArray[Any]) -> NDArray[np.float32]:
+        if self.widened.is_table:
+            share = np.full_like(self.placed, self.filled / self.steps)
+            return self.widened.show(inner, np.stack([self.placed, share], axis=-1))
+        slot = np.zeros((len(self.placed), self.steps), np.float32)
+        slot[:, self.filled] = 1.0
+        return self.widened.show(inner, np.concatenate([self.placed, slot], axis=-1))
+
+    def action(self, actions: Any) -> NDArray[np.int64] | None:
+        items = checked_numbers(actions, len(self.placed), self.setting.num_items, "an item")
+        taken = self.placed[self._rows, items] > 0
+        if taken.any():
+            row = int(taken.argmax())
+            left = np.flatnonzero(self.placed[row] == 0).tolist()
+            raise ValueError(
+                f"action[row {row}] = {items[row]} is already in the list {self.slots[row, : self.filled].tolist()}; "
+                f"allowed in slot {self.filled}: {short.repr(left)}, as in action_masks(), which MaskablePPO uses"
+            )
+        if self.filled + 1 == self.steps:  # the state changes only after the session
+            return np.concatenate([self.slots[:, :-1], items[:, None]], axis=1)
+        self.slots[:, self.filled] = items
+        self.placed[self._rows, items] = 1.0 - self.filled / self.steps
+        self.filled += 1
+        return None
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        return self.placed == 0
+
+
+class VectorSlotBySlot(VectorLayered):
+    """``SlotBySlot`` over a vector environment, whose rows all fill the same slot.
+
+    With autoreset disabled, rows can be reset by mask between two lists; in the middle of a list only all together.
+    """
+
+    layer_class = SlotBySlotLayer
+    layer: SlotBySlotLayer
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        mask = (options or {}).get("reset_mask")
+        if isinstance(mask, np.ndarray) and mask.dtype == np.bool_:  # env refuses any other
+            self.layer.refuse_begin(mask)
+        return super().reset(seed=seed, options=options)
+
+
+class SlotBySlot(SingleLayered):
+    """Fill one slot of the list in each step, from the top: ``num_positions`` steps make one session.
+
+    For algorithms with discrete actions, such as sb3-contrib's MaskablePPO. Actions: ``Discrete(num_items)``, the item
+    of the slot. ``action_masks()``, (num_items,) or (num_envs, num_items), is True for the items that are not in the
+    list yet, and ``action_space.sample()`` draws one of these. An item that is already in the list is refused with a
+    ValueError; the state does not change.
+
+    Observations (float32): a table (num_items, F) gets two more columns: 1 - position / K of an item in the list (1 at
+    the top; 0 if it is not in the list), and the share of filled slots, the same for all items. A flat observation gets
+    ``num_items`` + K more entries: the former for each item, and a one-hot code of the slot to fill. Everything else,
+    such as the clicks, is that of the last session until the list is full.
+
+    Rewards and ends of episodes come with the step that fills the last slot. In the other steps the reward is 0 and
+    ``info`` is empty. So an episode of n sessions has n K steps, and a discount factor gamma applies to each slot:
+    gamma^K to a session. A horizon, and ``max_episode_steps`` of ``gym.make``, count sessions.
+
+    In vector environments all rows fill the same slot. Therefore autoreset in the next step is refused, and so is a
+    reset of some rows in the middle of a list.
+
+    Args:
+        env: a ranking environment, single or vector, wrapped or not.
+    """
+
+    vector = VectorSlotBySlot
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        super().__init__(env)
