@@ -20,7 +20,7 @@ from rankgym.commands.compare import folder_name
 from rankgym.commands.tables import comparison_table
 from rankgym.experiments import compare
 from rankgym.experiments.bench import bench
-from rankgym.experiments.plan.names import SHAPE, knobs
+from rankgym.experiments.plan.agents import SHAPE, knobs
 from rankgym.models import MODELS
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 

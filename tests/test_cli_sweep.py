@@ -210,7 +210,7 @@ def test_another_sweep_in_the_folder(run, played, tmp_path):
 
 
 def test_results_of_another_version(run, played, monkeypatch):
-    monkeypatch.setattr("rankgym.experiments.plan.sweep.versions", lambda: {**versions(), "rankgym": "9.9"})
+    monkeypatch.setattr("rankgym.experiments.plan.jobs.versions", lambda: {**versions(), "rankgym": "9.9"})
     status = plain(run("sweep", "status", "results/small").output)
     assert "0 of 6 jobs are finished" in status
     assert f"6 results of these jobs were made by rankgym {__version__}: they are left alone" in status

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rankgym.experiments.plan import names as naming
-from rankgym.experiments.plan.names import parse_agent, shipped_models
+from rankgym.experiments.plan.agents import parse_agent, shipped_models
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = "--steps 256 --rows 8 --horizon 20 --query 0,1,2 --eval-query 3,4 --param n_steps=16"

@@ -22,7 +22,7 @@ PACKAGES = {"rankgym": ROOT / "rankgym", "rankgym_agents": ROOT / "agents" / "ra
 # A room may import the rooms above it in this list, and its own. CONTRIBUTING has the short form: kernels <- spaces,
 # metrics <- models <- envs <- wrappers, registry <- experiments <- cli.
 LEVELS = [
-    {"arguments", "kernels", "outputs", "progress"},
+    {"arguments", "extras", "kernels", "outputs", "progress"},
     {"agent", "spaces", "metrics", "data", "interleaving"},
     {"models"},
     {"envs"},

@@ -53,7 +53,7 @@ def assumptions(
     import numpy as np
 
     from rankgym.arguments import whole_number
-    from rankgym.experiments.plan.names import check_env_arguments, choice_of, env_arguments, env_id
+    from rankgym.experiments.plan.environments import check_env_arguments, choice_of, env_arguments, env_id
     from rankgym.models import PAPERS, check_assumptions
 
     name = env_id(env)

@@ -107,7 +107,8 @@ def compare(
     `rankgym.DuelingAgent` does, and is told `num_arms` for the numbers of items and positions and the list.
     """
     from rankgym import experiments
-    from rankgym.experiments.plan.names import env_id, split_names
+    from rankgym.experiments.plan.agents import split_names
+    from rankgym.experiments.plan.environments import env_id
     from rankgym_agents import AGENTS
 
     name = env_id(env)
@@ -133,8 +134,8 @@ def compare(
 
 def folder_name(name: str, arguments: dict[str, Any], query: str) -> str:
     """An environment's id and, of its arguments and the query, what is not its default, as the name of a folder."""
-    from rankgym.experiments.plan.names import env_arguments
-    from rankgym.experiments.run.parts import slug
+    from rankgym.experiments.plan.agents import slug
+    from rankgym.experiments.plan.environments import env_arguments
 
     defaults = {"query": "all", **(env_arguments(name) or {})}
     words = [name.rpartition("/")[2]]

@@ -53,7 +53,7 @@ def _show_arguments(env: str) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    from rankgym.experiments.plan.names import choice_of, env_arguments, env_creator, env_id
+    from rankgym.experiments.plan.environments import choice_of, env_arguments, env_creator, env_id
 
     name = env_id(env)
     defaults = env_arguments(name)

@@ -24,7 +24,7 @@ class OneLineErrors(TyperGroup):
             complain("; ".join(["interrupted", *getattr(interruption, "__notes__", [])]))
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
-            from rankgym.experiments.plan.names import AgentFailed
+            from rankgym.experiments.plan.agents import AgentFailed
 
             if hasattr(error, "exit_code") or isinstance(error, (typer.Abort, BrokenPipeError)):
                 raise  # typer's own

@@ -78,7 +78,7 @@ def assignments(
     refused: Iterable[str] = OWN_OPTIONS,
     why: str = "is no argument of the environment here; see rankgym compare --help",
 ) -> dict[str, Any]:
-    from rankgym.experiments.plan.names import literal
+    from rankgym.experiments.plan.agents import literal
 
     arguments = {}
     for text in texts:
@@ -109,7 +109,7 @@ def queries_of(text: str) -> str | list[int]:
 
 def with_keywords(option: str, text: str) -> tuple[str, dict[str, Any]]:
     """A name and its keywords, from name:key=value:key=value."""
-    from rankgym.experiments.plan.names import literal
+    from rankgym.experiments.plan.agents import literal
 
     name, *assignments = text.split(":")
     knobs: dict[str, Any] = {}

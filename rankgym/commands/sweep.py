@@ -199,7 +199,7 @@ def export(
     In Python, `rankgym.experiments.load(FOLDER)` gives the same for pandas or polars.
     """
     from rankgym.experiments.run.results import load, write_table
-    from rankgym.experiments.run.store import require
+    from rankgym.extras import require
     from rankgym.outputs import atomic_path, check_writable
 
     path = to or folder / "table.parquet"
@@ -276,8 +276,8 @@ def _show(results: Results) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from rankgym.experiments.judge.comparison import known, mean_and_error
-    from rankgym.experiments.plan.families import counted
+    from rankgym.experiments.judge.comparison import counted
+    from rankgym.experiments.judge.means import known, mean_and_error
 
     table = Table()
     for name in ("environment", "agent"):

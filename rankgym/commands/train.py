@@ -152,8 +152,8 @@ def train(
       `rankgym train PBM-Yandex-v0 --param learning_rate=linear:0.001 --param gamma=0.95 --param width=64`
     * Another algorithm, slot by slot with masks: `rankgym train PBM-Yandex-v0 --algo maskable-ppo`
     """
-    from rankgym.experiments.plan.names import SB3, check_env_arguments, env_id, split_names, without_sb3
-    from rankgym.experiments.run.parts import slug
+    from rankgym.experiments.plan.agents import SB3, slug, split_names, without_sb3
+    from rankgym.experiments.plan.environments import check_env_arguments, env_id
 
     try:
         from rankgym.sb3.train import summary

@@ -21,14 +21,13 @@ from numpy.typing import NDArray
 
 from rankgym.arguments import whole_number
 from rankgym.experiments.judge.comparison import Comparison
-from rankgym.experiments.plan.families import FAMILIES
-from rankgym.experiments.plan.names import (
-    AgentSpec,
-    env_arguments,
-)
-from rankgym.experiments.plan.setting import Setting, block_of, one_row, recorded_rounds, rehearse, resolve
-from rankgym.experiments.run.blocks import Block, play_all
-from rankgym.experiments.run.parts import Parts, code_digest, slug
+from rankgym.experiments.plan.agents import AgentSpec, slug
+from rankgym.experiments.plan.digests import code_digest
+from rankgym.experiments.plan.environments import env_arguments
+from rankgym.experiments.plan.jobs import Block
+from rankgym.experiments.plan.setting import KINDS, Setting, block_of, one_row, recorded_rounds, resolve
+from rankgym.experiments.run.blocks import play, play_all
+from rankgym.experiments.run.parts import Parts
 from rankgym.experiments.show.files import save
 from rankgym.outputs import check_writable, versions
 from rankgym.play.loop import DuelingHistory, History, measures
@@ -82,7 +81,7 @@ def compare(
     plan = _Plan.make(env_id, agents, rounds, runs, seed, query, whole_number("jobs", jobs, 1), env_kwargs)
     with working("compiling what is not compiled yet", shown=progress):
         for spec in plan.agents:
-            rehearse(plan.block(spec, 0, 1))
+            _rehearse(plan.block(spec, 0, 1))
     parts = None
     if out is not None:
         check_writable(out, Path(out))
@@ -97,7 +96,7 @@ def compare(
                 tally.add(start, stop, history, seconds)
     notes = _kept({label: int(tally.done.sum()) for label, tally in tallies.items()}, plan.rows)
     blocks = [block for spec in plan.agents for block in plan.blocks(spec, ~tallies[spec.label].done)]
-    unit = FAMILIES[plan.kind].sessions
+    unit = KINDS[plan.kind]
     with AgentBars(tallies, plan.rows, plan.rounds, unit=unit, shown=progress and bool(blocks)) as bars:
         for label, tally in tallies.items():
             bars.kept(label, int(tally.done.sum()))
@@ -151,7 +150,7 @@ class _Plan:
     jobs: int
     cutoff: int | None
     breakpoints: tuple[int, ...] | None
-    kind: str = "rankings"  # of comparison.FAMILIES
+    kind: str = "rankings"  # of KINDS
     choice: str | None = "query"  # the environment's argument that says which of ``queries`` a row plays
 
     @classmethod
@@ -219,6 +218,11 @@ class _Plan:
         }
         text = json.dumps(decides, sort_keys=True)
         return f"{slug(spec.label)}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
+
+
+def _rehearse(block: Block) -> None:
+    """Play two rounds of ``block``: compiles what is not compiled yet, and finds what does not fit."""
+    play(block._replace(rounds=min(2, block.rounds), record_at=[]), lambda sessions: None)
 
 
 def _unknown(comparison: Comparison) -> list[str]:

@@ -18,7 +18,7 @@ from rankgym import simulate
 from rankgym.agent import Agent
 from rankgym.cli import app
 from rankgym.conformance.agents import check_agent
-from rankgym.experiments.plan.names import knobs, parse_agent
+from rankgym.experiments.plan.agents import knobs, parse_agent
 from rankgym_agents import RANKERS, CascadeKLUCB, RandomRanker, Restarting, StaticRanker, TopRank
 
 OTHERS = [name for name in RANKERS if name != "restarting"]

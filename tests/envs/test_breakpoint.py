@@ -31,7 +31,7 @@ from scipy import stats
 
 import rankgym
 from rankgym.envs import BreakpointVectorEnv, RankingVectorEnv, SingleEnv, breakpoint, single_breakpoint
-from rankgym.experiments.plan.names import env_arguments
+from rankgym.experiments.plan.environments import env_arguments
 from rankgym.models import MODELS
 from rankgym.registry import ENVS
 

@@ -17,9 +17,10 @@ from rich.console import Console
 import rankgym
 from rankgym.experiments import compare
 from rankgym.experiments.compare import _Plan
-from rankgym.experiments.judge.comparison import caption, counted, mean_and_error
-from rankgym.experiments.plan.names import AgentFailed, parse_agent
-from rankgym.experiments.run.parts import Parts, slug
+from rankgym.experiments.judge.comparison import caption, counted
+from rankgym.experiments.judge.means import mean_and_error
+from rankgym.experiments.plan.agents import AgentFailed, parse_agent, slug
+from rankgym.experiments.run.parts import Parts
 from rankgym.experiments.show import plots
 from rankgym.experiments.show.files import cell, columns, csv_text, markdown_text
 from rankgym.outputs import atomic_path
@@ -307,7 +308,7 @@ def test_other_knobs_and_an_edited_agent_are_other_results(tmp_path, my_agents, 
     notes = compare(ENV, ["toprank:delta=0.1"], **SMALL, out=tmp_path / "out").notes
     assert notes == [f"replaces the comparison of {ENV} (toprank, {mine}; 150 rounds, seed 3) in {tmp_path / 'out'}"]
     source = tmp_path / f"{my_agents}.py"
-    source.write_text(source.read_text() + "\n# edited\n")
+    source.write_text(source.read_text() + "\nEDITED = True\n")
     notes = compare(ENV, ["toprank", mine], **SMALL, out=tmp_path / "out").notes
     assert notes[0] == "kept from an earlier run, of 6 rows: toprank 6; --fresh plays them again"
 

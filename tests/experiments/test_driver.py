@@ -24,7 +24,7 @@ pytest.importorskip("filelock")
 pytest.importorskip("joblib")
 
 from rankgym.experiments import compare
-from rankgym.experiments.plan.names import AgentFailed
+from rankgym.experiments.plan.agents import AgentFailed
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run import driver, store, worker
 from rankgym.experiments.run.driver import keep_sweep, kept_sweep, run_sweep, standing
@@ -350,7 +350,7 @@ def test_a_damaged_result_is_played_again(finished, tmp_path, capsys):
 
 def test_results_of_another_version_stay(finished, tmp_path, monkeypatch, capsys):
     with monkeypatch.context() as patch:
-        patch.setattr("rankgym.experiments.plan.sweep.versions", lambda: {"rankgym": "0.0.1"})
+        patch.setattr("rankgym.experiments.plan.jobs.versions", lambda: {"rankgym": "0.0.1"})
         run_sweep(SWEEP, tmp_path, **QUIET)
     before = results(tmp_path)
     run_sweep(SWEEP, tmp_path, jobs=1)
@@ -647,6 +647,6 @@ def test_a_cluster_that_is_not_there(tmp_path, monkeypatch):
 def test_dask_that_is_not_there(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(
-        RuntimeError, match=r'needs distributed, which is not here; pip install "rankgym\[distributed\]"'
+        RuntimeError, match=r'needs distributed, which is not installed; pip install "rankgym\[distributed\]"'
     ):
         run_sweep(SWEEP, tmp_path, backend="dask", address="tcp://127.0.0.1:9")

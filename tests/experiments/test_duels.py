@@ -12,9 +12,11 @@ from rich.console import Console
 import rankgym
 from rankgym.experiments import compare
 from rankgym.experiments.bench.bench import write_letor
-from rankgym.experiments.judge.comparison import caption, known, mean_and_error
-from rankgym.experiments.plan.families import FAMILIES
-from rankgym.experiments.plan.names import AgentSpec, choice_of, fitting_agents, knobs
+from rankgym.experiments.judge.comparison import caption
+from rankgym.experiments.judge.means import known, mean_and_error
+from rankgym.experiments.plan.agents import AgentSpec, fitting_agents, knobs
+from rankgym.experiments.plan.environments import choice_of
+from rankgym.experiments.plan.setting import KINDS
 from rankgym.experiments.run.parts import Parts
 from rankgym.experiments.show import plots
 from rankgym.experiments.show.files import cell, columns, markdown_text
@@ -266,7 +268,7 @@ def test_what_rows_play(name, choice):
 
 def test_what_agents_are_told_is_no_knob():
     assert "num_arms" not in knobs(DUELERS["rucb"])
-    assert FAMILIES.keys() == plots.PANELS.keys()
+    assert KINDS.keys() == plots.PANELS.keys()
 
 
 def test_words():

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankgym import ENVS
-from rankgym.experiments.plan.names import AgentSpec, env_id, literal, near, parse_agent, shipped_models, split_names
+from rankgym.arguments import near
+from rankgym.experiments.plan.agents import AgentSpec, literal, parse_agent, shipped_models, split_names
+from rankgym.experiments.plan.environments import env_id
 from rankgym.spaces import Permutation
 from rankgym_agents import AGENTS, TopRank
 

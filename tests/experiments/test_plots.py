@@ -95,7 +95,7 @@ def test_without_matplotlib_all_else_is_written(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "rankgym.experiments.show.plots")
     monkeypatch.delattr(rankgym.experiments, "plots")
     found = compare(ENV, ["static"], rounds=20, query=0, out=tmp_path, progress=False)
-    assert found.notes == ['no figure without matplotlib: pip install "rankgym[plots]"']
+    assert found.notes == ['no figure without matplotlib: pip install "rankgym[experiments]"']
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "compare.json",
         "parts",

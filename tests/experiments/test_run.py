@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from rankgym.agent import Agent, DuelingAgent
 from rankgym.envs import RankingVectorEnv
-from rankgym.experiments.plan.names import AgentFailed, parse_agent
-from rankgym.experiments.run.blocks import Block, Stopped, play
+from rankgym.experiments.plan.agents import AgentFailed, parse_agent
+from rankgym.experiments.plan.jobs import Block
+from rankgym.experiments.run.blocks import Stopped, play
 from rankgym.experiments.run.rows import Run
 
 simulation = importlib.import_module("rankgym.simulate")  # the package has the function by this name
@@ -386,8 +387,8 @@ def test_another_process_goes_on_to_the_same_end(tmp_path):
     np.savez(tmp_path / "paused.npz", **run.snapshot())
     text = f"""
 import numpy as np
-from rankgym.experiments.run.blocks import Block
-from rankgym.experiments.plan.names import AgentSpec
+from rankgym.experiments.plan.jobs import Block
+from rankgym.experiments.plan.agents import AgentSpec
 from rankgym.experiments.run.rows import Run
 run = Run(Block(AgentSpec(*{tuple(mine.agent)!r}), *{tuple(mine[1:])!r}))
 run.restore(np.load("paused.npz", allow_pickle=False))

@@ -17,6 +17,7 @@ from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run import store
 from rankgym.experiments.run.rows import Run
 from rankgym.experiments.run.store import Damaged, examine, facts, gather, join, others, place, read, write
+from rankgym.extras import require
 from rankgym.play.loop import measures
 
 SWEEP = Sweep(
@@ -254,7 +255,7 @@ def test_other_results(finished, tmp_path, monkeypatch):
     other = Sweep(SWEEP.environments, SWEEP.agents, 40, 2, query=(0, 3, 7), rows_per_job=4)
     found = others(tmp_path, other.jobs())
     assert (len(found.same), len(found.foreign), len(found.damaged)) == (0, len(SWEEP.jobs()), 1)
-    monkeypatch.setattr("rankgym.experiments.plan.sweep.versions", lambda: {"rankgym": "9.9", "numpy": "9.8"})
+    monkeypatch.setattr("rankgym.experiments.plan.jobs.versions", lambda: {"rankgym": "9.9", "numpy": "9.8"})
     found = others(tmp_path, SWEEP.jobs())
     assert len(found.same) == len(SWEEP.jobs())
     (made_by,) = found.made_by
@@ -283,5 +284,5 @@ def test_one_sweep_at_a_time(tmp_path):
 
 
 def test_a_library_that_is_not_there():
-    with pytest.raises(RuntimeError, match=r'needs nothing_such, .* pip install "rankgym\[sweeps\]"'):
-        store.require("nothing_such.at_all")
+    with pytest.raises(RuntimeError, match=r'needs nothing_such, .* pip install "rankgym\[experiments\]"'):
+        require("nothing_such.at_all")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 pytest.importorskip("pyarrow")
 
 from rankgym import data
-from rankgym.experiments.plan import sweep as room
+from rankgym.experiments.plan import digests
+from rankgym.experiments.plan import jobs as job_module
 from rankgym.experiments.plan.sweep import EXAMPLE, Environment, Sweep, label_of
 from rankgym_agents import TopRank
 
@@ -78,7 +79,7 @@ VALUES = st.one_of(st.booleans(), st.none(), st.integers(-9, 9), st.floats(allow
 @settings(max_examples=40)
 @given(knobs=st.dictionaries(st.from_regex(r"[a-z]{1,6}", fullmatch=True), VALUES, max_size=3))
 def test_knobs_of_a_table_are_those_of_the_name(knobs):
-    from rankgym.experiments.plan.names import parse_agent
+    from rankgym.experiments.plan.agents import parse_agent
 
     knobs = {key: value for key, value in knobs.items() if key not in ("name", "agent", "model")}
     (text,) = small(agents=[{"name": "toprank", **knobs}]).agents
@@ -244,9 +245,9 @@ def test_what_decides_nothing_is_not_in_the_key():
 def test_versions_and_code_are_in_the_key(monkeypatch):
     before = keys()
     with monkeypatch.context() as patch:
-        patch.setattr(room, "versions", lambda: {"rankgym": "0.0.0"})
+        patch.setattr(job_module, "versions", lambda: {"rankgym": "0.0.0"})
         assert not set(before) & set(keys())
-    monkeypatch.setattr(room, "_room_digest", lambda: "edited")
+    monkeypatch.setattr(job_module, "code_digest", lambda: "edited")
     assert not set(before) & set(keys())
 
 
@@ -257,11 +258,11 @@ def test_data_are_in_the_key(tmp_path, monkeypatch):
     file.write_text("0.5 0.6\n0.4 0.5\n")
     data.import_matrix("mine", file)
     duels = {"environments": (Environment("", "Dueling-Synthetic-v0", {"dataset": "mine"}),), "agents": ("rucb",)}
-    before, named = keys(**duels, query="all"), room.data_digests({"a": [{"b": str(file)}], "c": "mine", "d": "x"})
+    before, named = keys(**duels, query="all"), digests.data_digests({"a": [{"b": str(file)}], "c": "mine", "d": "x"})
     assert set(named) == {str(file), "mine"}
     file.write_text("0.5 0.7\n0.3 0.5\n")
     data.import_matrix("mine", file)
-    after = room.data_digests({"a": [{"b": str(file)}], "c": "mine"})
+    after = digests.data_digests({"a": [{"b": str(file)}], "c": "mine"})
     assert not set(before) & set(keys(**duels, query="all"))
     assert all(after[name] != digest for name, digest in named.items())
 

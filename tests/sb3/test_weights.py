@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 
 import rankgym
-from rankgym.experiments.plan.names import WEIGHTS, parse_agent, shipped_models
+from rankgym.experiments.plan.agents import WEIGHTS, parse_agent, shipped_models
 from rankgym.sb3.agent import SB3Agent, model_card
 from rankgym_agents import BubbleRank, CascadeKLUCB
 

@@ -10,13 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.envs import BreakpointVectorEnv
-from rankgym.experiments.plan.families import EARLY, FAMILIES, Family, counted
-from rankgym.experiments.plan.names import AgentSpec, env_arguments, env_creator
-from rankgym.experiments.run.parts import code_digest, slug
+from rankgym.experiments.judge.means import known, mean_and_error
+from rankgym.experiments.plan.agents import AgentSpec, slug
+from rankgym.experiments.plan.digests import code_digest
+from rankgym.experiments.plan.environments import env_arguments, env_creator
+from rankgym.experiments.plan.setting import decades
 from rankgym.outputs import versions
 from rankgym.play.loop import DuelingHistory, History
 
-__all__ = ["EARLY", "Comparison", "caption", "counted", "decades", "known", "mean_and_error"]
+__all__ = ["EARLY", "Comparison", "caption", "counted"]
+
+EARLY = 100  # rounds: violations are also counted in the first so many (BubbleRank, section 5.3)
 
 # arguments for a caption: numbers and words, of paths the name; lists are too long for it
 WORTH_SAYING = (
@@ -50,16 +54,12 @@ class Comparison:
     seconds: dict[str, float]  # it took to play each agent's rows, in one process
     notes: list[str] = field(default_factory=list)  # what the user should hear: rows kept from an earlier run, ...
     first_breakpoint: int | None = None  # where users change, but not within ``rounds``: when they would, if ever
-    kind: str = "rankings"  # or "duels": a name of FAMILIES
+    kind: str = "rankings"  # or "duels": a name of setting.KINDS
     choice: str | None = "query"  # the environment's argument that ``queries`` are of; or "problem"; None: it has none
 
     @property
     def rows(self) -> int:
         return len(self.queries) * self.runs
-
-    @property
-    def family(self) -> Family:
-        return FAMILIES[self.kind]
 
     @property
     def source(self) -> str | None:
@@ -110,9 +110,9 @@ class Comparison:
     def table(self) -> list[dict[str, Any]]:
         """One dict an agent, in the order they were asked for: means over rows, and their standard errors (``..._se``).
 
-        The keys are ``agent``; ``regret_<round>`` for each milestone, and ``regret``, after the last; the family's
-        measures; ``sessions_per_second``, in one process; and ``regret_epoch_<n>`` for each epoch, from 0, where there
-        are any: over the rows that have come to it (that of epoch 999 holds all later ones). Standard errors are over
+        The keys are ``agent``; ``regret_<round>`` for each milestone, and ``regret``, after the last; the
+        kind's measures; ``sessions_per_second``, in one process; and ``regret_epoch_<n>`` for each epoch, from 0, where
+        there are any: over the rows that have reached it (epoch 999 holds all later ones). Standard errors are over
         rows, of all queries and runs; NaN of one row.
 
         The measures of rankings are ``violations_early`` (in the first 100 rounds) and ``violations``; ``ndcg``, mean
@@ -125,7 +125,7 @@ class Comparison:
         history = self.histories[label]
         measures = {f"regret_{r}": history.at(r)["regret"] for r in self.milestones}
         measures["regret"] = history.at(self.rounds)["regret"]
-        measures |= self.family.measures(self, history)
+        measures |= self._measures(history)
         epochs = getattr(history, "epoch_regret", ())[: self.epochs]
         line: dict[str, Any] = {"agent": label}
         for name, values in measures.items():
@@ -135,6 +135,16 @@ class Comparison:
             name = f"regret_epoch_{epoch}"
             line[name], line[f"{name}_se"] = map(float, mean_and_error(known(values)))
         return line
+
+    def _measures(self, history: Any) -> dict[str, NDArray[np.float64]]:
+        """The measures (rows,) of one agent that only this kind of comparison has, by the table's keys."""
+        end = history.at(self.rounds)
+        reward = end["reward"] / self.rounds
+        if self.kind == "duels":
+            accuracy = {f"accuracy_{r}": history.at(r)["accuracy"] for r in self.milestones}
+            return {**accuracy, "accuracy": end["accuracy"], "reward": reward}
+        early = history.at(min(EARLY, self.rounds))["violations"]
+        return {"violations_early": early, "violations": end["violations"], "ndcg": end["ndcg"], "reward": reward}
 
     def epoch_groups(self, size: int) -> list[dict[str, Any]]:
         """One dict an agent, of the regret in each ``size`` epochs that follow each other (the last may be fewer).
@@ -187,18 +197,12 @@ class Comparison:
         }
 
 
-def mean_and_error(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The mean of ``values`` (..., rows) over rows and its standard error; NaN where there is one row, or none."""
-    rows = values.shape[-1]
-    if rows == 0:
-        return np.full(values.shape[:-1], np.nan), np.full(values.shape[:-1], np.nan)
-    error = values.std(axis=-1, ddof=1) / np.sqrt(rows) if rows > 1 else np.full(values.shape[:-1], np.nan)
-    return np.asarray(values.mean(axis=-1)), np.asarray(error)
-
-
-def known(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of ``values`` (..., rows) the rows that are known throughout: not NaN."""
-    return values[..., ~np.isnan(values).reshape(-1, values.shape[-1]).any(axis=0)]
+def counted(rounds: int) -> str:
+    """10_000 as 10k, 2_500_000 as 2.5M, 1_234 as 1,234."""
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if rounds >= size and rounds % (size // 10) == 0:
+            return f"{rounds / size:g}{letter}"
+    return f"{rounds:,}"
 
 
 def _given(comparison: Comparison) -> list[str]:
@@ -208,11 +212,6 @@ def _given(comparison: Comparison) -> list[str]:
     defaults = env_arguments(comparison.env_id) or {}
     given = {key: value for key, value in comparison.env_kwargs.items() if value != defaults.get(key)}
     return [f"{key}={Path(str(given[key])).name}" for key in WORTH_SAYING if key in given]
-
-
-def decades(rounds: int) -> list[int]:
-    """1, 10, 100, ... up to ``rounds``."""
-    return [10**power for power in range(len(str(rounds))) if 10**power <= rounds]
 
 
 def caption(comparison: Comparison, errors: Literal["all", "some", "none"] = "all") -> str:

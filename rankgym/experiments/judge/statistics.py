@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.judge.claims import Measured
-from rankgym.experiments.judge.comparison import mean_and_error
+from rankgym.experiments.judge.means import mean_and_error
 from rankgym.experiments.run.results import Played, Results
 
 __all__ = [
@@ -539,7 +539,7 @@ def _probability(p: float, equals: str = "") -> str:
 
 
 def _scipy() -> Any:
-    from rankgym.experiments.run.store import require
+    from rankgym.extras import require
 
     return require("scipy.stats")
 

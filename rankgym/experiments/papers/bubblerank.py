@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from rankgym.experiments.judge import statistics
 from rankgym.experiments.judge.claims import Claim, Measured
+from rankgym.experiments.judge.comparison import counted
 from rankgym.experiments.judge.statistics import Estimate, Units
 from rankgym.experiments.papers.figure import PaperFigure, Scale, check_scale, check_source
-from rankgym.experiments.plan.families import counted
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Played, Results
 

@@ -26,15 +26,17 @@ from rankgym.arguments import near
 from rankgym.data import MissingData, catalogue
 from rankgym.experiments.judge import claims
 from rankgym.experiments.judge.claims import Judgement
+from rankgym.experiments.judge.comparison import counted
 from rankgym.experiments.papers import FIGURES, PAPERS, SCALES
 from rankgym.experiments.papers.figure import PaperFigure, Scale, check_scale, check_source
-from rankgym.experiments.plan.families import FAMILIES, counted
-from rankgym.experiments.plan.names import env_arguments
-from rankgym.experiments.plan.names import env_id as full_id
+from rankgym.experiments.plan.environments import env_arguments
+from rankgym.experiments.plan.environments import env_id as full_id
+from rankgym.experiments.plan.setting import KINDS
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run import store
 from rankgym.experiments.run.driver import run_sweep
 from rankgym.experiments.run.results import Results
+from rankgym.extras import require
 from rankgym.outputs import atomic_path, check_writable, versions
 
 __all__ = [
@@ -50,7 +52,7 @@ __all__ = [
     "what_was_played",
 ]
 
-EXTRAS = {"joblib": "sweeps", "filelock": "sweeps", "pyarrow": "sweeps", "scipy": "sweeps", "matplotlib": "plots"}
+LIBRARIES = ("joblib", "filelock", "pyarrow", "scipy", "matplotlib")
 PUBLISHED = {"yandex": "yandex60", "mslr": "mslr"}  # data sets that have an original, and its name in the catalogue
 FILES = ("figure.png", "figure.svg", "claims.md", "claims.json", "data.parquet", "report.html")
 LETTERS = 14.5  # of the caption, an inch
@@ -227,8 +229,8 @@ def reproduce(
     """
     figures = find(names)
     chosen, source = check_scale(scale), check_source(source)
-    for library, extra in EXTRAS.items():
-        store.require(library, extra)
+    for library in LIBRARIES:
+        require(library)
     sweeps = [_sweep(figure, chosen, source) for figure in figures]
     root = Path(out)
     check_writable(out, root)
@@ -334,7 +336,7 @@ def what_was_played(figure: PaperFigure, scale: Scale, source: str, results: Res
     rows = sorted({len(played.row) for played in results}, reverse=True)
     agents = {played.agent for played in results}
     settled = np.concatenate([played.settled_at for played in results])
-    things = FAMILIES["duels" if all("accuracy" in played.measures for played in results) else "rankings"].sessions
+    things = KINDS["duels" if all("accuracy" in played.measures for played in results) else "rankings"]
     words = [
         f"scale {scale}, {source} data",
         f"{_number(len(results.environments), 'environment')}, {_number(len(agents), 'agent')}",

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from rankgym.experiments.judge import statistics
 from rankgym.experiments.judge.claims import Claim, Measured
+from rankgym.experiments.judge.comparison import counted
 from rankgym.experiments.judge.statistics import Estimate, Units
 from rankgym.experiments.papers.bubblerank import STILL, evenly, halfway, judged, part, pinned, rounds_of, told
 from rankgym.experiments.papers.figure import PaperFigure, Scale, check_scale, check_source
-from rankgym.experiments.plan.families import counted
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Played, Results
 

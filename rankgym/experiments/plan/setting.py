@@ -10,23 +10,15 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from rankgym.arguments import action_kind, env_attribute, env_horizons
-from rankgym.experiments.judge.comparison import decades
-from rankgym.experiments.plan.families import family_of
-from rankgym.experiments.plan.names import (
-    AgentSpec,
-    check_env_arguments,
-    choice_of,
-    env_id,
-    fitting_agents,
-    parse_agent,
-)
-from rankgym.experiments.run.blocks import Block, play
-from rankgym.experiments.run.parts import slug
+from rankgym.arguments import action_kind, env_attribute, env_horizons, is_duel
+from rankgym.experiments.plan.agents import AgentSpec, fitting_agents, parse_agent, slug
+from rankgym.experiments.plan.environments import check_env_arguments, choice_of, env_id
+from rankgym.experiments.plan.jobs import Block
 from rankgym.play.loop import incompatibility
 
-__all__ = ["Setting", "agent_specs", "block_of", "one_row", "recorded_rounds", "rehearse", "resolve"]
+__all__ = ["KINDS", "Setting", "agent_specs", "block_of", "decades", "one_row", "recorded_rounds", "resolve"]
 
+KINDS = {"rankings": "sessions", "duels": "duels"}  # kinds of environments: what a row has one of in a round
 EVENLY = 200  # evenly spaced rounds to record where epochs are: log-spaced ones are too sparse for a linear axis
 CORNERS = 200  # breakpoints to record at; of more, a figure cannot show the corners
 
@@ -41,7 +33,7 @@ class Setting(NamedTuple):
     queries: list[int]  # row b plays the one numbered b mod len(queries); [0] where there are none
     cutoff: int | None  # positions that count; None: no list has positions
     breakpoints: tuple[int, ...] | None  # rounds at which all rows begin a new epoch; None: each row has its own
-    kind: str  # of families.FAMILIES
+    kind: str  # of KINDS
     choice: str | None  # the environment's argument that says which of ``queries`` a row plays
 
 
@@ -86,7 +78,7 @@ def resolve(
             kwargs |= {} if query == "all" else {choice: query}
             choice, query = None, "all"
         specs = _fitting(specs, found, env)
-        kind, cutoff = family_of(action_kind(env)), env_attribute(env, "cutoff")
+        kind, cutoff = ("duels" if is_duel(action_kind(env)) else "rankings"), env_attribute(env, "cutoff")
         horizon, _ = env_horizons(env)
         tell = getattr(env.unwrapped, "common_breakpoints", None)  # not of an environment from elsewhere
         common = [] if tell is None else tell(rounds)
@@ -99,6 +91,11 @@ def resolve(
     queries = _queries(found, choice, query, kwargs)
     cutoff = None if cutoff is None or kind == "duels" else int(np.max(cutoff))
     return Setting(found, kwargs, specs, rounds, queries, cutoff, breakpoints, kind, choice)
+
+
+def decades(rounds: int) -> list[int]:
+    """Return 1, 10, 100, ... up to ``rounds``."""
+    return [10**power for power in range(len(str(rounds))) if 10**power <= rounds]
 
 
 def recorded_rounds(rounds: int, breakpoints: Sequence[int] | None) -> list[int]:
@@ -125,11 +122,6 @@ def block_of(setting: Setting, spec: AgentSpec, start: int, stop: int, seed: int
         rounds=setting.rounds,
         record_at=record_at,
     )
-
-
-def rehearse(block: Block) -> None:
-    """Play two rounds of ``block``: compiles what is not compiled yet, and finds what does not fit."""
-    play(block._replace(rounds=min(2, block.rounds), record_at=[]), lambda sessions: None)
 
 
 def agent_specs(agents: Sequence[str | type] | None) -> tuple[AgentSpec, ...]:

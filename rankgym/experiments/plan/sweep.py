@@ -7,28 +7,23 @@ in ``rankgym.experiments.compare``: agents meet the same users, and more runs ad
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankgym.arguments import near, round_numbers, whole_number
-from rankgym.data import catalogue
-from rankgym.experiments.plan.names import literal, parse_agent
+from rankgym.experiments.plan.agents import literal, parse_agent
+from rankgym.experiments.plan.jobs import Job, job_of
 from rankgym.experiments.plan.setting import Setting, block_of, recorded_rounds, resolve
-from rankgym.experiments.run.blocks import Block
-from rankgym.experiments.run.parts import code_digest
-from rankgym.outputs import versions
 
-__all__ = ["EXAMPLE", "Environment", "Job", "Sweep", "decisive", "label_of"]
+__all__ = ["EXAMPLE", "Environment", "Sweep", "label_of"]
 
 LARGEST_SEED = 2**62  # seeds of rows are int64 in result files
 OWN = ("agents", "rounds", "runs", "query", "seed", "record_at")  # what an environment may have of its own
-FILES = ("rows.py", "blocks.py", "store.py")  # of this room: they take part in what a result file holds
 
 TYPED = ("rounds = {}", "no horizon or max_episode_steps of its own")
 
@@ -61,22 +56,6 @@ class Environment(NamedTuple):
     query: Any = None
     seed: int | None = None
     record_at: tuple[int, ...] | None = None
-
-
-class Job(NamedTuple):
-    """A block of rows of one agent in one environment: one result file."""
-
-    environment: str  # label in the sweep
-    block: Block
-    retire: bool
-    queries: int  # how many there are, of which row b plays the one numbered b mod so many
-    key: str  # digest of ``decides``
-    decides: dict[str, Any]  # all that decides the bytes of the file, as plain JSON values
-
-    @property
-    def sessions(self) -> int:
-        """Of all rows."""
-        return self.block.rows * self.block.rounds
 
 
 @dataclass(frozen=True)
@@ -254,7 +233,7 @@ class Sweep:
                 for start in range(0, rows, self.rows_per_job):  # not cut evenly: more runs must not cut anew
                     stop = min(start + self.rows_per_job, rows)
                     block = block_of(setting, spec, start, stop, seed, record_at)
-                    made.append(_job(environment.label, block, self.retire, len(setting.queries)))
+                    made.append(job_of(environment.label, block, self.retire, len(setting.queries)))
         return made
 
 
@@ -341,84 +320,3 @@ def _knob(value: Any) -> str:
         plain = not value.lstrip().startswith(("[", "{", '"')) and literal(value) == value
         return value if plain else json.dumps(value)
     return json.dumps(value)
-
-
-# -- what decides a result --------------------------------------------------------------------------------------------
-
-
-def _job(label: str, block: Block, retire: bool, queries: int) -> Job:
-    decides = decisive(block, retire, queries)
-    text = json.dumps(decides, sort_keys=True)
-    return Job(label, block, retire, queries, hashlib.sha256(text.encode()).hexdigest()[:20], decides)
-
-
-def decisive(block: Block, retire: bool, queries: int) -> dict[str, Any]:
-    """All that decides the bytes of a block's result file, as plain JSON values, as this process sees it.
-
-    A worker elsewhere may see other versions, other code or other data; it compares.
-    """
-    from rankgym.experiments.run.store import FORMAT, writer
-
-    return {
-        "format": FORMAT,
-        "environment": block.env_id,
-        "arguments": block.env_kwargs,
-        "agent": block.agent.label,
-        "class": block.agent.where,
-        "knobs": block.agent.knobs,
-        "rows": [block.start, block.stop],
-        "choice": block.choice,
-        "queries": queries,
-        "query": block.queries,
-        "seed": block.seed,
-        "horizon": block.horizon,
-        "rounds": block.rounds,
-        "record_at": block.record_at,
-        "retire": retire,
-        "versions": {**versions(), **writer()},
-        "code": _room_digest(),
-        "agent's code": block.agent.digest().strip(),
-        "data": data_digests(block.env_kwargs) | data_digests(block.agent.knobs),
-    }
-
-
-@functools.cache
-def _room_digest() -> str:
-    """A digest of the package's code, and of what of this room takes part in results."""
-    digest = hashlib.sha256(code_digest().encode())
-    for name in FILES:
-        digest.update((Path(__file__).parents[1] / "run" / name).read_bytes())
-    return digest.hexdigest()
-
-
-def data_digests(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Digests of the files, and of the imported data sets, that arguments name, wherever in them.
-
-    The published data sets need none: their numbers are checked against digests in the code when they are read.
-    """
-    found = {}
-    for text in _texts(arguments):
-        if text in catalogue.imported_names():
-            found[text] = hashlib.sha256(catalogue.imported(text).tobytes()).hexdigest()
-        elif 0 < len(text) < 4096 and "\0" not in text and os.path.isfile(text):
-            status = os.stat(text)
-            found[text] = _file_digest(os.path.abspath(text), status.st_size, status.st_mtime_ns)
-    return found
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for one in value.values():
-            yield from _texts(one)
-    elif isinstance(value, (list, tuple)):
-        for one in value:
-            yield from _texts(one)
-
-
-@functools.lru_cache(maxsize=64)
-def _file_digest(path: str, size: int, changed: int) -> str:
-    """The sha256 of a file, read anew when it is another or has changed."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

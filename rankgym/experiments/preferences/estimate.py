@@ -34,9 +34,9 @@ from numpy.typing import NDArray
 
 from rankgym.arguments import whole_number
 from rankgym.data import letor
+from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.preferences.exact import PICKS, evaluate_pairs
 from rankgym.experiments.run.blocks import _end_with_parent
-from rankgym.experiments.run.parts import code_digest
 from rankgym.experiments.show.files import _json_text
 from rankgym.interleaving import INTERLEAVINGS, Lists, make
 from rankgym.kernels import ENVIRONMENT, row_keys

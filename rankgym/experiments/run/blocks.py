@@ -17,37 +17,18 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait as wait_for
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 
 from rankgym.agent import seed_argument
-from rankgym.experiments.plan.names import AgentFailed, AgentSpec
+from rankgym.experiments.plan.agents import AgentFailed
+from rankgym.experiments.plan.jobs import Block
 from rankgym.play.loop import DuelingHistory, History, simulate
 
-__all__ = ["Block", "Stopped", "make", "play", "play_all"]
+__all__ = ["Stopped", "make", "play", "play_all"]
 
 PATIENCE = 0.1  # seconds between looks at what the other processes have done
-
-
-class Block(NamedTuple):
-    """Rows ``start .. stop - 1`` of one agent's comparison."""
-
-    agent: AgentSpec
-    env_id: str
-    env_kwargs: dict[str, Any]  # without what rows play
-    start: int
-    stop: int
-    choice: str | None  # the environment's argument that says what rows play; None: it has none
-    queries: list[int]  # (stop - start,) what they play
-    seed: int  # of row 0; row b has seed + b, for users and agent alike
-    horizon: int  # that the agent is told
-    rounds: int
-    record_at: list[int]
-
-    @property
-    def rows(self) -> int:
-        return self.stop - self.start
 
 
 class Stopped(Exception):

@@ -25,12 +25,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankgym.arguments import plain_number, whole_number
-from rankgym.experiments.plan.names import AgentFailed
-from rankgym.experiments.plan.sweep import Job, Sweep
+from rankgym.experiments.plan.agents import AgentFailed
+from rankgym.experiments.plan.jobs import Job
+from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run import store, worker
 from rankgym.experiments.run.monitor import Monitor
 from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.rows import Run
+from rankgym.extras import require
 from rankgym.outputs import atomic_path, check_writable
 from rankgym.progress import working
 
@@ -78,7 +80,7 @@ def run_sweep(
     """
     root = Path(folder)
     for name in ("joblib", "pyarrow", "filelock"):
-        store.require(name)
+        require(name)
     wanted = None if jobs is None else whole_number("jobs", jobs, 1)
     every = plain_number(checkpoint_every)
     if every is None or not 0 < every < math.inf:
@@ -242,7 +244,7 @@ class _Pool:
         Raises:
             Exception: a worker died, or the cluster is gone.
         """
-        joblib = store.require("joblib")
+        joblib = require("joblib")
         local = self.backend == "loky"
         number = min(len(tickets), self.jobs or joblib.cpu_count()) if local else self.jobs or -1
         options: dict[str, Any] = {}
@@ -256,12 +258,12 @@ class _Pool:
 
 
 def _known() -> list[str]:
-    parallel = store.require("joblib.parallel")
+    parallel = require("joblib.parallel")
     return sorted({*parallel.BACKENDS, *parallel.EXTERNAL_BACKENDS})
 
 
 def _client(address: str | None) -> Any:
-    distributed = store.require("distributed", "distributed")
+    distributed = require("distributed", "distributed")
     if address is None:
         try:
             return distributed.get_client()

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rankgym.experiments.plan.sweep import Job
+from rankgym.experiments.plan.jobs import Job
 from rankgym.progress import _short
 
 __all__ = ["Estimate", "Monitor", "duration"]

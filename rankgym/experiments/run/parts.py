@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import re
 import zipfile
 from collections.abc import Iterator
@@ -12,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-import rankgym
-from rankgym.experiments.run.blocks import Block
+from rankgym.experiments.plan.jobs import Block
 from rankgym.outputs import atomic_path
 from rankgym.play.loop import DuelingHistory, History, measures
 
-__all__ = ["Parts", "code_digest", "slug"]
+__all__ = ["Parts"]
 
 
 class Parts:
@@ -57,21 +54,3 @@ class Parts:
         """Remove what there is of ``key``."""
         for _, _, path in list(self._files(key)):
             path.unlink(missing_ok=True)
-
-
-def slug(label: str) -> str:
-    """An agent's label as a file name on any system."""
-    return re.sub(r"[^\w.=+-]+", "_", label)
-
-
-@functools.cache
-def code_digest() -> str:
-    """A digest of the package's files but those that only show results: whoever edits a model gets no stale numbers."""
-    home = Path(rankgym.__file__).parent
-    outside = {"experiments", "__main__.py", "cli.py", "outputs.py", "progress.py", "sb3"}
-    digest = hashlib.sha256()
-    for path in sorted(home.rglob("*")):
-        inner = path.relative_to(home)
-        if path.suffix in (".py", ".npz") and inner.parts[0] not in outside:
-            digest.update(f"{inner.as_posix()} ".encode() + hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankgym.extras import require
+
 __all__ = [
     "COLUMNS",
     "EPOCH_COLUMNS",
@@ -192,8 +194,6 @@ def _is_result(path: Path) -> bool:
     Raises:
         ValueError: it is no Parquet file.
     """
-    from rankgym.experiments.run.store import require
-
     try:
         return b"rankgym" in (require("pyarrow.parquet").read_schema(path).metadata or {})
     except _pyarrow().ArrowInvalid:
@@ -202,8 +202,6 @@ def _is_result(path: Path) -> bool:
 
 def _exported(path: Path) -> Any:
     """The table of a Parquet file that ``load``'s was exported to."""
-    from rankgym.experiments.run.store import require
-
     found = require("pyarrow.parquet").read_table(path)
     missing = [name for name in (*LABELS, "round") if name not in found.column_names]
     if missing:
@@ -242,7 +240,6 @@ def epoch_table(results: Iterable[Played]) -> Any:
 
 def write_table(table: Any, path: Path) -> None:
     """Write a table as a Parquet file that is whole or not there."""
-    from rankgym.experiments.run.store import require
     from rankgym.outputs import atomic_path
 
     parquet = require("pyarrow.parquet")
@@ -251,8 +248,6 @@ def write_table(table: Any, path: Path) -> None:
 
 
 def _pyarrow() -> Any:
-    from rankgym.experiments.run.store import require
-
     return require("pyarrow")
 
 

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.experiments.plan.names import AgentFailed
-from rankgym.experiments.run.blocks import Block, Stopped, make
+from rankgym.experiments.plan.agents import AgentFailed
+from rankgym.experiments.plan.jobs import Block
+from rankgym.experiments.run.blocks import Stopped, make
 from rankgym.play.loop import DuelingHistory, Game, History, measures, never, under
 
 __all__ = ["Run"]

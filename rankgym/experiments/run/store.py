@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,13 +27,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.experiments.plan.sweep import Job, Sweep, label_of
-from rankgym.experiments.run.parts import slug
+from rankgym.experiments.plan.agents import slug
+from rankgym.experiments.plan.jobs import RESULT_FORMAT, Job
+from rankgym.experiments.plan.sweep import Sweep, label_of
 from rankgym.experiments.run.results import Played, Results
+from rankgym.extras import require
 from rankgym.play.loop import DuelingHistory, History, measures
 
 __all__ = [
-    "FORMAT",
     "LOCK",
     "LOG",
     "SWEEP",
@@ -51,12 +51,9 @@ __all__ = [
     "others",
     "place",
     "read",
-    "require",
     "write",
-    "writer",
 ]
 
-FORMAT = 1
 LONGEST = 60  # letters of an agent's label in a file's name
 VERSIONS = ("format", "versions", "code", "agent's code", "data")  # of what decides a job: not the user's choice
 ROW_COLUMNS = ("row", "query", "run", "seed", "settled_at")
@@ -68,25 +65,6 @@ NOTE = (
 
 class Damaged(ValueError):
     """A result file is not what was written."""
-
-
-def require(name: str, extra: str = "sweeps") -> Any:
-    """A library of one of the package's extras.
-
-    Raises:
-        RuntimeError: it is not installed; the message says how to.
-    """
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != name.partition(".")[0]:
-            raise
-        raise RuntimeError(f'this needs {error.name}, which is not here; pip install "rankgym[{extra}]"') from None
-
-
-def writer() -> dict[str, str]:
-    """The library whose version shows in the bytes of a result file."""
-    return {"pyarrow": require("pyarrow").__version__}
 
 
 # -- one file ---------------------------------------------------------------------------------------------------------
@@ -190,8 +168,8 @@ def _settings(metadata: dict[bytes, bytes] | None) -> tuple[bytes, dict[str, Any
     if text is None:
         raise Damaged("is no result of a sweep")
     settings = json.loads(text)
-    if settings["format"] != FORMAT:
-        raise Damaged(f"has format {settings['format']}, and this version of rankgym reads {FORMAT}")
+    if settings["format"] != RESULT_FORMAT:
+        raise Damaged(f"has format {settings['format']}, and this version of rankgym reads {RESULT_FORMAT}")
     return text, settings
 
 

@@ -32,8 +32,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.experiments.plan.names import AgentFailed
-from rankgym.experiments.plan.sweep import Job, decisive
+from rankgym.experiments.plan.agents import AgentFailed
+from rankgym.experiments.plan.jobs import Job, decisive
 from rankgym.experiments.run import store
 from rankgym.experiments.run.rows import Run
 

@@ -1,4 +1,4 @@
-"""Figures of what was played, as the papers' are made of them. They need matplotlib: ``pip install "rankgym[plots]"``.
+"""Figures of results, in the papers' form. They need matplotlib: ``pip install "rankgym[experiments]"``.
 
 Lines can be told apart by colour, by dashes and by markers, so that they can also in grey; an agent of the papers looks
 the same in all figures. A legend names the curves in the order in which they end, the highest first.
@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
-from rankgym.experiments.judge.comparison import known, mean_and_error
+from rankgym.experiments.judge.means import known, mean_and_error
 from rankgym.experiments.run.results import Played
 from rankgym.experiments.show.plots import BREAKPOINTS, COLOURS, MORE_COLOURS, STYLE, counted_tick, thinned
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from rankgym.experiments.judge.comparison import Comparison, caption, counted
-from rankgym.experiments.plan.families import OTHER_ERRORS, REGRET_ERRORS, Column
-from rankgym.experiments.run.parts import slug
+from rankgym.experiments.plan.agents import slug
+from rankgym.experiments.show.columns import OTHER_ERRORS, REGRET_ERRORS, Column, measure_columns
 from rankgym.outputs import atomic_path
 
 __all__ = [
@@ -35,7 +35,7 @@ __all__ = [
 EPOCHS = 12  # columns of a table for reading: of more epochs the first and the last; table.csv has all
 MANY = 24  # epochs: on a terminal more are shown as sums over groups of neighbours
 GROUPS = 10  # at most
-NO_PLOTS = 'no figure without matplotlib: pip install "rankgym[plots]"'
+NO_PLOTS = 'no figure without matplotlib: pip install "rankgym[experiments]"'
 
 
 def columns(comparison: Comparison) -> list[Column]:
@@ -45,7 +45,7 @@ def columns(comparison: Comparison) -> list[Column]:
         Column(("regret after", counted(r)), f"regret_{r}", True, 0 if r == comparison.rounds else 100 - n)
         for n, r in enumerate(milestones)
     ]
-    return [*regret, *comparison.family.columns(comparison)]
+    return [*regret, *measure_columns(comparison)]
 
 
 def epoch_columns(comparison: Comparison, most: int = EPOCHS, *, short: bool = False) -> list[Column]:

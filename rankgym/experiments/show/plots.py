@@ -1,4 +1,4 @@
-"""Figures of comparisons. They need matplotlib: ``pip install "rankgym[plots]"``."""
+"""Figures of comparisons. They need matplotlib: ``pip install "rankgym[experiments]"``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from rankgym.experiments.judge.comparison import Comparison, caption, known, mean_and_error
+from rankgym.experiments.judge.comparison import Comparison, caption
+from rankgym.experiments.judge.means import known, mean_and_error
 
 __all__ = ["BREAKPOINTS", "COLOURS", "MORE_COLOURS", "STYLE", "counted_tick", "regret_figure", "thinned", "write"]
 

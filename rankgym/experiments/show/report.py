@@ -20,7 +20,7 @@ import numpy as np
 from rankgym.experiments.judge import statistics
 from rankgym.experiments.judge.claims import HEAD, Judgement, Verdict, cells, number, tally
 from rankgym.experiments.run.results import MEASURES, Results
-from rankgym.experiments.run.store import require
+from rankgym.extras import require
 from rankgym.outputs import atomic_path
 
 __all__ = ["Picture", "Table", "report", "sweep_report", "write_report"]
@@ -109,7 +109,7 @@ def sweep_report(path: str | os.PathLike[str], results: Results, title: str = ""
     """
     if not len(results):
         raise ValueError("results = Results() are none; allowed: those of at least one job")
-    require("matplotlib", "plots")
+    require("matplotlib")
     made = [*rest.pop("pictures", ()), *_pictures(results)]
     tables = [*rest.pop("tables", ()), _means(results), *_ranks(results)]
     write_report(Path(path), title or "Results of a sweep", pictures=made, tables=tables, **rest)

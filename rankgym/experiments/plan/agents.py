@@ -1,42 +1,35 @@
-"""What people type: names of agents with their knobs, and of environments; near names are suggested."""
+"""Agents as users name them: a name of the table, a class, a trained model, each with knobs."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import inspect
 import json
 import os
 import re
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import gymnasium as gym
-from gymnasium.envs.registration import load_env_creator
 from gymnasium.vector import VectorEnv
 
 import rankgym
 from rankgym.arguments import ActionKind, action_kind, env_attribute, near
+from rankgym.experiments.plan.digests import source_digest
 from rankgym.play.loop import incompatibility
-from rankgym.registry import ENVS
 from rankgym.wrappers.against_itself import AgainstItself
 
 __all__ = [
     "AgentFailed",
     "AgentSpec",
-    "check_env_arguments",
-    "choice_of",
-    "env_arguments",
-    "env_creator",
-    "env_id",
     "fitting_agents",
     "knobs",
     "literal",
-    "near",
+    "parameters_of",
     "parse_agent",
     "shipped_models",
+    "slug",
     "split_names",
     "without_sb3",
 ]
@@ -45,7 +38,6 @@ MODEL = "rankgym.sb3.agent:SB3Agent"  # what plays a trained model
 WEIGHTS = Path(rankgym.__file__).parent / "sb3" / "weights"  # models that come with the package
 SB3 = ("torch", "stable_baselines3", "sb3_contrib")  # libraries of the extra sb3
 SHAPE = ("num_items", "num_positions", "num_arms", "num_envs", "horizon", "seed", "initial_list")  # agents are told
-CHOICES = ("query", "problem")  # arguments that say what each row plays; an environment has one of them, or none
 
 
 class AgentFailed(RuntimeError):
@@ -103,7 +95,7 @@ class AgentSpec(NamedTuple):
             else:
                 lists = env_attribute(env, "initial_list")
                 known |= {"num_items": int(space.n), "num_positions": int(space.k), "initial_list": lists}
-            taken, takes_all = _parameters(cls)
+            taken, takes_all = parameters_of(cls)
             wrong = [name for name in _needed(cls) if name in SHAPE and name not in {**known, **self.knobs}]
             if wrong:
                 duels, what = "num_arms" in known, ", ".join(wrong)
@@ -144,9 +136,9 @@ class AgentSpec(NamedTuple):
         return ""
 
     def digest(self) -> str:
-        """The sha256 of the file that the class is written in, and of the one it wraps; "" where there is none.
+        """Return the digest of the file that defines the class, and of the one it wraps; "" if there is no file.
 
-        A class that reads more than that has a static method ``decided_by(**knobs)``, which gives a digest of it.
+        A class that reads more than that has a static method ``decided_by(**knobs)``, which returns a digest of it.
         """
         inner = self.inner()
         wrapped = f" {inner.digest()}" if inner else ""
@@ -155,12 +147,12 @@ class AgentSpec(NamedTuple):
             wrapped += f" {decided_by(**self.knobs)}"
         try:
             source = inspect.getsourcefile(self.load())
-            return (hashlib.sha256(Path(source).read_bytes()).hexdigest() if source else "") + wrapped
+            return (source_digest(source) if source else "") + wrapped
         except (OSError, TypeError):  # typed into an interpreter, or compiled
             return wrapped
 
 
-def _parameters(cls: Any) -> tuple[list[str], bool]:
+def parameters_of(cls: Any) -> tuple[list[str], bool]:
     """The names of the parameters of ``cls``, and whether it takes any other keyword."""
     kinds = {name: parameter.kind for name, parameter in inspect.signature(cls).parameters.items()}
     named = [name for name, kind in kinds.items() if kind in (kind.POSITIONAL_OR_KEYWORD, kind.KEYWORD_ONLY)]
@@ -170,13 +162,13 @@ def _parameters(cls: Any) -> tuple[list[str], bool]:
 def _needed(cls: Any) -> list[str]:
     """The names of the parameters of ``cls`` that have no default."""
     parameters = inspect.signature(cls).parameters
-    return [name for name in _parameters(cls)[0] if parameters[name].default is inspect.Parameter.empty]
+    return [name for name in parameters_of(cls)[0] if parameters[name].default is inspect.Parameter.empty]
 
 
 def knobs(cls: Any) -> dict[str, Any]:
     """The knobs of an agent's class with their defaults (``inspect.Parameter.empty``: none)."""
     parameters = inspect.signature(cls).parameters
-    return {name: parameters[name].default for name in _parameters(cls)[0] if name not in SHAPE}
+    return {name: parameters[name].default for name in parameters_of(cls)[0] if name not in SHAPE}
 
 
 def _near_path(path: str) -> str:
@@ -300,82 +292,6 @@ def fitting_agents(env: Any) -> list[str]:
     return [name for name, agent in AGENTS.items() if not incompatibility(agent, env)]
 
 
-def env_id(name: str) -> str:
-    """The id that ``name`` stands for: one of ``ENVS``, with or without ``rankgym/``, or another one of Gymnasium's.
-
-    Raises:
-        ValueError: there is none; a near name is suggested.
-    """
-    for candidate in (name, f"rankgym/{name}"):
-        if candidate in ENVS:
-            return candidate
-    if "/" in name and not name.startswith("rankgym/"):
-        try:
-            return gym.spec(name).id if ":" not in name else name  # "module:id": imported where it is made
-        except gym.error.Error:
-            pass
-    short = [known.removeprefix("rankgym/") for known in ENVS]
-    hint = near(name.removeprefix("rankgym/"), short)
-    if hint:
-        raise ValueError(f"environment {name!r} is unknown{hint} `rankgym envs` lists all {len(short)}")
-    raise ValueError(f"environment {name!r} is unknown; allowed: {', '.join(short)}")
-
-
-def env_creator(name: str) -> Any:
-    """What makes the vector environment of an id, a class or a function; None where it has none of its own."""
-    try:
-        made = gym.spec(name).vector_entry_point
-    except gym.error.Error:  # "module:id": not imported yet
-        return None
-    return load_env_creator(made) if isinstance(made, str) else made
-
-
-def env_arguments(name: str) -> dict[str, Any] | None:
-    """The arguments of the vector environment of an id, besides rows and what they play, with their defaults there.
-
-    None where they are not known: there is no native vector environment, or nobody says what keywords it takes in the
-    end.
-    """
-    defaults = _all_arguments(name)
-    if defaults is None:
-        return None
-    mine = {key: value for key, value in defaults.items() if key not in ("num_envs", *CHOICES)}
-    return {**mine, **gym.spec(name).kwargs}
-
-
-def choice_of(name: str) -> str | None:
-    """The argument that says what each row plays, "query" or "problem"; None where the environment has neither."""
-    defaults = _all_arguments(name)
-    return CHOICES[0] if defaults is None else next((choice for choice in CHOICES if choice in defaults), None)
-
-
-def _all_arguments(name: str) -> dict[str, Any] | None:
-    """The arguments of the class or function that makes the vector environment of an id, with its own defaults.
-
-    A class that takes any keyword hands it on to its base, so that the base's arguments are its own too.
-    """
-    creator = env_creator(name)
-    if creator is None:
-        return None
-    defaults: dict[str, Any] = {}
-    for taker in inspect.getmro(creator)[:-1] if inspect.isclass(creator) else [creator]:
-        if inspect.isclass(taker) and "__init__" not in vars(taker):
-            continue  # it is made by the next one's
-        named, any_keyword = _parameters(taker)
-        parameters = inspect.signature(taker).parameters
-        defaults = {key: parameters[key].default for key in named} | defaults
-        if not any_keyword:
-            return defaults
-    return None
-
-
-def check_env_arguments(name: str, given: Iterable[str]) -> None:
-    """Refuse names of arguments that the vector environment of an id does not take, where that is known.
-
-    Raises:
-        ValueError: there is one; a near name is suggested.
-    """
-    known = env_arguments(name)
-    for key in given:
-        if known is not None and key not in known:
-            raise ValueError(f"{name} has no argument {key!r}{near(key, known) or ';'} allowed: {', '.join(known)}")
+def slug(label: str) -> str:
+    """Return an agent's label as a file name that is valid on any system."""
+    return re.sub(r"[^\w.=+-]+", "_", label)

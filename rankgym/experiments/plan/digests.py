@@ -1,0 +1,117 @@
+"""Digests of everything that decides a result: settings, code and data.
+
+A digest of code ignores comments, docstrings and layout: editing them leaves results valid.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import rankgym
+from rankgym.data import catalogue
+
+__all__ = ["PLAYING", "code_digest", "data_digests", "key_of", "playing_files", "source_digest"]
+
+# Modules and packages of rankgym that can change the numbers or the bytes of a result file.
+PLAYING = (
+    "agent",
+    "arguments",
+    "data",
+    "envs",
+    "experiments.plan.agents",
+    "experiments.run.blocks",
+    "experiments.run.rows",
+    "experiments.run.store",
+    "interleaving",
+    "kernels",
+    "metrics",
+    "models",
+    "play",
+    "registry",
+    "spaces",
+    "wrappers",
+)
+
+
+def key_of(decides: Mapping[str, Any]) -> str:
+    """Return the key of a job: a digest of all that ``decides`` its result, given as plain JSON values."""
+    return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:20]
+
+
+def playing_files() -> Iterator[Path]:
+    """Yield the source and data files of ``PLAYING``."""
+    home = Path(rankgym.__file__).parent
+    for module in PLAYING:
+        place = home.joinpath(*module.split("."))
+        if place.is_dir():
+            yield from sorted(path for path in place.rglob("*") if path.suffix in (".py", ".npz"))
+        else:
+            yield place.with_suffix(".py")
+
+
+@functools.cache
+def code_digest() -> str:
+    """Return a digest of the package's code and data files that can change results."""
+    home, digest = Path(rankgym.__file__).parent, hashlib.sha256()
+    for path in playing_files():
+        one = source_digest(path) if path.suffix == ".py" else hashlib.sha256(path.read_bytes()).hexdigest()
+        digest.update(f"{path.relative_to(home).as_posix()} {one} ".encode())
+    return digest.hexdigest()
+
+
+def source_digest(path: str | os.PathLike[str]) -> str:
+    """Return the sha256 of a Python file's statements without docstrings; of its bytes if it is not valid Python."""
+    source = Path(path).read_bytes()
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return hashlib.sha256(source).hexdigest()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and _documented(node):
+            del node.body[0]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+def _documented(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    first = node.body[0] if node.body else None
+    return isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+
+
+def data_digests(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return digests of the files and imported data sets that ``arguments`` name, at any depth.
+
+    Published data sets are left out: their numbers are checked against digests in the code when they are read.
+    """
+    found = {}
+    for text in _texts(arguments):
+        if text in catalogue.imported_names():
+            found[text] = hashlib.sha256(catalogue.imported(text).tobytes()).hexdigest()
+        elif 0 < len(text) < 4096 and "\0" not in text and os.path.isfile(text):
+            status = os.stat(text)
+            found[text] = _file_digest(os.path.abspath(text), status.st_size, status.st_mtime_ns)
+    return found
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _texts(one)
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _texts(one)
+
+
+@functools.lru_cache(maxsize=64)
+def _file_digest(path: str, size: int, changed: int) -> str:
+    """Return the sha256 of a file; its size and time of change are part of the cache's key."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
