@@ -2,6 +2,8 @@
 
 Importing the package registers every id of ``rankgym.registry.ENVS`` with Gymnasium. The papers' algorithms are in the
 package ``rankgym_agents``.
+
+The front door: it imports the rooms up to play and conformance, and has the names that most programs need.
 """
 
 from rankgym.agent import Agent, DuelingAgent, KernelAgent
@@ -10,6 +12,7 @@ from rankgym.conformance.vector_envs import check_vector_env
 from rankgym.play.loop import DuelingHistory, History, simulate
 from rankgym.registry import ENVS, register_all
 from rankgym.spaces import Permutation
+from rankgym.version import __version__
 from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
 
 __all__ = [
@@ -28,6 +31,5 @@ __all__ = [
     "check_vector_env",
     "simulate",
 ]
-__version__ = "0.1.0"
 
 register_all()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-import rankgym
+from rankgym.version import __version__
 
 __all__ = ["atomic_path", "check_writable", "versions"]
 
@@ -44,7 +44,7 @@ def check_writable(out: str | os.PathLike[str], folder: Path) -> None:
 def versions() -> dict[str, str]:
     """Of everything that takes part in the numbers."""
     return {
-        "rankgym": rankgym.__version__,
+        "rankgym": __version__,
         "python": platform.python_version(),
         **{name: metadata.version(name) for name in ("numpy", "numba", "gymnasium")},
         "machine": platform.machine(),

@@ -1,4 +1,4 @@
-"""The house rules that no type checker sees: import arrows, who may compile, the front door, the README's tables."""
+"""The house rules that no type checker sees: import arrows, lengths, who may compile, the front door, the README."""
 
 import ast
 import os
@@ -18,99 +18,159 @@ from rankgym.registry import ENVS
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {"rankgym": ROOT / "rankgym", "rankgym_agents": ROOT / "agents" / "rankgym_agents"}
+LONGEST_FILE, LONGEST_FUNCTION = 600, 60  # lines; a function's docstring is not counted
 
-# A room may import the rooms above it in this list, and its own. CONTRIBUTING has the short form: kernels <- spaces,
-# metrics <- models <- envs <- wrappers, registry <- experiments <- cli.
+# A room may import the rooms above it in this list, and its own. A file belongs to the longest name that fits.
 LEVELS = [
+    {"version"},
     {"arguments", "extras", "kernels", "outputs", "progress"},
     {"agent", "spaces", "metrics", "data", "interleaving"},
     {"models"},
     {"envs"},
     {"wrappers", "registry"},
     {"conformance", "play"},
+    {"", "rankgym_agents"},  # the front door, and the papers' agents
     {"sb3"},
+    {"experiments.bench", "experiments.plan"},
+    {"experiments.run"},
+    {"experiments.judge", "experiments.preferences"},
+    {"experiments.show"},
+    {"experiments.papers"},
     {"experiments"},
     {"commands"},
     {"cli"},
     {"__main__"},
 ]
-LEVEL = {room: number for number, rooms in enumerate(LEVELS) for room in rooms}
+LEVEL = {
+    room if room in PACKAGES else f"rankgym.{room}".strip("."): number
+    for number, rooms in enumerate(LEVELS)
+    for room in rooms
+}
 
 
-def modules(package):
-    """(dotted name, syntax tree) of every file of a package."""
-    folder = PACKAGES[package]
-    for path in sorted(folder.rglob("*.py")):
-        parts = [package, *path.relative_to(folder).with_suffix("").parts]
-        yield ".".join(parts), ast.parse(path.read_text())
+def module_name(package, path):
+    parts = [package, *path.relative_to(PACKAGES[package]).with_suffix("").parts]
+    return ".".join(parts).removesuffix(".__init__")
+
+
+FILES = {module_name(package, path): path for package, folder in PACKAGES.items() for path in folder.rglob("*.py")}
+TREES = {name: ast.parse(path.read_text()) for name, path in sorted(FILES.items())}
+
+# Rules that these rooms do not keep yet.
+LATER = {
+    "arrows": ("rankgym.experiments",),
+    "rooms": (
+        "rankgym.commands",
+        "rankgym.envs",
+        "rankgym.experiments",
+        "rankgym.models",
+        "rankgym.sb3",
+        "rankgym.wrappers",
+    ),
+    "lengths": (
+        "rankgym.commands",
+        "rankgym.conformance",
+        "rankgym.envs",
+        "rankgym.experiments",
+        "rankgym.models",
+        "rankgym.sb3",
+        "rankgym.wrappers",
+    ),
+}
+
+
+def modules(rule, names=TREES):
+    return [pytest.param(name, marks=[pytest.mark.xfail] * name.startswith(LATER[rule])) for name in names]
 
 
 def imports(tree):
-    """The dotted names that a module imports, anywhere in it."""
+    """The dotted names that a module imports, in functions, too: ``from a import b`` is a.b if that is a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "relative imports hide where an arrow goes"
-            yield node.module
-            if node.module in PACKAGES:
-                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            yield from names & set(FILES)
+            if not names <= set(FILES):
+                yield node.module
 
 
 def room(name):
-    parts = name.split(".")
-    return parts[1] if len(parts) > 1 and parts[0] == "rankgym" and parts[1] in LEVEL else None
+    """The room of a module, None outside the packages. The front door is a room of one file."""
+    rooms = [room for room in LEVEL if name == room or (name.startswith(f"{room}.") and room != "rankgym")]
+    return max(rooms, key=len, default=None)
 
 
-CORE = [(name, tree) for name, tree in modules("rankgym") if name != "rankgym.__init__"]
-
-
-@pytest.mark.parametrize(("name", "tree"), CORE, ids=[name for name, _ in CORE])
-def test_arrows_point_left_only(name, tree):
+@pytest.mark.parametrize("name", modules("arrows"))
+def test_arrows_point_to_lower_rooms_only(name):
     mine = room(name)
     assert mine is not None, f"{name} has no room in LEVELS"
-    for other in filter(None, map(room, imports(tree))):
-        assert other == mine or LEVEL[other] < LEVEL[mine], (
-            f"{name} imports {other}, which stands to the right of {mine}"
-        )
+    for other in imports(TREES[name]):
+        its = room(other)
+        assert its in (None, mine) or LEVEL[its] < LEVEL[mine], f"{name} imports {other}, which is not below it"
 
 
-BANDITS = list(modules("rankgym_agents"))
+@pytest.mark.xfail(reason="models, and plan with run, still do")
+def test_no_imports_go_in_a_circle():
+    arrows = {name: {other for other in imports(tree) if other in FILES} for name, tree in TREES.items()}
+    reached = {name: set(others) for name, others in arrows.items()}
+    for middle in arrows:
+        for others in reached.values():
+            if middle in others:
+                others |= reached[middle]
+    circle = [name for name in arrows if name in reached[name]]
+    assert not circle, f"these modules import each other: {circle}"
 
 
-@pytest.mark.parametrize(("name", "tree"), BANDITS, ids=[name for name, _ in BANDITS])
-def test_agents_cannot_see_the_truth(name, tree):
-    for other in imports(tree):
-        if other.split(".")[0] == "rankgym" and other != "rankgym":
-            assert re.match(r"rankgym\.(kernels|agent)\b", other), f"{name} imports {other}"
+@pytest.mark.parametrize("name", modules("rooms", [name for name in TREES if FILES[name].name == "__init__.py"]))
+def test_every_room_says_what_it_is_for_and_what_it_may_import(name):
+    text = ast.get_docstring(TREES[name]) or ""
+    assert len(text.splitlines()) >= 2, f"{name}/__init__.py needs a docstring that says what the room is for"
+    assert re.search(r"\bimports?\b", text), f"{name}/__init__.py does not say what the room may import"
 
 
-def test_nobody_but_kernels_compiles():
-    for package in PACKAGES:
-        for name, tree in modules(package):
-            if name != "rankgym.kernels.compiling":
-                assert not any(other.split(".")[0] == "numba" for other in imports(tree)), name
+@pytest.mark.parametrize("name", modules("lengths"))
+def test_files_and_functions_are_short(name):
+    lines = len(FILES[name].read_text().splitlines())
+    assert lines <= LONGEST_FILE, f"{name} has {lines} lines; allowed: {LONGEST_FILE}"
+    for node in ast.walk(TREES[name]):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            text = node.body[0] if ast.get_docstring(node) else None
+            size = node.end_lineno - node.lineno + 1 - (text.end_lineno - text.lineno + 1 if text else 0)
+            assert size <= LONGEST_FUNCTION, f"{name}.{node.name} has {size} lines; allowed: {LONGEST_FUNCTION}"
+
+
+@pytest.mark.parametrize("name", [name for name in TREES if name.startswith("rankgym_agents")])
+def test_agents_cannot_see_the_truth(name):
+    for other in imports(TREES[name]):
+        if other.split(".")[0] == "rankgym":
+            assert other in ("rankgym.agent", "rankgym.kernels"), f"{name} imports {other}"
+
+
+def test_only_the_room_kernels_compiles():
+    for name, tree in TREES.items():
+        if name != "rankgym.kernels.compiling":
+            assert not any(other.split(".")[0] == "numba" for other in imports(tree)), name
 
 
 def test_kernels_call_kernels_of_their_own_file_or_of_the_room_kernels_only():
     """Numba's cache does not notice an edited callee in a third file; the digest covers all files of the room."""
     everywhere = {
         (name, node.name)
-        for package in PACKAGES
-        for name, tree in modules(package)
+        for name, tree in TREES.items()
         for node in tree.body
         if isinstance(node, ast.FunctionDef) and any(getattr(d, "id", "") == "kernel" for d in node.decorator_list)
     }
     assert len(everywhere) > 20
     names = {function for _, function in everywhere}
-    for package in PACKAGES:
-        for name, tree in modules(package):
-            local = {f for module, f in everywhere if module == name or module.startswith("rankgym.kernels.")}
-            for node in tree.body:
-                if (name, getattr(node, "name", "")) in everywhere:
-                    calls = (c.func for c in ast.walk(node) if isinstance(c, ast.Call))
-                    called = {f.id for f in calls if isinstance(f, ast.Name)}
-                    assert called & names <= local, f"{name}.{node.name} calls {called & names - local}"
+    for name, tree in TREES.items():
+        local = {f for module, f in everywhere if module == name or module.startswith("rankgym.kernels.")}
+        for node in tree.body:
+            if (name, getattr(node, "name", "")) in everywhere:
+                calls = (c.func for c in ast.walk(node) if isinstance(c, ast.Call))
+                called = {f.id for f in calls if isinstance(f, ast.Name)}
+                assert called & names <= local, f"{name}.{node.name} calls {called & names - local}"
 
 
 def test_the_front_door():

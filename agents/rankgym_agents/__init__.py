@@ -1,6 +1,6 @@
-"""Agents that rank, and agents that duel: one file per paper, one literal table of their names.
+"""The papers' algorithms, one file per paper: ranking agents, dueling agents, and one literal table of their names.
 
-They import ``rankgym.kernels`` and ``rankgym.agent`` alone: an agent that could see the truth would be a bug.
+May import ``rankgym.kernels`` and ``rankgym.agent`` only: an agent that could see the click model would be a bug.
 """
 
 from rankgym.agent import Agent, DuelingAgent
@@ -93,8 +93,9 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "rmed1": RMED1,
 }
 
-# The same by kind: who displays lists, and who compares two arms.
+# The same by kind: agents that display lists, agents that compare two arms.
 RANKERS: dict[str, type[Agent]] = {name: agent for name, agent in AGENTS.items() if issubclass(agent, Agent)}
 DUELERS: dict[str, type[DuelingAgent]] = {
     name: agent for name, agent in AGENTS.items() if issubclass(agent, DuelingAgent)
 }
+Restarting.rankers = RANKERS

@@ -13,7 +13,7 @@ import inspect
 import pkgutil
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,6 +52,8 @@ class Restarting(Agent):
     Raises:
         ValueError: ``agent`` is unknown, or has no such knob, or an argument is out of range.
     """
+
+    rankers: ClassVar[Mapping[str, type[Agent]]] = {}  # the names that ``agent`` may be; the package fills it in
 
     def __init__(
         self,
@@ -169,13 +171,12 @@ class Restarting(Agent):
 
 
 def _found(agent: Any) -> Callable[..., Any]:
-    """What makes the agents that ``agent`` stands for."""
-    from rankgym_agents import RANKERS
-
-    make = RANKERS.get(agent, agent) if isinstance(agent, str) else agent
+    """The class or function that ``agent`` names."""
+    rankers = Restarting.rankers
+    make = rankers.get(agent, agent) if isinstance(agent, str) else agent
     if isinstance(make, str):
         if ":" not in make:
-            names = [name for name in RANKERS if name != "restarting"]
+            names = [name for name in rankers if name != "restarting"]
             allowed = f"{', '.join(names)}, package.module:Class, or a class"
             raise ValueError(f"agent = {agent!r} is unknown{_near(make, names)} allowed: {allowed}")
         module = make.partition(":")[0]

@@ -1,4 +1,7 @@
-"""Interleaving methods, one paper each: one list of two rankers' lists, and which of them the clicks speak for."""
+"""Interleaving methods, one paper per file: merge two rankers' lists into one, and infer from clicks which is better.
+
+May import arguments and kernels. ``INTERLEAVINGS`` is the table of methods.
+"""
 
 from __future__ import annotations
 
