@@ -80,7 +80,9 @@ LATER = {
 
 
 def modules(rule, names=TREES):
-    return [pytest.param(name, marks=[pytest.mark.xfail] * name.startswith(LATER[rule])) for name in names]
+    return [
+        pytest.param(name, marks=[pytest.mark.xfail(strict=False)] * name.startswith(LATER[rule])) for name in names
+    ]
 
 
 def imports(tree):
@@ -111,7 +113,7 @@ def test_arrows_point_to_lower_rooms_only(name):
         assert its in (None, mine) or LEVEL[its] < LEVEL[mine], f"{name} imports {other}, which is not below it"
 
 
-@pytest.mark.xfail(reason="models, and plan with run, still do")
+@pytest.mark.xfail(strict=False, reason="models, and plan with run, still do")
 def test_no_imports_go_in_a_circle():
     arrows = {name: {other for other in imports(tree) if other in FILES} for name, tree in TREES.items()}
     reached = {name: set(others) for name, others in arrows.items()}
