@@ -9,7 +9,8 @@ The front door: it imports the rooms up to play and conformance, and has the nam
 from rankgym.agent import Agent, DuelingAgent, KernelAgent
 from rankgym.conformance.agents import check_agent
 from rankgym.conformance.vector_envs import check_vector_env
-from rankgym.play.loop import DuelingHistory, History, simulate
+from rankgym.play.history import DuelingHistory, History
+from rankgym.play.simulate import simulate
 from rankgym.registry import ENVS, register_all
 from rankgym.spaces import Permutation
 from rankgym.version import __version__

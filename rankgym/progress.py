@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["AgentBars", "count_bar", "rate_bar", "told", "working"]
+__all__ = ["AgentBars", "count_bar", "rate_bar", "round_reporter", "working"]
 
 PATIENCE = 2.0  # seconds: nothing shorter gets a bar
 
@@ -46,8 +46,8 @@ def rate_bar(unit: str, *, news: bool = False, console: Any = None) -> Any:
     )
 
 
-class told:
-    """A context that gives a function to report played rounds to: the caller's own, a bar's, or nobody's."""
+class round_reporter:
+    """Context manager: yields a function to report played rounds to: the caller's, a bar's, or one without effect."""
 
     def __init__(self, progress: bool | Callable[[int], None], rounds: int) -> None:
         self.progress, self.rounds = progress, rounds

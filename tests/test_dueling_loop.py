@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import rankgym
-from rankgym.play.loop import DUELING_MEASURES, Duels
+from rankgym.play.history import DUELING_MEASURES
+from rankgym.play.recording import DuelingRecords
 from rankgym.wrappers import AgainstItself
 from rankgym_agents import DUELERS, RUCB, BubbleRank, MergeRUCB, RandomDuels, TopRank
 
@@ -289,7 +290,7 @@ def test_unknown_regret_is_recorded_as_unknown():
 
 def test_an_environment_without_a_best_arm_has_no_accuracy():
     venv = gym.make_vec(ARXIV, num_envs=3)
-    loop = Duels(venv, [5], Names())
+    loop = DuelingRecords(venv, [5], Names())
     venv.reset(seed=0)
     best = venv.unwrapped.best_arm
     for unknown in (None, -1, np.array([best[0], -1, best[2]])):

@@ -30,7 +30,7 @@ from rankgym.experiments.run.blocks import play, play_all
 from rankgym.experiments.run.parts import Parts
 from rankgym.experiments.show.files import save
 from rankgym.outputs import check_writable, versions
-from rankgym.play.loop import DuelingHistory, History, measures
+from rankgym.play.history import DuelingHistory, History, measures
 from rankgym.progress import AgentBars, working
 
 __all__ = ["compare"]

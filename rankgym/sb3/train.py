@@ -36,7 +36,7 @@ from stable_baselines3.common.utils import LinearSchedule
 from rankgym import wrappers
 from rankgym.arguments import near, plain_number, whole_number
 from rankgym.outputs import atomic_path, check_writable, versions
-from rankgym.play.loop import simulate
+from rankgym.play.simulate import simulate
 from rankgym.registry import BREAKPOINT, ENVS, RANKING
 from rankgym.sb3.agent import SB3Agent, describe, library_versions, one_thread, weights_digest
 from rankgym.sb3.callbacks import Measured, Watch

@@ -24,7 +24,7 @@ from rankgym.experiments.run.parts import Parts
 from rankgym.experiments.show import plots
 from rankgym.experiments.show.files import cell, columns, csv_text, markdown_text
 from rankgym.outputs import atomic_path
-from rankgym.play.loop import MEASURES, History
+from rankgym.play.history import MEASURES, History
 from rankgym.progress import AgentBars
 from rankgym_agents import AGENTS
 

@@ -30,7 +30,7 @@ from rankgym.experiments.run import driver, store, worker
 from rankgym.experiments.run.driver import keep_sweep, kept_sweep, run_sweep, standing
 from rankgym.experiments.run.monitor import Estimate, Monitor, duration
 from rankgym.experiments.run.store import place
-from rankgym.play.loop import MEASURES
+from rankgym.play.history import MEASURES
 
 HERE = Path(__file__).parent
 QUIET = {"jobs": 1, "progress": False}

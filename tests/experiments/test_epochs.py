@@ -21,7 +21,7 @@ from rankgym.experiments.judge.comparison import caption, counted
 from rankgym.experiments.run.parts import Parts
 from rankgym.experiments.show import plots
 from rankgym.experiments.show.files import cell, csv_text, epoch_columns, epoch_title, group_columns, markdown_text
-from rankgym.play.loop import MEASURES, History
+from rankgym.play.history import MEASURES, History
 
 ENV = "rankgym/CM-Yandex-Breakpoint-v0"
 SMALL = {"rounds": 300, "query": [4, 0, 7], "runs": 2, "seed": 3, "progress": False}

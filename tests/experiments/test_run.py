@@ -1,6 +1,5 @@
 """Runs: settled rows retired, pauses, snapshots; each against the same block played at a stretch."""
 
-import importlib
 import io
 import math
 import subprocess
@@ -19,8 +18,7 @@ from rankgym.experiments.plan.agents import AgentFailed, parse_agent
 from rankgym.experiments.plan.jobs import Block
 from rankgym.experiments.run.blocks import Stopped, play
 from rankgym.experiments.run.rows import Run
-
-simulation = importlib.import_module("rankgym.simulate")  # the package has the function by this name
+from rankgym.play import game
 
 EASY = {  # queries whose orders are found soon
     "parameters": {"attraction": [[0.95, 0.5, 0.25, 0.02], [0.05, 0.4, 0.9, 0.2]]},
@@ -337,7 +335,7 @@ def interrupted(block, rng, longest, **arguments):
     """A finished run that was paused after up to ``longest`` rounds each, and often read from a file; and how often."""
     pauses, told = 0, []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simulation, "NEWS", 0.0)  # looks at the clock after every round
+        patch.setattr(game, "CLOCK_INTERVAL", 0.0)  # looks at the clock after every round
         run = Run(block, **arguments)
         while not run.finished:
             stop = len(told) + rng.integers(1, longest + 1)

@@ -18,7 +18,7 @@ from rankgym.experiments.run import store
 from rankgym.experiments.run.rows import Run
 from rankgym.experiments.run.store import Damaged, examine, facts, gather, join, others, place, read, write
 from rankgym.extras import require
-from rankgym.play.loop import measures
+from rankgym.play.history import measures
 
 SWEEP = Sweep(
     environments=(

@@ -25,7 +25,7 @@ import numpy as np
 
 from rankgym.arguments import ActionKind, action_kind, whole_number
 from rankgym.outputs import atomic_path, check_writable, versions
-from rankgym.play.loop import simulate
+from rankgym.play.simulate import simulate
 from rankgym.progress import count_bar
 from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
 

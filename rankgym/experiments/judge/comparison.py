@@ -16,7 +16,7 @@ from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.plan.environments import env_arguments, env_creator
 from rankgym.experiments.plan.setting import decades
 from rankgym.outputs import versions
-from rankgym.play.loop import DuelingHistory, History
+from rankgym.play.history import DuelingHistory, History
 
 __all__ = ["EARLY", "Comparison", "caption", "counted"]
 

@@ -24,7 +24,8 @@ import gymnasium as gym
 from rankgym.agent import seed_argument
 from rankgym.experiments.plan.agents import AgentFailed
 from rankgym.experiments.plan.jobs import Block
-from rankgym.play.loop import DuelingHistory, History, simulate
+from rankgym.play.history import DuelingHistory, History
+from rankgym.play.simulate import simulate
 
 __all__ = ["Stopped", "make", "play", "play_all"]
 

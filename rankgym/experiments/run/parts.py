@@ -12,7 +12,7 @@ import numpy as np
 
 from rankgym.experiments.plan.jobs import Block
 from rankgym.outputs import atomic_path
-from rankgym.play.loop import DuelingHistory, History, measures
+from rankgym.play.history import DuelingHistory, History, measures
 
 __all__ = ["Parts"]
 

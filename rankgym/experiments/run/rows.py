@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from rankgym.experiments.plan.agents import AgentFailed
 from rankgym.experiments.plan.jobs import Block
 from rankgym.experiments.run.blocks import Stopped, make
-from rankgym.play.loop import DuelingHistory, Game, History, measures, never, under
+from rankgym.play.game import Game, never
+from rankgym.play.history import DuelingHistory, History, measures
+from rankgym.play.recording import snapshot_part
 
 __all__ = ["Run"]
 
@@ -257,7 +259,7 @@ class Run:
                 raise ValueError(f"the snapshot has no {name!r}; {allowed}")
         if given["settled_at"].shape != (self.block.rows,):
             raise ValueError(f"the snapshot is of {given['settled_at'].size} rows; {allowed}")
-        parts = {name: under(given, name) for name in ("live", "leaving")}
+        parts = {name: snapshot_part(given, name) for name in ("live", "leaving")}
         rows = np.concatenate([np.flatnonzero(given["done"]), *(part["rows"] for part in parts.values() if part)])
         if not np.array_equal(np.sort(rows), np.arange(self.block.rows)):
             raise ValueError(f"the snapshot is of the rows {np.sort(rows).tolist()}; {allowed}")
@@ -268,7 +270,7 @@ class Run:
         )
         self.settled_at, self._kept, self._done = given["settled_at"], given["kept"], given["done"]
         self._rounds, self._epoch_regret = given["rounds"], given["epoch_regret"]
-        self._values, self._stepped = under(given, "values"), int(given["stepped"])
+        self._values, self._stepped = snapshot_part(given, "values"), int(given["stepped"])
         self._begun = self._sound = True
 
 

@@ -32,7 +32,7 @@ from rankgym.experiments.plan.jobs import RESULT_FORMAT, Job
 from rankgym.experiments.plan.sweep import Sweep, label_of
 from rankgym.experiments.run.results import Played, Results
 from rankgym.extras import require
-from rankgym.play.loop import DuelingHistory, History, measures
+from rankgym.play.history import DuelingHistory, History, measures
 
 __all__ = [
     "LOCK",

@@ -1,0 +1,165 @@
+"""How a game is recorded and what its agent learns from, in environments of rankings and of duels."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+from gymnasium.vector import VectorEnv, VectorWrapper
+from numpy.typing import NDArray
+
+from rankgym.arguments import ActionKind, action_kind, env_attribute, env_horizons
+from rankgym.play.history import DuelingHistory, History
+from rankgym.wrappers.against_itself import AgainstItself
+from rankgym.wrappers.log import record_rounds
+from rankgym.wrappers.recorder import VectorRecordAll, VectorRecorder, VectorRecordRegret
+
+__all__ = ["DuelingRecords", "ExpectedRewards", "GameRecords", "RankingRecords", "snapshot_part"]
+
+ONE_HOT = np.eye(2, dtype=np.int8)  # of the winner: 0 is left, 1 is right
+
+
+def snapshot_part(snapshot: Mapping[str, NDArray[Any]], part: str) -> dict[str, NDArray[Any]]:
+    """The arrays of ``snapshot`` named ``part.name``, by ``name``."""
+    return {name.removeprefix(f"{part}."): values for name, values in snapshot.items() if name.startswith(f"{part}.")}
+
+
+class ExpectedRewards(VectorWrapper[Any, Any, Any, Any, Any]):
+    """Replace each session's reward by its expectation given the action."""
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        observation, _, terminated, truncated, info = self.env.step(actions)
+        return observation, cast(Any, self.env).expected_rewards(), terminated, truncated, info
+
+
+class GameRecords(ABC):
+    """The recorders of one kind of environment, and the feedback that its agents learn from."""
+
+    env: Any  # with its recorders
+    regret: VectorRecordRegret | VectorRecordAll
+    due: NDArray[np.int64]  # the recorded rounds
+
+    def begin(self) -> None:  # noqa: B027
+        """Called after the environment's reset."""
+
+    def next_stop(self, played: int, rounds: int) -> int:
+        """The round after ``played`` at which ``look`` must be called next, at most ``rounds``."""
+        return rounds
+
+    def look(self, played: int) -> None:  # noqa: B027
+        """Called after ``played`` rounds and the agent's update."""
+
+    @abstractmethod
+    def feedback(self, action: Any, observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
+        """The second argument of the agent's ``update``."""
+
+    @abstractmethod
+    def history(self) -> Any:
+        """The records as a history."""
+
+    @property
+    @abstractmethod
+    def recorders(self) -> dict[str, VectorRecorder]:
+        """The recorders around the environment, by name."""
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """Return all records as arrays with a leading axis of rows."""
+        return {
+            f"{name}.{part}": values
+            for name, recorder in self.recorders.items()
+            for part, values in recorder.snapshot().items()
+        }
+
+    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
+        """Restore a ``snapshot``, or some of its rows. Restore the environment first."""
+        for name, recorder in self.recorders.items():
+            recorder.restore(snapshot_part(snapshot, name))
+
+
+class RankingRecords(GameRecords):
+    """Lists are displayed; agents learn from the clicks on them."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], record_at: list[int]) -> None:
+        self.env = self.regret = VectorRecordAll(env, record_at=record_at)
+        self.due = record_rounds(env_horizons(env)[1], record_at)
+
+    @property
+    def recorders(self) -> dict[str, VectorRecorder]:
+        return {"rankings": self.regret}
+
+    def feedback(self, action: Any, observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
+        return last_clicks(observation, info) if "final_obs" in info else observation
+
+    def history(self) -> History:
+        kept, regret = self.regret.records("regret")
+        violations, quality, reward = (self.regret.records(name)[1] for name in ("violations", "ndcg", "reward"))
+        return History(kept, regret, violations, quality / kept[:, None], reward, self.regret.epoch_regret)
+
+
+class DuelingRecords(GameRecords):
+    """Two arms or lists are compared; agents learn who won, or, if they give one list, the clicks on it."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], record_at: list[int], agent: Any) -> None:
+        self.agent, self.num_envs = agent, env.num_envs
+        self.due = record_rounds(env_horizons(env)[1], record_at)
+        self.accuracy: list[NDArray[np.float64]] = []
+        inner = AgainstItself(env) if action_kind(env) is ActionKind.DUEL_OF_RANKINGS else env
+        self.env = self.regret = VectorRecordRegret(inner, record_at=record_at)
+
+    @property
+    def recorders(self) -> dict[str, VectorRecorder]:
+        return {"regret": self.regret}
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        accuracy = np.array(self.accuracy).reshape(-1, self.num_envs).T
+        return super().snapshot() | {"accuracy": np.ascontiguousarray(accuracy), "best": self.best.copy()}
+
+    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
+        super().restore(snapshot)
+        self.accuracy, self.best = list(np.array(snapshot["accuracy"].T)), np.array(snapshot["best"])
+
+    def begin(self) -> None:
+        arm = env_attribute(self.env, "best_arm")  # of this episode: an autoreset may start another
+        self.best = np.broadcast_to(-1 if arm is None else arm, self.num_envs).copy()
+
+    def next_stop(self, played: int, rounds: int) -> int:
+        return min(rounds, int(self.due[np.searchsorted(self.due, played, side="right")]))
+
+    def look(self, played: int) -> None:
+        if self.due[np.searchsorted(self.due, played)] != played:
+            return
+        given = getattr(self.agent, "candidate", None)
+        known = np.array(self.best >= 0)
+        if given is None or not known.any():
+            self.accuracy.append(np.full(self.num_envs, np.nan))
+            return
+        candidate = np.asarray(given)
+        if candidate.shape != (self.num_envs,) or candidate.dtype.kind not in "iu":
+            raise ValueError(
+                f"the agent's candidate has shape {candidate.shape} and dtype {candidate.dtype}; "
+                f"allowed: one arm for each row, whole numbers of shape ({self.num_envs},)"
+            )
+        self.accuracy.append(np.where(known, candidate == self.best, np.nan))
+
+    def feedback(self, action: Any, observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
+        if not isinstance(action, Mapping):
+            return last_clicks(observation, info) if "final_obs" in info else observation
+        winner = info["winner"]
+        if "final_info" in info:
+            final = info["final_info"]
+            winner = np.where(info["_final_info"], final["winner"], winner)
+        return ONE_HOT[winner]
+
+    def history(self) -> DuelingHistory:
+        kept, regret = self.regret.records("regret")
+        return DuelingHistory(kept, regret, np.array(self.accuracy), self.regret.records("reward")[1])
+
+
+def last_clicks(observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
+    """The clicks of a step that ended and reset episodes: those rows' clicks are in ``final_obs``."""
+    clicks = observation.copy()
+    for row in np.flatnonzero(info["_final_obs"]):
+        clicks[row] = info["final_obs"][row]
+    return clicks

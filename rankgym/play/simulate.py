@@ -1,0 +1,80 @@
+"""``rankgym.simulate``: an agent plays an environment from a fresh reset to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, overload
+
+from gymnasium.vector import VectorEnv
+
+from rankgym.agent import DuelingAgent
+from rankgym.play.compatibility import ActsAndUpdates
+from rankgym.play.game import Game
+from rankgym.play.history import DuelingHistory, History
+from rankgym.progress import round_reporter
+
+__all__ = ["simulate"]
+
+
+@overload
+def simulate(
+    agent: DuelingAgent,
+    env: VectorEnv[Any, Any, Any],
+    rounds: int,
+    *,
+    seed: int | Sequence[int] | None = ...,
+    record_at: Iterable[int] = ...,
+    progress: bool | Callable[[int], None] = ...,
+) -> DuelingHistory: ...
+
+
+@overload
+def simulate(
+    agent: ActsAndUpdates,
+    env: VectorEnv[Any, Any, Any],
+    rounds: int,
+    *,
+    seed: int | Sequence[int] | None = ...,
+    record_at: Iterable[int] = ...,
+    progress: bool | Callable[[int], None] = ...,
+) -> History: ...
+
+
+def simulate(
+    agent: ActsAndUpdates,
+    env: VectorEnv[Any, Any, Any],
+    rounds: int,
+    *,
+    seed: int | Sequence[int] | None = None,
+    record_at: Iterable[int] = (),
+    progress: bool | Callable[[int], None] = True,
+) -> History | DuelingHistory:
+    """Let ``agent`` play ``rounds`` sessions or duels in every row of ``env``, starting with a reset.
+
+    The environment is reset, the agent is not: it keeps what it has learned. Make a new agent for an independent run.
+
+    Args:
+        agent: has ``act(observation)``, which returns lists (num_envs, num_positions), and
+            ``update(displayed, clicks)``. A dueling agent's ``act`` returns a dict of ``left`` and ``right``. It has
+            ``update(duel, won)`` with ``won`` (num_envs, 2) int8, 1 for the side that won. It may have ``candidate``,
+            the arm (num_envs,) that it currently believes to be the best.
+        env: a vector environment of rankings or duels (``gym.make_vec``); a batch of one is the single run. If two
+            lists duel, a ranking agent may play, too: its list is on both sides, and it learns from the clicks.
+        rounds: at least 1, at most the environment's horizon.
+        seed: seed of the reset: row b gets ``seed + b``, or its entry of a list.
+        record_at: rounds to record in addition to about 20 a decade and the last one.
+        progress: whether to show a bar if it takes more than two seconds; or a function that is called with the number
+            of rounds played since its last call, several times a second.
+
+    Returns:
+        A ``History`` with one column a row; a ``DuelingHistory`` if actions are duels.
+
+    Raises:
+        ValueError: an argument does not fit, and nothing was played; or the agent's candidate is not an arm.
+        RuntimeError: a wrapper ended an episode early.
+    """
+    game = Game(agent, env, rounds, record_at)
+    game.reset(seed)
+    with round_reporter(progress, game.rounds) as report:
+        game.play(game.rounds, report)
+    return game.history()
