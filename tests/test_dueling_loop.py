@@ -88,7 +88,9 @@ def test_an_agent_without_a_candidate_has_no_accuracy():
 def test_a_candidate_that_is_no_arm_a_row_is_refused(candidate):
     agent = Plain()
     agent.candidate = candidate
-    with pytest.raises(ValueError, match=r"^the agent's candidate has shape .*; allowed: an arm a row, whole numbers"):
+    with pytest.raises(
+        ValueError, match=r"^the agent's candidate has shape .*; allowed: one arm for each row, whole numbers"
+    ):
         played(agent)
 
 

@@ -183,9 +183,9 @@ def test_an_episode_that_ends_early_is_noticed():
     [
         (
             rankgym_agents.TopRank,
-            r"TopRank.*is no agent; allowed: an object with act and update, such as TopRank\.for_env",
+            r"TopRank.*is not an agent; allowed: an object with act and update, such as TopRank\.for_env",
         ),
-        ("toprank", "agent = 'toprank' is no agent"),
+        ("toprank", "agent = 'toprank' is not an agent"),
     ],
 )
 def test_what_is_no_agent_is_refused(agent, words):
