@@ -13,29 +13,24 @@ arms after a million duels, and ahead of it from 80 on.
 import argparse
 from pathlib import Path
 
-import matplotlib
-import matplotlib.figure
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from rankgym.experiments.compare import compare
-from rankgym.experiments.show.plots import COLOURS
+from rankgym.experiments.show.figures import Curve, Panel, panels, write
 
 AGENTS = ["mergerucb", "rucb", "btm:radius_factor=1", "mergedts"]
-MARKERS = "osD^vP*X"
 
 
-def figure(arms: list[int], regret: dict[str, NDArray[np.float64]], rounds: int) -> matplotlib.figure.Figure:
+def figure(arms: list[int], regret: dict[str, NDArray[np.float64]], rounds: int) -> Figure:
     """Mean regret by number of arms, with standard errors; ``regret`` has (numbers of arms, runs) for each agent."""
-    drawn, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
-    for (label, values), marker, colour in zip(regret.items(), MARKERS, COLOURS, strict=False):
-        error = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1]) if values.shape[1] > 1 else None
-        axes.errorbar(arms, values.mean(axis=1), error, color=colour, marker=marker, capsize=3, label=label)
-    axes.set(xlabel="arms", ylabel=f"regret after {rounds:,} duels", xlim=(0, None), ylim=(0, None))
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
-    return drawn
+    curves = []
+    for label, values in regret.items():
+        runs = values.shape[1]
+        error = values.std(axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else None
+        curves.append(Curve(label, np.array(arms), values.mean(axis=1), error, marked=True))
+    return panels([Panel("", curves, "arms", f"regret after {rounds:,} duels", bottom=0.0)])
 
 
 def main() -> None:
@@ -66,12 +61,10 @@ def main() -> None:
         print(f"{number:4}  " + "  ".join(f"{values[-1].mean():20,.0f}" for values in regret.values()), flush=True)
     if arguments.out is not None:
         path = arguments.out / "scaling.png"
-        figure(arms, {name: np.array(values) for name, values in regret.items()}, arguments.rounds).savefig(
-            path, dpi=150
-        )
+        drawn = figure(arms, {name: np.array(values) for name, values in regret.items()}, arguments.rounds)
+        write(drawn, path, "png")
         print(f"written: {path}")
 
 
 if __name__ == "__main__":
-    matplotlib.use("agg")
     main()

@@ -21,7 +21,7 @@ from rankgym.experiments.judge.comparison import caption, counted
 from rankgym.experiments.judge.means import mean_and_error
 from rankgym.experiments.plan.agents import AgentFailed, parse_agent, slug
 from rankgym.experiments.run.parts import Parts
-from rankgym.experiments.show import plots
+from rankgym.experiments.show import comparison_figure, style
 from rankgym.experiments.show.files import cell, columns, csv_text, markdown_text
 from rankgym.outputs import atomic_path
 from rankgym.play.history import MEASURES, History
@@ -38,9 +38,9 @@ def same(one, other):
 
 @pytest.fixture(autouse=True)
 def quick_figures(monkeypatch):
-    """test_plots looks at figures."""
-    monkeypatch.setattr(plots, "regret_figure", lambda comparison: None)
-    monkeypatch.setattr(plots, "write", lambda figure, path, kind: path.write_text(kind))
+    """test_comparison_figure looks at figures."""
+    monkeypatch.setattr(comparison_figure, "draw_comparison", lambda comparison: None)
+    monkeypatch.setattr(style, "write", lambda figure, path, kind: path.write_text(kind))
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from rankgym.experiments.plan.agents import AgentSpec, fitting_agents, knobs
 from rankgym.experiments.plan.environments import choice_of
 from rankgym.experiments.plan.setting import KINDS
 from rankgym.experiments.run.parts import Parts
-from rankgym.experiments.show import plots
+from rankgym.experiments.show import comparison_figure
 from rankgym.experiments.show.files import cell, columns, markdown_text
 from rankgym.progress import AgentBars
 from rankgym_agents import AGENTS, DUELERS, RANKERS
@@ -132,7 +132,7 @@ def test_an_agent_of_ones_own_has_no_accuracy(my_agent):
     assert math.isnan(mine["accuracy"])
     assert cell(mine, "accuracy") == "unknown"
     assert 0 <= other["accuracy"] <= 1
-    assert len(plots.regret_figure(found).axes[1].lines) == 2
+    assert len(comparison_figure.draw_comparison(found).axes[1].lines) == 2
 
 
 def test_a_function_may_make_the_agents():
@@ -236,7 +236,9 @@ def test_ranking_agents_duel_against_themselves(tmp_path):
     keys = ["regret_100", "regret_120", "reward", "sessions_per_second"]
     assert [column.key for column in columns(duels)] == keys
     assert "accuracy" not in markdown_text(duels)  # a column of unknown numbers
-    assert [axes.get_title(loc="left") for axes in plots.regret_figure(duels).axes] == ["Cumulative regret"]
+    assert [axes.get_title(loc="left") for axes in comparison_figure.draw_comparison(duels).axes] == [
+        "Cumulative regret"
+    ]
     assert caption(duels).startswith(f"{LISTS}, calibrated click models: mean ± standard error over 2 queries, 2 runs")
     assert sorted(np.load(tmp_path / "toprank.npz")) == ["accuracy", "query", "regret", "reward", "rounds", "seed"]
 
@@ -250,7 +252,7 @@ def test_queries_that_sessions_draw_are_no_rows(letor):
     assert np.isnan(found.table()[0]["regret"])  # no preference matrix was given
     assert found.table()[0]["reward"] > 0
     assert "queries" not in found.settings()
-    plots.regret_figure(found)
+    comparison_figure.draw_comparison(found)
     some = compare("Dueling-LETOR-v0", ["rucb"], rounds=30, runs=4, file=letor, query=[1, 2], progress=False)
     assert some.env_kwargs["query"] == [1, 2]
     assert not np.array_equal(some.histories["rucb"].reward, found.histories["rucb"].reward)
@@ -268,7 +270,7 @@ def test_what_rows_play(name, choice):
 
 def test_what_agents_are_told_is_no_knob():
     assert "num_arms" not in knobs(DUELERS["rucb"])
-    assert KINDS.keys() == plots.PANELS.keys()
+    assert KINDS.keys() == comparison_figure.PANELS.keys()
 
 
 def test_words():
@@ -295,7 +297,7 @@ def comparison():
 
 def test_time_is_logarithmic_and_regret_is_not(comparison):
     """As in the figures of MergeRUCB's paper."""
-    regret, accuracy = plots.regret_figure(comparison).axes
+    regret, accuracy = comparison_figure.draw_comparison(comparison).axes
     assert (regret.get_xscale(), regret.get_yscale()) == ("log", "linear")
     assert (accuracy.get_xscale(), accuracy.get_yscale()) == ("log", "linear")
     for axes, measure in ((regret, "regret"), (accuracy, "accuracy")):
@@ -305,12 +307,12 @@ def test_time_is_logarithmic_and_regret_is_not(comparison):
 
 
 def test_random_duels_may_leave_the_frame_and_learners_may_not(comparison):
-    regret = plots.regret_figure(comparison).axes[0]
+    regret = comparison_figure.draw_comparison(comparison).axes[0]
     learners = [comparison.histories[name].regret for name in ("rucb", "mergerucb")]
     highest = max((mean + error).max() for mean, error in map(mean_and_error, learners))
     assert regret.get_ylim() == (0, pytest.approx(1.05 * highest))
     alone = compare(ENV, ["random-duels"], rounds=50, problem=0, progress=False)
-    low, high = plots.regret_figure(alone).axes[0].get_ylim()
+    low, high = comparison_figure.draw_comparison(alone).axes[0].get_ylim()
     assert low <= 0
     assert high > alone.histories["random-duels"].regret.max()
 
@@ -336,13 +338,13 @@ def test_unknown_regret_is_told_and_the_reward_shown_instead(letor, tmp_path):
         assert (found.regret_known, found.accuracy_known) == (False, False)
         assert next((column.key, column.optional) for column in columns(found)) == ("reward", 0)
         assert "regret" not in markdown_text(found)
-        (axes,) = plots.regret_figure(found).axes
+        (axes,) = comparison_figure.draw_comparison(found).axes
         assert axes.get_title(loc="left") == "Reward, mean so far"
         drawn = next(line for line in axes.lines if len(line.get_xdata()) > 2)
         assert np.isfinite(drawn.get_ydata()).all()
     known_one = compare("Dueling-LETOR-v0", agents, **small, rankers=[0, 1, 2], preferences=order)
     assert (known_one.notes, known_one.regret_known, known_one.accuracy_known) == ([], True, True)
-    assert [axes.get_title(loc="left") for axes in plots.regret_figure(known_one).axes] == [
+    assert [axes.get_title(loc="left") for axes in comparison_figure.draw_comparison(known_one).axes] == [
         "Cumulative regret",
         "Accuracy",
     ]
@@ -351,9 +353,9 @@ def test_unknown_regret_is_told_and_the_reward_shown_instead(letor, tmp_path):
 def test_an_unknown_accuracy_of_all_has_no_panel_and_of_one_it_has(my_agent):
     alone, beside = compare(ENV, [my_agent], **SMALL), compare(ENV, [my_agent, "rucb"], **SMALL)
     assert [c.key for c in columns(alone) if c.key == "accuracy"] == []
-    assert len(plots.regret_figure(alone).axes) == 1
+    assert len(comparison_figure.draw_comparison(alone).axes) == 1
     assert [c.key for c in columns(beside) if c.key == "accuracy"] == ["accuracy"]
-    assert len(plots.regret_figure(beside).axes) == 2
+    assert len(comparison_figure.draw_comparison(beside).axes) == 2
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from rankgym.experiments import compare
 from rankgym.experiments.compare import _Tally
 from rankgym.experiments.judge.comparison import caption, counted
 from rankgym.experiments.run.parts import Parts
-from rankgym.experiments.show import plots
+from rankgym.experiments.show import comparison_figure, style
 from rankgym.experiments.show.files import cell, csv_text, epoch_columns, epoch_title, group_columns, markdown_text
 from rankgym.play.history import MEASURES, History
 
@@ -33,8 +33,8 @@ AGENTS = ["static", "cascade-swucb"]
 @pytest.fixture
 def quick_figures(monkeypatch):
     """Those of the end-to-end tests are not looked at."""
-    monkeypatch.setattr(plots, "regret_figure", lambda comparison: None)
-    monkeypatch.setattr(plots, "write", lambda figure, path, kind: path.write_text(kind))
+    monkeypatch.setattr(comparison_figure, "draw_comparison", lambda comparison: None)
+    monkeypatch.setattr(style, "write", lambda figure, path, kind: path.write_text(kind))
 
 
 @pytest.fixture(scope="module")
@@ -416,7 +416,7 @@ def marks(axes):
 
 
 def test_panels_are_linear_and_have_lines_at_the_breakpoints(common):
-    figure = plots.regret_figure(common)
+    figure = comparison_figure.draw_comparison(common)
     assert len(figure.axes) == 3
     for axes, measure in zip(figure.axes, ("regret", "violations", "ndcg"), strict=True):
         assert marks(axes) == [100, 250]
@@ -435,7 +435,7 @@ def test_lines_at_breakpoints_do_not_stretch_the_axes(stationary):
     found = dataclasses.replace(with_epochs(stationary, (500,), [[1] * 4] * 2), histories=flat)
     for label, history in found.histories.items():
         found.histories[label] = history._replace(epoch_regret=np.ones((2, 4)))
-    bottom, top = plots.regret_figure(found).axes[2].get_ylim()
+    bottom, top = comparison_figure.draw_comparison(found).axes[2].get_ylim()
     assert 0.4 < bottom < 0.5 < top < 0.6
 
 
@@ -450,21 +450,21 @@ def test_lines_at_breakpoints_do_not_stretch_the_axes(stationary):
     ],
 )
 def test_many_breakpoints_are_thinned_out_and_the_caption_says_so(stationary, epochs, step, words):
-    found = many(stationary, epochs)
-    figure = plots.regret_figure(found)
+    found = dataclasses.replace(many(stationary, epochs), breakpoints=tuple(range(1, epochs)))
+    figure = comparison_figure.draw_comparison(found)
     assert marks(figure.axes[0]) == list(found.breakpoints[step - 1 :: step])
     assert figure.get_supxlabel().endswith(f"; dotted lines: {words}")
 
 
 def test_drawn_breakpoints_have_no_lines(drawn):
-    figure = plots.regret_figure(drawn)
+    figure = comparison_figure.draw_comparison(drawn)
     assert [marks(axes) for axes in figure.axes] == [[], [], []]
     assert figure.axes[0].get_xscale() == "linear"
     assert figure.get_supxlabel() == caption(drawn)
 
 
 def test_stationary_figures_have_no_lines(stationary):
-    figure = plots.regret_figure(stationary)
+    figure = comparison_figure.draw_comparison(stationary)
     assert [marks(axes) for axes in figure.axes] == [[], [], []]
     assert [axes.get_xscale() for axes in figure.axes] == ["log"] * 3
     assert figure.get_supxlabel() == caption(stationary)
@@ -472,5 +472,5 @@ def test_stationary_figures_have_no_lines(stationary):
 
 def test_a_figure_of_epochs_is_the_same_file_twice(common, tmp_path):
     for name in ("one", "two"):
-        plots.write(plots.regret_figure(common), tmp_path / name, "svg")
+        style.write(comparison_figure.draw_comparison(common), tmp_path / name, "svg")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()

@@ -790,7 +790,7 @@ def _draw_violations(results: Results) -> Figure:
 def _draw_quality(results: Results) -> Figure:
     from rankgym.experiments.show import figures
 
-    return _panels(results, RANKERS, figures.per_round, ylabel="NDCG@5 of a round", xscale="log")
+    return _panels(results, RANKERS, figures.per_round, ylabel="NDCG@5 of a round", xscale="log", from_zero=False)
 
 
 def _draw_bounds(results: Results) -> Figure:

@@ -14,7 +14,6 @@ import contextlib
 import json
 import math
 import os
-import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -55,7 +54,6 @@ __all__ = [
 LIBRARIES = ("joblib", "filelock", "pyarrow", "scipy", "matplotlib")
 PUBLISHED = {"yandex": "yandex60", "mslr": "mslr"}  # data sets that have an original, and its name in the catalogue
 FILES = ("figure.png", "figure.svg", "claims.md", "claims.json", "data.parquet", "report.html")
-LETTERS = 14.5  # of the caption, an inch
 
 
 class Reproduced(NamedTuple):
@@ -385,7 +383,7 @@ def _markdown(found: Reproduced, played: str, decided: str) -> str:
 def write(found: Reproduced, sweep: Sweep, results: Results) -> None:
     """Write the files of a figure into its folder, each whole or not there."""
     from rankgym.experiments.run.results import table, write_table
-    from rankgym.experiments.show import figures
+    from rankgym.experiments.show import style
     from rankgym.experiments.show.report import Picture, write_report
 
     figure, folder = found.figure, found.folder
@@ -394,11 +392,11 @@ def write(found: Reproduced, sweep: Sweep, results: Results) -> None:
     decided = what_is_decided(found.judgements, sweep.rounds)
     drawn = figure.draw(results)
     own = drawn.get_supxlabel()
-    _add_to_caption(drawn, f"{_capital(played)}; {decided}.")
+    style.add_caption(drawn, f"{_capital(played)}; {decided}.")
     pictures = {}
     for kind in ("png", "svg"):
         with atomic_path(folder / f"figure.{kind}") as path:
-            figures.write(drawn, path, kind)
+            style.write(drawn, path, kind)
             pictures[kind] = path.read_bytes()
     _write_text(folder / "claims.md", _markdown(found, played, decided))
     settings = {
@@ -426,13 +424,6 @@ def write(found: Reproduced, sweep: Sweep, results: Results) -> None:
         settings=settings,
         versions=versions(),
     )
-
-
-def _add_to_caption(drawn: Any, text: str) -> None:
-    """Add lines to what stands below a figure."""
-    width = int(LETTERS * drawn.get_figwidth())
-    lines = [line for line in (drawn.get_supxlabel(), textwrap.fill(text, width)) if line]
-    drawn.supxlabel("\n".join(lines), fontsize=9, color="#555555", x=0.01, ha="left")
 
 
 def _capital(text: str) -> str:

@@ -196,13 +196,13 @@ def save(comparison: Comparison, out: Path) -> None:
         with atomic_path(out / name) as path:
             path.write_text(text, encoding="utf-8")
     try:
-        from rankgym.experiments.show import plots
+        from rankgym.experiments.show import comparison_figure, style
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "matplotlib":
             raise
         comparison.notes.append(NO_PLOTS)
         return
-    figure = plots.regret_figure(comparison)
-    for name in ("regret.png", "regret.svg"):
-        with atomic_path(out / name) as path:
-            plots.write(figure, path, name.rpartition(".")[2])
+    figure = comparison_figure.draw_comparison(comparison)
+    for kind in ("png", "svg"):
+        with atomic_path(out / f"regret.{kind}") as path:
+            style.write(figure, path, kind)

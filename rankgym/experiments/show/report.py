@@ -31,7 +31,7 @@ SHOWN: dict[str, tuple[str, Any]] = {  # measures: words, and the y axis where t
     "ndcg": ("NDCG, mean so far", "linear"),
     "accuracy": ("accuracy", "linear"),
 }
-CAPTION = "mean over rows, with its standard error"
+CAPTION = "Mean over rows, with its standard error"
 
 MARKS: dict[Verdict, tuple[str, str]] = {  # a class and a sign: verdicts differ in colour, in sign and in words
     "holds": ("holds", "✓"),
@@ -203,7 +203,8 @@ def _pictures(results: Results) -> Iterator[Picture]:
             if curves:
                 changing = any(len(one.epoch_regret) for one in played)
                 scales = {} if changing else {"xscale": "log", "yscale": scale}
-                panels.append(figures.Panel(environment, curves, ylabel=name, **scales))
+                panel = figures.Panel(environment, curves, ylabel=name, from_zero=measure != "ndcg", **scales)
+                panels.append(panel)
         if panels:
             yield _drawn(figures.panels(panels, caption=CAPTION), f"{name} over rounds")
     panels = []

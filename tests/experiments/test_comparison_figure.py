@@ -5,11 +5,10 @@ import sys
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
 
-import rankgym.experiments
 from rankgym.experiments import compare
-from rankgym.experiments.show import plots
+from rankgym.experiments.show import comparison_figure, style
+from rankgym.experiments.show.style import LOOKS
 
 ENV = "rankgym/PBM-Synthetic-v0"
 
@@ -20,7 +19,7 @@ def comparison():
 
 
 def test_lines_are_the_means_over_rows(comparison):
-    regret, violations, quality = plots.regret_figure(comparison).axes
+    regret, violations, quality = comparison_figure.draw_comparison(comparison).axes
     for axes, measure in ((regret, "regret"), (violations, "violations"), (quality, "ndcg")):
         assert len(axes.lines) == 3
         for line, history in zip(axes.lines, comparison.histories.values(), strict=True):
@@ -30,7 +29,7 @@ def test_lines_are_the_means_over_rows(comparison):
 
 
 def test_bands_are_one_standard_error_wide(comparison):
-    _, _, quality = plots.regret_figure(comparison).axes
+    _, _, quality = comparison_figure.draw_comparison(comparison).axes
     for band, history in zip(quality.collections, comparison.histories.values(), strict=True):
         corners = band.get_paths()[0].vertices
         mean, error = history.ndcg.mean(axis=1), history.ndcg.std(axis=1, ddof=1) / np.sqrt(3)
@@ -38,29 +37,33 @@ def test_bands_are_one_standard_error_wide(comparison):
         assert np.isclose(corners[:, 1].min(), (mean - error).min())
 
 
-def test_the_legend_names_the_agents_and_no_two_look_alike(comparison):
-    figure = plots.regret_figure(comparison)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["static", "random", "toprank"]
-    looks = [repr(look) for look in plots._looks([f"agent {n}" for n in range(21)] + ["static", "random"])]
-    assert len(set(looks)) == 23
+def test_the_legend_names_the_agents_by_their_regret(comparison):
+    figure = comparison_figure.draw_comparison(comparison)
+    ends = {label: history.regret[-1].mean() for label, history in comparison.histories.items()}
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names == sorted(ends, key=ends.get, reverse=True)
 
 
-def test_seven_learners_look_as_they_ever_did_and_further_ones_have_colours_of_their_own():
-    looks = list(plots._looks(f"agent {n}" for n in range(14)))
-    assert [look["color"] for look in looks[:7]] == list(plots.COLOURS)
-    assert {repr(look["linestyle"]) for look in looks[:7]} == {"'-'"}
-    assert {repr(look["linestyle"]) for look in looks[7:]} == {repr((0, (3.2, 1.3)))}
-    colours = np.array([to_rgb(look["color"]) for look in looks])
-    apart = np.abs(colours[:, None] - colours[None]).max(axis=2) + np.eye(14)
-    assert apart.min() > 0.2
+def test_agents_look_as_in_all_figures(comparison):
+    for axes in comparison_figure.draw_comparison(comparison).axes:
+        for line, spec in zip(axes.lines, comparison.agents, strict=True):
+            assert (line.get_color(), line.get_marker() or "") == (LOOKS[spec.label].color, LOOKS[spec.label].marker)
 
 
-@pytest.mark.parametrize(("agents", "bands"), [(8, True), (9, False)])
+def test_own_agents_are_drawn_on_top_and_those_that_do_not_learn_below(comparison):
+    specs = (*comparison.agents, comparison.agents[0]._replace(label="mine:Mine"))
+    histories = {**comparison.histories, "mine:Mine": comparison.histories["toprank"]}
+    figure = comparison_figure.draw_comparison(dataclasses.replace(comparison, agents=specs, histories=histories))
+    static, random, toprank, mine = (line.get_zorder() for line in figure.axes[0].lines)
+    assert static == random < toprank < mine
+
+
+@pytest.mark.parametrize(("agents", "bands"), [(9, True), (10, False)])
 def test_many_bands_would_hide_each_other(comparison, agents, bands):
     spec, history = comparison.agents[0], comparison.histories["random"]
     specs = tuple(spec._replace(label=f"agent {n}") for n in range(agents))
     histories = {spec.label: history for spec in specs}
-    figure = plots.regret_figure(dataclasses.replace(comparison, agents=specs, histories=histories))
+    figure = comparison_figure.draw_comparison(dataclasses.replace(comparison, agents=specs, histories=histories))
     for axes in figure.axes:
         assert len(axes.lines) == agents
         assert len(axes.collections) == (agents if bands else 0)
@@ -70,7 +73,7 @@ def test_many_bands_would_hide_each_other(comparison, agents, bands):
 @pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG\r\n"), ("svg", b"<?xml")])
 def test_the_same_numbers_give_the_same_file(comparison, tmp_path, kind, start):
     for name in ("one", "two"):
-        plots.write(plots.regret_figure(comparison), tmp_path / name, kind)
+        style.write(comparison_figure.draw_comparison(comparison), tmp_path / name, kind)
     one = (tmp_path / "one").read_bytes()
     assert one.startswith(start)
     assert len(one) > 10_000
@@ -92,8 +95,9 @@ def test_a_single_round_can_be_drawn(tmp_path):
 
 def test_without_matplotlib_all_else_is_written(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.delitem(sys.modules, "rankgym.experiments.show.plots")
-    monkeypatch.delattr(rankgym.experiments, "plots")
+    for name in ("comparison_figure", "style"):
+        monkeypatch.delitem(sys.modules, f"rankgym.experiments.show.{name}")
+        monkeypatch.delattr(f"rankgym.experiments.show.{name}")
     found = compare(ENV, ["static"], rounds=20, query=0, out=tmp_path, progress=False)
     assert found.notes == ['no figure without matplotlib: pip install "rankgym[experiments]"']
     assert sorted(path.name for path in tmp_path.iterdir()) == [

@@ -1,0 +1,276 @@
+"""The one look of all figures: an agent's colour, dashes and marker, fonts, ticks, breakpoints, legends, captions.
+
+Curves differ in colour, in dashes and in markers, so that the colour-blind, and readers of a grey print, can tell them
+apart. No figure needs a display. Needs matplotlib.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import matplotlib as mpl
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+
+__all__ = [
+    "HATCHES",
+    "LOOKS",
+    "RC_PARAMS",
+    "Look",
+    "add_caption",
+    "add_legend",
+    "agent_name",
+    "caption_lines",
+    "columns_of_names",
+    "looks",
+    "mark_breakpoints",
+    "set_ticks",
+    "stands_back",
+    "thinned",
+    "tick_label",
+    "write",
+]
+
+RC_PARAMS: Any = {
+    "font.size": 11,
+    "axes.titlesize": 12,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.8,
+    "axes.axisbelow": True,
+    "axes.edgecolor": "#555555",
+    "xtick.color": "#333333",
+    "ytick.color": "#333333",
+    "svg.hashsalt": "rankgym",  # the same numbers give the same file
+}
+LETTERS = 14.5  # of a caption, in an inch
+
+# -- agents -----------------------------------------------------------------------------------------------------------
+
+# Okabe and Ito's colours for the colour-blind, without the yellow that vanishes on white; the others are Paul Tol's.
+BLUE, VERMILION, GREEN, PINK, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
+WINE, INDIGO, OLIVE, TEAL, BROWN, PURPLE = "#882255", "#332288", "#999933", "#44AA99", "#7A4A1E", "#AA4499"
+GREY = "#8A8A8A"
+SOLID: Any = "-"
+DASHED, DOTTED, MIXED, LONG = (0, (4.5, 1.5)), (0, (1.2, 1.3)), (0, (5, 1.4, 1.2, 1.4)), (0, (8, 2))
+HATCHES = {SOLID: "", DASHED: "///", DOTTED: "...", MIXED: "xx", LONG: "--"}  # of bars
+
+
+class Look(NamedTuple):
+    """How a curve is drawn."""
+
+    color: str
+    dashes: Any
+    marker: str  # "": no markers
+
+
+LOOKS = {  # by an agent's name; a figure shows rankers or duelers, seldom both
+    "static": Look(GREY, SOLID, ""),  # agents that do not learn stand back
+    "random": Look(GREY, DASHED, ""),
+    "bubblerank": Look(VERMILION, SOLID, "o"),
+    "toprank": Look(BLUE, DASHED, "s"),
+    "batchrank": Look(GREEN, MIXED, "^"),
+    "cascade-kl-ucb": Look(PINK, LONG, "D"),
+    "cascade-ucb1": Look(WINE, MIXED, "<"),
+    "cascade-ducb": Look(ORANGE, SOLID, "v"),
+    "cascade-swucb": Look(SKY, DASHED, "P"),
+    "ranked-exp3": Look(BROWN, DOTTED, "X"),
+    "thompson-cascade": Look(INDIGO, SOLID, ">"),
+    "pbm-ucb": Look(OLIVE, LONG, "p"),
+    "restarting": Look(TEAL, MIXED, "h"),
+    "ppo-pbm": Look(PURPLE, SOLID, "*"),
+    "ppo-cm": Look(PURPLE, DASHED, "d"),
+    "ppo-dcm": Look(PURPLE, MIXED, "8"),
+    "ppo-breakpoint": Look(PURPLE, DOTTED, "H"),
+    "ppo-safe": Look(PURPLE, LONG, "."),
+    "random-duels": Look(GREY, DASHED, ""),
+    "mergerucb": Look(VERMILION, SOLID, "o"),
+    "rucb": Look(BLUE, DASHED, "s"),
+    "rcs": Look(GREEN, MIXED, "^"),
+    "btm": Look(BROWN, DOTTED, "X"),
+    "interleaved-filter": Look(PINK, LONG, "D"),
+    "savage": Look(ORANGE, SOLID, "v"),
+    "sparring": Look(SKY, DASHED, "P"),
+    "multisbm": Look(WINE, MIXED, "<"),
+    "doubler": Look(INDIGO, SOLID, ">"),
+    "mergedts": Look(OLIVE, LONG, "p"),
+    "dts": Look(TEAL, MIXED, "h"),
+    "rmed1": Look(PURPLE, DASHED, "d"),
+    "least squares": Look("#222222", SOLID, ""),
+}
+# Curves without a look in the table, such as a user's own agents, have colours of their own before those of others.
+OWN_COLOURS = ("#000000", "#7B52F0", "#EE3377", "#117733")
+COLOURS = (*OWN_COLOURS, BLUE, ORANGE, GREEN, PINK, VERMILION, SKY, WINE, INDIGO, OLIVE, TEAL, BROWN, PURPLE)
+DASHES = (SOLID, DASHED, MIXED, DOTTED, LONG)
+MARKERS = tuple("os^DvPX<>hdp*8H.")
+
+
+def agent_name(label: str) -> str | None:
+    """Return the name in ``LOOKS`` that ``label`` begins with; None if it is not there.
+
+    Knobs may follow the name, as in "toprank:delta=0.1". "random:Mine" is a class in a user's module.
+    """
+    name, colon, knob = label.partition(":")
+    return name if name in LOOKS and (not colon or "=" in knob.partition(":")[0]) else None
+
+
+def stands_back(label: str) -> bool:
+    """Whether ``label`` is an agent that does not learn."""
+    name = agent_name(label)
+    return name is not None and LOOKS[name].color == GREY
+
+
+def looks(labels: Iterable[str]) -> dict[str, Look]:
+    """Return the look of each of a figure's labels.
+
+    An agent of the table has the table's look in all figures. The same agent with other knobs has its colour, with
+    other dashes and another marker. Other labels have the first colours and markers that nobody in the figure has.
+    """
+    labels = list(dict.fromkeys(labels))
+    found: dict[str, Look] = {}
+    for label in sorted(labels, key=lambda label: label not in LOOKS):  # plain names before those with knobs
+        name = agent_name(label)
+        if name is not None and LOOKS[name] not in found.values():
+            found[label] = LOOKS[name]
+    for number, label in enumerate(label for label in labels if label not in found):
+        taken, name = list(found.values()), agent_name(label)
+        if name is None:
+            color, dashes = _unused(COLOURS, [look.color for look in taken], number), DASHES[number % len(DASHES)]
+        else:
+            color = LOOKS[name].color
+            dashes = _unused(DASHES, [look.dashes for look in taken if look.color == color], number)
+        found[label] = Look(color, dashes, _unused(MARKERS, [look.marker for look in taken], number))
+    return {label: found[label] for label in labels}
+
+
+def _unused(choices: Sequence[Any], taken: Sequence[Any], number: int) -> Any:
+    """Return the first choice that is not taken; if all are, that of ``number`` in turn."""
+    return next((one for one in choices if one not in taken), choices[number % len(choices)])
+
+
+# -- axes -------------------------------------------------------------------------------------------------------------
+
+ROUND_STEPS = (1, 2, 2.5, 5, 10)  # between ticks, times powers of ten
+MAX_BREAKPOINTS = 30  # marked in a panel; of more, every second, fifth, tenth, ... is marked
+
+
+def tick_label(value: float, _: Any = None) -> str:
+    """Return 100, 1k, 10k, 1M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
+class RoundLogLocator(LogLocator):
+    """Ticks at powers of ten, and between them at 2 and 5, or at 3, if there are fewer than three powers of ten.
+
+    Axes of less than a decade have ticks at round numbers. So readers can always tell the value between two ticks.
+    """
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        low, high = sorted((vmin, vmax))
+        if low > 0 and high < 10 * low:
+            return MaxNLocator(5, steps=ROUND_STEPS).tick_values(low, high)
+        if low > 0 and math.floor(math.log10(high)) - math.ceil(math.log10(low)) < 2:
+            within = (1.0, 2.0, 5.0) if high < 100 * low else (1.0, 3.0)
+            return LogLocator(subs=within, numticks=self.numticks).tick_values(low, high)
+        return super().tick_values(vmin, vmax)
+
+
+def set_ticks(axis: Any, small: bool) -> None:
+    """Label ``axis`` with 100, 1k, 10k, 1M, few enough to be read."""
+    scale = axis.get_scale()
+    if scale == "log":
+        axis.set_major_locator(RoundLogLocator(numticks=5 if small else 9))
+    elif scale == "linear":
+        axis.set_major_locator(MaxNLocator(4 if small else 6, steps=ROUND_STEPS))
+    if scale != "log":
+        axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(tick_label))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def thinned(breakpoints: Sequence[int]) -> tuple[list[int], str]:
+    """Return the breakpoints to mark, few enough to be told apart, and their name: "every 5th breakpoint"."""
+    steps = (digit * 10**power for power in itertools.count() for digit in (1, 2, 5))
+    step = next(step for step in steps if len(breakpoints) <= step * MAX_BREAKPOINTS)
+    which = "breakpoints" if step == 1 else f"every {'second' if step == 2 else f'{step:,}th'} breakpoint"
+    return list(breakpoints[step - 1 :: step]), which
+
+
+def mark_breakpoints(axes: Any, breakpoints: Sequence[int]) -> None:
+    """Draw a dotted vertical line at each breakpoint; the axes' limits stay."""
+    segments = [((x, 0.0), (x, 1.0)) for x in breakpoints]
+    lines = LineCollection(
+        segments,
+        transform=axes.get_xaxis_transform(),
+        colors="#9A9A9A",
+        linewidths=0.8,
+        linestyles=":",
+        zorder=1.5,
+    )
+    axes.add_collection(lines, autolim=False)
+    axes.grid(visible=False, axis="x")
+
+
+# -- around the panels ------------------------------------------------------------------------------------------------
+
+
+def columns_of_names(names: Sequence[str], width: float, small: bool) -> list[list[str]]:
+    """Return a legend's names as columns, in as few rows as fit into ``width`` inches. Names are read row by row."""
+    letter, line = (0.072, 0.60) if small else (0.088, 0.72)  # inches: a letter, and a line with the space beside it
+    for rows in range(1, len(names) + 1):
+        number = -(-len(names) // rows)
+        columns = [list(names[column::number]) for column in range(number)]
+        if sum(max(map(len, column)) * letter + line for column in columns) <= 0.92 * width:
+            break
+    return columns
+
+
+def add_legend(figure: Figure, handles: dict[str, Any], small: bool) -> None:
+    """Put a legend above the panels of ``figure``."""
+    columns = columns_of_names(list(handles), figure.get_figwidth(), small)
+    by_columns = list(itertools.chain(*columns))  # matplotlib fills column by column
+    figure.legend(
+        [handles[name] for name in by_columns],
+        by_columns,
+        loc="outside upper left",
+        ncols=len(columns),
+        frameon=False,
+        handlelength=3.0,
+        columnspacing=1.6,
+        numpoints=1,
+    )
+
+
+def caption_lines(text: str, width: float) -> list[str]:
+    """Return ``text`` in lines that fit into ``width`` inches."""
+    return textwrap.wrap(text, int(LETTERS * width))
+
+
+def add_caption(figure: Figure, text: str) -> None:
+    """Put ``text`` below the panels of ``figure``, after the caption that it has already."""
+    own = figure.get_supxlabel()
+    lines = [*([own] if own else []), *caption_lines(text, figure.get_figwidth())]
+    figure.supxlabel("\n".join(lines), fontsize=9, color="#555555", x=0.01, ha="left")
+
+
+def write(figure: Figure, path: Path | BinaryIO, kind: str, *, scale: float = 2.0) -> None:
+    """Write ``figure`` to a file as ``kind`` ("png" or "svg"), the same bytes for the same numbers.
+
+    A PNG has ``scale`` times 100 dots an inch: 1 for a plain screen, 2 for one of high resolution and for paper.
+    """
+    with mpl.rc_context(RC_PARAMS):
+        metadata: Any = {"Date": None} if kind == "svg" else None
+        figure.savefig(path, format=kind, dpi=100 * scale, metadata=metadata)
