@@ -608,7 +608,7 @@ def test_data_errors_are_one_line(run, monkeypatch, tmp_path):
     assert run("data", "import", "yandex60", "nothing.pkl").stderr == "error: nothing.pkl: No such file or directory\n"
     missing = run("compare", "PBM-Yandex-v0", "--source", "published")
     assert missing.exit_code == 2
-    assert missing.stderr.startswith("error: yandex60, the published data, is not here (")
+    assert missing.stderr.startswith("error: yandex60, the published data, is not in the cache (")
     assert missing.stderr.endswith("run `rankgym data fetch yandex60` or `rankgym data import yandex60 FILE`\n")
 
 

@@ -1,7 +1,7 @@
-"""What data there is, where it comes from, and how it gets here: one table, and the download cache.
+"""The table of data sets, and the data cache: download, import, and read them.
 
-A published data set has a converter, one a kind of data, from the original files to the arrays that are kept. The cache
-also has the preference matrices that the user imported under names of their own, in a folder ``preferences``.
+The original files of a published data set are converted to the arrays that the cache keeps. The cache also holds the
+preference matrices that the user imported under their own names, in a folder ``preferences``.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
 from rankgym.arguments import near
 from rankgym.data import matrix_files, yandex
 from rankgym.data.errors import DataError, DownloadFailed, MissingData, RefusedPickle, WrongDigest
+from rankgym.data.files import NPZ, write_npz
 from rankgym.data.matrices import Array, condorcet_winner
 from rankgym.data.pickles import foreign_names, shown
 
 __all__ = [
     "DATASETS",
     "Dataset",
-    "Part",
+    "OriginalFile",
     "cached",
     "embedded",
     "fetch",
@@ -43,18 +43,18 @@ __all__ = [
     "usable",
 ]
 
-PATIENCE = 30.0  # seconds without an answer from the server
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")  # of an imported matrix
+SERVER_TIMEOUT = 30.0  # seconds without an answer from the server
+MATRIX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")  # of an imported matrix
 KOMIYAMA = (
     "Komiyama, Honda, Kashima and Nakagawa, Regret lower bound and optimal algorithm in dueling bandit problem "
     "(COLT 2015)"
 )
 
 
-class Part(NamedTuple):
+class OriginalFile(NamedTuple):
     """One of the original files of a data set that has several."""
 
-    array: str  # what it becomes
+    array: str  # the name of the array that it is converted to
     file: str  # its name, in the folder of the data set's address
     sha256: str
 
@@ -63,14 +63,14 @@ class Dataset(NamedTuple):
     """One data set."""
 
     what: str
-    source: str  # the name that environments and `rankgym.data.parameters` know it by
+    source: str  # the value of ``source=`` in environments and `rankgym.data.parameters`
     provenance: str
-    embedded: str | None = None  # file of this package, or
-    url: str | None = None  # public address of the original, and
-    sha256: str | None = None  # its digest, or the embedded file's
+    embedded: str | None = None  # file of this package
+    url: str | None = None  # public address of the original, if not embedded
+    sha256: str | None = None  # digest of the original or embedded file
     content: str | None = None  # digest of the converted arrays
-    parts: tuple[Part, ...] = ()  # the originals, if there are several; then the address is a folder's
-    commands: tuple[str, ...] = ()  # that bring it
+    parts: tuple[OriginalFile, ...] = ()  # the originals, if there are several; ``url`` is then a folder
+    commands: tuple[str, ...] = ()  # that download or import it
 
 
 DATASETS: dict[str, Dataset] = {
@@ -79,7 +79,7 @@ DATASETS: dict[str, Dataset] = {
         source="calibrated",
         provenance=(
             "drawn by rankgym.data.make_calibrated from a small model with figures (means, deviations, correlations) "
-            "of the 60 published fits; nobody's clicks"
+            "of the 60 published fits; no user's clicks"
         ),
         embedded="yandex_calibrated.npz",
         sha256="6d8cec28e7e45fdf8cde8514a6afea5f3085ba795d20d68fc021f8cfb195347d",
@@ -105,7 +105,7 @@ DATASETS: dict[str, Dataset] = {
         provenance="figures of Yue and Joachims, Beat the mean bandit (ICML 2011); as used by " + KOMIYAMA,
     ),
     "cyclic": Dataset(
-        what="preference matrix of 4 arms: a winner by little, and three that beat each other in a circle by much",
+        what="preference matrix of 4 arms: a narrow winner, and three that beat each other clearly in a cycle",
         source="any",
         provenance="figures of " + KOMIYAMA,
     ),
@@ -122,7 +122,7 @@ DATASETS: dict[str, Dataset] = {
         source="calibrated",
         provenance=(
             "drawn by rankgym.data.make_mslr from a small model with figures (quantiles of the margins, the winner's "
-            "margins, cycles, near-ties) of the three published matrices; nobody's comparisons"
+            "margins, cycles, near-ties) of the three published matrices; no user's comparisons"
         ),
         embedded="mslr_calibrated.npz",
         sha256="bda87cf23c31e70932ee759ea7eca776021f293dc576ad5cc6ee772fe45207f7",
@@ -139,17 +139,17 @@ DATASETS: dict[str, Dataset] = {
         ),
         url="https://raw.githubusercontent.com/chang-li/MergeDTS/296f3e2943ac1291f2ca2316c5c75e9d0f1868c5/matrix",
         parts=(
-            Part(
+            OriginalFile(
                 "perfect",
                 "MSLR-Perfect.txt",
                 "79f8f3b327fdb29fdc5cd76a0029eae371c43a4741721ae3ef84bdda876d71c7",
             ),
-            Part(
+            OriginalFile(
                 "navigational",
-                "MSLR-Nabigational.txt",  # so spelt there
+                "MSLR-Nabigational.txt",  # spelt so there
                 "b299a41e65ae47ef1451c4a4e7b66e4879cc9a49fb4966f3f24ecb259780ed0e",
             ),
-            Part(
+            OriginalFile(
                 "informational",
                 "MSLR-Informational-CDC.txt",
                 "cbd9a51a262f20fbb4061b7369c72a501d8501f99073d69dab8651b0197adc98",
@@ -166,25 +166,25 @@ RESERVED = {
     "published",
     "imported",
     "random",
-}  # for the words of the library
+}  # words of the library
 
 
 def home() -> Path:
-    """The folder of the data cache: ``RANKGYM_DATA_HOME``, or else ``data`` in the user's cache folder of rankgym."""
+    """The folder of the data cache: ``RANKGYM_DATA_HOME``, or ``data`` in the user's cache folder of rankgym."""
     chosen = os.environ.get("RANKGYM_DATA_HOME")
     return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("rankgym") / "data"
 
 
 def listing() -> list[dict[str, str]]:
-    """One row a data set: its name, the ``source=`` it is, what it is, whether it is here, where it comes from."""
+    """One row per data set: name, ``source=``, description, state in the cache, and provenance."""
     rows = []
     for name, dataset in DATASETS.items():
         if not dataset.url:
             state = "comes with the package"
         else:
-            state = "not here; run " + " or ".join(dataset.commands)
+            state = "not in the cache; run " + " or ".join(dataset.commands)
             if cached(name).exists():
-                state = f"here: {cached(name)}"
+                state = f"in the cache: {cached(name)}"
                 try:
                     published(name)
                 except DataError as error:
@@ -203,7 +203,13 @@ def listing() -> list[dict[str, str]]:
 
 def _imported_row(name: str) -> dict[str, str]:
     path = _place(name)
-    row = {"name": name, "source": "imported", "what": "preference matrix", "state": f"here: {path}", "provenance": "?"}
+    row = {
+        "name": name,
+        "source": "imported",
+        "what": "preference matrix",
+        "state": f"in the cache: {path}",
+        "provenance": "?",
+    }
     try:
         matrix, row["provenance"] = _read_imported(name)
     except DataError as error:
@@ -214,7 +220,7 @@ def _imported_row(name: str) -> dict[str, str]:
 
 
 def embedded(name: str) -> bytes:
-    """The bytes of a file that comes with the package."""
+    """The bytes of a data set that comes with the package."""
     dataset = DATASETS[name]
     data = resources.files("rankgym.data").joinpath(dataset.embedded or "").read_bytes()
     if hashlib.sha256(data).hexdigest() != dataset.sha256:
@@ -223,7 +229,7 @@ def embedded(name: str) -> bytes:
 
 
 def cached(name: str) -> Path:
-    """Where the converted form of a published data set is kept."""
+    """The path of the converted form of a published data set."""
     return home() / f"{name}.npz"
 
 
@@ -231,19 +237,21 @@ def published(name: str) -> dict[str, NDArray[Any]]:
     """The converted arrays of a published data set, from the cache.
 
     Raises:
-        MissingData: it is not there; the message says which commands bring it.
-        DataError: what is there is not the published data.
+        MissingData: it is not in the cache; the message has the commands that download or import it.
+        DataError: the file in the cache does not hold the published data.
     """
     dataset, path = _published(name), cached(name)
     bring = " or ".join(f"`{command}`" for command in dataset.commands)
     if not path.exists():
-        raise MissingData(f"{name}, the {dataset.source} data, is not here ({path} does not exist); run {bring}")
+        raise MissingData(
+            f"{name}, the {dataset.source} data, is not in the cache ({path} does not exist); run {bring}"
+        )
     try:
         if dataset.parts:
             return _published_matrices(dataset, path)
         data = yandex.contents(path)
         if not yandex.is_npz(data):
-            raise DataError("it is no .npz file")
+            raise DataError("it is not an .npz file")
         arrays = yandex.from_npz(data)
     except DataError as error:
         raise DataError(f"{path} is damaged: {error}; run {bring}") from None
@@ -253,11 +261,11 @@ def published(name: str) -> dict[str, NDArray[Any]]:
 
 
 def _published_matrices(dataset: Dataset, path: Path) -> dict[str, NDArray[Any]]:
-    """The matrices in the cache: undamaged, and converted from the originals with the table's digests."""
+    """The matrices in the cache, if they are undamaged and were converted from the originals of the table."""
     names = [part.array for part in dataset.parts]
     matrices, origin = matrix_files.from_npz(matrix_files.contents(path), names)
     if origin != _origin(dataset):
-        raise DataError("it was not made of the published files")
+        raise DataError("it was not made from the published files")
     return dict(matrices)
 
 
@@ -266,7 +274,7 @@ def _origin(dataset: Dataset) -> str:
 
 
 def usable(name: str) -> bool:
-    """Whether a published data set is here, and right; a ValueError for an unknown name."""
+    """Whether a published data set is in the cache and undamaged; a ValueError for an unknown name."""
     try:
         published(name)
     except DataError:
@@ -277,8 +285,8 @@ def usable(name: str) -> bool:
 def fetch(name: str, *, url: str | None = None, progress: bool = True) -> Path:
     """Download a published data set, check its digest, convert it, and return the path of the converted file.
 
-    What is there already, and right, is not downloaded again. Nothing is kept of a download that broke off or that has
-    another digest.
+    A data set that is in the cache and undamaged is not downloaded again. Nothing is kept of a download that was
+    interrupted or has another digest.
 
     Args:
         name: a key of ``DATASETS`` with a public address: ``"yandex60"`` or ``"mslr"``.
@@ -287,26 +295,27 @@ def fetch(name: str, *, url: str | None = None, progress: bool = True) -> Path:
 
     Raises:
         DownloadFailed: the server could not be reached, or did not send the whole file.
-        WrongDigest: it sent something else.
+        WrongDigest: the server sent another file.
         ValueError: the name is unknown.
     """
     dataset = _published(name)
     if usable(name):
         return cached(name)
     address = url or dataset.url or ""
-    with _workspace(home()) as folder:
+    home().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".part-", dir=home()) as folder:
         if dataset.parts:
             files = {
                 part.array: _download(name, f"{address}/{part.file}", part.sha256, Path(folder), progress)
                 for part in dataset.parts
             }
-            return _keep(name, _from_texts(dataset, files))
+            return write_npz(cached(name), _from_texts(dataset, files))
         data = _download(name, address, dataset.sha256 or "", Path(folder), progress)
-    return _keep(name, yandex.from_pickle(data))
+    return write_npz(cached(name), yandex.from_pickle(data))
 
 
 def _from_texts(dataset: Dataset, files: Mapping[str, bytes]) -> dict[str, NDArray[Any]]:
-    """What is kept of original texts, whose digests are right: p_ij + p_ji = 1 up to ``matrix_files.TOLERANCE``."""
+    """Convert original texts with the right digests; p_ij + p_ji = 1 holds up to ``matrix_files.FILE_TOLERANCE``."""
     matrices = {part.array: matrix_files.from_bytes(files[part.array], part.file) for part in dataset.parts}
     return matrix_files.to_arrays(matrices, _origin(dataset))
 
@@ -319,25 +328,25 @@ def _download(name: str, address: str, sha256: str, folder: Path, progress: bool
     files = "FILE` takes a copy of the file"
     if DATASETS[name].parts:
         files = " ".join(["FILE"] * len(DATASETS[name].parts)) + "` takes copies of the files"
-    other_way = f"`rankgym data import {name} {files}, from wherever you can get it"
+    other_way = f"`rankgym data import {name} {files}, wherever it comes from"
     logger = pooch.get_logger()
     level = logger.level
-    logger.setLevel(logging.WARNING)  # its news is the path of a temporary file
+    logger.setLevel(logging.WARNING)  # below that it prints the path of a temporary file
     bar = _Bar(name) if progress else None
     answers: list[Any] = []
     hooks = {"response": lambda answer, **_: answers.append(answer)}
     try:
-        get = pooch.HTTPDownloader(progressbar=bar or False, timeout=PATIENCE, hooks=hooks)
+        get = pooch.HTTPDownloader(progressbar=bar or False, timeout=SERVER_TIMEOUT, hooks=hooks)
         path = pooch.retrieve(address, f"sha256:{sha256}", fname="download", path=folder, downloader=get)
         return Path(path).read_bytes()
     except OSError as error:  # requests' errors are OSErrors
         raise DownloadFailed(
             f"{name} could not be downloaded from {address}, and nothing was kept: {error}; try again, or without a "
-            f"network: {other_way}"
+            f"network run {other_way}"
         ) from None
-    except ValueError as error:  # pooch's word for another digest
+    except ValueError as error:  # what pooch raises for another digest
         raise WrongDigest(
-            f"{address} did not send the published file, so nothing was kept: {error}; {other_way}"
+            f"{address} did not send the published file, so nothing was kept: {error}; run {other_way}"
         ) from None
     finally:
         for answer in answers:  # pooch leaves the connection of a broken download open
@@ -348,7 +357,7 @@ def _download(name: str, address: str, sha256: str, folder: Path, progress: bool
 
 
 class _Bar:
-    """pooch's idea of a progress bar, drawn by rich."""
+    """A progress bar for pooch, drawn by rich."""
 
     def __init__(self, name: str) -> None:
         from rich.console import Console
@@ -378,21 +387,21 @@ class _Bar:
 
 
 def import_file(name: str, *paths: str | Path) -> Path:
-    """Take a published data set from copies of the original files, and return the path of the converted file.
+    """Import a published data set from copies of the original files, and return the path of the converted file.
 
     Args:
         name: a key of ``DATASETS`` with a public address: ``"yandex60"`` or ``"mslr"``.
-        *paths: the original file, or another machine's converted one (``.npz``); of ``"mslr"`` the three originals, in
-            any order and by any name: they are told apart by their digests.
+        *paths: the original file, or the converted one (``.npz``) of another machine; for ``"mslr"`` the three
+            originals, in any order and with any names: they are recognised by their digests.
 
-    Only the published numbers are taken: the original must have its digest before it is unpickled at all, a converted
-    file must hold the very same numbers. A pickle that names what it should not is refused by that name, whatever its
-    digest.
+    Only the published numbers are accepted: the digest of the original is checked before it is unpickled, and a
+    converted file must hold the same numbers. A pickle that names something that is not allowed is refused whatever its
+    digest, and the message has that name.
 
     Raises:
-        RefusedPickle: the file is a pickle that names something foreign.
-        WrongDigest: it is not the published file.
-        DataError: it cannot be read as what it seems to be.
+        RefusedPickle: the file is a pickle that names something that is not allowed.
+        WrongDigest: the file is not the published one.
+        DataError: the file cannot be read.
         ValueError: the name is unknown.
         OSError: the file cannot be opened.
     """
@@ -402,7 +411,7 @@ def import_file(name: str, *paths: str | Path) -> Path:
         files = ": " + ", ".join(part.file for part in dataset.parts) if dataset.parts else ""
         raise ValueError(f"{name}: the number of files = {len(paths)} is not allowed; allowed: {needed}{files}")
     if dataset.parts:
-        return _keep(name, _from_texts(dataset, _told_apart(dataset, paths)))
+        return write_npz(cached(name), _from_texts(dataset, _originals_by_array(dataset, paths)))
     (path,) = paths
     data = yandex.contents(path)
     if yandex.is_npz(data):
@@ -412,7 +421,7 @@ def import_file(name: str, *paths: str | Path) -> Path:
             raise WrongDigest(
                 f"{path} does not hold the published numbers: their digest is {found}, it must be {right}"
             )
-        return _keep(name, arrays)
+        return write_npz(cached(name), arrays)
     found, right = hashlib.sha256(data).hexdigest(), dataset.sha256
     if found != right:
         for foreign in foreign_names(data, yandex.ALLOWED_NAMES):
@@ -421,11 +430,11 @@ def import_file(name: str, *paths: str | Path) -> Path:
                 f"nothing of it ran"
             )
         raise WrongDigest(f"{path} is not the published file: its sha256 is {found}, it must be {right}")
-    return _keep(name, yandex.from_pickle(data))
+    return write_npz(cached(name), yandex.from_pickle(data))
 
 
-def _told_apart(dataset: Dataset, paths: Sequence[str | Path]) -> dict[str, bytes]:
-    """The bytes of the originals by the array that each becomes."""
+def _originals_by_array(dataset: Dataset, paths: Sequence[str | Path]) -> dict[str, bytes]:
+    """The bytes of the originals, by the name of the array that each is converted to."""
     files = {}
     for path in paths:
         data = matrix_files.contents(path)
@@ -441,22 +450,22 @@ def _told_apart(dataset: Dataset, paths: Sequence[str | Path]) -> dict[str, byte
 
 
 def import_matrix(name: str, path: str | Path) -> Path:
-    """Take a preference matrix from a ``.npy`` or text file; environments find it as ``dataset=name``.
+    """Import a preference matrix from a ``.npy`` or text file; environments take it as ``dataset=name``.
 
-    A text file has one line for each arm, numbers parted by blanks or commas, comments after ``#``. A matrix that was
-    imported by the same name before is replaced. Returns the path of the file in the cache.
+    A text file has one line for each arm, numbers separated by blanks or commas, and comments after ``#``. A matrix
+    imported earlier under the same name is replaced. Returns the path of the file in the cache.
 
     Args:
-        name: 1 to 64 letters, digits, ``-`` and ``_``, the first of them a letter or digit; no name of ``DATASETS``.
-        path: the file. p_ij + p_ji = 1 and the diagonal 1/2 must hold up to 1e-6 and hold exactly in what is kept:
-            half of what is missing goes to each of both.
+        name: 1 to 64 letters, digits, ``-`` and ``_``, the first a letter or a digit; not a name of ``DATASETS``.
+        path: the file. p_ij + p_ji = 1 and the diagonal 1/2 must hold up to 1e-6; in the cache they hold exactly: half
+            of the difference is added to each of both.
 
     Raises:
-        DataError: there is no preference matrix in the file; the message says where: file and line, or index.
+        DataError: the file does not hold a preference matrix; the message has the line or index.
         ValueError: the name is not allowed.
         OSError: the file cannot be opened.
     """
-    if not isinstance(name, str) or not NAME.fullmatch(name):
+    if not isinstance(name, str) or not MATRIX_NAME.fullmatch(name):
         raise ValueError(
             f"name = {name!r} is not allowed; allowed: 1 to 64 letters, digits, - and _, the first a letter or a digit"
         )
@@ -464,42 +473,46 @@ def import_matrix(name: str, path: str | Path) -> Path:
     if name.lower() in taken:
         raise ValueError(f"name = {name!r} is taken; allowed: any but {sorted(taken)}")
     data = matrix_files.contents(path)
-    if data.startswith((matrix_files.NPZ, matrix_files.PICKLE)):
-        kind = "an .npz file" if data.startswith(matrix_files.NPZ) else "a pickle"
+    if data.startswith((NPZ, matrix_files.PICKLE)):
+        kind = "an .npz file" if data.startswith(NPZ) else "a pickle"
         raise DataError(
-            f"{path} is {kind}, and {name} no published data set; allowed: a preference matrix as .npy or text, or a "
-            f"name of {published_names()}"
+            f"{path} is {kind}, and {name} is not a published data set; allowed: a preference matrix as .npy or text, "
+            f"or a name of {published_names()}"
         )
     matrix = matrix_files.from_bytes(data, str(path))
     origin = f"imported from {ascii(Path(path).name)[1:-1]}, sha256 {hashlib.sha256(data).hexdigest()}"
-    return _write(_place(name), matrix_files.to_arrays({"preference": matrix}, origin))
+    return write_npz(_place(name), matrix_files.to_arrays({"preference": matrix}, origin))
 
 
 def imported_names() -> list[str]:
     """The names of the matrices that the user imported."""
     folder = home() / "preferences"
-    return sorted(path.stem for path in folder.glob("*.npz") if NAME.fullmatch(path.stem)) if folder.is_dir() else []
+    return (
+        sorted(path.stem for path in folder.glob("*.npz") if MATRIX_NAME.fullmatch(path.stem))
+        if folder.is_dir()
+        else []
+    )
 
 
 def imported(name: str) -> Array:
-    """The matrix that the user imported by this name.
+    """The matrix that the user imported under this name.
 
     Raises:
-        MissingData: there is none; the message says which there are.
+        MissingData: no matrix was imported under this name; the message lists the imported ones.
         DataError: its file is damaged.
     """
     return _read_imported(name)[0]
 
 
 def _place(name: str) -> Path:
-    """Where an imported matrix is kept."""
+    """The path of an imported matrix."""
     return home() / "preferences" / f"{name}.npz"
 
 
 def _read_imported(name: str) -> tuple[Array, str]:
     path = _place(name)
     bring = f"run `rankgym data import {name} FILE`"
-    if not NAME.fullmatch(name) or not path.exists():
+    if not MATRIX_NAME.fullmatch(name) or not path.exists():
         raise MissingData(f"no matrix was imported as {name!r}; imported: {imported_names()}")
     try:
         matrices, origin = matrix_files.from_npz(matrix_files.contents(path), ["preference"])
@@ -509,7 +522,7 @@ def _read_imported(name: str) -> tuple[Array, str]:
 
 
 def published_names() -> list[str]:
-    """The data sets that ``fetch`` and ``import_file`` bring."""
+    """The data sets for ``fetch`` and ``import_file``."""
     return [name for name, dataset in DATASETS.items() if dataset.url]
 
 
@@ -519,25 +532,5 @@ def _published(name: str) -> Dataset:
         if name in DATASETS:
             raise ValueError(f"name = {name!r} comes with the package; allowed here: {names}")
         hint = near(name, names) if isinstance(name, str) else ""
-        raise ValueError(f"name = {name!r} is no data set{hint or ';'} allowed: {names}")
+        raise ValueError(f"name = {name!r} is not a data set{hint or ';'} allowed: {names}")
     return DATASETS[name]
-
-
-def _workspace(folder: Path) -> tempfile.TemporaryDirectory[str]:
-    """A folder inside ``folder`` that is gone afterwards: a rename out of it is atomic."""
-    folder.mkdir(parents=True, exist_ok=True)
-    return tempfile.TemporaryDirectory(prefix=".part-", dir=folder)
-
-
-def _keep(name: str, arrays: Mapping[str, NDArray[Any]]) -> Path:
-    """Put converted arrays into the cache."""
-    return _write(cached(name), arrays)
-
-
-def _write(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Path:
-    """Write an ``.npz`` file: aside, then renamed."""
-    with _workspace(path.parent) as folder:
-        aside = Path(folder) / path.name
-        np.savez(aside, **arrays)  # type: ignore[arg-type]
-        aside.replace(path)
-    return path

@@ -1,4 +1,4 @@
-"""What goes wrong with data, one class each; all of them are ValueErrors whose message says what to do."""
+"""The errors of data sets. All are ValueErrors whose message says what to do."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ __all__ = ["DataError", "DownloadFailed", "MissingData", "RefusedPickle", "Wrong
 
 
 class DataError(ValueError):
-    """A data set cannot be had: the base of the errors of this room."""
+    """A data set cannot be used: the base class of these errors."""
 
 
 class MissingData(DataError, FileNotFoundError):
-    """The data set is not on this machine; the message names the commands that bring it."""
+    """The data set is not in the cache; the message has the commands that download or import it."""
 
 
 class DownloadFailed(DataError):
-    """The download did not come to its end; nothing was kept."""
+    """The download was not completed; nothing was kept."""
 
 
 class WrongDigest(DataError):
@@ -22,4 +22,4 @@ class WrongDigest(DataError):
 
 
 class RefusedPickle(DataError):
-    """The pickle names what it must not name, or cannot be read; nothing of it ran."""
+    """The pickle names something that is not allowed, or cannot be read; nothing of it was run."""

@@ -1,4 +1,4 @@
-"""The click models' parameters by data set, model and source, as environments take them."""
+"""The click models' fitted parameters by data set, model and source, as environments take them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rankgym.data import catalogue, yandex
 
 __all__ = ["parameters", "query_ids"]
 
-# data set: source: name in the catalogue
+# {data set: {source: name in the catalogue}}
 SOURCES = {"yandex": {"calibrated": "yandex-calibrated", "published": "yandex60"}}
-# model: its parameters, by item (those of ``yandex.PER_QUERY``) or the same for all queries
-MODELS = {
+# model: its parameters, by query and item (those in ``yandex.PER_QUERY``) or shared by all queries
+PARAMETERS = {
     "CM": ("attraction",),
     "PBM": ("attraction", "examination"),
     "DCM": ("attraction", "termination"),
@@ -26,7 +26,7 @@ MODELS = {
     "CCM": ("attraction", "continue_noclick", "continue_click_irrelevant", "continue_click_relevant"),
     "DBM": ("attraction",),
 }
-STAND_IN = {"DBM": "PBM"}  # nobody fitted a DBM; it is the PBM whose user examines everything
+STAND_IN = {"DBM": "PBM"}  # no DBM was fitted; it is the PBM whose user examines every position
 
 
 def parameters(dataset: str, model: str, source: str = "calibrated") -> dict[str, NDArray[np.float64]]:
@@ -36,33 +36,33 @@ def parameters(dataset: str, model: str, source: str = "calibrated") -> dict[str
         dataset: ``"yandex"``.
         model: ``"CM"``, ``"PBM"``, ``"DCM"``, ``"DBN"``, ``"UBM"``, ``"CCM"`` or ``"DBM"``.
         source: ``"calibrated"``: 100 synthetic queries that come with the package. ``"published"``: the 60 original
-            ones, which ``rankgym data fetch yandex60`` brings.
+            ones, downloaded by ``rankgym data fetch yandex60``.
 
     Returns:
         Fresh arrays of probabilities whose first axis is the queries:
 
         * ``attraction`` (queries, 10) of all models, and ``satisfaction`` (queries, 10) of the DBN: by item, in the
           order of the production result page, so that the initial list is 0 .. 9. The DBM's attraction is the PBM's:
-          nobody fitted a DBM, and it is the PBM whose user examines everything.
+          no DBM was fitted, and it is the PBM whose user examines every position.
         * ``examination`` (queries, 10) of the PBM and ``termination`` (queries, 10) of the DCM: by position.
         * ``examination`` (queries, 10, 10) of the UBM: a row for each position, a column for the position of the
-          previous click, and the last column where nothing was clicked yet. A user at position k can have clicked above
-          it only: in row k, the columns k .. 8 are never used.
+          previous click, and the last column for no click yet. A user at position k can only have clicked above it: in
+          row k, the columns k .. 8 are never used.
         * ``abandonment`` (queries,) of the DBN; ``continue_noclick``, ``continue_click_irrelevant`` and
           ``continue_click_relevant`` (queries,) of the CCM.
 
-        What the fits have once for all queries (all but attraction and satisfaction) is the same in each query.
+        All parameters but attraction and satisfaction were fitted once for all queries, and are the same in each.
 
     Raises:
-        ValueError: an argument is unknown; the message has the choices.
-        MissingData: the published data is not here; the message has the commands that bring it.
+        ValueError: an argument is unknown; the message lists the allowed ones.
+        MissingData: the published data is not in the cache; the message has the commands that download or import it.
     """
     arrays = _arrays(dataset, source)
-    if model not in MODELS:
-        raise ValueError(f"model = {model!r} is unknown; allowed: {list(MODELS)}")
+    if model not in PARAMETERS:
+        raise ValueError(f"model = {model!r} is unknown; allowed: {list(PARAMETERS)}")
     queries = len(arrays["query_id"])
     found = {}
-    for name in MODELS[model]:
+    for name in PARAMETERS[model]:
         values = arrays[f"{STAND_IN.get(model, model).lower()}_{name}"]
         if name in yandex.PER_QUERY:
             found[name] = values.copy()
@@ -72,7 +72,7 @@ def parameters(dataset: str, model: str, source: str = "calibrated") -> dict[str
 
 
 def query_ids(dataset: str, source: str = "calibrated") -> list[str]:
-    """The queries' names, in the order of the rows of ``parameters``; raises as that does."""
+    """The queries' names, in the order of the rows of ``parameters``; raises like ``parameters``."""
     return [str(name) for name in _arrays(dataset, source)["query_id"]]
 
 
@@ -96,5 +96,5 @@ def _embedded(name: str) -> dict[str, NDArray[Any]]:
 
 @functools.lru_cache(maxsize=1)
 def _from_cache(name: str, path: Path, changed: int) -> dict[str, NDArray[Any]]:
-    """The published arrays, read anew when the cache is another or has changed."""
+    """The published arrays, read again if the cache file is another or has changed."""
     return catalogue.published(name)

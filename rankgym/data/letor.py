@@ -1,12 +1,12 @@
-"""Learning-to-rank files in the format of LETOR and SVMlight, read as a stream, checked, and kept in the data cache.
+"""Learning-to-rank files in the format of LETOR and SVMlight: stream, check and cache them; rank their documents.
 
 A line is a document of a query (Qin et al., "LETOR: a benchmark collection for research on learning to rank for
 information retrieval", Information Retrieval 13, 2010; the numbers ``index:value`` are those of SVMlight):
 
     label qid:ID 1:value 2:value ... # comment
 
-The documents of a query stand together. Features that a line leaves out are 0. Empty lines and comments are skipped,
-whatever bytes a comment has. Everything else that is not as above is refused, with the file and the line.
+The documents of a query stand together. Features that a line leaves out are 0. Empty lines and comments are skipped;
+comments may hold any bytes. Any other line is refused with an error that names the file and the line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import gzip
 import hashlib
 import os
 import re
-import tempfile
 import time
 import zipfile
 import zlib
@@ -31,6 +30,7 @@ from numpy.typing import NDArray
 from rankgym.arguments import whole_number
 from rankgym.data.catalogue import home
 from rankgym.data.errors import DataError
+from rankgym.data.files import write_npz
 from rankgym.kernels import bits, kernel, session_seed
 from rankgym.progress import PATIENCE
 
@@ -46,13 +46,13 @@ __all__ = [
     "tie_order",
 ]
 
-FORMAT = 1  # of the cache; another one is read anew
-MOST_FEATURES = 10_000  # they are kept dense; the largest public collection has 700
+CACHE_FORMAT = 1  # a cached file of another format is parsed again
+MOST_FEATURES = 10_000  # stored as a dense array; the largest public collection has 700
 LARGEST_LABEL = 127
 LONGEST_ID = 200  # bytes of a query's id
 CHUNK = 1 << 20  # bytes read at once
 INSERTED = 64  # places of a ranking up to which insertion is faster than sorting all documents
-LONGEST_LINE = 1 << 24  # bytes; a file without line ends is no text
+LONGEST_LINE = 1 << 24  # bytes; a file with longer lines is not text
 
 
 class LetorData(NamedTuple):
@@ -66,7 +66,7 @@ class LetorData(NamedTuple):
 
 # -- the parser: one pass over the bytes ------------------------------------------------------------------------------
 
-# Why ``read_lines`` came back. From LABEL on: what is wrong with the line.
+# Why ``read_lines`` returned. From LABEL on: what is wrong with the line.
 END, FULL, WIDE, LABEL, NO_QID, EMPTY_QID, NO_FEATURES, INDEX, ORDER, VALUE = range(10)
 
 TAB, CARRIAGE, NEWLINE, SPACE, HASH, PLUS, MINUS, DOT, ZERO, NINE, COLON = 9, 13, 10, 32, 35, 43, 45, 46, 48, 57, 58
@@ -236,7 +236,7 @@ def read_document(text, at, features, labels, qid, row):
 
 
 class _Reader:
-    """The growing result, and what was seen of the file so far."""
+    """The growing result of parsing, and the position in the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -245,15 +245,15 @@ class _Reader:
         self.rows = self.lines = 0
         self.start: list[int] = []
         self.query_ids: list[str] = []
-        self.first_line: dict[bytes, int] = {}  # of every query
-        self.query: bytes | None = None  # the present one
+        self.first_line: dict[bytes, int] = {}  # of every query so far
+        self.query: bytes | None = None  # the current one
 
     def fault(self, line: int, what: str) -> DataError:
         return DataError(f"{self.path}, line {line}: {what}")
 
     def take(self, chunk: bytes) -> None:
-        """Read the lines of ``chunk``; its last byte ends one."""
-        text = np.frombuffer(chunk + b"\n\n\n\n", np.uint8)  # a look ahead stays inside
+        """Read the lines of ``chunk``, which ends with a line end."""
+        text = np.frombuffer(chunk + b"\n\n\n\n", np.uint8)  # looking ahead stays inside
         most = chunk.count(b"\n")
         at = 0
         while True:
@@ -282,26 +282,26 @@ class _Reader:
         for row in np.flatnonzero(new).tolist():
             first, end, line = qid[row].tolist()
             name = chunk[first:end]
-            if name == self.query:  # the one of the lines before this call
+            if name == self.query:  # continued from the last chunk
                 continue
             if name in self.first_line:
                 raise self.fault(
                     line,
-                    f"query {_shown(name)} comes back: it began at line {self.first_line[name]}, and others came "
-                    f"between; the documents of a query stand together",
+                    f"query {_shown(name)} comes back: it began at line {self.first_line[name]}, with other queries in "
+                    f"between; allowed: all documents of a query in adjacent lines",
                 )
             if len(name) > LONGEST_ID:
                 raise self.fault(line, f"the query id has {len(name)} bytes; allowed: at most {LONGEST_ID}")
             try:
                 self.query_ids.append(name.decode())
             except UnicodeDecodeError:
-                raise self.fault(line, f"query id {_shown(name)} is no UTF-8 text") from None
+                raise self.fault(line, f"query id {_shown(name)} is not UTF-8 text") from None
             self.start.append(self.rows + row)
             self.first_line[name] = line
             self.query = name
 
     def _grow(self, rows: int, width: int) -> None:
-        """Make room. More rows are added in place, an eighth at a time; columns, which are rare, by a copy."""
+        """Enlarge the arrays: rows in place, an eighth at a time; columns, which is rare, by a copy."""
         self.labels.resize(rows, refcheck=False)
         if width == self.features.shape[1]:
             self.features.resize((rows, width), refcheck=False)
@@ -311,44 +311,46 @@ class _Reader:
             self.features = wider
 
     def _explained(self, code: int, chunk: bytes, at: int) -> DataError:
-        """What is wrong with the line after the last one that was read, at byte ``at`` of ``chunk``."""
+        """The error of the line after the last one that was read, at byte ``at`` of ``chunk``."""
         line = self.lines + 1
         word = re.split(rb"[ \t\r\n#]", chunk[at : at + 2 * LONGEST_ID], maxsplit=1)[0]
         name, colon, value = word.partition(b":")
         if code == LABEL:
-            what = f"label = {_shown(word)} is no grade; allowed: whole numbers in 0 .. {LARGEST_LABEL}"
+            what = f"label = {_shown(word)} is not a grade; allowed: whole numbers in 0 .. {LARGEST_LABEL}"
         elif code == NO_QID:
-            what = f"there is {_shown(word)} where the query should be; allowed: qid:ID after the label"
+            what = f"found {_shown(word)} instead of the query; allowed: qid:ID after the label"
         elif code == EMPTY_QID:
-            what = "qid: has no id behind it"
+            what = "qid: is not followed by an id; allowed: qid:ID"
         elif code == NO_FEATURES:
-            what = "the document has no features; allowed: at least one index:value, be it 1:0"
+            what = "the document does not have features; allowed: at least one index:value, such as 1:0"
         elif code == ORDER:
             what = f"feature {name.decode()} comes twice or out of order; allowed: ascending indices"
         elif code == INDEX and colon:
             what = f"feature index {_shown(name)} is out of range; allowed: whole numbers in 1 .. {MOST_FEATURES}"
         elif code == INDEX:
-            what = f"{_shown(word)} is no feature; allowed: index:value, and # before a comment"
+            what = f"{_shown(word)} is not a feature; allowed: index:value, and # before a comment"
         else:
-            what = f"feature {name.decode()} = {_shown(value)} is no number; allowed: finite decimal numbers of float32"
+            what = (
+                f"feature {name.decode()} = {_shown(value)} is not a number; allowed: finite decimal numbers of float32"
+            )
         return self.fault(line, what)
 
     def result(self) -> LetorData:
         if self.rows == 0:
-            raise DataError(f"{self.path}, line {self.lines + 1}: the file holds no document")
+            raise DataError(f"{self.path}, line {self.lines + 1}: the file does not hold any document")
         self._grow(self.rows, self.features.shape[1])
         start = np.array([*self.start, self.rows], np.int64)
         return LetorData(self.features, self.labels, start, np.array(self.query_ids))
 
 
 def _shown(word: bytes) -> str:
-    """A word of a file in an error message: on one line, and not too long."""
+    """A word of a file for an error message: one line, shortened."""
     text = ascii(word.decode("utf-8", "backslashreplace"))
     return text if len(text) <= 60 else f"{text[:56]}...'"
 
 
 def _chunks(stream: Any, reader: _Reader) -> Iterator[bytes]:
-    """The file in pieces of whole lines; the last line may lack its end."""
+    """The file in chunks of whole lines; the last line may lack its line end."""
     rest: list[bytes] = []
     length = 0
     while piece := stream.read(CHUNK):
@@ -359,15 +361,17 @@ def _chunks(stream: Any, reader: _Reader) -> Iterator[bytes]:
         rest.append(piece[cut:])
         length += len(rest[-1])
         if length > LONGEST_LINE:
-            raise reader.fault(reader.lines + 1, f"the line has more than {LONGEST_LINE} bytes: this is no LETOR file")
+            raise reader.fault(
+                reader.lines + 1, f"the line has more than {LONGEST_LINE} bytes; this is not a LETOR file"
+            )
     if length:
         yield b"".join([*rest, b"\n"])
 
 
 def parse(path: str | os.PathLike[str], *, progress: bool = True) -> LetorData:
-    """Read a file, plain or compressed by gzip (told by its first bytes), past the cache.
+    """Parse a file, plain or gzip (recognised by its first bytes), without using the cache.
 
-    It needs little memory beside the result: a chunk of the file, and room for an eighth more documents.
+    It needs little memory beside the result: a chunk of the file, and space for an eighth more documents.
 
     Raises:
         DataError: a ValueError in one line, with file and line, of the first thing that is not as it should be.
@@ -385,13 +389,13 @@ def parse(path: str | os.PathLike[str], *, progress: bool = True) -> LetorData:
                 tell(file.tell())
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             what = "is truncated" if isinstance(error, EOFError) else f"is damaged ({error})"
-            raise reader.fault(reader.lines + 1, f"the gzip file {what}: nothing was kept of it") from None
+            raise reader.fault(reader.lines + 1, f"the gzip file {what}; nothing of it was kept") from None
     return reader.result()
 
 
 @contextlib.contextmanager
 def _bar(path: Path, shown: bool) -> Iterator[Callable[[int], None]]:
-    """A function to tell how many bytes of ``path`` were read; what takes long gets a bar on standard error."""
+    """Yield a function to call with the number of bytes read so far; slow files get a bar on standard error."""
     megabytes = path.stat().st_size / 1e6
     begin = time.perf_counter()
     bar: Any = None
@@ -419,23 +423,23 @@ def _bar(path: Path, shown: bool) -> Iterator[Callable[[int], None]]:
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:
-    """The sha256 of a file's bytes: what its cached form goes by."""
+    """The sha256 of a file's bytes, by which its cached form is named."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def load(path: str | os.PathLike[str], *, progress: bool = True) -> LetorData:
-    """Read a file, or what the data cache has of it: the same bytes are parsed once, under whatever name they come.
+    """Read a file, from the data cache if it was parsed before; it is recognised by its bytes, not by its name.
 
     Args:
         path: a text file, or one compressed by gzip.
-        progress: show a bar on standard error where it takes more than two seconds.
+        progress: show a bar on standard error if it takes more than two seconds.
 
     Returns:
-        The documents. Values are float32, so that what differs beyond 24 bits ties.
+        The documents. Values are float32: values that differ only beyond 24 bits tie.
 
-    The cached form is ``letor-<sha256>.npz`` in ``RANKGYM_DATA_HOME``, as large as the arrays; it may be deleted. Where
-    the cache cannot be written, nothing is kept. A file that is refused leaves nothing behind.
+    The cached form is ``letor-<format>-<sha256>.npz`` in ``RANKGYM_DATA_HOME``, as large as the arrays; it may be
+    deleted. Nothing is cached if the cache cannot be written or the file is refused.
 
     Raises:
         DataError: a ValueError in one line, with file and line, of the first thing that is not as it should be.
@@ -444,17 +448,17 @@ def load(path: str | os.PathLike[str], *, progress: bool = True) -> LetorData:
     path = Path(path)
     if path.is_dir():
         raise DataError(f"{path} is a folder; allowed: a LETOR file")
-    kept = home() / f"letor-{FORMAT}-{file_digest(path)}.npz"
+    kept = home() / f"letor-{CACHE_FORMAT}-{file_digest(path)}.npz"
     found = _cached(kept)
     if found is None:
         found = parse(path, progress=progress)
         with contextlib.suppress(OSError):
-            _keep(kept, found)
+            write_npz(kept, found._asdict())
     return found
 
 
 def _cached(path: Path) -> LetorData | None:
-    """What is kept under this name, or None where there is nothing whole."""
+    """The documents of a cached file; None if the file is missing or incomplete."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             data = LetorData(*(arrays[name] for name in LetorData._fields))
@@ -468,23 +472,14 @@ def _cached(path: Path) -> LetorData | None:
     return data if whole and len(data.features) == len(data.labels) else None
 
 
-def _keep(path: Path, data: LetorData) -> None:
-    """Write aside, then rename: what is there under the name is whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".part-", dir=path.parent) as folder:
-        aside = Path(folder) / path.name
-        np.savez(aside, **data._asdict())
-        aside.replace(path)
-
-
 # -- rankers ----------------------------------------------------------------------------------------------------------
 
 
 @kernel
 def rank_by_values(features, start, rankers, order, rankings):
-    """``rankings`` (queries, rankers, length): of every query the best documents by each feature, -1 behind the last.
+    """Fill ``rankings`` (queries, rankers, length) with every query's best documents by each feature, -1 behind them.
 
-    ``order`` (documents,) lists each query's documents, numbered within it, in the order in which equal values stand.
+    ``order`` (documents,) lists each query's documents, numbered within the query, in the order that breaks ties.
     """
     queries, num_rankers, length = rankings.shape
     for query in range(queries):
@@ -508,7 +503,7 @@ def rank_by_values(features, start, rankers, order, rankings):
 
 @kernel
 def random_words(key, start, words):
-    """A random word for each document, addressed by the key, the query's number and the document's in it."""
+    """A random word for each document, addressed by key, query number and document number within the query."""
     for query in range(start.shape[0] - 1):
         seed = session_seed(key, query)
         for document in range(start[query], start[query + 1]):
@@ -516,9 +511,11 @@ def random_words(key, start, words):
 
 
 def tie_order(start: NDArray[np.int64], ties: int = 0) -> NDArray[np.int64]:
-    """The documents of each query, numbered within it, in the random order in which equal values stand, one behind the
-    other: (documents,), from ``start`` of ``LetorData`` and the seed ``ties``. A query's order is that of its number
-    alone."""
+    """The random order that breaks ties: each query's documents, numbered within the query, (documents,).
+
+    ``start`` is that of ``LetorData``, ``ties`` a seed. A query's order depends on the query's number and the seed
+    only.
+    """
     key = np.random.SeedSequence(whole_number("ties", ties, 0)).generate_state(1, np.uint64)[0]
     words = np.empty(int(start[-1]), np.uint64)
     random_words(key, start, words)
@@ -527,14 +524,16 @@ def tie_order(start: NDArray[np.int64], ties: int = 0) -> NDArray[np.int64]:
 
 
 def sorted_rankings(features: NDArray[np.float32], order: NDArray[np.int64], length: int) -> NDArray[np.int32]:
-    """(rankers, length) of one query's ``features`` (documents, rankers), at most ``length`` places; ``order`` of it is
-    the part of ``tie_order``."""
+    """Rank one query's documents by each of its ``features`` (documents, rankers): (rankers, at most ``length``).
+
+    ``order`` (documents,) is the query's part of ``tie_order``.
+    """
     best = np.argsort(-features[order], axis=0, kind="stable")[:length]
     return np.ascontiguousarray(order[best].T, np.int32)
 
 
 def chosen_rankers(rankers: Sequence[int] | NDArray[np.int64] | None, num_features: int) -> NDArray[np.int64]:
-    """Numbers of features as an array, all of them for None; a ValueError where one is out of range or comes twice."""
+    """Feature numbers as an array, all of them for None; a ValueError for one out of range or given twice."""
     if rankers is None:
         return np.arange(num_features)
     chosen = [whole_number("ranker", ranker, 0, num_features - 1) for ranker in rankers]
@@ -549,11 +548,11 @@ def chosen_rankers(rankers: Sequence[int] | NDArray[np.int64] | None, num_featur
 def feature_rankings(
     data: LetorData, length: int, rankers: Sequence[int] | NDArray[np.int64] | None = None, *, ties: int = 0
 ) -> NDArray[np.int32]:
-    """The best documents of every query by each feature, by decreasing value.
+    """Rank every query's documents by each feature, by decreasing value.
 
-    Equal values, of which these collections are full, stand in a random order that is drawn once for each query from
-    the seed ``ties``, and that all rankers share: so rankers that are equal tie with each other in every comparison,
-    and none profits from the order of the file, where relevant documents often come first.
+    Ties, which are frequent in these collections, are broken by a random order drawn once per query from the seed
+    ``ties`` and shared by all rankers. So equal rankers tie with each other in every comparison, and no ranker profits
+    from the order of the file, where relevant documents often come first.
 
     Args:
         data: what ``load`` returned.
@@ -562,8 +561,8 @@ def feature_rankings(
         ties: a seed.
 
     Returns:
-        (queries, rankers, length) int32: documents, numbered within their query from 0; -1 below the last document of a
-        query that has fewer.
+        (queries, rankers, length) int32: documents, numbered within their query from 0; -1 behind the last document of
+        a shorter query.
 
     Raises:
         ValueError: a number is out of range.

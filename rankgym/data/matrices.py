@@ -1,4 +1,4 @@
-"""Preference matrices: what one is, and what is counted in it.
+"""Preference matrices: their checks, winners, scores and cycles.
 
 ``matrix[i, j]`` is the probability that arm i wins a duel with arm j. Arms are numbered from 0.
 """
@@ -10,28 +10,29 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TOLERANCE", "borda_scores", "check_preference", "condorcet_winner", "copeland_scores", "cyclic_triples"]
+__all__ = ["MAX_ARMS", "borda_scores", "check_preference", "condorcet_winner", "copeland_scores", "cyclic_triples"]
 
 Array = NDArray[np.float64]
 
-TOLERANCE = 1e-9  # of p_ij + p_ji = 1 and of the diagonal: rounding of 0.3 + 0.7, and no more
+MAX_ARMS = 5_000
+ROUNDING = 1e-9  # allowed in p_ij + p_ji = 1 and on the diagonal: that of 0.3 + 0.7
 
 
-def check_preference(name: str, matrix: Any, *, tolerance: float = TOLERANCE) -> Array:
-    """The matrix as a fresh float64 array (K, K), or a ValueError that names the entry and what is allowed.
+def check_preference(name: str, matrix: Any, *, tolerance: float = ROUNDING) -> Array:
+    """Return the matrix as a fresh float64 array (K, K), or raise a ValueError that names the wrong entry.
 
-    It must be square with at least 2 arms, finite, within [0, 1], with 1/2 on the diagonal and p_ij + p_ji = 1, the
-    latter two up to ``tolerance``. In what is returned they hold exactly: where an entry above the diagonal and its
-    opposite do not add up to 1.0, half of what is missing is added to each.
+    The matrix must be square with at least 2 arms, finite, within [0, 1], with 1/2 on the diagonal and p_ij + p_ji = 1,
+    the latter two up to ``tolerance``. In the returned array they hold exactly: if an entry above the diagonal and its
+    opposite do not add up to 1.0, half of the difference is added to each.
 
     Args:
-        name: what the message calls the matrix.
+        name: the matrix's name in error messages.
         matrix: (K, K) numbers: an array, or nested sequences.
     """
     try:
         given = np.asarray(matrix)
     except ValueError:  # nested sequences of different lengths
-        raise ValueError(f"{name} is no matrix: its rows differ in length; allowed: shape (K, K), K >= 2") from None
+        raise ValueError(f"{name} is not a matrix: its rows differ in length; allowed: shape (K, K), K >= 2") from None
     if given.ndim != 2 or given.shape[0] != given.shape[1] or len(given) < 2:
         raise ValueError(f"{name} has shape {given.shape}; allowed: (K, K), K >= 2")
     if given.dtype.kind not in "fiub":
@@ -44,16 +45,16 @@ def check_preference(name: str, matrix: Any, *, tolerance: float = TOLERANCE) ->
 
 
 class Flaw(NamedTuple):
-    """Why a square array of numbers is no preference matrix."""
+    """A reason why a square array of numbers is not a preference matrix."""
 
     row: int
     column: int
-    complaint: str  # goes on after the name of the entry: "= 1.5 is not a probability; ..."
+    complaint: str  # follows the name of the entry: "= 1.5 is not a probability; ..."
 
 
-def flaw(matrix: Array, tolerance: float = TOLERANCE) -> Flaw | None:
-    """The first thing that is wrong with the entries of a square matrix, or None; rules as of ``check_preference``."""
-    within = np.clip(matrix, 0.0, 1.0)  # the first rule finds what lies outside; the others shall not overflow by it
+def flaw(matrix: Array, tolerance: float = ROUNDING) -> Flaw | None:
+    """The first wrong entry of a square matrix by the rules of ``check_preference``, or None."""
+    within = np.clip(matrix, 0.0, 1.0)  # the first rule finds entries outside; the other rules must not overflow
     for wrong, complaint in (
         (~((matrix >= 0.0) & (matrix <= 1.0)), "is not a probability; allowed range [0, 1]"),  # also NaN
         (np.diag(np.abs(np.diagonal(within) - 0.5) > tolerance), "is an arm against itself; allowed: 0.5"),
@@ -80,25 +81,25 @@ def symmetric(matrix: Array) -> Array:
 
 
 def condorcet_winner(matrix: Array) -> int:
-    """The arm that beats every other arm, p > 1/2; -1 if there is none. A tie is no win."""
+    """The arm that beats every other arm, p > 1/2; -1 if no arm does. A tie is not a win."""
     beaten = copeland_scores(matrix)
     best = int(beaten.argmax())
     return best if beaten[best] == len(matrix) - 1 else -1
 
 
 def copeland_scores(matrix: Array) -> NDArray[np.int64]:
-    """(K,) how many arms each arm beats, p > 1/2. A tie is no win."""
+    """The number of arms that each arm beats, p > 1/2: (K,). A tie is not a win."""
     return (np.asarray(matrix) > 0.5).sum(1, dtype=np.int64)
 
 
 def borda_scores(matrix: Array) -> Array:
-    """(K,) each arm's probability of beating another arm drawn uniformly: the mean of its row without itself."""
+    """Each arm's probability of beating another arm drawn uniformly, (K,): the mean of its row without itself."""
     p = np.asarray(matrix, np.float64)
     scores: Array = (p.sum(1) - np.diagonal(p)) / (len(p) - 1)
     return scores
 
 
 def cyclic_triples(matrix: Array) -> int:
-    """How many sets of three arms beat each other in a circle: i beats j, j beats k, k beats i, each p > 1/2."""
+    """The number of sets of three arms in a circle: i beats j, j beats k, k beats i, each with p > 1/2."""
     beats = (np.asarray(matrix) > 0.5).astype(np.float64)  # counts stay exact: far below 2^53
     return round(float(((beats @ beats) * beats.T).sum()) / 3.0)

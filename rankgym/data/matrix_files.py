@@ -1,7 +1,7 @@
-"""Preference matrices in files: anybody's ``.npy`` or text, and the form in which the cache keeps them.
+"""Preference matrices in files: a user's ``.npy`` or text file, and the ``.npz`` files of the data cache.
 
-A text file has a line of numbers for each arm, parted by commas or by blanks, and nothing else but empty lines and
-comments after ``#``. A complaint names the file and the line (or the index, in a ``.npy`` file), on one line.
+A text file has a line of numbers for each arm, separated by commas or blanks; empty lines and comments after ``#`` are
+skipped. An error message is one line and names the file and the line, or the index in a ``.npy`` file.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,38 +17,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.data.errors import DataError
-from rankgym.data.matrices import Array, check_preference, flaw, symmetric
+from rankgym.data.files import NPZ, read_bytes, read_npz
+from rankgym.data.matrices import MAX_ARMS, Array, check_preference, flaw, symmetric
 
-__all__ = ["LARGEST", "TOLERANCE", "contents", "from_bytes", "from_npz", "packed", "read", "to_arrays", "unpacked"]
+__all__ = ["FILE_TOLERANCE", "contents", "from_bytes", "from_npz", "packed", "read", "to_arrays", "unpacked"]
 
-TOLERANCE = 1e-6  # of p_ij + p_ji = 1 in a file: numbers are often printed with six or seven digits
-LARGEST = 200_000_000  # bytes of a file that is looked at: 2,800 arms with 25 characters each
-MOST_ARMS = 5_000
+FILE_TOLERANCE = 1e-6  # of p_ij + p_ji = 1 in a file: numbers are often printed with six or seven digits
+MAX_BYTES = 200_000_000  # of a file: 2,800 arms with 25 characters each
 LEVELS = 65_536  # of a packed probability
-NPY, NPZ, PICKLE = b"\x93NUMPY", b"PK\x03\x04", b"\x80"
+NPY, PICKLE = b"\x93NUMPY", b"\x80"  # the first bytes of such files
 
 
 def read(path: Path | str) -> Array:
     """The checked preference matrix of a file, ``.npy`` or text.
 
     Raises:
-        DataError: it holds none; the message says where and why.
+        DataError: the file does not hold a preference matrix; the message says where and why.
         OSError: the file cannot be read.
     """
     return from_bytes(contents(path), str(path))
 
 
 def contents(path: Path | str) -> bytes:
-    """The bytes of a file, if there are not too many."""
-    path = Path(path)
-    size = path.stat().st_size
-    if size > LARGEST:
-        raise DataError(f"{path} has {size} bytes; allowed: at most {LARGEST} for a preference matrix")
-    return path.read_bytes()
+    """The bytes of a file, or a DataError if it is too large."""
+    return read_bytes(path, MAX_BYTES, "a preference matrix")
 
 
 def from_bytes(data: bytes, label: str) -> Array:
-    """The checked preference matrix of a file's bytes; ``label`` is what the messages call the file."""
+    """The checked preference matrix of a file's bytes; messages call the file ``label``."""
     if data.startswith(NPY):
         matrix = _npy(data, label)
         places = None
@@ -58,7 +53,7 @@ def from_bytes(data: bytes, label: str) -> Array:
         raise DataError(f"{label} is {kind}; allowed: a preference matrix as .npy or text")
     else:
         matrix, places = _text(data, label)
-    wrong = flaw(matrix, TOLERANCE)
+    wrong = flaw(matrix, FILE_TOLERANCE)
     if wrong is not None:
         place = (
             f"index [{wrong.row}, {wrong.column}]"
@@ -82,18 +77,16 @@ def _npy(data: bytes, label: str) -> Array:
         what = "Python objects" if dtype.hasobject else f"dtype {dtype}"
         raise DataError(f"{label} holds {what}, which are refused; allowed: real numbers")
     _check_shape(label, shape)
-    there, needed = len(data) - stream.tell(), int(np.prod(shape)) * dtype.itemsize
-    if there != needed:
-        raise DataError(
-            f"{label} is a broken .npy file: {there} bytes of numbers; allowed: {needed}, for shape {shape}"
-        )
+    found, needed = len(data) - stream.tell(), int(np.prod(shape)) * dtype.itemsize
+    if found != needed:
+        raise DataError(f"{label} is a broken .npy file: {found} bytes of numbers; allowed: {needed} for shape {shape}")
     stream.seek(0)
     return np.array(np.lib.format.read_array(stream, allow_pickle=False), np.float64, order="C")
 
 
 def _check_shape(label: str, shape: tuple[int, ...]) -> None:
-    if len(shape) != 2 or shape[0] != shape[1] or not 2 <= shape[0] <= MOST_ARMS:
-        raise DataError(f"{label} has shape {shape}; allowed: (K, K), K from 2 to {MOST_ARMS}")
+    if len(shape) != 2 or shape[0] != shape[1] or not 2 <= shape[0] <= MAX_ARMS:
+        raise DataError(f"{label} has shape {shape}; allowed: (K, K), K from 2 to {MAX_ARMS}")
 
 
 def _text(data: bytes, label: str) -> tuple[Array, list[int]]:
@@ -103,7 +96,7 @@ def _text(data: bytes, label: str) -> tuple[Array, list[int]]:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DataError(
-            f"{label}, line {line}: this is no text; allowed: a preference matrix as .npy or text"
+            f"{label}, line {line}: this is not text; allowed: a preference matrix as .npy or text"
         ) from None
     rows: list[NDArray[np.float64]] = []
     places: list[int] = []
@@ -117,15 +110,15 @@ def _text(data: bytes, label: str) -> tuple[Array, list[int]]:
                 f"{label}, line {line}: the number of entries = {len(fields)} is not that of line {places[0]}; "
                 f"allowed: {len(rows[0])}"
             )
-        if len(fields) > MOST_ARMS or len(rows) == len(fields):
-            most = min(MOST_ARMS, len(fields))
+        if len(fields) > MAX_ARMS or len(rows) == len(fields):
+            most = min(MAX_ARMS, len(fields))
             raise DataError(
                 f"{label}, line {line}: this is more than a square matrix; allowed: {most} rows and columns"
             )
         rows.append(_numbers(fields, label, line))
         places.append(line)
     if not rows:
-        raise DataError(f"{label} has no numbers; allowed: a square matrix")
+        raise DataError(f"{label} does not have any numbers; allowed: a square matrix")
     if len(rows) < len(rows[0]) or len(rows) < 2:
         raise DataError(
             f"{label}, line {places[-1]}: the matrix ends after {len(rows)} rows of {len(rows[0])}; "
@@ -148,15 +141,15 @@ def _numbers(fields: Sequence[str], label: str, line: int) -> NDArray[np.float64
             fine = False
         if not fine:
             shown = ascii(field if len(field) <= 40 else field[:40] + "...")
-            raise DataError(f"{label}, line {line}, column {column}: {shown} is no number; allowed range [0, 1]")
-    raise AssertionError("unreachable")  # one of the fields was at fault
+            raise DataError(f"{label}, line {line}, column {column}: {shown} is not a number; allowed range [0, 1]")
+    raise AssertionError("unreachable")  # one of the fields raised above
 
 
-# -- the form of the cache: an .npz file of matrices by name, what they came from, and a digest of all that ------------
+# -- files of the cache: an .npz file with matrices by name, their origin, and a digest of both ------------------------
 
 
 def to_arrays(matrices: Mapping[str, Array], origin: str) -> dict[str, NDArray[Any]]:
-    """The arrays of a file of the cache: ``matrices``, ``origin`` (one line about the source) and their digest."""
+    """The arrays of a cache file: ``matrices``, ``origin`` (one line about the source) and their digest."""
     arrays: dict[str, NDArray[Any]] = {**matrices, "origin": np.array(origin)}
     return arrays | {"digest": np.array(_digest(arrays))}
 
@@ -165,26 +158,16 @@ def from_npz(data: bytes, names: Sequence[str]) -> tuple[dict[str, Array], str]:
     """The matrices and the origin of the bytes of a file that ``to_arrays`` made, with exactly these ``names``.
 
     Raises:
-        DataError: it is damaged: its digest, which stands beside the numbers, is another. That finds accidents, not
-            forgeries: who writes other numbers can write their digest as well.
+        DataError: the file is damaged: its digest does not match its numbers. The digest finds accidents, not
+            forgeries: whoever changes the numbers can change the digest as well.
     """
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-        if size > LARGEST * 2:
-            raise DataError(f"the .npz file unpacks to {size} bytes; allowed: at most {LARGEST * 2}")
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            arrays = dict(file)
-    except DataError:
-        raise
-    except Exception as error:  # a broken archive may raise nearly anything
-        raise DataError(f"the .npz file cannot be read: {type(error).__name__}: {error}") from None
+    arrays = read_npz(data, MAX_BYTES * 2)
     expected = [*names, "origin", "digest"]
     if set(arrays) != set(expected):
         raise DataError(f"the file has the arrays {sorted(arrays)}; allowed: {sorted(expected)}")
     digest = arrays.pop("digest")
     if str(digest) != _digest(arrays):
-        raise DataError("its numbers have another digest than when they were written")
+        raise DataError("its numbers do not have the digest that was written with them")
     origin = str(arrays.pop("origin"))
     try:
         return {name: check_preference(name, arrays[name]) for name in names}, origin

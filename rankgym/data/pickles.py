@@ -1,9 +1,9 @@
-"""Reading a pickle without running anything that it names.
+"""Read a pickle without running anything that it names.
 
-A pickle is a program: it names functions and calls them. Here every name has to be on the caller's list, and even a
-listed one is not imported and not called: ``load`` gives back the calls as records (``Call``), for the caller to
-interpret. Two layers keep the rest out: the operations are read through before any is carried out, and the unpickler
-asks again for each name.
+A pickle is a program: it names functions and calls them. Here every name must be on the caller's list, and even a
+listed name is neither imported nor called: ``load`` returns the calls as records (``Call``), for the caller to
+interpret. Names are checked twice: all operations are read before any is carried out, and the unpickler checks each
+name again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GETS = ("GET", "BINGET", "LONG_BINGET")
 
 
 class Call:
-    """A call that a pickle asked for, and that nobody made."""
+    """A call that a pickle asked for. It was not made."""
 
     __slots__ = ("arguments", "name", "state")
 
@@ -37,7 +37,7 @@ class Call:
 
 
 class _Name(NamedTuple):
-    """Stands for a listed name. Calling it records the call."""
+    """A listed name. Calling it records the call."""
 
     name: str
 
@@ -58,7 +58,7 @@ class _Recorder(pickle.Unpickler):
 
 
 def shown(name: str) -> str:
-    """A name from a pickle as it can be printed: not too long, no control characters."""
+    """A name from a pickle, fit to print: shortened, without control characters."""
     return (name if name.isprintable() else ascii(name))[:100]
 
 
@@ -67,7 +67,7 @@ def _refused(name: str) -> RefusedPickle:
 
 
 def load(data: bytes, allowed: Collection[str], *, encoding: str = "latin1") -> Any:
-    """The object of a pickle, with ``Call`` records in the place of all that it would have built by calling.
+    """Return the object of a pickle, with a ``Call`` record in place of everything built by a call.
 
     Args:
         data: the pickle, of at most 20,000 operations, in protocol 4 or older.
@@ -89,7 +89,7 @@ def load(data: bytes, allowed: Collection[str], *, encoding: str = "latin1") -> 
 
 
 def _check(data: bytes) -> None:
-    """Refuse what could make the unpickler itself misbehave: long programs, huge memos, objects without a name."""
+    """Refuse pickles that could harm the unpickler itself: long programs, huge memos, objects without a name."""
     operations: Any = pickletools.genops(data)
     try:
         for count, (operation, argument, _) in enumerate(operations):
@@ -104,19 +104,19 @@ def _check(data: bytes) -> None:
 
 
 def foreign_names(data: bytes, allowed: Collection[str]) -> Iterator[str]:
-    """The names that a pickle mentions beyond ``allowed``, without unpickling; those before the place it is broken at.
+    """The names outside ``allowed`` that a pickle mentions, without unpickling; up to where the pickle is broken.
 
-    Protocol 4 builds a name from the last two strings. One put together in a more devious way is not found here: the
+    Protocol 4 builds a name from the last two strings. A name built in a more devious way is not found here: the
     unpickler refuses it.
     """
     strings: list[Any] = []
     memo: dict[int, Any] = {}
-    top: Any = None  # the object on the stack's top, where it is a string
+    top: Any = None  # the object on top of the stack, if it is a string
     operations: Any = pickletools.genops(data)
     while True:
         try:
             operation, argument, _ = next(operations)
-        except Exception:  # the end, or no pickle from here on
+        except Exception:  # the end, or a broken pickle
             return
         name = None
         if operation.name in ("GLOBAL", "INST"):

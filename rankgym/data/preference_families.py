@@ -1,7 +1,7 @@
-"""Preference matrices drawn at random: one function a family, one table of them.
+"""Families of random preference matrices: one function for each, and one table of them.
 
-A matrix depends on (family, number of arms, seed, knobs) alone, not on the versions of libraries: random numbers are
-Python's Mersenne Twister.
+A matrix depends on family, number of arms, seed and knobs only, not on the versions of libraries: the random numbers
+are those of Python's Mersenne Twister.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FAMILIES", "MOST_ARMS", "Family", "Knob", "draw"]
+from rankgym.data.matrices import MAX_ARMS
+
+__all__ = ["FAMILIES", "Knob", "MatrixFamily", "draw"]
 
 Array = NDArray[np.float64]
 
-MOST_ARMS = 5_000
-
 
 class Knob(NamedTuple):
-    """A number that a family takes."""
+    """A numeric parameter of a family."""
 
     default: float
     low: float  # smallest and
@@ -30,8 +30,8 @@ class Knob(NamedTuple):
     what: str
 
 
-class Family(NamedTuple):
-    """A way to draw a matrix."""
+class MatrixFamily(NamedTuple):
+    """A way to draw a matrix, with its knobs."""
 
     what: str
     draw: Callable[..., Array]
@@ -46,7 +46,7 @@ def draw(family: str, num_arms: int, seed: int, **knobs: float) -> NDArray[np.fl
         family: a key of ``FAMILIES``; its ``what`` says what the matrices are like.
         num_arms: K, from 2 (3, for ``"strong-borda-no-condorcet"``) to 5000.
         seed: a whole number from 0.
-        **knobs: of the family; its ``knobs`` say what they do, their defaults and ranges.
+        **knobs: of the family; its ``knobs`` have their meanings, defaults and ranges.
 
     Raises:
         ValueError: an argument is unknown or outside its range.
@@ -54,12 +54,12 @@ def draw(family: str, num_arms: int, seed: int, **knobs: float) -> NDArray[np.fl
     if not isinstance(family, str) or family not in FAMILIES:
         raise ValueError(f"family = {family!r} is unknown; allowed: {list(FAMILIES)}")
     _, drawn, least, known = FAMILIES[family]
-    _check_whole("num_arms", num_arms, least, MOST_ARMS)
+    _check_whole("num_arms", num_arms, least, MAX_ARMS)
     _check_whole("seed", seed, 0, None)
     values = {name: knob.default for name, knob in known.items()}
     for name, value in knobs.items():
         if name not in known:
-            raise ValueError(f"{name} is no knob of the family {family!r}; allowed: {list(known)}")
+            raise ValueError(f"{name} is not a knob of the family {family!r}; allowed: {list(known)}")
         low, high = known[name].low, known[name].high
         number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
         if not number or not low <= value <= high:
@@ -89,7 +89,7 @@ def _bradley_terry(source: random.Random, num_arms: int, spread: float) -> Array
 def _plackett_luce(source: random.Random, num_arms: int, concentration: float) -> Array:
     """p_ij = w_i / (w_i + w_j), w gamma distributed: a Dirichlet choice distribution over the arms."""
     weight = np.array([source.gammavariate(concentration, 1.0) for _ in range(num_arms)])
-    weight = np.maximum(weight / weight.max(), 1e-300)  # what was rounded to nothing is still a weight
+    weight = np.maximum(weight / weight.max(), 1e-300)  # a weight rounded to zero still counts
     return _complemented(weight[:, None] / (weight[:, None] + weight))
 
 
@@ -112,9 +112,9 @@ def _total_order(source: random.Random, num_arms: int, gap: float) -> Array:
 
 
 def _strong_borda(source: random.Random, num_arms: int, upset: float) -> Array:
-    """Arm b beats all by .8 or more, but c, which beats b by little; c loses to d; all the rest is from .25 to .75.
+    """Arm b beats all but c by .8 or more; c beats b narrowly and loses to d; other entries are in .25 .. .75.
 
-    Nobody beats all: b loses to c, c to d, everybody else to b. And b has the best Borda score, by more than 0.05:
+    No arm beats all: b loses to c, c to d, every other arm to b. And b has the best Borda score, by more than 0.05:
     the others' scores are at most (.2 + .75 (K - 2)) / (K - 1), or for c (1 + upset + .75 (K - 3)) / (K - 1), and b's
     is at least (.5 - upset + .8 (K - 2)) / (K - 1).
     """
@@ -147,7 +147,7 @@ def _shuffled(source: random.Random, num_arms: int) -> list[int]:
 
 
 def _complemented(matrix: Array) -> Array:
-    """The matrix with what is above its diagonal, and below it what is missing to 1."""
+    """Set the entries below the diagonal to 1 minus those above it, and the diagonal to 1/2."""
     i, j = np.triu_indices(len(matrix), 1)
     matrix[j, i] = 1.0 - matrix[i, j]
     np.fill_diagonal(matrix, 0.5)
@@ -155,16 +155,16 @@ def _complemented(matrix: Array) -> Array:
 
 
 FAMILIES = {
-    "bradley-terry": Family(
+    "bradley-terry": MatrixFamily(
         what=(
             "every arm has a utility, normal; i beats j with the logistic function of their difference (Bradley and "
-            "Terry 1952): a total order without circles, and arms in the middle are hard to tell apart"
+            "Terry 1952): a total order without cycles, and arms in the middle are hard to tell apart"
         ),
         draw=_bradley_terry,
         least_arms=2,
         knobs={"spread": Knob(1.0, 0.001, 20.0, "standard deviation of the utilities")},
     ),
-    "plackett-luce": Family(
+    "plackett-luce": MatrixFamily(
         what=(
             "every arm has a weight, gamma distributed; i beats j with w_i / (w_i + w_j), as in a Plackett-Luce "
             "ranking (Luce 1959, Plackett 1975). Pair by pair that is the Bradley-Terry model with utilities log w; "
@@ -176,16 +176,16 @@ FAMILIES = {
             "concentration": Knob(1.0, 0.05, 1000.0, "shape of the gamma distribution: at 1000 arms are much alike")
         },
     ),
-    "uniform": Family(
+    "uniform": MatrixFamily(
         what=(
-            "every pair's probability is uniform on [0, 1], so that circles are everywhere; but one arm, drawn "
+            "every pair's probability is uniform on [0, 1], so that cycles are everywhere; but one arm, drawn "
             "uniformly, beats each other with a probability uniform on (1/2 + gap, 1]: the planted Condorcet winner"
         ),
         draw=_uniform,
         least_arms=2,
         knobs={"gap": Knob(0.0, 0.0, 0.49, "least margin of the planted winner")},
     ),
-    "total-order": Family(
+    "total-order": MatrixFamily(
         what=(
             "the arms are in a random order and of each pair the better one wins, with a probability that is uniform "
             "on (1/2 + gap, 1] whatever the distance: an order without strong stochastic transitivity"
@@ -194,10 +194,10 @@ FAMILIES = {
         least_arms=2,
         knobs={"gap": Knob(0.0, 0.0, 0.49, "least margin of a pair")},
     ),
-    "strong-borda-no-condorcet": Family(
+    "strong-borda-no-condorcet": MatrixFamily(
         what=(
             "one arm beats all others with .8 or more, but for one that beats it by little: it is the Borda winner by "
-            "more than 0.05, and nobody is a Condorcet winner"
+            "more than 0.05, and no arm is a Condorcet winner"
         ),
         draw=_strong_borda,
         least_arms=3,

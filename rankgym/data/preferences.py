@@ -1,8 +1,8 @@
-"""Preference matrices by name: ``load("arxiv")``; what is counted in them; and matrices drawn at random: ``draw``.
+"""Preference matrices by name (``load("arxiv")``), their winners and scores, and random matrices (``draw``).
 
-Three are so small that they are figures of this file. ``"mslr"`` is either synthetic (``source="calibrated"``; it comes
-with the package, see ``rankgym.data.make_mslr``) or the published one, and any file becomes a matrix of its own name by
-``rankgym data import NAME FILE``.
+Three small matrices are printed in this file. ``"mslr"`` is either synthetic (``source="calibrated"``, which comes with
+the package, see ``rankgym.data.make_mslr``) or the published one. ``rankgym data import NAME FILE`` adds a user's
+matrix.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from rankgym.data.preference_families import FAMILIES, draw
 
 __all__ = [
     "FAMILIES",
-    "FIGURES",
     "NAMES",
+    "PRINTED",
     "SOURCES",
     "USER_MODELS",
     "borda_scores",
@@ -43,8 +43,8 @@ __all__ = [
 Array = NDArray[np.float64]
 
 
-# the sources are in ``catalogue.DATASETS``
-FIGURES = {
+# their sources are in ``catalogue.DATASETS``
+PRINTED = {
     "arxiv": (
         (0.50, 0.55, 0.55, 0.54, 0.61, 0.61),
         (0.45, 0.50, 0.55, 0.55, 0.58, 0.60),
@@ -70,7 +70,7 @@ FIGURES = {
         (0.15, 0.20, 0.25, 0.30, 0.35, 0.40, 0.45, 0.50),
     ),
 }
-NAMES = (*FIGURES, "mslr")  # and what the user imported
+NAMES = (*PRINTED, "mslr")  # and what the user imported
 SOURCES = ("calibrated", "published")
 USER_MODELS = ("perfect", "navigational", "informational")
 MOST_UNINFORMATIVE = 10_000
@@ -79,20 +79,20 @@ MOST_UNINFORMATIVE = 10_000
 def load(
     name: str, *, source: str = "calibrated", user_model: str = "perfect", uninformative: int = 0
 ) -> NDArray[np.float64]:
-    """A preference matrix by its name, as a fresh array (K, K); see ``check_preference`` for what holds of it.
+    """Return a preference matrix by its name, as a fresh array (K, K) that passes ``check_preference``.
 
     Args:
-        name: ``"arxiv"`` (6 arms), ``"cyclic"`` (4), ``"arithmetic"`` (8), ``"mslr"`` (136; 135 of the informational
-            user), or a name of ``rankgym data import NAME FILE``.
+        name: ``"arxiv"`` (6 arms), ``"cyclic"`` (4), ``"arithmetic"`` (8), ``"mslr"`` (136; 135 for the
+            informational user), or a name of ``rankgym data import NAME FILE``.
         source: of ``"mslr"``: ``"calibrated"`` is synthetic and comes with the package, ``"published"`` is the
-            original, which ``rankgym data fetch mslr`` brings. The other matrices are the same with either.
-        user_model: of ``"mslr"``: ``"perfect"``, ``"navigational"`` or ``"informational"``: whose clicks decided.
-            The other matrices have only ``"perfect"``.
-        uninformative: so many arms more, which lose to all and tie with each other; see ``with_uninformative``.
+            original, downloaded by ``rankgym data fetch mslr``. The other matrices have only one source.
+        user_model: of ``"mslr"``: ``"perfect"``, ``"navigational"`` or ``"informational"``, the user whose clicks
+            decided. The other matrices have only ``"perfect"``.
+        uninformative: number of extra arms that lose to all and tie with each other; see ``with_uninformative``.
 
     Raises:
-        ValueError: an argument is unknown; the message has the choices.
-        MissingData: the published data is not here; the message has the commands that bring it.
+        ValueError: an argument is unknown; the message lists the allowed ones.
+        MissingData: the published data is not in the cache; the message has the commands that download or import it.
     """
     if source not in SOURCES:
         raise ValueError(f"source = {source!r} is unknown; allowed: {list(SOURCES)}")
@@ -101,17 +101,17 @@ def load(
     if name != "mslr" and user_model != "perfect":
         raise ValueError(f"user_model = {user_model!r} belongs to 'mslr'; allowed for {name!r}: ['perfect']")
     if not isinstance(name, str):
-        raise ValueError(f"dataset = {name!r} is no name; allowed: {list(NAMES)}")
-    if name in FIGURES:
-        matrix = check_preference(name, FIGURES[name])
+        raise ValueError(f"dataset = {name!r} is not a name; allowed: {list(NAMES)}")
+    if name in PRINTED:
+        matrix = check_preference(name, PRINTED[name])
     elif name == "mslr":
         matrix = (_calibrated() if source == "calibrated" else _published())[user_model]
     elif name in catalogue.imported_names():
         matrix = catalogue.imported(name)
     else:
         raise ValueError(
-            f"dataset = {name!r} is no preference matrix; allowed: {[*NAMES, *catalogue.imported_names()]}, and what "
-            f"`rankgym data import NAME FILE` brings"
+            f"dataset = {name!r} is not a preference matrix; allowed: {[*NAMES, *catalogue.imported_names()]}, and "
+            f"names of `rankgym data import NAME FILE`"
         )
     return with_uninformative(matrix, uninformative)
 
@@ -129,19 +129,19 @@ def _published() -> dict[str, Array]:
 
 @functools.lru_cache(maxsize=1)
 def _from_cache(path: Path, changed: int) -> dict[str, Array]:
-    """The published matrices, read anew when the cache is another or has changed."""
+    """The published matrices, read again if the cache file is another or has changed."""
     return catalogue.published("mslr")
 
 
 def with_uninformative(matrix: Array, count: int) -> Array:
     """The matrix with ``count`` uninformative arms after its own: (K + count, K + count).
 
-    They are uninformative as in section 7 of Zoghi, Whiteson and de Rijke: MergeRUCB (2015): rankers that carry no
-    information, as features that are always zero. Assumption A1 says what such arms do: they tie with each other at
-    exactly 1/2 and lose to all other arms; A2 wants at most a third of all arms to be such, that is ``count <= K / 2``
-    (which is not asked for here: what happens beyond it is worth an experiment). By how much they lose is not said
-    there. Here arm i beats each of them as it beats the weakest of its opponents, max_j p_ij; an arm that beats nobody
-    beats them by its smallest distance from 1/2 that is none; and one that ties with all is uninformative itself.
+    These arms are the uninformative rankers of Zoghi, Whiteson and de Rijke, MergeRUCB (2015), section 7, such as
+    features that are always zero. By assumption A1 they tie with each other at exactly 1/2 and lose to all other arms.
+    A2 allows at most a third of all arms to be uninformative, ``count <= K / 2``; that is not checked here, because
+    larger counts are worth an experiment. The paper does not say by how much such arms lose. Here arm i beats each of
+    them as it beats its weakest opponent, max_j p_ij. An arm that beats no other arm beats them by its smallest nonzero
+    distance from 1/2; an arm that ties with all others is uninformative itself.
 
     Raises:
         ValueError: ``count`` is not a whole number from 0 to 10000.

@@ -1,16 +1,13 @@
 """The published click models of 60 Yandex queries: from the original pickle to plain arrays, checked on the way.
 
 The original is a dict of dicts, ``{model: {query: {"model": ..., "relevances": ...}}}``, written by Python 2. Each
-model is a call of a compiled class with its parameters and the seed of a generator. The converted form is the
-``SCHEMA`` below: what belongs to queries has a leading axis of the 60 queries, sorted by id; what a model shares over
-all queries has none.
+model is a call of a compiled class with its parameters and a generator's seed. The converted form follows ``SCHEMA``
+below: parameters by query have a leading axis of the 60 queries, sorted by id; parameters shared by all queries do not.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,15 +17,16 @@ from numpy.typing import NDArray
 
 from rankgym.data import pickles
 from rankgym.data.errors import DataError, RefusedPickle
+from rankgym.data.files import NPZ, read_bytes, read_npz
 
 __all__ = ["ALLOWED_NAMES", "SCHEMA", "checked", "content_digest", "from_pickle", "read"]
 
 QUERIES, ITEMS = 60, 10
-LARGEST = 4_000_000  # bytes of a file that is looked at; the original has 126,565
-UNPACKED = 1_000_000  # bytes of an .npz file's arrays; the converted ones have 38,000
+MAX_BYTES = 4_000_000  # of a file; the original has 126,565
+MAX_UNPACKED = 1_000_000  # bytes of an .npz file's arrays; the converted ones have 38,000
 
 REBUILD, ARRAY, DTYPE = "numpy.core.multiarray._reconstruct", "numpy.ndarray", "numpy.dtype"
-# model: (class, its arguments but the last, which is a seed: name, shape)
+# model: (class, {argument: shape}); the class has one more argument, a seed
 CLASSES: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
     "CM": ("users.users_inner.CascadeModel", {"attraction": (ITEMS,)}),
     "PBM": ("users.users_inner.PositionBasedModel", {"attraction": (ITEMS,), "examination": (ITEMS,)}),
@@ -51,8 +49,8 @@ CLASSES: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
 ALLOWED_NAMES = frozenset({REBUILD, ARRAY, DTYPE, *(name for name, _ in CLASSES.values())})
 PER_QUERY = ("attraction", "satisfaction")
 
-# converted name: shape. UBM's examination has a row for each position and a column for the position of the click before
-# (the last column: none yet).
+# converted name: shape. UBM's examination has a row for each position and a column for the position of the last click
+# (the last column: no click yet).
 SCHEMA: dict[str, tuple[int, ...]] = {
     f"{model.lower()}_{name}": (QUERIES, *shape) if name in PER_QUERY else shape or (1,)
     for model, (_, arguments) in CLASSES.items()
@@ -61,13 +59,13 @@ SCHEMA: dict[str, tuple[int, ...]] = {
 
 
 def read(path: Path | str) -> dict[str, NDArray[Any]]:
-    """The converted arrays of a file, either form: the original pickle, or a converted ``.npz``.
+    """The converted arrays of a file: the original pickle, or a converted ``.npz``.
 
-    It checks that the file has the right form, not that it is the published one: see ``content_digest``.
+    The form of the file is checked, not that it holds the published numbers: see ``content_digest``.
 
     Raises:
-        DataError: the file is neither, or what it holds is not 6 models of 60 queries. A pickle that names anything but
-            ``ALLOWED_NAMES`` is refused by that name (``RefusedPickle``).
+        DataError: the file is neither, or it does not hold 6 models of 60 queries. A pickle that names anything outside
+            ``ALLOWED_NAMES`` is refused, and the message has the name (``RefusedPickle``).
         OSError: the file cannot be read.
     """
     data = contents(path)
@@ -75,44 +73,30 @@ def read(path: Path | str) -> dict[str, NDArray[Any]]:
 
 
 def contents(path: Path | str) -> bytes:
-    """The bytes of a file, if there are not too many."""
-    path = Path(path)
-    if path.stat().st_size > LARGEST:
-        raise DataError(f"{path} has {path.stat().st_size} bytes; allowed: at most {LARGEST} for yandex60")
-    return path.read_bytes()
+    """The bytes of a file, or a DataError if it is too large."""
+    return read_bytes(path, MAX_BYTES, "yandex60")
 
 
 def is_npz(data: bytes) -> bool:
     """Whether the bytes begin as an ``.npz`` file does."""
-    return data.startswith(b"PK\x03\x04")
+    return data.startswith(NPZ)
 
 
 def from_npz(data: bytes) -> dict[str, NDArray[Any]]:
     """The converted arrays of the bytes of an ``.npz`` file; raises as ``read`` does."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-        if size > UNPACKED:
-            raise DataError(f"the .npz file unpacks to {size} bytes; allowed: at most {UNPACKED}")
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in arrays.files}
-    except DataError:
-        raise
-    except Exception as error:  # a broken archive may raise nearly anything
-        raise DataError(f"the .npz file cannot be read: {type(error).__name__}: {error}") from None
-    return checked(found)
+    return checked(read_npz(data, MAX_UNPACKED))
 
 
 def from_pickle(data: bytes) -> dict[str, NDArray[Any]]:
     """The converted arrays of the bytes of the original pickle; raises as ``read`` does."""
     collection = pickles.load(data, ALLOWED_NAMES)
     if not isinstance(collection, dict) or set(collection) != set(CLASSES):
-        raise RefusedPickle(f"the pickle is no collection of the {len(CLASSES)} models {sorted(CLASSES)}")
+        raise RefusedPickle(f"the pickle is not a collection of the {len(CLASSES)} models {sorted(CLASSES)}")
     arrays: dict[str, NDArray[Any]] = {}
     for model, queries in collection.items():
         ids = _query_ids(model, queries)
         if not np.array_equal(arrays.setdefault("query_id", np.array(ids, np.int64)), ids):
-            raise RefusedPickle(f"the pickle has other queries for {model} than for the models before it")
+            raise RefusedPickle(f"the pickle has different queries for {model} than for the models before it")
         values = [_arguments(model, number, queries[str(number)]) for number in ids]
         for name in CLASSES[model][1]:
             stacked = np.stack([value[name] for value in values])
@@ -130,7 +114,7 @@ def _query_ids(model: str, queries: Any) -> list[int]:
         for query in queries
     )
     if not numbers or len(queries) != QUERIES:
-        raise RefusedPickle(f"the pickle has no {QUERIES} numbered queries for {model}")
+        raise RefusedPickle(f"the pickle does not have {QUERIES} numbered queries for {model}")
     return sorted(map(int, queries))
 
 
@@ -152,7 +136,7 @@ def _arguments(model: str, query: int, entry: Any) -> dict[str, NDArray[np.float
 
 
 def _array(what: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The float64 array that a recorded call of numpy's rebuilder stands for, or a plain float for shape ()."""
+    """The float64 array of a recorded call of numpy's array constructor, or of a plain float for shape ()."""
     if not shape and isinstance(value, float):
         return np.array(value)
     if isinstance(value, pickles.Call) and value.name == REBUILD and shape:
@@ -167,7 +151,7 @@ def _array(what: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]
 
 
 def checked(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The arrays in ``SCHEMA``'s order, or a DataError: names, types, shapes, ascending ids, probabilities."""
+    """The arrays in ``SCHEMA``'s order; a DataError for wrong names, types, shapes, ids or probabilities."""
     names = ["query_id", *SCHEMA]
     if set(arrays) != set(names):
         raise DataError(f"the file has the arrays {sorted(arrays)}; allowed: {sorted(names)}")
@@ -179,12 +163,12 @@ def checked(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         if array.dtype != np.float64 or array.shape != shape:
             raise DataError(f"{name} has dtype {array.dtype} and shape {array.shape}; allowed: float64 and {shape}")
         if not ((array >= 0.0) & (array <= 1.0)).all():  # also NaN
-            raise DataError(f"{name} has entries that are no probabilities; allowed range [0, 1]")
+            raise DataError(f"{name} has entries that are not probabilities; allowed range [0, 1]")
     return {name: np.ascontiguousarray(arrays[name]) for name in names}
 
 
 def content_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """The sha256 of converted arrays: of their names and little-endian bytes, in ``SCHEMA``'s order."""
+    """The sha256 of the names and little-endian bytes of converted arrays, in ``SCHEMA``'s order."""
     digest = hashlib.sha256()
     for name in ["query_id", *SCHEMA]:
         array = np.ascontiguousarray(arrays[name])

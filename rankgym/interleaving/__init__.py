@@ -31,7 +31,7 @@ __all__ = [
     "make",
 ]
 
-MOST_DOCUMENTS = 1 << 24  # a ranking takes a place for each number up to its largest document
+MAX_DOCUMENTS = 1 << 24  # a ranking takes memory for each number up to its largest document
 
 INTERLEAVINGS: dict[str, type[Interleaving]] = {
     "balanced": Balanced,
@@ -43,7 +43,7 @@ INTERLEAVINGS: dict[str, type[Interleaving]] = {
 
 
 def make(name: str, knobs: dict[str, Any] | None = None) -> Interleaving:
-    """The method of this name in ``INTERLEAVINGS`` with its keywords.
+    """Make the method of this name in ``INTERLEAVINGS`` with the keywords ``knobs``.
 
     Raises:
         ValueError: the name or a keyword is unknown, or a value is out of range.
@@ -51,26 +51,26 @@ def make(name: str, knobs: dict[str, Any] | None = None) -> Interleaving:
     if not isinstance(name, str) or name not in INTERLEAVINGS:
         raise ValueError(f"interleaving = {name!r} is unknown; allowed: {', '.join(map(repr, INTERLEAVINGS))}")
     if knobs is not None and not isinstance(knobs, dict):
-        raise ValueError(f"interleaving_knobs = {knobs!r} is no dict; allowed: a dict of keywords by name")
+        raise ValueError(f"interleaving_knobs = {knobs!r} is not a dict; allowed: a dict of keywords by name")
     allowed = [p for p in inspect.signature(INTERLEAVINGS[name]).parameters if p not in ("args", "kwargs")]
     for knob in knobs or {}:
         if knob not in allowed:
             words = ", ".join(map(repr, allowed)) or "none"
-            raise ValueError(f"the interleaving {name!r} has no keyword {knob!r}; allowed: {words}")
+            raise ValueError(f"the interleaving {name!r} does not have a keyword {knob!r}; allowed: {words}")
     return INTERLEAVINGS[name](**(knobs or {}))
 
 
 class Comparison(NamedTuple):
-    """Interleaved lists of rows, and what it takes to credit the clicks on them."""
+    """Interleaved lists of rows, with everything needed to credit clicks on them."""
 
     method: Interleaving
     lists: Lists
-    left: NDArray[np.int64]  # (rows,): numbers of rankings in ``lists``
+    left: NDArray[np.int64]  # (rows,): numbers of the rankings in ``lists``
     right: NDArray[np.int64]  # (rows,)
     key: NDArray[np.uint64]  # (rows,)
     session: NDArray[np.int64]  # (rows,)
-    displayed: NDArray[np.int64]  # (rows, length): the documents to show, -1 behind the end of a list
-    share: NDArray[np.float64]  # (rows, length): what the method keeps of its coins
+    displayed: NDArray[np.int64]  # (rows, length): the documents to display, -1 behind the end of a list
+    share: NDArray[np.float64]  # (rows, length): what the method keeps for its credit
 
     def credit(self, clicks: ArrayLike) -> NDArray[np.float64]:
         """The credit (rows, 2) of left and right for ``clicks`` (rows, length) of 0 and 1."""
@@ -94,7 +94,7 @@ class Comparison(NamedTuple):
         return credit
 
     def winner(self, clicks: ArrayLike) -> NDArray[np.int64]:
-        """Who has more credit in each row, (rows,): 0 left, 1 right; a fair coin where it is equal."""
+        """The side with more credit in each row, (rows,): 0 left, 1 right; a fair coin if equal."""
         winner = np.empty(len(self.left), np.int64)
         decide(self.credit(clicks), self.key, self.session, winner)
         return winner
@@ -112,16 +112,16 @@ def compare(
     """Interleave rankings for one user each.
 
     Args:
-        left, right: (rows, n) each, or (n,) for one row: the rankers' lists, best first, of documents that are numbered
-            from 0. The two lists of a row may have different documents.
+        left, right: the rankers' lists, (rows, n) each, or (n,) for one row, best first, of documents numbered from 0.
+            The two lists of a row may have different documents.
         length: of the interleaved list, 1 .. n. Default: n.
         method: a key of ``INTERLEAVINGS``.
         seed: row b draws the coins of ``seed + b``.
         knobs: keywords of the method.
 
     Returns:
-        A ``Comparison``: ``displayed`` (rows, length) int64 are the documents to show, -1 behind the end of a list; its
-        ``credit(clicks)`` (rows, 2) and ``winner(clicks)`` (rows,) judge the clicks (rows, length) on them.
+        A ``Comparison``: ``displayed`` (rows, length) int64 are the documents to display, -1 behind the end of a list;
+        ``credit(clicks)`` (rows, 2) and ``winner(clicks)`` (rows,) evaluate the clicks (rows, length) on them.
 
     Raises:
         ValueError: an argument is out of range; the message names it, its value and what is allowed.
@@ -157,11 +157,11 @@ def _checked(name: str, rankings: ArrayLike) -> NDArray[np.int64]:
         given = np.asarray(rankings)
     except ValueError:
         given = np.array(None)
-    allowed = f"allowed: rankings (rows, n), or one (n,), of different whole numbers below {MOST_DOCUMENTS}"
+    allowed = f"allowed: rankings (rows, n), or one (n,), of different whole numbers below {MAX_DOCUMENTS}"
     if given.dtype.kind not in "iu" or given.ndim not in (1, 2) or given.size == 0:
         raise ValueError(f"{name} has shape {given.shape} and dtype {given.dtype}; {allowed}")
     lists = np.array(np.atleast_2d(given), np.int64)
-    row = first_fault(lists, MOST_DOCUMENTS)
+    row = first_fault(lists, MAX_DOCUMENTS)
     if row >= 0:
-        raise ValueError(f"{name}[{row}] = {given.reshape(lists.shape)[row].tolist()} is no ranking; {allowed}")
+        raise ValueError(f"{name}[{row}] = {given.reshape(lists.shape)[row].tolist()} is not a ranking; {allowed}")
     return lists

@@ -1,12 +1,12 @@
 """Balanced interleaving (Joachims, KDD 2002, and in Text Mining, 2003), as Algorithm 1 of Radlinski et al. (CIKM 2008).
 
-The rankers take turns; a coin says who begins. Whoever's next document is displayed already loses the turn. So every
-prefix of the list holds the top of both rankings, as deep in one as in the other, up to one document.
+The rankers take turns; a coin decides which begins. A ranker whose next document is already displayed loses the turn.
+So every prefix of the list holds the top of both rankings, equally deep up to one document.
 
-Credit: with the lowest clicked document at rank k of the ranking where it stands higher, the clicks among the top k of
+Credit: with the lowest clicked document at rank k of the ranking that places it higher, the clicks among the top k of
 each ranking (the paper's h_a and h_b).
 
-It is biased where one ranking is nearly the other moved by a place: a user who clicks at random prefers (b, c, a) to
+It is biased if one ranking is nearly the other moved by one place: a user who clicks at random prefers (b, c, a) to
 (a, b, c), as Radlinski et al. and Chapelle et al. (ACM TOIS 30, 2012) note.
 """
 
@@ -18,7 +18,7 @@ from rankgym.kernels import bits, kernel, session_seed, uniform
 
 @kernel
 def shown(displayed, row, count, document):
-    """True where the document is among the first ``count`` of the row's list."""
+    """Whether the document is among the first ``count`` of the row's list."""
     k = 0
     while k < count and displayed[row, k] != document:
         k += 1
@@ -32,7 +32,7 @@ def interleave(lists, left, right, key, session, displayed, share):
     for row in range(rows):
         a, b = left[row], right[row]
         left_first = uniform(bits(session_seed(key[row], session[row]), INTERLEAVING)) < 0.5
-        i, j, count = 0, 0, 0  # places reached in both rankings, and in the list
+        i, j, count = 0, 0, 0  # places reached in both rankings and in the list
         while count < length and i < lists.size[a] and j < lists.size[b]:
             if i < j or (i == j and left_first):
                 document = lists.order[lists.start[a] + i]
@@ -49,7 +49,7 @@ def interleave(lists, left, right, key, session, displayed, share):
 
 @kernel
 def credit(lists, left, right, displayed, share, clicks, credit):
-    """h_a and h_b of each row; nothing without a click."""
+    """h_a and h_b of each row; zero without a click."""
     rows, length = displayed.shape
     for row in range(rows):
         a, b = lists.start[left[row]], lists.start[right[row]]

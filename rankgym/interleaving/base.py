@@ -1,20 +1,19 @@
-"""What an interleaving method is, the rankings that it reads, and who wins by its credit.
+"""The base class of interleaving methods, the rankings that they read, and the winner by credit.
 
-An interleaved comparison shows a user one list that is made of two rankers' lists, left and right, and credits the
-rankers for the clicks. The better ranker is the one with more credit (Joachims, "Evaluating retrieval performance using
-clickthrough data", in Text Mining, 2003); equal credit is decided by a fair coin.
+An interleaved comparison shows a user one list made of two rankers' lists, left and right, and credits the rankers
+for the clicks. The better ranker is the one with more credit (Joachims, "Evaluating retrieval performance using
+clickthrough data", in Text Mining, 2003); a fair coin decides between equal credits.
 
 In the kernels of this room all arrays have a leading axis of rows, one comparison each, and
 
 * ``lists`` is a ``Lists``; ``left`` and ``right`` (rows,) int64 are the numbers of two of its rankings, which rank the
   same set of documents, or parts of it;
-* ``key`` (rows,) uint64 and ``session`` (rows,) int64 address the coins, as in the click models. Those of this room lie
-  behind theirs, so that the same session can draw both;
-* ``displayed`` (rows, length) int64 is the interleaved list, -1 behind its end. It ends early where either ranking has
-  no document left that is not displayed yet;
-* ``share`` (rows, length) float64 is what a method keeps for its credit: where clicks are credited by position, the
-  part of a click at each position that is the left ranker's, or the probability that it is; 0 behind the end, and
-  everywhere if nothing is kept;
+* ``key`` (rows,) uint64 and ``session`` (rows,) int64 address the coins, as in the click models. The coins of
+  interleaving have higher indices, so that the same session can draw both;
+* ``displayed`` (rows, length) int64 is the interleaved list, -1 behind its end. It ends early if all documents
+  of either ranking are displayed;
+* ``share`` (rows, length) float64 is what a method keeps for its credit: if clicks are credited by position, the left
+  ranker's part of a click at each position, or its probability; 0 behind the end, and everywhere if nothing is kept;
 * ``clicks`` (rows, length) int8 are 0 or 1, and ``credit`` (rows, 2) float64 is the credit of left and of right.
 """
 
@@ -30,26 +29,26 @@ from rankgym.kernels import bits, kernel, session_seed, uniform
 
 __all__ = ["INTERLEAVING", "TIE", "Interleaving", "Lists", "copy_rankings", "decide", "positional_credit"]
 
-# Where in a session's sequence the coins lie; items, EXAMINATION, TERMINATION and ABANDONMENT come before.
+# Indices of coins in a session's sequence, above those of items, EXAMINATION, TERMINATION and ABANDONMENT.
 INTERLEAVING, TIE = 4 << 32, 5 << 32
 
-TOLERANCE = 1e-9  # of credit: sums that differ by rounding alone are equal
+CREDIT_TOLERANCE = 1e-9  # sums that differ by rounding only are equal
 
 
 class Lists(NamedTuple):
-    """Rankings, one behind the other: ranking r orders documents 0, 1, ... of a set of its own, or the best of them.
+    """Rankings in one array: ranking r orders the documents 0, 1, ... of its own set, or the best of them.
 
-    Rankings of different queries may have sets of different sizes; a set takes as many entries as it has documents.
+    Rankings of different queries may have sets of different sizes; a set takes one entry per document.
     """
 
     order: NDArray[Any]  # (entries,) int: the documents of ranking r, best first, from start[r] on; -1 behind the last
-    rank: NDArray[Any]  # (entries,) int: rank[start[r] + d] is the place of document d, from 0; -1: it is not ranked
+    rank: NDArray[Any]  # (entries,) int: rank[start[r] + d] is the place of document d, from 0; -1: not ranked
     start: NDArray[np.int64]  # (rankings,)
-    size: NDArray[np.int64]  # (rankings,): how many documents are ranked
+    size: NDArray[np.int64]  # (rankings,): number of ranked documents
 
     @classmethod
     def empty(cls, rankings: int, num_documents: int, size: int) -> Lists:
-        """Room for rankings of ``size`` documents out of ``num_documents``; ``copy_rankings`` fills it."""
+        """Empty rankings of ``size`` documents out of ``num_documents``, for ``copy_rankings`` to fill."""
         entries = rankings * num_documents
         return cls(
             np.full(entries, -1, np.int32),
@@ -60,7 +59,7 @@ class Lists(NamedTuple):
 
     @classmethod
     def of(cls, rankings: NDArray[np.int64], num_documents: int) -> Lists:
-        """Of ``rankings`` (rankings, size): distinct documents of 0 .. ``num_documents`` - 1 each, best first."""
+        """Lists of ``rankings`` (rankings, size): each distinct documents of 0 .. ``num_documents`` - 1, best first."""
         lists = cls.empty(len(rankings), num_documents, rankings.shape[1])
         copy_rankings(rankings, 0, lists)
         return lists
@@ -68,7 +67,7 @@ class Lists(NamedTuple):
 
 @kernel
 def copy_rankings(rankings, first, lists):
-    """Overwrite the rankings number ``first`` and on of ``lists`` with ``rankings`` (rows, size), of the same sizes."""
+    """Overwrite the rankings from number ``first`` on of ``lists`` with ``rankings`` (rows, size), of the same size."""
     for row in range(rankings.shape[0]):
         start = lists.start[first + row]
         size = lists.size[first + row]
@@ -83,7 +82,7 @@ def copy_rankings(rankings, first, lists):
 
 @kernel
 def positional_credit(lists, left, right, displayed, share, clicks, credit):
-    """Each click is shared out between the rankers as ``share`` says."""
+    """Share each click between the rankers by ``share``."""
     rows, length = displayed.shape
     for row in range(rows):
         mine, total = 0.0, 0
@@ -97,10 +96,10 @@ def positional_credit(lists, left, right, displayed, share, clicks, credit):
 
 @kernel
 def decide(credit, key, session, winner):
-    """Fill ``winner`` (rows,) with 0 (left) or 1 (right): the larger credit; a fair coin of the session where equal."""
+    """Fill ``winner`` (rows,) with 0 (left) or 1 (right): the larger credit, or a fair coin if equal."""
     for row in range(credit.shape[0]):
         difference = credit[row, 0] - credit[row, 1]
-        if abs(difference) > TOLERANCE:
+        if abs(difference) > CREDIT_TOLERANCE:
             winner[row] = 0 if difference > 0.0 else 1
         else:
             seed = session_seed(key[row], session[row])
@@ -108,13 +107,13 @@ def decide(credit, key, session, winner):
 
 
 class Interleaving(ABC):
-    """An interleaving method: makes one list of two, and credits the clicks on it. See the module for the arrays."""
+    """An interleaving method: merges two lists into one, and credits the clicks on it. The module has the arrays."""
 
     name: ClassVar[str]
-    longest: ClassVar[int | None] = None  # list that it can make, if there is a limit
+    longest: ClassVar[int | None] = None  # maximal length of a list; None: no limit
 
     def check_length(self, name: str, length: int) -> None:
-        """A ValueError that names the argument ``name`` where lists of this length are too long."""
+        """Raise a ValueError that names the argument ``name`` if this length is too long for the method."""
         if self.longest is not None and length > self.longest:
             raise ValueError(
                 f"{name} = {length} is out of range for the interleaving {self.name!r}; allowed: 1 .. {self.longest}"
@@ -147,7 +146,7 @@ class Interleaving(ABC):
         """Fill ``credit`` (rows, 2)."""
 
     def knobs(self) -> dict[str, Any]:
-        """The keywords that make this method again."""
+        """The keywords that reconstruct this method."""
         return {}
 
     def __repr__(self) -> str:

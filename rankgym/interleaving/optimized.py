@@ -1,29 +1,29 @@
-"""Optimized interleaving (Radlinski and Craswell, WSDM 2013): of all fair ways to mix two rankings, the most telling.
+"""Optimized interleaving (Radlinski and Craswell, WSDM 2013): of all fair mixtures of two rankings, the most sensitive.
 
-Allowed are the lists whose every prefix is a union of prefixes of both rankings (their equation 5): each document is
-the best of one of the rankings that is not displayed yet. A clicked document d has the credit (equations 14 and 15)
+A list is allowed if its every prefix is a union of prefixes of both rankings (their equation 5): each document is the
+best one of either ranking that is not displayed yet. A clicked document d has the credit (equations 14 and 15)
 
     "inverse"   1 / rank(d, left) - 1 / rank(d, right)
     "linear"    rank(d, right) - rank(d, left)
 
-with length + 1 as the rank of a document that is not among the first ``length`` of a ranking; it counts for left where
-positive, for right where negative. The probabilities p(list) solve a linear programme (equations 6 to 8, 13):
+with length + 1 as the rank of a document outside the first ``length`` of a ranking. Positive credit counts for left,
+negative for right. The probabilities p(list) solve a linear programme (equations 6 to 8, 13):
 
     maximize    sum of p(list) s(list)
     subject to  for each k, the sum of p(list) times the credit of the list's first k documents is 0,
                 the p(list) are probabilities,
 
-so that who clicks at random among the first k, for any k, prefers neither. The sensitivity s(list) (equations 9 to 12)
-is the entropy, in bits, of who gets credit from a click, times the probability that someone gets it, if the click is at
-position k with probability proportional to 1 / k (their footnote 4).
+so that a user who clicks at random among the first k, for any k, prefers neither. The sensitivity s(list) (equations 9
+to 12) is the entropy, in bits, of which ranker gets credit from a click, times the probability that one does, for a
+click at position k with probability proportional to 1 / k (their footnote 4).
 
 These constraints can be met for every pair of rankings that was tried: all of them up to length 4, and samples up to
 10. With the paper's third credit, the sign of the linear one, they cannot (left = (0, 1, 2), right = (1, 2, 0)), so it
 is left out.
 
-The programme depends on how the two rankings lie to each other, not on the documents. SciPy's HiGHS solves it once for
-each such pattern, in some 15 ms at length 10; the solution has at most length + 1 lists. Where several solutions are
-optimal, SciPy's version decides which one it is, and with it what a seed displays.
+The programme depends on the relative order of the two rankings, not on the documents. SciPy's HiGHS solves it once for
+each such pattern, in some 15 ms at length 10; the solution has at most length + 1 lists. If several solutions
+are optimal, SciPy's version decides which one is used, and so what a seed displays.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from numpy.typing import NDArray
 from rankgym.interleaving.base import INTERLEAVING, Interleaving, Lists
 from rankgym.kernels import bits, kernel, session_seed, uniform
 
-MOST_LENGTH = 10  # 2^10 lists may be allowed
-MOST_KEPT = 1_000_000  # lists of remembered solutions
+MAX_LENGTH = 10  # up to 2^10 lists are allowed
+MAX_CACHED_LISTS = 1_000_000  # of solutions
 CREDITS = ("inverse", "linear")
 
 
@@ -165,7 +165,7 @@ class Optimized(Interleaving):
     """
 
     name = "optimized"
-    longest = MOST_LENGTH
+    longest = MAX_LENGTH
     credit = staticmethod(credit)
 
     def __init__(self, credit: str = "inverse") -> None:
@@ -193,7 +193,7 @@ class Optimized(Interleaving):
     ) -> None:
         length = displayed.shape[1]
         self.check_length("length", length)
-        if self._first[-1] > MOST_KEPT:
+        if self._first[-1] > MAX_CACHED_LISTS:
             self._forget()
         pattern = np.empty((len(left), length), np.int8)
         patterns(lists, left, right, length, pattern)

@@ -1,25 +1,26 @@
 """Probabilistic interleaving (Hofmann, Whiteson and de Rijke, CIKM 2011, and ACM TOIS 31, 2013).
 
-A ranking becomes a softmax over its ranks, P(d) proportional to 1 / rank(d)^tau. Position by position a fair coin says
+A ranking becomes a softmax over its ranks, P(d) proportional to 1 / rank(d)^tau. At each position a fair coin decides
 which ranker contributes; a document is drawn from its softmax over the documents not displayed yet (renormalised). So
-every list is possible, and both softmaxes forget a document as soon as it is displayed.
+every list is possible, and a displayed document leaves both softmaxes.
 
-Credit (Algorithm 2 and equation 8 of 2011): the ranker that contributed more of the clicked documents wins, but who
-contributed which is forgotten, and the outcome is marginalised over all assignments: left's credit is the probability,
-given the list, that it contributed more of them than right, and right's the probability of the reverse. So do the
-authors in their code (Lerot). Given the list, the coins are independent: left contributed position k with probability
-P_left(d) / (P_left(d) + P_right(d)), both softmaxes as they were before k, and the sum over the 2^clicks assignments is
-one over how many are left's. ``credit="expected"`` is the expected number of clicked documents that each contributed.
-Up to two clicks the two agree on who has more; with shares 1, .26, .26 of three, left is expected to have contributed
-1.52 of them, and right is more likely to have contributed most. ``credit="assigned"`` counts by the coins that fell.
+Credit (Algorithm 2 and equation 8 of 2011): the ranker that contributed more of the clicked documents wins, but the
+assignment is forgotten, and the outcome is marginalised over all assignments: left's credit is the probability,
+given the list, that it contributed more of them than right, and right's the probability of the reverse. The
+authors' code (Lerot) does the same. Given the list, the coins are independent: left contributed position k with
+probability P_left(d) / (P_left(d) + P_right(d)), both softmaxes as they were before k, and the sum over the 2^clicks
+assignments is a sum over the number of left's. ``credit="expected"`` is the expected number of clicked documents that
+each contributed. Up to two clicks the two agree on which ranker has more; with shares 1, .26, .26 of three, left is
+expected to have contributed 1.52 of them, and right is more likely to have contributed most. ``credit="assigned"``
+counts by the actual coins.
 
-It is unbiased for a user who clicks without looking at documents (both have equal credit on average; who has more of it
-is a fair coin with ``"assigned"`` only), and a ranker that has relevant documents nowhere lower and somewhere higher
+It is unbiased for a user who clicks without looking at documents: both rankers have equal credit on average (which one
+has more is a fair coin with ``"assigned"`` only). A ranker with relevant documents nowhere lower and somewhere higher
 has more credit on average.
 
-How a document is drawn. With S(r) the weight of all ranks from r on, what is left of the weight between two displayed
-ranks is a difference of two S. There are at most so many of these gaps as documents displayed, and within a gap the
-rank is found by a search: no step looks at all documents. S falls, so that each difference is exact to within about
+How a document is drawn. With S(r) the weight of all ranks from r on, the weight between two displayed ranks is a
+difference of two S. The number of these gaps is at most that of the displayed documents, and within a gap the rank is
+found by a search: no step looks at all documents. S falls, so that each difference is exact to within about
 as many roundings as its first rank.
 """
 
@@ -34,7 +35,7 @@ from rankgym.arguments import plain_number
 from rankgym.interleaving.base import INTERLEAVING, Interleaving, Lists, positional_credit
 from rankgym.kernels import bits, kernel, session_seed, uniform
 
-MOST_TAU = 20.0  # 1 / rank^tau of 10^15 documents is still a float then
+MAX_TAU = 20.0  # 1 / rank^tau of 10^15 documents is still a float then
 
 LOWEST, NOTHING = np.uint64(1), np.uint64(0)
 
@@ -96,10 +97,10 @@ def insert(taken, count, place):
 
 @kernel
 def interleave(lists, left, right, tail, assigned, key, session, displayed, share):
-    """Position k takes the bits INTERLEAVING + k of the row's session: the lowest for whose turn it is, the upper 53
-    for which document.
+    """Position k takes the bits INTERLEAVING + k of the row's session: the lowest decides whose turn it
+    is, the upper 53 which document.
 
-    ``tail`` is that of ``tails`` for at least so many documents as the longest ranking has.
+    ``tail`` is the result of ``tails`` for at least as many documents as the longest ranking has.
     """
     rows, length = displayed.shape
     taken_a, taken_b = np.empty(length, np.int64), np.empty(length, np.int64)  # places of displayed documents
@@ -166,22 +167,22 @@ class Probabilistic(Interleaving):
     """Probabilistic interleaving; ``share`` is the probability that left contributed the document (1 or 0 by coins).
 
     Args:
-        tau: how fast the softmax falls with the rank; the papers' 3. 0: all documents alike.
-        credit: ``"marginalized"``: the probabilities of having contributed more of the clicked documents;
-            ``"expected"``: how many that are; ``"assigned"``: how many, by the coins.
+        tau: how fast the softmax falls with the rank; 3 in the papers, 0 for equal weights.
+        credit: ``"marginalized"``: the probability of having contributed more of the clicked documents;
+            ``"expected"``: their expected number; ``"assigned"``: their number by the actual coins.
     """
 
     name = "probabilistic"
 
     def __init__(self, tau: float = 3.0, credit: str = "marginalized") -> None:
         number = plain_number(tau)
-        if number is None or not 0 <= number <= MOST_TAU:
-            raise ValueError(f"tau = {tau!r} is out of range; allowed: a number in [0, {MOST_TAU:g}]")
+        if number is None or not 0 <= number <= MAX_TAU:
+            raise ValueError(f"tau = {tau!r} is out of range; allowed: a number in [0, {MAX_TAU:g}]")
         if not isinstance(credit, str) or credit not in CREDITS:
             raise ValueError(f"credit = {credit!r} is unknown; allowed: {', '.join(map(repr, CREDITS))}")
         self.tau, self.crediting = float(number), credit
         self._tail = tails(self.tau, 0)
-        self._seen: NDArray[np.int64] | None = None  # the sizes that the table was made for
+        self._seen: NDArray[np.int64] | None = None  # the sizes for which the table was made
 
     def interleave(
         self,

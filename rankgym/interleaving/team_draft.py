@@ -1,10 +1,10 @@
 """Team draft interleaving (Radlinski, Kurup and Joachims, CIKM 2008), Algorithm 2.
 
-As two captains choose their teams: the ranker with fewer documents in the list is next, a coin decides between equals,
-and it adds its best document that is not displayed yet. Clicks count for the ranker whose team the document is in.
+Like two captains who choose their teams: the ranker with fewer documents in the list is next, a coin breaks ties, and
+it adds its best document that is not displayed yet. A click counts for the ranker whose team the document is in.
 
-At each position either team is equally probable, whatever the rankings: who clicks without looking at documents prefers
-neither. But it may be blind to a ranking that is better: with one relevant document c, (a, b, c, d) and (b, c, d, a)
+At each position both teams are equally probable, whatever the rankings: a user who clicks without looking at documents
+prefers neither. But it may not notice a better ranking: with one relevant document c, (a, b, c, d) and (b, c, d, a)
 tie (Hofmann et al., CIKM 2011, section 3).
 """
 
@@ -16,7 +16,7 @@ from rankgym.kernels import bits, kernel, session_seed, uniform
 
 @kernel
 def next_place(lists, ranking, place, displayed, row, count):
-    """The first place of the ranking, from ``place`` on, whose document is not displayed yet; its size, if none is."""
+    """The first place of the ranking, from ``place`` on, with a document not displayed yet, or the ranking's size."""
     start, size = lists.start[ranking], lists.size[ranking]
     while place < size:
         document = lists.order[start + place]
@@ -54,7 +54,7 @@ def interleave(lists, left, right, key, session, displayed, share):
 
 
 class TeamDraft(Interleaving):
-    """Team draft: ``share`` is 1 where the document is in left's team, 0 in right's."""
+    """Team draft: ``share`` is 1 for a document of left's team, 0 for one of right's."""
 
     name = "team-draft"
     interleave = staticmethod(interleave)

@@ -204,39 +204,39 @@ GOOD = "0 qid:1 1:1\n"
 BROKEN = {
     "a label that is no whole number": (
         "0.5 qid:1 1:1",
-        "label = '0.5' is no grade; allowed: whole numbers in 0 .. 127",
+        "label = '0.5' is not a grade; allowed: whole numbers in 0 .. 127",
     ),
-    "a negative label": ("-1 qid:1 1:1", "label = '-1' is no grade"),
-    "a label NaN": ("nan qid:1 1:1", "label = 'nan' is no grade"),
-    "a label too large": ("128 qid:1 1:1", "label = '128' is no grade"),
-    "a label far too large": ("99999999999999999999 qid:1 1:1", "label = '99999999999999999999' is no grade"),
-    "a missing qid": ("0 1:1 2:1", "there is '1:1' where the query should be; allowed: qid:ID after the label"),
-    "a label alone": ("0", "there is '' where the query should be"),
-    "an empty query id": ("0 qid: 1:1", "qid: has no id behind it"),
-    "a line without features": ("0 qid:1", "the document has no features"),
-    "a line with a comment for features": ("0 qid:1 # 1:1", "the document has no features"),
+    "a negative label": ("-1 qid:1 1:1", "label = '-1' is not a grade"),
+    "a label NaN": ("nan qid:1 1:1", "label = 'nan' is not a grade"),
+    "a label too large": ("128 qid:1 1:1", "label = '128' is not a grade"),
+    "a label far too large": ("99999999999999999999 qid:1 1:1", "label = '99999999999999999999' is not a grade"),
+    "a missing qid": ("0 1:1 2:1", "found '1:1' instead of the query; allowed: qid:ID after the label"),
+    "a label alone": ("0", "found '' instead of the query"),
+    "an empty query id": ("0 qid: 1:1", "qid: is not followed by an id"),
+    "a line without features": ("0 qid:1", "the document does not have features"),
+    "a line with a comment for features": ("0 qid:1 # 1:1", "the document does not have features"),
     "features out of order": ("0 qid:1 2:1 1:1", "feature 1 comes twice or out of order; allowed: ascending indices"),
     "a feature twice": ("0 qid:1 2:1 2:1", "feature 2 comes twice or out of order"),
     "feature 0": ("0 qid:1 0:1", "feature index '0' is out of range; allowed: whole numbers in 1 .. 10000"),
     "a negative feature": ("0 qid:1 -1:1", "feature index '-1' is out of range"),
     "a huge feature": ("0 qid:1 1000000000:1", "feature index '1000000000' is out of range"),
     "a wide and a huge feature": ("0 qid:1 90:1 99999999999:1", "feature index '99999999999' is out of range"),
-    "NaN": ("0 qid:1 1:NaN", "feature 1 = 'NaN' is no number; allowed: finite decimal numbers of float32"),
-    "an infinite value": ("0 qid:1 1:1 2:-inf", "feature 2 = '-inf' is no number"),
-    "a value beyond float32": ("0 qid:1 1:1e39", "feature 1 = '1e39' is no number"),
-    "a value far beyond": ("0 qid:1 1:1e999999999", "feature 1 = '1e999999999' is no number"),
-    "NULL": ("0 qid:1 1:NULL", "feature 1 = 'NULL' is no number"),
-    "no value": ("0 qid:1 1: 2:1", "feature 1 = '' is no number"),
-    "two colons": ("0 qid:1 1:2:3", "feature 1 = '2:3' is no number"),
-    "a hexadecimal value": ("0 qid:1 1:0x10", "feature 1 = '0x10' is no number"),
-    "half an exponent": ("0 qid:1 1:1e", "feature 1 = '1e' is no number"),
-    "no index": ("0 qid:1 1:1 word", "'word' is no feature; allowed: index:value, and # before a comment"),
-    "bytes that are no UTF-8": (b"0 qid:1\xff 1:1", r"query id '1\\xff' is no UTF-8 text"),
-    "such bytes for a value": (b"0 qid:1 1:\xff", r"feature 1 = '\\xff' is no number"),
-    "a zero byte": (b"\0 qid:1 1:1", r"label = '\x00' is no grade"),
+    "NaN": ("0 qid:1 1:NaN", "feature 1 = 'NaN' is not a number; allowed: finite decimal numbers of float32"),
+    "an infinite value": ("0 qid:1 1:1 2:-inf", "feature 2 = '-inf' is not a number"),
+    "a value beyond float32": ("0 qid:1 1:1e39", "feature 1 = '1e39' is not a number"),
+    "a value far beyond": ("0 qid:1 1:1e999999999", "feature 1 = '1e999999999' is not a number"),
+    "NULL": ("0 qid:1 1:NULL", "feature 1 = 'NULL' is not a number"),
+    "no value": ("0 qid:1 1: 2:1", "feature 1 = '' is not a number"),
+    "two colons": ("0 qid:1 1:2:3", "feature 1 = '2:3' is not a number"),
+    "a hexadecimal value": ("0 qid:1 1:0x10", "feature 1 = '0x10' is not a number"),
+    "half an exponent": ("0 qid:1 1:1e", "feature 1 = '1e' is not a number"),
+    "no index": ("0 qid:1 1:1 word", "'word' is not a feature; allowed: index:value, and # before a comment"),
+    "bytes that are no UTF-8": (b"0 qid:1\xff 1:1", r"query id '1\\xff' is not UTF-8 text"),
+    "such bytes for a value": (b"0 qid:1 1:\xff", r"feature 1 = '\\xff' is not a number"),
+    "a zero byte": (b"\0 qid:1 1:1", r"label = '\x00' is not a grade"),
     "a query that comes back": (
         "0 qid:2 1:1\n0 qid:1 1:1",
-        "query '1' comes back: it began at line 2, and others came between; the documents of a query stand together",
+        "query '1' comes back: it began at line 2, with other queries in between; allowed: all docum",
     ),
     "a query id without end": ("0 qid:" + 300 * "x" + " 1:1", "the query id has 300 bytes; allowed: at most 200"),
 }
@@ -261,16 +261,16 @@ def test_broken_files_are_refused_with_file_and_line(what, packed, written):
 
 @pytest.mark.parametrize("content", ["", "\n\n", "# nothing here\n"])
 def test_a_file_without_documents(content, written):
-    with pytest.raises(DataError, match=r"line \d: the file holds no document"):
+    with pytest.raises(DataError, match=r"line \d: the file does not hold any document"):
         letor.load(written(content))
-    with pytest.raises(DataError, match=r"the file holds no document"):
+    with pytest.raises(DataError, match=r"the file does not hold any document"):
         letor.load(written(gzip.compress(content.encode())))
 
 
 def test_a_gzip_file_that_is_cut_off(written):
     lines = [f"0 qid:{row} 1:{row * 7919 % 10007}" for row in range(1000)]
     packed = gzip.compress("\n".join(lines).encode())
-    with pytest.raises(DataError, match=r"line \d+: the gzip file is truncated: nothing was kept of it"):
+    with pytest.raises(DataError, match=r"line \d+: the gzip file is truncated; nothing of it was kept"):
         letor.load(written(packed[:-20]))
     for cut in range(2, len(packed), 97):
         with pytest.raises(DataError, match=r"file\.txt, line \d+: the gzip file is (truncated|damaged)"):

@@ -116,7 +116,7 @@ def changed(i, j, value, base=None):
         ([[0.5]], r"P has shape \(1, 1\)"),
         ([], r"P has shape \(0,\)"),
         (0.5, r"P has shape \(\)"),
-        ([[0.5, 0.5], [0.5]], "P is no matrix: its rows differ in length"),
+        ([[0.5, 0.5], [0.5]], "P is not a matrix: its rows differ in length"),
         ([["a", "b"], ["c", "d"]], "P has dtype <U1; allowed: real numbers"),
         ([[0.5, None], [0.5, 0.5]], "P has dtype object"),
         (np.full((2, 2), 0.5 + 0j), "P has dtype complex128"),
@@ -203,9 +203,9 @@ def test_matrices_are_the_callers_own():
     ("arguments", "complaint"),
     [
         ({"name": "arxive"}, r"dataset = 'arxive'.*'arxiv', 'cyclic', 'arithmetic', 'mslr'"),
-        ({"name": "../secret"}, "no preference matrix"),
+        ({"name": "../secret"}, "not a preference matrix"),
         ({"name": None}, "dataset = None"),
-        ({"name": ["arxiv"]}, r"dataset = \['arxiv'\] is no name"),
+        ({"name": ["arxiv"]}, r"dataset = \['arxiv'\] is not a name"),
         ({"name": "mslr", "source": "real"}, r"source = 'real'.*\['calibrated', 'published'\]"),
         ({"name": "mslr", "user_model": "casual"}, "user_model = 'casual'.*'perfect', 'navigational', 'informational'"),
         ({"name": "arxiv", "user_model": "informational"}, "user_model = 'informational' belongs to 'mslr'"),
@@ -321,7 +321,7 @@ def test_how_utilities_are_drawn():
         (("uniform", True, 0), {}, "num_arms = True"),
         (("uniform", 5, -1), {}, "seed = -1 is not allowed; allowed: whole numbers from 0"),
         (("uniform", 5, None), {}, "seed = None"),
-        (("uniform", 5, 0), {"spread": 1.0}, r"spread is no knob of the family 'uniform'; allowed: \['gap'\]"),
+        (("uniform", 5, 0), {"spread": 1.0}, r"spread is not a knob of the family 'uniform'; allowed: \['gap'\]"),
         (("uniform", 5, 0), {"gap": 0.5}, r"gap = 0.5 is not allowed; allowed range \[0, 0.49\]"),
         (("uniform", 5, 0), {"gap": math.nan}, "gap = nan"),
         (("uniform", 5, 0), {"gap": "0.1"}, "gap = '0.1'"),
@@ -384,7 +384,7 @@ def test_the_np2004_rankers(tmp_path):
     assert (found.shape, condorcet_winner(found)) == ((64, 64), 13)
     (row,) = [row for row in data.listing() if row["name"] == "np2004"]
     assert row["what"] == "preference matrix of 64 arms, Condorcet winner 13"
-    assert (row["source"], row["state"][:6]) == ("imported", "here: ")
+    assert (row["source"], row["state"][:14]) == ("imported", "in the cache: ")
     assert "np2004_preferences_64.npy, sha256 f60b72a7a8b3" in row["provenance"]
 
 
@@ -407,23 +407,23 @@ BROKEN = {
         r"line 1, column 2: the probability = 60.0 is not .* allowed range \[0, 1\]",
     ),
     "diagonal": ("1 .6\n.4 1\n", "line 1, column 1: the probability = 1.0 is an arm against itself; allowed: 0.5"),
-    "a word": (GOOD.replace("0.8", "high"), "line 2, column 3: 'high' is no number"),
-    "a header": ("a,b\n0.5,0.6\n0.4,0.5\n", "line 1, column 1: 'a' is no number"),
-    "an underscore": (GOOD.replace("0.8", "0_8"), "line 2, column 3: '0_8' is no number"),
-    "other digits": (GOOD.replace("0.8", "\u0661"), r"line 2, column 3: '\\u0661' is no number"),
-    "an empty field": ("0.5,,0.6\n", "line 1, column 2: '' is no number"),
-    "a trailing comma": ("0.5,0.6,\n0.4,0.5,\n", "line 1, column 3: '' is no number"),
+    "a word": (GOOD.replace("0.8", "high"), "line 2, column 3: 'high' is not a number"),
+    "a header": ("a,b\n0.5,0.6\n0.4,0.5\n", "line 1, column 1: 'a' is not a number"),
+    "an underscore": (GOOD.replace("0.8", "0_8"), "line 2, column 3: '0_8' is not a number"),
+    "other digits": (GOOD.replace("0.8", "\u0661"), r"line 2, column 3: '\\u0661' is not a number"),
+    "an empty field": ("0.5,,0.6\n", "line 1, column 2: '' is not a number"),
+    "a trailing comma": ("0.5,0.6,\n0.4,0.5,\n", "line 1, column 3: '' is not a number"),
     "a short line": ("0.5 0.6 0.7\n0.4 0.5\n", "line 2: the number of entries = 2 is not that of line 1; allowed: 3"),
     "a long line": ("0.5 0.6\n0.4 0.5 0.1\n", "line 2: the number of entries = 3 is not that of line 1; allowed: 2"),
     "too few lines": ("0.5 0.6 0.7\n0.4 0.5 0.8\n", "line 2: the matrix ends after 2 rows of 3"),
     "too many lines": (GOOD + "0.1 0.2 0.3\n", "line 4: this is more than a square matrix; allowed: 3 rows"),
     "a single number": ("0.5\n", "line 1: the matrix ends after 1 rows of 1; allowed: .* at least 2"),
-    "nothing": ("", "has no numbers"),
-    "comments only": ("# 0.5\n\n", "has no numbers"),
-    "binary": (b"0.5 0.6\n\xff\xfe", "line 2: this is no text"),
-    "null bytes": (b"0.5 \x00\n", r"line 1, column 2: '\\x00' is no number"),
-    "gzip": (b"\x1f\x8b\x08\x00\x00", "line 1: this is no text"),
-    "a pickle": (pickle.dumps(Evil()), r"is a pickle, and mine no published data set.*\['yandex60', 'mslr'\]"),
+    "nothing": ("", "does not have any numbers"),
+    "comments only": ("# 0.5\n\n", "does not have any numbers"),
+    "binary": (b"0.5 0.6\n\xff\xfe", "line 2: this is not text"),
+    "null bytes": (b"0.5 \x00\n", r"line 1, column 2: '\\x00' is not a number"),
+    "gzip": (b"\x1f\x8b\x08\x00\x00", "line 1: this is not text"),
+    "a pickle": (pickle.dumps(Evil()), r"is a pickle, and mine is not a published data set.*\['yandex60', 'mslr'\]"),
     "an npz": (b"PK\x03\x04....", "is an .npz file"),
     "npy, one opposite": (
         npy(changed(1, 4, 0.1)),
@@ -496,7 +496,7 @@ def test_what_is_written_as_text_comes_back(arms, seed, separator):
 def test_files_that_cannot_be_looked_at(tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError):
         data.import_matrix("mine", tmp_path / "nothing")
-    monkeypatch.setattr(matrix_files, "LARGEST", 10)
+    monkeypatch.setattr(matrix_files, "MAX_BYTES", 10)
     with pytest.raises(data.DataError, match=r"has 36 bytes; allowed: at most 10"):
         data.import_matrix("mine", put(tmp_path, GOOD))
 
@@ -524,11 +524,11 @@ def test_an_interrupted_write_leaves_what_was_there(tmp_path, home, monkeypatch)
     data.import_matrix("mine", put(tmp_path, GOOD))
     before = (home / "preferences" / "mine.npz").read_bytes()
 
-    def broken(path, **_):
-        Path(path).write_bytes(b"half")
+    def broken(file, **_):
+        file.write(b"half")
         raise OSError("disk full")
 
-    monkeypatch.setattr(catalogue.np, "savez", broken)
+    monkeypatch.setattr(np, "savez", broken)
     with pytest.raises(OSError, match="disk full"):
         data.import_matrix("mine", put(tmp_path, npy(ARXIV), "m.npy"))
     assert [path.name for path in (home / "preferences").iterdir()] == ["mine.npz"]
@@ -599,7 +599,7 @@ def test_the_originals_are_told_apart_by_their_digests(originals, home, tmp_path
         np.testing.assert_allclose(valid(load("mslr", source="published", user_model=user)), matrix, atol=1e-15)
     assert catalogue.usable("mslr")
     row = next(row for row in data.listing() if row["name"] == "mslr")
-    assert row["state"] == f"here: {home / 'mslr.npz'}"
+    assert row["state"] == f"in the cache: {home / 'mslr.npz'}"
 
 
 def test_wrong_originals_are_refused(originals, home):
@@ -629,7 +629,7 @@ def test_damage_to_the_published_matrices_is_noticed(originals, home):
     with pytest.raises(data.DataError, match=r"mslr.npz is damaged.*run `rankgym data fetch mslr`"):
         catalogue.published("mslr")
     np.savez(kept, **matrix_files.to_arrays(MADE_UP, "somewhere else"))
-    with pytest.raises(data.DataError, match="it was not made of the published files"):
+    with pytest.raises(data.DataError, match="it was not made from the published files"):
         catalogue.published("mslr")
     assert not catalogue.usable("mslr")
 
@@ -691,10 +691,12 @@ def test_nothing_is_kept_if_one_of_the_files_is_another(originals, home, address
 
 
 def test_a_near_name_is_suggested():
-    with pytest.raises(ValueError, match=r"^name = 'msrl' is no data set; did you mean 'mslr'\? allowed: \['yandex60'"):
+    with pytest.raises(
+        ValueError, match=r"^name = 'msrl' is not a data set; did you mean 'mslr'\? allowed: \['yandex60'"
+    ):
         data.fetch("msrl")
     for nothing_near in ("q", 3):
-        with pytest.raises(ValueError, match=r"^name = .* is no data set; allowed: \["):
+        with pytest.raises(ValueError, match=r"^name = .* is not a data set; allowed: \["):
             data.fetch(nothing_near)
 
 

@@ -168,7 +168,7 @@ MALFORMED = {
     "five models": (collection(ARRAYS, models=list(yandex.CLASSES)[:5]), "6 models"),
     "other queries for the second model": (
         collection(ARRAYS).replace(text(str(ARRAYS["query_id"][0])), text("77"), 1),
-        "other queries for PBM",
+        "different queries for PBM",
     ),
     "examination differs between queries": (
         collection(ARRAYS, spoil={("PBM", 5): entry("PBM", changed("pbm_examination", 3, 0.5), 5)}),
@@ -551,7 +551,7 @@ def test_a_damaged_cache_is_not_used(home, table, tmp_path):
     good = kept.read_bytes()
     for bad, complaint in (
         (good[:-100], "damaged"),
-        (b"garbage", "it is no .npz file"),
+        (b"garbage", "it is not an .npz file"),
         (npz(changed("cm_attraction", (0, 0), 0.5)), "published numbers"),
     ):
         kept.write_bytes(bad)
@@ -678,11 +678,11 @@ def test_an_interrupted_write_leaves_what_was_there(home, table, tmp_path, monke
     kept = data.import_file("yandex60", file)
     before = kept.read_bytes()
 
-    def broken(path, **_):
-        Path(path).write_bytes(b"half")
+    def broken(file, **_):
+        file.write(b"half")
         raise OSError("disk full")
 
-    monkeypatch.setattr(catalogue.np, "savez", broken)
+    monkeypatch.setattr(np, "savez", broken)
     with pytest.raises(OSError, match="disk full"):
         data.import_file("yandex60", file)
     assert kept.read_bytes() == before

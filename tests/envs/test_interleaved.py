@@ -605,7 +605,7 @@ def test_messages_of_bad_duels(file):
         ({"num_documents": 0}, "num_documents = 0 is out of range"),
         ({"interleaving": "none"}, "interleaving = 'none' is unknown; allowed: 'balanced'"),
         ({"interleaving_knobs": {"tau": -1}}, "tau = -1 is out of range"),
-        ({"interleaving_knobs": {"beta": 1}}, "has no keyword 'beta'; allowed: 'tau', 'credit'"),
+        ({"interleaving_knobs": {"beta": 1}}, "does not have a keyword 'beta'; allowed: 'tau', 'credit'"),
         ({"user_model": "me"}, "user_model = 'me' is unknown"),
         ({"user_model": ["me"]}, r"user_model = \['me'\] is unknown"),
         ({"grades": 3}, "grades = 3 has no user"),

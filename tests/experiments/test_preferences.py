@@ -432,7 +432,7 @@ WRONG = {
         "method = 'simulate' does not draw interleaving = 'probabilistic-greedy'; allowed: 'exact'",
     ),
     "knobs": ({"interleaving_knobs": {"tau": -1}}, r"tau = -1 is out of range"),
-    "knob": ({"interleaving_knobs": {"mu": 1}}, "the interleaving 'probabilistic' has no keyword 'mu'"),
+    "knob": ({"interleaving_knobs": {"mu": 1}}, "the interleaving 'probabilistic' does not have a keyword 'mu'"),
     "exact knobs": ({"interleaving": "team-draft", "interleaving_knobs": {"a": 1}}, "interleaving_knobs = {'a': 1} "),
     "user": ({"user_model": "nobody"}, "user_model = 'nobody' is unknown; allowed: 'perfect', "),
     "grades": ({"grades": 3}, "grades = 3 has no user; allowed: 2"),

@@ -476,7 +476,7 @@ def test_a_methods_keywords_make_it_again():
     for name in INTERLEAVINGS:
         method = make(name)
         assert repr(make(name, method.knobs())) == repr(method)
-    with pytest.raises(ValueError, match="has no keyword 'tau'; allowed: none"):
+    with pytest.raises(ValueError, match="does not have a keyword 'tau'; allowed: none"):
         make("balanced", {"tau": 3})
-    with pytest.raises(ValueError, match="interleaving_knobs = 3 is no dict"):
+    with pytest.raises(ValueError, match="interleaving_knobs = 3 is not a dict"):
         make("balanced", 3)

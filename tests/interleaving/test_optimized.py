@@ -130,7 +130,7 @@ def test_short_rankings_and_forgotten_solutions(monkeypatch):
         method.interleave(*duel[1:6], short, np.empty((1, 5)))
         assert sorted(short[0, :2]) == [0, 1]
         assert (short[0, 2:] == -1).all()
-        monkeypatch.setattr("rankgym.interleaving.optimized.MOST_KEPT", 0)
+        monkeypatch.setattr("rankgym.interleaving.optimized.MAX_CACHED_LISTS", 0)
     assert len(method._numbers) == 1
 
 
@@ -157,7 +157,7 @@ def test_solutions_are_remembered_whole_and_forgotten_together(monkeypatch):
     rng, method = np.random.default_rng(6), Optimized()
     duels = [compare(range(6), rng.permutation(8)[:6], method="optimized", seed=n) for n in range(12)]
     for limit in (1_000_000, 3):
-        monkeypatch.setattr("rankgym.interleaving.optimized.MOST_KEPT", limit)
+        monkeypatch.setattr("rankgym.interleaving.optimized.MAX_CACHED_LISTS", limit)
         for duel in duels:
             displayed, share = np.empty((1, 6), np.int64), np.empty((1, 6))
             method.interleave(*duel[1:6], displayed, share)

@@ -1,0 +1,51 @@
+"""Read and write files of limited size: bytes, and ``.npz`` archives without pickles."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.data.errors import DataError
+from rankgym.outputs import atomic_path
+
+__all__ = ["NPZ", "read_bytes", "read_npz", "write_npz"]
+
+NPZ = b"PK\x03\x04"  # the first bytes of an .npz file
+
+
+def read_bytes(path: Path | str, most: int, purpose: str) -> bytes:
+    """Read a file of at most ``most`` bytes; ``purpose`` says in the error what the limit belongs to."""
+    path = Path(path)
+    size = path.stat().st_size
+    if size > most:
+        raise DataError(f"{path} has {size} bytes; allowed: at most {most} for {purpose}")
+    return path.read_bytes()
+
+
+def read_npz(data: bytes, most: int) -> dict[str, NDArray[Any]]:
+    """The arrays of an ``.npz`` file's bytes, which may unpack to at most ``most`` bytes; a DataError if damaged."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+        if size > most:
+            raise DataError(f"the .npz file unpacks to {size} bytes; allowed: at most {most}")
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            return dict(arrays)
+    except DataError:
+        raise
+    except Exception as error:  # a broken archive may raise nearly anything
+        raise DataError(f"the .npz file cannot be read: {type(error).__name__}: {error}") from None
+
+
+def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Path:
+    """Write an ``.npz`` file atomically, with its folder; return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(path) as unfinished, unfinished.open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+    return path
