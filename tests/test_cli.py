@@ -365,8 +365,8 @@ def test_neither_numbers_nor_names_are_cut(run, monkeypatch, columns):
         ),
         (
             ["PBM-Synthetic-v0", "--rounds", "60", "--set", "max_episode_steps=50"],
-            "rounds = 60 exceeds the environment's horizon of 50; allowed: --rounds 50 at most, or no --set of horizon "
-            "and max_episode_steps",
+            "rounds = 60 exceeds the environment's horizon of 50; allowed: at most 50 rounds, or an environment "
+            "without horizon and max_episode_steps",
         ),
         (
             ["PBM-Synthetic-v0", "--positions", "3", "--set", "num_positions=4"],

@@ -29,7 +29,7 @@ def agents(
 
     Example: `rankgym agents toprank`
     """
-    from rankgym.experiments.plan import names as naming
+    from rankgym.experiments.plan import agents as naming
     from rankgym_agents import DUELERS, RANKERS
 
     if agent is not None:
@@ -47,7 +47,7 @@ def agents(
 
 
 def _show_agent(name: str) -> None:
-    from rankgym.experiments.plan import names as naming
+    from rankgym.experiments.plan import agents as naming
     from rankgym_agents import AGENTS
 
     if name not in AGENTS:

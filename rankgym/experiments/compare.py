@@ -25,7 +25,7 @@ from rankgym.experiments.plan.agents import AgentSpec, slug
 from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.plan.environments import env_arguments
 from rankgym.experiments.plan.jobs import Block
-from rankgym.experiments.plan.setting import KINDS, Setting, block_of, one_row, recorded_rounds, resolve
+from rankgym.experiments.plan.setting import KINDS, one_row, recorded_rounds, resolve
 from rankgym.experiments.run.blocks import play, play_all
 from rankgym.experiments.run.parts import Parts
 from rankgym.experiments.show.files import save
@@ -179,13 +179,11 @@ class _Plan:
         """Rounds to record besides those that always are."""
         return recorded_rounds(self.rounds, self.breakpoints)
 
-    @property
-    def setting(self) -> Setting:
-        """The same without runs, seed and processes."""
-        return Setting(**{name: getattr(self, name) for name in Setting._fields})
-
     def block(self, spec: AgentSpec, start: int, stop: int) -> Block:
-        return block_of(self.setting, spec, start, stop, self.seed, self.record_at)
+        queries = [self.queries[row % len(self.queries)] for row in range(start, stop)]
+        rounds, record_at = self.rounds, self.record_at
+        whole = (spec, self.env_id, self.env_kwargs, start, stop, self.choice, queries, self.seed)
+        return Block(*whole, horizon=rounds, rounds=rounds, record_at=record_at)
 
     def blocks(self, spec: AgentSpec, rows: NDArray[np.bool_]) -> list[Block]:
         """The rows (rows,) of one agent in blocks of neighbours."""

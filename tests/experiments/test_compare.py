@@ -399,8 +399,8 @@ def test_parts_of_other_agents_are_not_mistaken(tmp_path):
         ({"num_positions": 11}, "num_positions = 11 is out of range; allowed: a whole number in 1 .. 10"),
         (
             {"horizon": 10},
-            "rounds = 150 exceeds the environment's horizon of 10; allowed: --rounds 10 at most, or no --set of "
-            "horizon and max_episode_steps",
+            "rounds = 150 exceeds the environment's horizon of 10; allowed: at most 10 rounds, or an environment "
+            "without horizon and max_episode_steps",
         ),
         (
             {"query": [4, 0, 4]},

@@ -53,11 +53,6 @@ class Mine:
     return f"{name}:Mine"
 
 
-def make_mine(**told):
-    """A factory that is no class may be an agent of one's own, too."""
-    return DUELERS["rucb"](**told)
-
-
 @pytest.fixture
 def letor(tmp_path, monkeypatch):
     monkeypatch.setenv("RANKGYM_DATA_HOME", str(tmp_path / "home"))
@@ -133,12 +128,6 @@ def test_an_agent_of_ones_own_has_no_accuracy(my_agent):
     assert cell(mine, "accuracy") == "unknown"
     assert 0 <= other["accuracy"] <= 1
     assert len(comparison_figure.draw_comparison(found).axes[1].lines) == 2
-
-
-def test_a_function_may_make_the_agents():
-    name = f"{__name__}:make_mine"
-    found = compare(ENV, [name, "rucb"], **SMALL)
-    assert same(found.histories[name], found.histories["rucb"])
 
 
 def test_two_processes_give_the_same_bits_as_one(tmp_path):
@@ -406,7 +395,9 @@ def test_what_an_agent_is_not_told_here_is_said(monkeypatch):
 
 class Duels:
     def __init__(self, num_arms): ...
+    def act(self, observation): ...
+    def update(self, duel, outcome): ...
 
 
-class Ranks:
+class Ranks(Duels):
     def __init__(self, num_items, seed=3): ...

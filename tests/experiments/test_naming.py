@@ -11,6 +11,7 @@ from rankgym import ENVS
 from rankgym.arguments import near
 from rankgym.experiments.plan.agents import AgentSpec, literal, parse_agent, shipped_models, split_names
 from rankgym.experiments.plan.environments import env_id
+from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.spaces import Permutation
 from rankgym_agents import AGENTS, TopRank
 
@@ -142,14 +143,24 @@ def test_any_text_is_an_agent_or_a_value_error(text):
     assert message.startswith("agent = ")
 
 
-class Plain:
+class Idle:
+    """Has what an agent needs, and does nothing."""
+
+    def act(self, observation):
+        raise NotImplementedError
+
+    def update(self, displayed, clicks):
+        raise NotImplementedError
+
+
+class Plain(Idle):
     """Takes two of the arguments that agents are told."""
 
     def __init__(self, num_items, seed, *, bold=1):
         self.told = (num_items, seed, bold)
 
 
-class Greedy:
+class Greedy(Idle):
     """Takes whatever there is."""
 
     def __init__(self, **everything):
@@ -188,3 +199,14 @@ def test_a_trained_model_without_its_ending_is_suggested(typed, tmp_path, monkey
     (tmp_path / "runs" / "x" / "best.zip").write_bytes(b"")
     with pytest.raises(ValueError, match=rf"agent = '{typed}' is unknown; did you mean 'runs/x/best.zip'\?"):
         parse_agent(typed)
+
+
+def test_a_foreign_class_is_refused_before_it_is_called(tmp_path):
+    """Popen would run its command."""
+    made = tmp_path / "made"
+    agent = f'subprocess:Popen:args=["touch", "{made}"]'
+    with pytest.raises(ValueError, match="subprocess:Popen is not an agent; allowed: a class with methods act"):
+        Sweep((Environment("", "CM-Synthetic-v0"),), (agent,), rounds=10, query=0).check()
+    assert not made.exists()
+    with pytest.raises(ValueError, match="os:system is not an agent"):
+        AgentSpec("mine", "os:system", {}).load()

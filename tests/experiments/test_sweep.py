@@ -12,6 +12,7 @@ pytest.importorskip("pyarrow")
 from rankgym import data
 from rankgym.experiments.plan import digests
 from rankgym.experiments.plan import jobs as job_module
+from rankgym.experiments.plan.jobs import ResultName, cover
 from rankgym.experiments.plan.sweep import EXAMPLE, Environment, Sweep, label_of
 from rankgym_agents import TopRank
 
@@ -107,7 +108,7 @@ ONE = '[[environments]]\nid = "CM-Yandex-v0"\n'
         (f"{TOP}{ONE}{ONE}", "two environments have the label 'CM-Yandex-v0'; allowed: each its own"),
         (f"runs = 0\n{TOP}{ONE}", "runs = 0 is out of range; allowed: a whole number, at least 1"),
         (f"retire = 1\n{TOP}{ONE}", "retire = 1 is neither true nor false"),
-        (f"seed = -1\n{TOP}{ONE}", "seed = -1 is out of range; allowed: a whole number in 0 "),
+        (f"seed = -1\n{TOP}{ONE}", "seed = -1 is out of range; allowed: a whole number, at least 0"),
         (f"{TOP}{ONE}rounds = 1.5\n", "environment 'CM-Yandex-v0': rounds = 1.5 is out of range"),
         (f"record_at = 7\n{TOP}{ONE}", "record_at = 7 is no list; allowed: round numbers"),
         (f"rounds = 9\nagents = 7\n{ONE}", "agents = 7 are none; allowed: a list of names"),
@@ -145,7 +146,7 @@ def test_a_file_that_is_not_there(tmp_path):
         ({"environments": (Environment("x", "CM-Index-v0"),)}, "environment 'x': environment 'CM-Index-v0' is unknown"),
         (
             {"environments": (Environment("x", "CM-Yandex-v0", {"horizon": 5}),)},
-            "environment 'x': rounds = 20 exceeds .* horizon of 5; allowed: rounds = 5 at most, or no horizon",
+            "environment 'x': rounds = 20 exceeds .* horizon of 5; allowed: at most 5 rounds, or an environment",
         ),
         ({"environments": (Environment("x", "CM-Yandex-v0", {"num_items": {1}}),)}, "no plain JSON"),
     ],
@@ -186,6 +187,56 @@ def test_more_runs_only_add_jobs():
     before = {job.key for job in small(runs=4, rows_per_job=3).jobs()}
     after = {job.key for job in small(runs=7, rows_per_job=3).jobs()}
     assert before < after
+
+
+@given(
+    rows=st.integers(1, 60),
+    size=st.integers(1, 20),
+    made=st.lists(st.tuples(st.integers(0, 70), st.integers(1, 30)).map(lambda one: (one[0], sum(one))), max_size=6),
+)
+def test_what_is_made_keeps_its_rows_and_gaps_are_cut_on_the_grid(rows, size, made):
+    made = [cut for cut in made if cut[0] < rows]
+    chosen = cover(rows, size, made)
+    covered = {row for start, stop in chosen for row in range(start, stop)}
+    there = {row for start, stop in made for row in range(start, stop)}
+    assert covered >= set(range(rows))
+    new = [cut for cut in chosen if cut not in made]
+    assert not there & {row for start, stop in new for row in range(start, stop)}  # nothing is played twice
+    assert all(stop - start <= size and start // size == (stop - 1) // size for start, stop in new)
+    assert cover(rows, size, chosen) == chosen
+    if not made:
+        assert chosen == [(start, min(start + size, rows)) for start in range(0, rows, size)]
+
+
+def names(jobs):
+    return [ResultName.of(job.block.agent.label, job.block.start, job.block.stop, job.key) for job in jobs]
+
+
+def rows_of(jobs):
+    return [(job.block.start, job.block.stop) for job in jobs]
+
+
+def test_results_of_another_cut_count():
+    made = names(small(runs=3, rows_per_job=4).jobs())
+    assert rows_of(small(runs=3, rows_per_job=5).jobs(made)) == [(0, 4), (4, 8), (8, 9)]
+    assert rows_of(small(runs=5, rows_per_job=5).jobs(made)) == [(0, 4), (4, 8), (8, 9), (9, 10), (10, 15)]
+    assert rows_of(small(runs=1, rows_per_job=5).jobs(made)) == [(0, 4)]  # the last row is not the sweep's
+    assert set(names(small(runs=3, rows_per_job=5).jobs(made))) == set(made)
+
+
+@pytest.mark.parametrize("changes", [{"seed": 1}, {"agents": ("random",)}, {"rounds": 21}, {"query": (0, 7, 3)}])
+def test_results_of_other_jobs_do_not_count(changes):
+    made = names(small(runs=3, rows_per_job=4, **changes).jobs())
+    assert rows_of(small(runs=3, rows_per_job=5).jobs(made)) == [(0, 5), (5, 9)]
+
+
+def test_names_of_results():
+    (job,) = small(agents=("cascade-kl-ucb:feedback=last",)).jobs()
+    (name,) = names([job])
+    assert str(name) == f"cascade-kl-ucb_feedback=last-rows-0-2-{job.key}.parquet"
+    assert ResultName.parse(str(name)) == name
+    assert ResultName.parse("notes.parquet") is None
+    assert ResultName.parse(f"a-rows-0-2-{job.key}.parquet.part") is None
 
 
 def test_an_environments_own_settings():

@@ -52,10 +52,10 @@ class AgentSpec(NamedTuple):
     knobs: dict[str, Any]
 
     def load(self) -> Any:
-        """The class.
+        """Import the class. Nothing but its module is run.
 
         Raises:
-            ValueError: there is no such module or class.
+            ValueError: there is no such module or class, or the class is not an agent's.
         """
         module_name, _, class_name = self.where.partition(":")
         try:
@@ -73,6 +73,10 @@ class AgentSpec(NamedTuple):
             if not hasattr(found, name):
                 raise ValueError(f"agent = {self.label!r}: module {module_name!r} has no {class_name!r}")
             found = getattr(found, name)
+        if not isinstance(found, type) or not all(callable(getattr(found, name, None)) for name in ("act", "update")):
+            raise ValueError(
+                f"agent = {self.label!r}: {self.where} is not an agent; allowed: a class with methods act and update"
+            )
         return found
 
     def make(self, env: VectorEnv[Any, Any, Any], horizon: int, seed: int | Sequence[int]) -> Any:

@@ -68,6 +68,12 @@ def code_digest() -> str:
 
 def source_digest(path: str | os.PathLike[str]) -> str:
     """Return the sha256 of a Python file's statements without docstrings; of its bytes if it is not valid Python."""
+    status = os.stat(path)
+    return _source_digest(os.path.abspath(path), status.st_size, status.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=1024)
+def _source_digest(path: str, size: int, changed: int) -> str:
     source = Path(path).read_bytes()
     try:
         tree = ast.parse(source)

@@ -1,17 +1,20 @@
-"""Jobs: a block of rows of one agent in one environment, and the key that names its result."""
+"""Jobs: blocks of rows of one agent in one environment, and the keys that name their results."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from rankgym.experiments.plan.agents import AgentSpec
+from rankgym.experiments.plan.agents import AgentSpec, slug
 from rankgym.experiments.plan.digests import code_digest, data_digests, key_of
 from rankgym.extras import require
 from rankgym.outputs import versions
 
-__all__ = ["RESULT_FORMAT", "Block", "Job", "decisive", "job_of"]
+__all__ = ["RESULT_FORMAT", "Block", "Job", "ResultName", "Series", "cover", "decisive"]
 
 RESULT_FORMAT = 1  # of result files
+MAX_LABEL_LENGTH = 60  # letters of an agent's label in a file's name
 
 
 class Block(NamedTuple):
@@ -43,6 +46,7 @@ class Job(NamedTuple):
     queries: int  # number of queries Q; row b plays query b mod Q
     key: str  # digest of ``decides``
     decides: dict[str, Any]  # everything that decides the bytes of the result file, as plain JSON values
+    rows: int  # of the agent in the environment, in all jobs
 
     @property
     def sessions(self) -> int:
@@ -50,10 +54,69 @@ class Job(NamedTuple):
         return self.block.rows * self.block.rounds
 
 
-def job_of(environment: str, block: Block, retire: bool, queries: int) -> Job:
-    """Return the job that plays ``block``."""
-    decides = decisive(block, retire, queries)
-    return Job(environment, block, retire, queries, key_of(decides), decides)
+class ResultName(NamedTuple):
+    """What the name of a result file says: ``<agent>-rows-<first>-<last>-<key>.parquet``."""
+
+    agent: str  # the label as a file name, cut to MAX_LABEL_LENGTH
+    start: int
+    stop: int  # the row after the last
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.agent}-rows-{self.start}-{self.stop - 1}-{self.key}.parquet"
+
+    @classmethod
+    def of(cls, agent: str, start: int, stop: int, key: str) -> ResultName:
+        """Return the name of the result of an agent's rows; ``agent`` is its label."""
+        return cls(slug(agent)[:MAX_LABEL_LENGTH], start, stop, key)
+
+    @classmethod
+    def parse(cls, name: str) -> ResultName | None:
+        """Read the name of a file; None if it is not that of a result."""
+        found = re.fullmatch(r"(.+)-rows-(\d+)-(\d+)-([0-9a-f]{20})\.parquet", name)
+        return found and cls(found[1], int(found[2]), int(found[3]) + 1, found[4])
+
+
+class Series(NamedTuple):
+    """All rows of one agent in one environment, before they are cut into jobs."""
+
+    environment: str  # label in the sweep
+    whole: Block  # rows 0 .. rows - 1
+    retire: bool
+    queries: list[int]  # row b plays the query numbered b mod len(queries)
+
+    def job(self, start: int, stop: int) -> Job:
+        """Return the job of the rows ``start .. stop - 1``."""
+        queries = [self.queries[row % len(self.queries)] for row in range(start, stop)]
+        block = self.whole._replace(start=start, stop=stop, queries=queries)
+        decides = decisive(block, self.retire, len(self.queries))
+        return Job(self.environment, block, self.retire, len(self.queries), key_of(decides), decides, self.whole.rows)
+
+    def cut(self, size: int, made: Iterable[ResultName] = ()) -> list[Job]:
+        """Cut the rows into jobs of ``size`` rows, but keep the cut of results that are ``made`` already.
+
+        Only results with the keys of this series' own jobs count. Jobs may overlap then, or exceed the last row.
+        """
+        rows, label = self.whole.rows, slug(self.whole.agent.label)[:MAX_LABEL_LENGTH]
+        jobs = {cut: self.job(*cut) for cut in cover(rows, size, ())}
+        mine = [one for one in made if one.agent == label and one.start < rows]
+        keys = {one.key for one in mine}
+        there = [cut for cut, job in jobs.items() if job.key in keys]
+        for _, start, stop, key in mine:
+            if (start, stop) not in jobs and (job := self.job(start, stop)).key == key:
+                jobs[start, stop] = job
+                there.append((start, stop))
+        return [jobs[cut] if cut in jobs else self.job(*cut) for cut in cover(rows, size, there)]
+
+
+def cover(rows: int, size: int, made: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Cover ``rows`` rows with ranges (start, stop): those ``made``, and gaps cut at multiples of ``size``."""
+    ranges, chosen, at = sorted(made), list[tuple[int, int]](), 0
+    while at < rows:
+        gap = (at, min([at - at % size + size, rows, *(start for start, _ in ranges if start > at)]))
+        chosen.append(max((one for one in ranges if one[0] <= at < one[1]), key=lambda one: one[1], default=gap))
+        at = chosen[-1][1]
+    return chosen
 
 
 def decisive(block: Block, retire: bool, queries: int) -> dict[str, Any]:

@@ -13,10 +13,9 @@ import numpy as np
 from rankgym.arguments import action_kind, env_attribute, env_horizons, is_duel
 from rankgym.experiments.plan.agents import AgentSpec, fitting_agents, parse_agent, slug
 from rankgym.experiments.plan.environments import check_env_arguments, choice_of, env_id
-from rankgym.experiments.plan.jobs import Block
 from rankgym.play.compatibility import incompatibility
 
-__all__ = ["KINDS", "Setting", "agent_specs", "block_of", "decades", "one_row", "recorded_rounds", "resolve"]
+__all__ = ["KINDS", "Setting", "agent_specs", "decades", "one_row", "recorded_rounds", "resolve"]
 
 KINDS = {"rankings": "sessions", "duels": "duels"}  # kinds of environments: what a row has one of in a round
 EVENLY = 200  # evenly spaced rounds to record where epochs are: log-spaced ones are too sparse for a linear axis
@@ -43,8 +42,6 @@ def resolve(
     rounds: int,
     query: Any,
     env_kwargs: Mapping[str, Any],
-    *,
-    typed: tuple[str, str] = ("--rounds {}", "no --set of horizon and max_episode_steps"),
 ) -> Setting:
     """What the arguments mean, checked; the environment has been made with one row, and closed.
 
@@ -54,7 +51,6 @@ def resolve(
         rounds: at least 1.
         query: one query, a list of them, ``"all"``, ``"train"`` or ``"test"``; or ``problem`` in ``env_kwargs``.
         env_kwargs: plain JSON values. ``horizon`` is ``rounds`` where it is not given.
-        typed: what the user would type for so many rounds, and for no end of an episode.
 
     Raises:
         ValueError: something does not fit.
@@ -85,8 +81,8 @@ def resolve(
     breakpoints = None if common is None else tuple(map(int, common))
     if horizon is not None and rounds > horizon:
         raise ValueError(
-            f"rounds = {rounds} exceeds the environment's horizon of {horizon}; allowed: {typed[0].format(horizon)} at "
-            f"most, or {typed[1]}"
+            f"rounds = {rounds} exceeds the environment's horizon of {horizon}; allowed: at most {horizon} rounds, or "
+            "an environment without horizon and max_episode_steps"
         )
     queries = _queries(found, choice, query, kwargs)
     cutoff = None if cutoff is None or kind == "duels" else int(np.max(cutoff))
@@ -105,23 +101,6 @@ def recorded_rounds(rounds: int, breakpoints: Sequence[int] | None) -> list[int]
     evenly = [round(rounds * n / EVENLY) for n in range(1, EVENLY + 1)]
     corners = breakpoints if breakpoints and len(breakpoints) <= CORNERS else ()
     return sorted({*decades(rounds), *evenly, *corners} - {0})
-
-
-def block_of(setting: Setting, spec: AgentSpec, start: int, stop: int, seed: int, record_at: list[int]) -> Block:
-    """Rows ``start .. stop - 1`` of one agent: row b plays query b mod Q and has the seed ``seed + b``."""
-    return Block(
-        agent=spec,
-        env_id=setting.env_id,
-        env_kwargs=setting.env_kwargs,
-        start=start,
-        stop=stop,
-        choice=setting.choice,
-        queries=[setting.queries[row % len(setting.queries)] for row in range(start, stop)],
-        seed=seed,
-        horizon=setting.rounds,
-        rounds=setting.rounds,
-        record_at=record_at,
-    )
 
 
 def agent_specs(agents: Sequence[str | type] | None) -> tuple[AgentSpec, ...]:

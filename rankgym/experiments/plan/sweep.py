@@ -17,15 +17,12 @@ from typing import Any, NamedTuple
 
 from rankgym.arguments import near, round_numbers, whole_number
 from rankgym.experiments.plan.agents import literal, parse_agent
-from rankgym.experiments.plan.jobs import Job, job_of
-from rankgym.experiments.plan.setting import Setting, block_of, recorded_rounds, resolve
+from rankgym.experiments.plan.jobs import Block, Job, ResultName, Series
+from rankgym.experiments.plan.setting import Setting, recorded_rounds, resolve
 
 __all__ = ["EXAMPLE", "Environment", "Sweep", "label_of"]
 
-LARGEST_SEED = 2**62  # seeds of rows are int64 in result files
 OWN = ("agents", "rounds", "runs", "query", "seed", "record_at")  # what an environment may have of its own
-
-TYPED = ("rounds = {}", "no horizon or max_episode_steps of its own")
 
 EXAMPLE = """\
 name = "TopRank against KL-UCB"
@@ -100,7 +97,7 @@ class Sweep:
         settle("agents", _agent_names(self.agents))
         settle("rounds", whole_number("rounds", self.rounds, 1))
         settle("runs", whole_number("runs", self.runs, 1))
-        settle("seed", whole_number("seed", self.seed, 0, LARGEST_SEED))
+        settle("seed", whole_number("seed", self.seed, 0))
         settle("record_at", _record_at(self.record_at))
         settle("rows_per_job", whole_number("rows_per_job", self.rows_per_job, 1))
         settle("query", tuple(self.query) if isinstance(self.query, list) else self.query)
@@ -184,31 +181,41 @@ class Sweep:
 
     @functools.cached_property
     def settings(self) -> dict[str, Setting]:
-        """What each environment and its agents are, by its label.
+        """Each environment and its agents, resolved and checked, by its label.
 
         Raises:
             ValueError: something does not fit; the message names the environment.
         """
         found = {}
         for environment in self.environments:
-            agents = self.agents if environment.agents is None else environment.agents
-            rounds = self.rounds if environment.rounds is None else environment.rounds
-            query = self.query if environment.query is None else environment.query
-            if environment.query is None and "problem" in environment.kwargs:
-                query = "all"  # its own choice, by its other name
-            query = list(query) if isinstance(query, tuple) else query
             try:
-                made = resolve(environment.env_id, agents or None, rounds, query, environment.kwargs, typed=TYPED)
-                record_at = self.record_at if environment.record_at is None else environment.record_at
-                for number in record_at:
-                    whole_number("record_at", number, 1, rounds)
+                found[environment.label] = self.setting_of(environment)
             except ValueError as error:
                 raise ValueError(f"environment {environment.label!r}: {error}") from error
-            found[environment.label] = made
         return found
 
+    def setting_of(self, environment: Environment) -> Setting:
+        """Resolve one environment of the sweep and its agents.
+
+        Raises:
+            ValueError: something does not fit.
+        """
+        agents, rounds, query, more = (self._own_or_shared(environment, name) for name in _RESOLVED)
+        if environment.query is None and "problem" in environment.kwargs:
+            query = "all"  # the environment's kwargs choose, by the other name
+        query = list(query) if isinstance(query, tuple) else query
+        setting = resolve(environment.env_id, agents or None, rounds, query, environment.kwargs)
+        for number in more:
+            whole_number("record_at", number, 1, rounds)
+        return setting
+
+    def _own_or_shared(self, environment: Environment, name: str) -> Any:
+        """The environment's own value, or the sweep's."""
+        own = getattr(environment, name)
+        return getattr(self, name) if own is None else own
+
     def check(self) -> None:
-        """Refuse a sweep whose environments, agents and arguments do not go together.
+        """Check that environments, agents and arguments fit together.
 
         Raises:
             ValueError: something does not fit; the message names the environment.
@@ -216,27 +223,47 @@ class Sweep:
         self.to_json()
         _ = self.settings
 
-    def jobs(self) -> list[Job]:
-        """All jobs, environment by environment and agent by agent.
+    def series(self) -> list[Series]:
+        """All rows of each agent in each environment, in the sweep's order.
 
         Raises:
             ValueError: something does not fit; the message names the environment.
         """
-        made = []
+        found = []
         for environment in self.environments:
             setting = self.settings[environment.label]
-            rows = len(setting.queries) * (self.runs if environment.runs is None else environment.runs)
-            seed = self.seed if environment.seed is None else environment.seed
-            more = self.record_at if environment.record_at is None else environment.record_at
-            record_at = sorted({*recorded_rounds(setting.rounds, setting.breakpoints), *more})
-            for spec in setting.agents:
-                for start in range(0, rows, self.rows_per_job):  # not cut evenly: more runs must not cut anew
-                    stop = min(start + self.rows_per_job, rows)
-                    block = block_of(setting, spec, start, stop, seed, record_at)
-                    made.append(job_of(environment.label, block, self.retire, len(setting.queries)))
-        return made
+            runs, seed, more = (self._own_or_shared(environment, name) for name in ("runs", "seed", "record_at"))
+            whole = Block(
+                agent=setting.agents[0],
+                env_id=setting.env_id,
+                env_kwargs=setting.env_kwargs,
+                start=0,
+                stop=len(setting.queries) * runs,
+                choice=setting.choice,
+                queries=setting.queries * runs,
+                seed=seed,
+                horizon=setting.rounds,
+                rounds=setting.rounds,
+                record_at=sorted({*recorded_rounds(setting.rounds, setting.breakpoints), *more}),
+            )
+            for agent in setting.agents:
+                found.append(Series(environment.label, whole._replace(agent=agent), self.retire, setting.queries))
+        return found
+
+    def jobs(self, made: Iterable[ResultName] = ()) -> list[Job]:
+        """All jobs, environment by environment and agent by agent.
+
+        Jobs are cut at multiples of ``rows_per_job``, so that more runs only add jobs. Results that are ``made``
+        already keep their rows, however they were cut.
+
+        Raises:
+            ValueError: something does not fit; the message names the environment.
+        """
+        names = list(made)
+        return [job for series in self.series() for job in series.cut(self.rows_per_job, names)]
 
 
+_RESOLVED = ("agents", "rounds", "query", "record_at")
 _MISSING = {"rounds": "how many sessions each row has", "environments": "at least one table [[environments]] with id"}
 
 
@@ -259,7 +286,7 @@ def _own(environment: Environment) -> Environment:
             agents=None if environment.agents is None else _agent_names(environment.agents),
             rounds=None if environment.rounds is None else whole_number("rounds", environment.rounds, 1),
             runs=None if environment.runs is None else whole_number("runs", environment.runs, 1),
-            seed=None if environment.seed is None else whole_number("seed", environment.seed, 0, LARGEST_SEED),
+            seed=None if environment.seed is None else whole_number("seed", environment.seed, 0),
             query=tuple(query) if isinstance(query, list) else query,
             record_at=None if environment.record_at is None else _record_at(environment.record_at),
         )
