@@ -1,10 +1,12 @@
-"""Writing results: a file that is whole or not there, a folder that can be written to, and what made the numbers."""
+"""Files and folders: atomic writes, reading that cannot hang, removing, and the versions that made the numbers."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import platform
+import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from importlib import metadata
@@ -12,12 +14,12 @@ from pathlib import Path
 
 from rankgym.version import __version__
 
-__all__ = ["atomic_path", "check_writable", "versions"]
+__all__ = ["atomic_path", "check_writable", "read_regular_file", "remove", "versions"]
 
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A name to write to, beside ``path``, that becomes ``path`` once it is written, or is removed."""
+    """Context manager for an atomic write: yields a temporary path, renames it to ``path`` on success."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield unfinished
@@ -27,22 +29,43 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def check_writable(out: str | os.PathLike[str], folder: Path) -> None:
-    """Make ``folder`` and write a probe into it; ``out`` is what the user called it, or the file to be in it.
+    """Make ``folder`` and write a probe into it.
+
+    Args:
+        out: the folder, or the file in it, as the user gave it: the error names it.
+        folder: made if it does not exist.
 
     Raises:
-        ValueError: it cannot be written to.
+        ValueError: the folder cannot be written to.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(b"probe")
     except OSError as error:
-        reason = f"{folder} is no folder" if isinstance(error, FileExistsError) else error.strerror or error
+        reason = f"{folder} is not a folder" if isinstance(error, FileExistsError) else error.strerror or error
         raise ValueError(f"out = {os.fspath(out)!r} cannot be written: {reason}") from None
 
 
+def read_regular_file(path: Path) -> bytes | None:
+    """Read a file; None for a FIFO, a socket, a device or a folder, where reading might never end.
+
+    Raises:
+        OSError: the file is missing or cannot be read.
+    """
+    return path.read_bytes() if stat.S_ISREG(path.stat().st_mode) else None
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a folder with all that is in it, or a link; nothing happens if ``path`` does not exist."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def versions() -> dict[str, str]:
-    """Of everything that takes part in the numbers."""
+    """The versions of everything that takes part in the numbers."""
     return {
         "rankgym": __version__,
         "python": platform.python_version(),

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["AgentBars", "count_bar", "rate_bar", "round_reporter", "working"]
+__all__ = ["PATIENCE", "AgentBars", "count_bar", "rate_bar", "round_reporter", "short_number", "working"]
 
 PATIENCE = 2.0  # seconds: nothing shorter gets a bar
 
@@ -152,7 +152,7 @@ def _sessions_bars(agents: list[str], rows: int, rounds: int, unit: str, console
             # not rich's speed: news comes in bursts from other processes; when all is done, what the table has
             played, elapsed = task.fields["played"], task.elapsed or 0.0
             seconds = task.fields["seconds"] if task.finished else elapsed if elapsed > PATIENCE / 4 else 0.0
-            text = f"{_short(played / seconds / self.sessions)} {self.unit}/s" if played and seconds else ""
+            text = f"{short_number(played / seconds / self.sessions)} {self.unit}/s" if played and seconds else ""
             return Text(text, style="progress.data.speed")
 
     console = console or Console(stderr=True)
@@ -193,7 +193,7 @@ def working(what: str, *, shown: bool = True) -> Any:
     return Console(stderr=True).status(f"{what} ...")
 
 
-def _short(number: float) -> str:
+def short_number(number: float) -> str:
     """Three significant digits: 1.23M, 45.6k, 789."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if number >= size:

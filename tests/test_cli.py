@@ -405,7 +405,7 @@ def test_a_bad_folder_is_refused_before_anything_is_played(run, monkeypatch, tmp
     assert result.stderr.startswith(f"error: out = '{out}' cannot be written: ")
     assert "/120" not in result.stderr  # no bar
     if out == "taken/inside":
-        assert run("bench", "--out", out).stderr == f"error: out = '{out}' cannot be written: taken is no folder\n"
+        assert run("bench", "--out", out).stderr == f"error: out = '{out}' cannot be written: taken is not a folder\n"
     assert run("bench", "--out", ".").stderr == "error: out = '.' is a folder; allowed: a file\n"
     assert (tmp_path / "taken").read_text() == "a file"
 

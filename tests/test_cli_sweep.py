@@ -1,6 +1,7 @@
 """`rankgym sweep`: what it says, what it writes, how it fails."""
 
 import csv
+import json
 import os
 import re
 import signal
@@ -19,6 +20,9 @@ from rankgym import __version__
 from rankgym.experiments import load
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run import store
+from rankgym.experiments.run.lock import locked
+from rankgym.experiments.run.plan_file import plan_of, write_plan
+from rankgym.experiments.run.sweeps import kept_sweep
 from rankgym.outputs import versions
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -104,7 +108,7 @@ def test_the_help_s_example_is_a_sweep(run, tmp_path):
 
 
 def test_from_end_to_end(run, played, tmp_path):
-    assert {path.name for path in played.iterdir()} == {"lock", "log.jsonl", "results", "sweep.json"}
+    assert {path.name for path in played.iterdir()} == {"lock", "log.jsonl", "plan.json", "results", "sweep.json"}
     assert len(list((played / "results").iterdir())) == 6
     again = run("sweep", "run", "small.toml", "--jobs", "1")
     assert "All 6 jobs are finished, after" in again.output
@@ -134,14 +138,14 @@ def test_what_is_not_finished(run, played):
     store.place(played, jobs[0]).unlink()
     store.place(played, jobs[1]).write_bytes(b"x")
     (played / "work-1").mkdir()
-    (played / "work-1" / f"{jobs[0].key}.news").write_text('{"sessions": 60}')
+    (played / "work-1" / f"{jobs[0].key}.progress").write_text('{"played": 60}')
     status = plain(run("sweep", "status", "results/small").output)
     assert "4 of 6 jobs are finished, 75.0 % of 720 sessions" in status
     heads = re.sub(r"[┃\s]+", " ", status)
     assert "environment agent jobs finished begun to do damaged sessions" in heads
     assert f"{store.place(played, jobs[1]).name} is damaged: " in status
     assert "its job will be played again" in status
-    assert "go on with: rankgym sweep resume results/small" in status
+    assert "resume with: rankgym sweep resume results/small" in status
     failed = run("sweep", "export", "results/small")
     assert failed.exit_code == 2
     assert "has 5 of the sweep's 6 results; allowed: a sweep that is finished" in plain(failed.output)
@@ -152,7 +156,7 @@ def test_what_is_not_finished(run, played):
 
 
 def test_while_it_is_running(run, played):
-    with store.held(played):
+    with locked(played):
         (played / "work-1").mkdir()
         (played / "work-1" / "driver").write_text('{"pid": 77, "host": "here", "since": "noon"}')
         assert "it is running (process 77 on here, since noon)" in plain(run("sweep", "status", "results/small").output)
@@ -160,7 +164,7 @@ def test_while_it_is_running(run, played):
         store.place(played, jobs[0]).unlink()
         failed = run("sweep", "resume", "results/small")
     assert failed.exit_code == 2
-    assert "another sweep is running in results/small (process 77 on here, since noon)" in plain(failed.output)
+    assert "another run is using results/small (process 77 on here, since noon)" in plain(failed.output)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no signals here that a process can hear")
@@ -179,7 +183,9 @@ def test_sigterm_is_heard_like_ctrl_c(tmp_path):
     )
     try:
         end = time.monotonic() + 120
-        while len(list(tmp_path.glob("here/work-*/*.news"))) < 2 and driver.poll() is None and time.monotonic() < end:
+        while (
+            len(list(tmp_path.glob("here/work-*/*.progress"))) < 2 and driver.poll() is None and time.monotonic() < end
+        ):
             time.sleep(0.05)
         os.killpg(driver.pid, signal.SIGTERM)  # the workers get it too, as from a batch system
         _, said = driver.communicate(timeout=120)
@@ -189,12 +195,12 @@ def test_sigterm_is_heard_like_ctrl_c(tmp_path):
             driver.communicate()
     assert driver.returncode == 130, said
     assert plain(said).endswith(
-        "interrupted; finished jobs and checkpoints are kept in here; `rankgym sweep resume here`, or the same call, "
-        "goes on from there"
+        "interrupted; finished jobs and checkpoints are kept in here; to resume: `rankgym sweep resume here`, or the "
+        "same call"
     )
-    (desk,) = tmp_path.glob("here/work-*")
-    assert len(list(desk.glob("*.npz"))) == 2  # where both jobs go on
-    assert not list(desk.glob("*.part"))
+    (folder,) = tmp_path.glob("here/work-*")
+    assert len(list(folder.glob("*.npz"))) == 2  # where both jobs go on
+    assert not list(folder.glob("*.part"))
 
 
 def test_another_sweep_in_the_folder(run, played, tmp_path):
@@ -210,11 +216,68 @@ def test_another_sweep_in_the_folder(run, played, tmp_path):
 
 
 def test_results_of_another_version(run, played, monkeypatch):
+    """They count for tables; the jobs of the next run are new ones."""
     monkeypatch.setattr("rankgym.experiments.plan.jobs.versions", lambda: {**versions(), "rankgym": "9.9"})
+    assert "6 of 6 jobs are finished" in plain(run("sweep", "status", "results/small").output)
+    write_plan(played, plan_of(kept_sweep(played)))
     status = plain(run("sweep", "status", "results/small").output)
     assert "0 of 6 jobs are finished" in status
-    assert f"6 results of these jobs were made by rankgym {__version__}: they are left alone" in status
+    assert f"6 results of these jobs were made by rankgym {__version__}: they are kept" in status
     assert run("sweep", "export", "results/small").exit_code == 0
+
+
+def test_reading_imports_nobodys_code(run, played, tmp_path, monkeypatch):
+    """A foreign folder names an agent and an environment in a module; only ``resume`` would import it."""
+    (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'was_imported')!r}, 'w').close()")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("sweep.json", "plan.json"):
+        text = (played / name).read_text()
+        (played / name).write_text(text.replace("toprank", "evil:Agent").replace("PBM-Synthetic-v0", "evil:Id"))
+    for words in (["status"], ["export", "--partial"], ["report", "--partial"]):
+        assert run("sweep", words[0], "results/small", *words[1:]).exit_code == 0
+    load(played, partial=True)
+    assert not (tmp_path / "was_imported").exists()
+    (played / "plan.json").unlink()
+    for words in (["status"], ["export"], ["report"]):
+        assert run("sweep", *words, "results/small").exit_code == 0
+    load(played)
+    assert not (tmp_path / "was_imported").exists()
+    assert run("sweep", "resume", "results/small").exit_code == 2
+    assert (tmp_path / "was_imported").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda plan: plan["jobs"][0].update(key="../../x"), "key = '../../x'"),
+        (lambda plan: plan["jobs"][0].update(start="0"), "start = '0'; allowed: int"),
+        (lambda plan: plan["jobs"][0].update(stop=0), "has rows 0 .. -1"),
+        (lambda plan: plan["jobs"][0].pop("agent"), "no 'agent'"),
+        (lambda plan: plan.update(format=2), "format 2; allowed: 1"),
+        (lambda plan: plan.update(jobs=3), "plan.json is damaged"),
+    ],
+)
+def test_a_plan_is_checked(run, played, change, message):
+    document = json.loads((played / "plan.json").read_text())
+    change(document)
+    (played / "plan.json").write_text(json.dumps(document))
+    for words in (["status"], ["export"], ["report"]):
+        result = run("sweep", *words, "results/small")
+        assert result.exit_code == 2
+        assert message in plain(result.output)
+
+
+def test_a_result_copied_over_another_job_s(run, played):
+    """It is in the right environment, and counts for neither job."""
+    first, second = [job for job in kept_sweep(played).jobs() if job.block.agent.label == "static"][:2]
+    store.place(played, second).write_bytes(store.place(played, first).read_bytes())
+    assert "it is the result of another job" in plain(run("sweep", "status", "results/small").output)
+    for command in ("export", "report"):
+        result = run("sweep", command, "results/small")
+        assert result.exit_code == 2
+        assert "it is the result of another job" in plain(result.output)
+    (played / "plan.json").unlink()
+    assert run("sweep", "export", "results/small").exit_code == 2
 
 
 def test_agents_of_ones_own(run, tmp_path):
@@ -244,9 +307,9 @@ def test_agents_of_ones_own(run, tmp_path):
         (["run", "small.toml", "--backend", "x"], "error: backend = 'x' is unknown to joblib; allowed: "),
         (["run", "small.toml", "--backend", "dask"], "error: backend = 'dask' needs an address; allowed: "),
         (["run", "small.toml", "--address", "tcp://x:1"], "error: address = 'tcp://x:1' goes with backend = 'dask'"),
-        (["status", "nowhere"], "error: nowhere is no folder of a sweep: it has no sweep.json; allowed: what"),
-        (["resume", "nowhere"], "error: nowhere is no folder of a sweep: it has no sweep.json; allowed: what"),
-        (["export", "nowhere"], "error: nowhere is no folder of a sweep: it has no sweep.json; allowed: what"),
+        (["status", "nowhere"], "error: nowhere is not the folder of a sweep: it has neither a plan.json nor results;"),
+        (["resume", "nowhere"], "error: nowhere is not the folder of a sweep: it has no sweep.json; allowed: what"),
+        (["export", "nowhere"], "error: path = 'nowhere' has no results; allowed: the folder of a sweep"),
         (["export", "x", "--to", "y.txt"], "error: --to y.txt is no name for a table; allowed: FILE.parquet or FILE"),
     ],
 )

@@ -110,7 +110,7 @@ def run(
       `rankgym sweep export results/paper --partial --to so_far.csv`
     """
     from rankgym.experiments.plan.sweep import Sweep
-    from rankgym.experiments.run.driver import keep_sweep
+    from rankgym.experiments.run.sweeps import keep_sweep
 
     given = Sweep.from_toml(file)
     _find_agents(given)
@@ -128,7 +128,7 @@ def resume(
     checkpoint_every: Every = 120.0,
 ) -> None:
     """Go on with the sweep in FOLDER: finished jobs are kept, and others go on from their checkpoints."""
-    from rankgym.experiments.run.driver import kept_sweep
+    from rankgym.experiments.run.sweeps import kept_sweep
 
     given = kept_sweep(folder)
     _find_agents(given)
@@ -142,15 +142,14 @@ def status(folder: Folder) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from rankgym.experiments.run import driver, store
+    from rankgym.experiments.run.status import sweep_status
 
-    given = driver.kept_sweep(folder)
-    _find_agents(given)
-    lines = driver.standing(given, folder)
+    found = sweep_status(folder)
+    lines = found.agents
     heads = {"jobs": "jobs", "finished": "finished", "running": "running", "begun": "begun", "to do": "to_do"}
     heads["damaged"] = "damaged"
     heads = {h: name for h, name in heads.items() if h in ("jobs", "finished") or any(getattr(x, name) for x in lines)}
-    table = Table(title=Text(given.name) if given.name else None, title_justify="left")
+    table = Table(title=Text(found.name) if found.name else None, title_justify="left")
     for name in ("environment", "agent"):
         table.add_column(name, overflow="fold")
     for head in (*heads, "sessions"):
@@ -164,24 +163,22 @@ def status(folder: Folder) -> None:
     jobs, finished = sum(line.jobs for line in lines), sum(line.finished for line in lines)
     played, sessions = sum(line.played for line in lines), sum(line.sessions for line in lines)
     typer.echo(f"{finished:,} of {jobs:,} jobs are finished, {100 * played / sessions:.1f} % of {sessions:,} sessions")
-    planned = given.jobs()
-    for wrong in store.examine(folder, planned).damaged.values():
+    for wrong in found.damaged:
         typer.echo(f"{wrong}; its job will be played again")
-    other = store.others(folder, planned)
-    if other.same:
+    others = found.others
+    if others.same:
         typer.echo(
-            f"{len(other.same)} results of these jobs were made by {' and by '.join(sorted(other.made_by))}: they are "
-            "left alone, and count for `export` where there are none of what is installed now"
+            f"{len(others.same)} results of these jobs were made by {' and by '.join(sorted(others.made_by))}: they "
+            "are kept, and `export` takes them for jobs without a result of the sweep's own versions"
         )
-    if other.foreign:
-        typer.echo(f"{len(other.foreign)} results are of other sweeps")
-    for path in other.damaged:
-        typer.echo(f"{path} is damaged, or no result of a sweep; it is left alone")
-    runs = store.busy(folder)
-    if runs:
-        typer.echo(f"it is {runs}")
+    if others.foreign:
+        typer.echo(f"{len(others.foreign)} results are of other sweeps")
+    for path in others.damaged:
+        typer.echo(f"{path} is damaged, or not the result of a sweep; it is left alone")
+    if found.running:
+        typer.echo(f"it is {found.running}")
     elif finished < jobs:
-        typer.echo(f"go on with: rankgym sweep resume {folder}")
+        typer.echo(f"resume with: rankgym sweep resume {folder}")
     else:
         typer.echo(f"its table: rankgym sweep export {folder}")
 
@@ -198,16 +195,13 @@ def export(
 
     In Python, `rankgym.experiments.load(FOLDER)` gives the same for pandas or polars.
     """
-    from rankgym.experiments.run.results import load, write_table
+    from rankgym.experiments.run.tables import load, write_table
     from rankgym.extras import require
     from rankgym.outputs import atomic_path, check_writable
 
     path = to or folder / "table.parquet"
     if path.suffix not in (".parquet", ".csv") or path.is_dir():
         raise ValueError(f"--to {path} is no name for a table; allowed: FILE.parquet or FILE.csv")
-    from rankgym.experiments.run.driver import kept_sweep
-
-    _find_agents(kept_sweep(folder))
     table = load(folder, partial=partial)
     check_writable(path, path.parent)
     if path.suffix == ".parquet":
@@ -225,19 +219,17 @@ def report(
     partial: Annotated[bool, typer.Option("--partial", help="Take what there is of a sweep that is not done.")] = False,
 ) -> None:
     """Write one HTML file: the measures over rounds, means with standard errors, and ranks of agents over queries."""
-    from rankgym.experiments.run.driver import kept_sweep
-    from rankgym.experiments.run.results import read
+    from rankgym.experiments.run.plan_file import read_plan
+    from rankgym.experiments.run.tables import read
     from rankgym.experiments.show.report import sweep_report
     from rankgym.outputs import check_writable
 
     path = to or folder / "report.html"
     if path.suffix != ".html" or path.is_dir():
         raise ValueError(f"--to {path} is no name for a report; allowed: FILE.html")
-    given = kept_sweep(folder)
-    _find_agents(given)
-    results = read(folder, partial=partial)
+    results, plan = read(folder, partial=partial), read_plan(folder)
     check_writable(path, path.parent)
-    sweep_report(path, results, given.name)
+    sweep_report(path, results, plan.name if plan else "")
     typer.echo(f"Written to {path}")
 
 
@@ -260,8 +252,8 @@ def _find_agents(given: Sweep) -> None:
 
 
 def _play(given: Sweep, folder: Path, **options: Any) -> None:
-    from rankgym.experiments.run.driver import run_sweep
-    from rankgym.experiments.run.monitor import duration
+    from rankgym.experiments.run.display import duration
+    from rankgym.experiments.run.sweeps import run_sweep
 
     begin = time.monotonic()
     results = run_sweep(given, folder, **options)

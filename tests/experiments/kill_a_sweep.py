@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LEFT = {"lock", "log.jsonl", "results", "sweep.json"}  # what a finished sweep's folder has
+LEFT = {"lock", "log.jsonl", "plan.json", "results", "sweep.json"}  # what a finished sweep's folder has
 WORKER = "loky.backend.popen_loky_posix"  # in the command line of a worker
 
 SWEEP = """
@@ -156,7 +156,7 @@ def kill_a_sweep(
                 if done >= kills or time.monotonic() < due:
                     continue
                 mine = workers(process.pid)
-                playing = any(folder.glob("work-*/*.news"))
+                playing = any(folder.glob("work-*/*.progress"))
                 seen.update(mine)
                 if of_driver:
                     process.kill()

@@ -7,7 +7,9 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,19 +19,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from rich.console import Console
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("filelock")
 pytest.importorskip("joblib")
 
+
 from rankgym.experiments import compare
 from rankgym.experiments.plan.agents import AgentFailed
 from rankgym.experiments.plan.sweep import Environment, Sweep
-from rankgym.experiments.run import driver, store, worker
-from rankgym.experiments.run.driver import keep_sweep, kept_sweep, run_sweep, standing
-from rankgym.experiments.run.monitor import Estimate, Monitor, duration
+from rankgym.experiments.run import driver, executor, store, sweeps, work_folder, worker
+from rankgym.experiments.run.display import JobsDisplay, Pace, duration
+from rankgym.experiments.run.executor import Executor
+from rankgym.experiments.run.lock import locked
+from rankgym.experiments.run.plan_file import plan_of
+from rankgym.experiments.run.result_file import Damaged
+from rankgym.experiments.run.status import sweep_status
 from rankgym.experiments.run.store import place
+from rankgym.experiments.run.sweeps import SweepJob, keep_sweep, kept_sweep, run_sweep
+from rankgym.experiments.run.work_folder import WorkFolder
 from rankgym.play.history import MEASURES
 
 HERE = Path(__file__).parent
@@ -91,13 +102,13 @@ def test_a_sweep_is_what_comparisons_are(finished):
         for name in MEASURES:
             if name != "reward" or (one.settled_at < 0).all():
                 assert np.array_equal(one.measures[name], getattr(history, name))
-    assert names(finished) == ["lock", "log.jsonl", "results"]
+    assert names(finished) == ["lock", "log.jsonl", "plan.json", "results"]
     assert len(results(finished)) == len(SWEEP.jobs()) == 6
 
 
 def test_what_is_there_is_not_played_again(finished, monkeypatch):
     before = {path.name: path.stat().st_mtime_ns for path in (finished / "results").iterdir()}
-    monkeypatch.setattr(driver._Pool, "play", lambda *_: pytest.fail("played again"))
+    monkeypatch.setattr(Executor, "play", lambda *_: pytest.fail("played again"))
     run_sweep(SWEEP, finished, **QUIET)
     assert before == {path.name: path.stat().st_mtime_ns for path in (finished / "results").iterdir()}
 
@@ -124,16 +135,19 @@ def test_processes_of_ones_own_give_the_same(finished, tmp_path):
 
 def test_results_can_be_read_while_a_sweep_is_running(finished, tmp_path, monkeypatch):
     seen = []
-    finish = worker._Player.news
+    finish = worker._Worker.report
 
-    def look(self, stepped, *, finished=False):
-        finish(self, stepped, finished=finished)
+    def look(self, computed, *, finished=False):
+        finish(self, computed, finished=finished)
         if finished:
             seen.append(
-                (len(store.gather(SWEEP, tmp_path, partial=True)), sum(x.running for x in standing(SWEEP, tmp_path)))
+                (
+                    len(store.gather(tmp_path, plan_of(SWEEP).jobs, partial=True)),
+                    sum(x.running for x in sweep_status(tmp_path).agents),
+                )
             )
 
-    monkeypatch.setattr(worker._Player, "news", look)
+    monkeypatch.setattr(worker._Worker, "report", look)
     run_sweep(SWEEP, tmp_path, **QUIET)
     assert [number for number, _ in seen] == sorted(number for number, _ in seen)
     assert seen[-1][0] == 3
@@ -144,43 +158,44 @@ def test_results_can_be_read_while_a_sweep_is_running(finished, tmp_path, monkey
 
 def interrupted(sweep, folder):
     """Ctrl-C as soon as the first job has written its first checkpoint, which then waits for the driver to stop it."""
-    keep, kept = worker._Player.keep, threading.Event()
+    save, saved = worker._Worker.save, threading.Event()
 
-    def keep_and_wait(self, run):
-        keep(self, run)
-        end = time.monotonic() + (0 if kept.is_set() else 10)
-        kept.set()
-        while not (self.desk / "stop").exists() and time.monotonic() < end:
+    def save_and_wait(self, playing):
+        save(self, playing)
+        end = time.monotonic() + (0 if saved.is_set() else 10)
+        saved.set()
+        while not (self.folder.path / "stop").exists() and time.monotonic() < end:
             time.sleep(0.005)
 
     def press():
-        kept.wait(60)
+        saved.wait(60)
         _thread.interrupt_main()
 
-    heard = signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(worker._Player, "keep", keep_and_wait)
-            patch.setattr(worker, "NEWS", 0.0)
+            patch.setattr(worker._Worker, "save", save_and_wait)
+            patch.setattr(worker, "PROGRESS_EVERY", 0.0)
             thread = threading.Thread(target=press)
             thread.start()
             with pytest.raises(KeyboardInterrupt) as found:
                 run_sweep(sweep, folder, **QUIET, checkpoint_every=0.001)
             thread.join()
     finally:
-        signal.signal(signal.SIGINT, heard)
+        signal.signal(signal.SIGINT, handler)
     return found.value
 
 
 def test_ctrl_c_leaves_nothing_half_written(tmp_path, long_one):
-    assert f"`rankgym sweep resume {tmp_path}`" in interrupted(LONG, tmp_path).__notes__[0]
-    (desk,) = tmp_path.glob("work-*")
-    assert not list(desk.glob("*.part"))
-    assert list(desk.glob("*.npz"))
+    (note,) = interrupted(LONG, tmp_path).__notes__
+    assert note == f"finished jobs and checkpoints are kept in {tmp_path}; to resume: the same call"
+    (work,) = tmp_path.glob("work-*")
+    assert not list(work.glob("*.part"))
+    assert list(work.glob("*.npz"))
     assert results(tmp_path) == {}
     run_sweep(LONG, tmp_path, **QUIET)
     assert results(tmp_path) == long_one
-    assert names(tmp_path) == ["lock", "log.jsonl", "results"]
+    assert names(tmp_path) == ["lock", "log.jsonl", "plan.json", "results"]
 
 
 def test_jobs_go_on_from_their_checkpoints(tmp_path, long_one, monkeypatch):
@@ -188,52 +203,127 @@ def test_jobs_go_on_from_their_checkpoints(tmp_path, long_one, monkeypatch):
     interrupted(LONG, tmp_path)
     (path,) = tmp_path.glob("work-*/*.npz")
     with np.load(path) as file:
-        before = int(file["sessions"])
+        before = int(file["played"])
     told = []
-    tell = worker._Player.tell
+    tell = worker._Worker.tell
 
-    def listen(self, run, sessions):
+    def listen(self, playing, number):
         if self.job.key == path.stem:
-            told.append(sessions)
-        tell(self, run, sessions)
+            told.append(number)
+        tell(self, playing, number)
 
-    monkeypatch.setattr(worker._Player, "tell", listen)
+    monkeypatch.setattr(worker._Worker, "tell", listen)
     run_sweep(LONG, tmp_path, **QUIET)
     assert 0 < before < 12_000
     assert before + sum(told) == 12_000
     assert results(tmp_path) == long_one
 
 
-def test_a_damaged_checkpoint_is_left_aside(tmp_path, long_one):
-    """One that is no archive, and one of something else; and there are folders of two dead drivers."""
-    first, second = LONG.jobs()
-    for name in ("work-old", "work-older"):
-        (tmp_path / name).mkdir()
-    worker.checkpoint(tmp_path / "work-old", first.key).write_bytes(b"PK nonsense")
-    np.savez(worker.checkpoint(tmp_path / "work-older", second.key), sessions=3, seconds=1.0, x=np.zeros(3))
+DAMAGES = {
+    "no archive": lambda path, data: path.write_bytes(b"PK nonsense"),
+    "a bit of the zip directory": lambda path, data: path.write_bytes(flipped(data, data.rindex(b"PK\1\2") + 8)),
+    "a bit of an array": lambda path, data: path.write_bytes(flipped(data, len(data) // 2)),
+    "cut off": lambda path, data: path.write_bytes(data[: len(data) // 2]),
+    "empty": lambda path, data: path.write_bytes(b""),
+    "another format": lambda path, data: np.savez(path, sessions=3, seconds=1.0, x=np.zeros(3)),
+    "a FIFO": lambda path, data: os.mkfifo(path),
+    "a folder": lambda path, data: (path.mkdir(), (path / "x").write_text("x")),
+    "a dangling link": lambda path, data: path.symlink_to("nowhere"),
+    "a socket": lambda path, data: bound(path),
+    "objects": lambda path, data: signed(path, {"played": np.array(3), "seconds": np.array({"a": 1}, object)}),
+    "another job's": lambda path, data: signed(path, arrays_of(data), key="0" * 20),
+    "wrong shapes": lambda path, data: signed(path, {k: v.ravel()[:1] for k, v in arrays_of(data).items()}),
+    "an array missing": lambda path, data: signed(path, dict(list(arrays_of(data).items())[:-1])),
+}
+
+
+def flipped(data, place, bit=1):
+    changed = bytearray(data)
+    changed[place] ^= bit
+    return bytes(changed)
+
+
+def bound(path):
+    here = os.getcwd()
+    os.chdir(path.parent)  # names of sockets are short
+    try:
+        with socket.socket(socket.AF_UNIX) as one:
+            one.bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+def arrays_of(data):
+    with np.load(io.BytesIO(data)) as file:
+        return dict(file)
+
+
+def signed(path, arrays, key=None):
+    """A checkpoint whose digest is right."""
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    path.write_bytes(stream.getvalue() + work_folder._digest(key or path.stem, stream.getvalue()))
+
+
+@pytest.fixture(scope="module")
+def interrupted_once(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("interrupted")
+    interrupted(LONG, folder)
+    return folder
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX")
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_checkpoint_starts_its_job_anew(interrupted_once, tmp_path, long_one, damage):
+    """Whatever is damaged; and there is the folder of another dead driver."""
+    shutil.copytree(interrupted_once, tmp_path, dirs_exist_ok=True)
+    (path,) = tmp_path.glob("work-*/*.npz")
+    data = path.read_bytes()
+    path.unlink()
+    DAMAGES[damage](path, data)
+    (tmp_path / "work-zzz").mkdir()
     run_sweep(LONG, tmp_path, **QUIET)
     assert results(tmp_path) == long_one
-    assert names(tmp_path) == ["lock", "log.jsonl", "results"]
+    assert names(tmp_path) == ["lock", "log.jsonl", "plan.json", "results"]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(place_=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
+def test_any_changed_byte_of_a_checkpoint_is_noticed(interrupted_once, tmp_path, place_, change):
+    (path,) = interrupted_once.glob("work-*/*.npz")
+    data, folder = path.read_bytes(), WorkFolder(tmp_path)
+    folder.checkpoint(path.stem).write_bytes(flipped(data, int(place_ * len(data)), change))
+    assert folder.load_checkpoint(path.stem) is None
+    folder.checkpoint(path.stem).write_bytes(data)
+    assert folder.load_checkpoint(path.stem).keys() == arrays_of(data).keys()
+
+
+def test_work_folders_that_are_none(finished, tmp_path):
+    (tmp_path / "work-a").write_text("")
+    (tmp_path / "work-b").symlink_to("nowhere")
+    run_sweep(SWEEP, tmp_path, **QUIET)
+    assert results(tmp_path) == results(finished)
+    assert names(tmp_path) == ["lock", "log.jsonl", "plan.json", "results"]
 
 
 def test_an_orphan_spoils_nothing(tmp_path):
     """A worker whose driver has died and was followed by another one finds no folder, and makes none."""
     (job,) = Sweep((SWEEP.environments[0],), ("static",), 20, query=(0,)).jobs()
     gone = tmp_path / "work-old"
-    ticket = worker.Ticket(job, str(gone), str(place(tmp_path, job)), 1.0)
-    assert worker.work(ticket).state == "elsewhere"
+    assignment = worker.Assignment(SweepJob(job, "sessions"), str(gone), str(place(tmp_path, job)), 1.0)
+    assert worker.work(assignment).state == "elsewhere"
     gone.mkdir()
-    assert worker.work(ticket).state == "paused"  # nobody says that he is the driver
+    assert worker.work(assignment).state == "paused"  # nobody says that he is the driver
     assert list(gone.iterdir()) == []
     (gone / "driver").write_text("")
     (gone / "stop").write_text("")
-    assert worker.work(ticket).state == "paused"
+    assert worker.work(assignment).state == "paused"
     (gone / "stop").unlink()
-    player = worker._Player(ticket)
-    player.play = lambda: (os.rename(gone, tmp_path / "work-new"), player.news(0))
+    player = worker._Worker(assignment)
+    player.play = lambda: (os.rename(gone, tmp_path / "work-new"), player.report(0))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker, "_Player", lambda _: player)
-        assert worker.work(ticket).state == "paused"
+        patch.setattr(worker, "_Worker", lambda _: player)
+        assert worker.work(assignment).state == "paused"
     assert not gone.exists()
     assert not (tmp_path / "results").exists()
 
@@ -241,9 +331,10 @@ def test_an_orphan_spoils_nothing(tmp_path):
 def test_a_worker_notices_that_its_driver_is_silent(tmp_path, monkeypatch):
     (job,) = Sweep((SWEEP.environments[0],), ("toprank",), 10**9, query=(0,)).jobs()
     (tmp_path / "driver").write_text("1")
-    monkeypatch.setattr(worker, "SILENCE", 0.1)
-    monkeypatch.setattr(worker, "NEWS", 0.02)
-    assert worker.work(worker.Ticket(job, str(tmp_path), str(tmp_path / "x.parquet"), 1.0)).state == "paused"
+    assignment = worker.Assignment(SweepJob(job, "sessions"), str(tmp_path), str(tmp_path / "x.parquet"), 1.0)
+    monkeypatch.setattr(worker, "DRIVER_SILENCE", 0.1)
+    monkeypatch.setattr(worker, "PROGRESS_EVERY", 0.02)
+    assert worker.work(assignment).state == "paused"
     assert not (tmp_path / "x.parquet").exists()
 
 
@@ -264,13 +355,13 @@ def test_kills(tmp_path, long_one):
 def test_workers_that_die_again_and_again(tmp_path, monkeypatch):
     deaths = []
 
-    def play(self, tickets):
-        deaths.append(len(tickets))
+    def play(self, assignments):
+        deaths.append(len(assignments))
         raise EOFError("out of memory, or so")
 
     with monkeypatch.context() as patch:
-        patch.setattr(driver._Pool, "play", play)
-        with pytest.raises(RuntimeError, match=r"died, or came back, 5 times in a row .*EOFError: out of memory"):
+        patch.setattr(Executor, "play", play)
+        with pytest.raises(RuntimeError, match=r"died, or returned, 5 times in a row .*EOFError: out of memory"):
             run_sweep(SWEEP, tmp_path, **QUIET)
     assert deaths == [6] * 5
     run_sweep(SWEEP, tmp_path, **QUIET)
@@ -279,11 +370,11 @@ def test_workers_that_die_again_and_again(tmp_path, monkeypatch):
 def test_a_death_with_progress_is_no_reason_to_give_up(finished, tmp_path, monkeypatch):
     """Each time one job is done before somebody dies: six deaths, and all is well."""
 
-    def play(self, tickets):
-        worker.work(tickets[0])
+    def play(self, assignments):
+        worker.work(assignments[0])
         raise EOFError
 
-    monkeypatch.setattr(driver._Pool, "play", play)
+    monkeypatch.setattr(Executor, "play", play)
     run_sweep(SWEEP, tmp_path, **QUIET)
     assert results(tmp_path) == results(finished)
 
@@ -293,7 +384,7 @@ def test_a_death_with_progress_is_no_reason_to_give_up(finished, tmp_path, monke
 
 def test_a_full_disk(finished, tmp_path, monkeypatch):
     """What was finished stays, nothing half-written does, and with room again it goes on."""
-    write, calls = store.write, []
+    write, calls = worker.write_result, []
 
     def full(path, *rest):
         calls.append(path)
@@ -303,10 +394,8 @@ def test_a_full_disk(finished, tmp_path, monkeypatch):
         write(path, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, "write", full)
-        with pytest.raises(
-            OSError, match=r"No space left on device; finished jobs .* `rankgym sweep resume .*` goes on"
-        ):
+        patch.setattr(worker, "write_result", full)
+        with pytest.raises(OSError, match=r"No space left on device; finished jobs .* to resume: the same call"):
             run_sweep(SWEEP, tmp_path, **QUIET)
     assert len(calls) == 3  # the other jobs were not even begun
     assert results(tmp_path).items() < results(finished).items()
@@ -319,13 +408,13 @@ def test_a_full_disk(finished, tmp_path, monkeypatch):
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nobody can write to")
 def test_a_folder_that_cannot_be_written_to(tmp_path):
     (tmp_path / "file").write_text("")
-    for folder, reason in ((Path("/proc/sweep"), ""), (tmp_path / "file", "is no folder")):
+    for folder, reason in ((Path("/proc/sweep"), ""), (tmp_path / "file", "is not a folder")):
         with pytest.raises(ValueError, match=f"out = '{folder}' cannot be written: .*{reason}"):
             run_sweep(SWEEP, folder, **QUIET)
 
 
 def test_a_finished_sweep_is_read_from_a_folder_that_cannot_be_written_to(finished, monkeypatch):
-    monkeypatch.setattr(driver, "check_writable", lambda *_: pytest.fail("written to"))
+    monkeypatch.setattr(sweeps, "check_writable", lambda *_: pytest.fail("written to"))
     assert len(run_sweep(SWEEP, finished, **QUIET)) == 3
 
 
@@ -337,9 +426,10 @@ def test_a_damaged_result_is_played_again(finished, tmp_path, capsys):
     damaged = bytearray(path.read_bytes())
     damaged[len(damaged) // 3] ^= 4
     path.write_bytes(damaged)
-    with pytest.raises(store.Damaged):
-        store.gather(SWEEP, tmp_path)
-    assert [line.damaged for line in standing(SWEEP, tmp_path)] == [1, 0, 0]
+    with pytest.raises(Damaged):
+        store.gather(tmp_path, plan_of(SWEEP).jobs)
+    shutil.copy(finished / "plan.json", tmp_path)
+    assert [line.damaged for line in sweep_status(tmp_path).agents] == [1, 0, 0]
     run_sweep(SWEEP, tmp_path, jobs=1)
     said = " ".join(capsys.readouterr().err.split())
     assert f"{path} is damaged: " in said
@@ -362,8 +452,8 @@ def test_results_of_another_version_stay(finished, tmp_path, monkeypatch, capsys
 
 def test_two_sweeps_on_one_folder_at_once(finished, tmp_path):
     with (
-        store.held(tmp_path),
-        pytest.raises(RuntimeError, match=r"another sweep is running in .*; nothing was changed"),
+        locked(tmp_path),
+        pytest.raises(RuntimeError, match=r"another run is using .*; nothing was changed"),
     ):
         run_sweep(SWEEP, tmp_path, **QUIET)
     assert names(tmp_path) == ["lock"]
@@ -401,8 +491,11 @@ def test_an_agent_that_fails_late(tmp_path, own_agents, capsys):
     for _ in range(2):
         with pytest.raises(AgentFailed, match=r"Late.*ZeroDivisionError: on purpose.*; all other jobs are finished"):
             run_sweep(sweep, tmp_path, jobs=1)
-        assert [(line.agent, line.finished) for line in standing(sweep, tmp_path)][1] == ("static", 1)
-    assert "CM: agent = 'late_agents:Late:after=20000': ZeroDivisionError" in " ".join(capsys.readouterr().err.split())
+        assert [(line.agent, line.finished) for line in sweep_status(tmp_path).agents][1] == ("static", 1)
+    assert (
+        "CM late_agents:Late:after=20000 rows 0-1: agent = 'late_agents:Late:after=20000': ZeroDivisionError"
+        in " ".join(capsys.readouterr().err.split())
+    )
 
 
 def test_an_agent_that_fails_at_once(tmp_path, own_agents):
@@ -420,7 +513,7 @@ def test_an_agent_that_fails_at_once(tmp_path, own_agents):
         ({"checkpoint_every": 0}, "checkpoint_every = 0 is out of range; allowed: seconds, more than 0"),
         ({"backend": "lokky"}, "backend = 'lokky' is unknown to joblib; allowed: .*'dask', .*'loky'"),
         ({"backend": "dask"}, "jobs = 1 is for processes; allowed with backend = 'dask': None"),
-        ({"backend": 3}, "backend = 3 is no name"),
+        ({"backend": 3}, "backend = 3 is not a name"),
         ({"address": "tcp://localhost:1"}, "address = 'tcp://localhost:1' goes with backend = 'dask', not with None"),
     ],
 )
@@ -430,14 +523,6 @@ def test_what_cannot_play(tmp_path, options, message):
     assert not (tmp_path / "x").exists()
 
 
-def test_ray_that_is_not_there(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.setitem(sys.modules, "ray.util", None)
-    monkeypatch.setitem(sys.modules, "ray.util.joblib", None)
-    with pytest.raises(ValueError, match="backend = 'ray' needs Ray, which is not here; pip install ray"):
-        run_sweep(SWEEP, tmp_path, backend="ray")
-
-
 def test_another_backend_of_joblib(finished, tmp_path):
     """Any that is registered: here the one with threads."""
     run_sweep(SWEEP, tmp_path, jobs=2, backend="threading", progress=False)
@@ -445,13 +530,13 @@ def test_another_backend_of_joblib(finished, tmp_path):
 
 
 def test_a_worker_with_other_code(tmp_path, monkeypatch):
-    seen = worker.decisive
+    seen = sweeps.decisive
 
     def other(*job):
         found = seen(*job)
         return {**found, "versions": {**found["versions"], "numpy": "0.1"}}
 
-    monkeypatch.setattr(worker, "decisive", other)
+    monkeypatch.setattr(sweeps, "decisive", other)
     with pytest.raises(RuntimeError, match=r"a worker on .* has numpy 0\.1, unlike the driver; allowed: workers that"):
         run_sweep(SWEEP, tmp_path, **QUIET)
 
@@ -477,7 +562,7 @@ def test_a_folder_keeps_its_sweep(tmp_path):
     (tmp_path / "sweep.json").write_text("{")
     with pytest.raises(ValueError, match=r"sweep\.json is damaged: .*; allowed: `rankgym sweep run FILE\.toml` again"):
         kept_sweep(tmp_path)
-    with pytest.raises(ValueError, match=r"is no folder of a sweep: it has no sweep\.json"):
+    with pytest.raises(ValueError, match=r"is not the folder of a sweep: it has no sweep\.json"):
         kept_sweep(tmp_path / "results")
 
 
@@ -496,7 +581,7 @@ def test_durations():
 
 
 def test_an_estimate_is_there_after_a_minute_and_goes_by_the_last_ones():
-    estimate = Estimate(0.0)
+    estimate = Pace(0.0)
     for second in range(1, 60):
         estimate.add(float(second), 10.0 * second)
         assert estimate.left(100.0) is None
@@ -505,6 +590,9 @@ def test_an_estimate_is_there_after_a_minute_and_goes_by_the_last_ones():
     for second in range(61, 2_000):
         estimate.add(float(second), 600.0 + 30.0 * (second - 60))
     assert estimate.rate == pytest.approx(30.0)
+
+
+PLAYABLE = [SweepJob(job, "sessions") for job in SWEEP.jobs()]
 
 
 class Clock:
@@ -516,58 +604,58 @@ class Clock:
 
 def test_the_last_job_is_waited_for():
     """Two jobs left of six, one of them nearly done: the time that is left is the other one's."""
-    clock, jobs = Clock(), SWEEP.jobs()
+    clock, jobs = Clock(), PLAYABLE
     first, second = jobs[:2]
-    monitor = Monitor(jobs, {job.key for job in jobs[2:]}, shown=False, clock=clock)
+    display = JobsDisplay(jobs, {job.key for job in jobs[2:]}, shown=False, clock=clock)
     for clock.now in range(101):
-        monitor.update({first.key: min(7 * clock.now, 700), second.key: 2 * clock.now}, set())
-    rest = second.sessions - 200
-    assert monitor.done == sum(job.sessions for job in jobs[2:]) + 900
-    assert monitor.left == pytest.approx(rest / 2)
-    assert f"{len(jobs) - 2} of 6 jobs, " in monitor.line()
-    assert "about 1 min 40 s left" in monitor.line() if rest == 200 else "left" in monitor.line()
+        display.update({first.key: min(7 * clock.now, 700), second.key: 2 * clock.now}, set())
+    rest = second.size - 200
+    assert display.done == sum(job.size for job in jobs[2:]) + 900
+    assert display.left == pytest.approx(rest / 2)
+    assert f"{len(jobs) - 2} of 6 jobs, " in display.line()
+    assert "about 1 min 40 s left" in display.line() if rest == 200 else "left" in display.line()
 
 
-@pytest.mark.parametrize("written", ["", '{"sessions": 4'])
-def test_news_that_are_being_written_do_not_set_a_job_back(tmp_path, written):
-    first, second = SWEEP.jobs()[:2]
-    news = tmp_path / f"{first.key}.news"
-    monitor = Monitor(SWEEP.jobs(), set(), shown=False, clock=Clock())
-    driving = driver._Driver(tmp_path, SWEEP.jobs(), None, 60.0, False)
-    for text, known in (('{"sessions": 400}', 400), (written, 400), ('{"sessions": 500}', 500)):
-        news.write_text(text)
-        (tmp_path / f"{second.key}.news").write_text(written)  # a job of which nothing was heard yet
-        driving.harvest(tmp_path, monitor, SWEEP.jobs())
-        assert monitor.running == {first.key: known}
-        assert monitor.done == known
+@pytest.mark.parametrize("written", ["", '{"played": 4'])
+def test_progress_that_is_being_written_does_not_set_a_job_back(tmp_path, written):
+    first, second = PLAYABLE[:2]
+    path = tmp_path / f"{first.key}.progress"
+    display = JobsDisplay(PLAYABLE, set(), shown=False, clock=Clock())
+    driving = driver._Driver(PLAYABLE, tmp_path, None, "", 60.0, False, RuntimeError)
+    for text, known in (('{"played": 400}', 400), (written, 400), ('{"played": 500}', 500)):
+        path.write_text(text)
+        (tmp_path / f"{second.key}.progress").write_text(written)  # of this job nothing is known yet
+        driving.collect(WorkFolder(tmp_path), display, PLAYABLE)
+        assert display.running == {first.key: known}
+        assert display.done == known
 
 
 def test_checkpoints_do_not_count_as_speed():
-    clock, jobs = Clock(), SWEEP.jobs()
-    monitor = Monitor(jobs, set(), shown=False, clock=clock)
+    clock, jobs = Clock(), PLAYABLE
+    display = JobsDisplay(jobs, set(), shown=False, clock=clock)
     for clock.now in range(100):
-        monitor.update({jobs[0].key: 500 + clock.now}, set())
-    assert monitor.overall.rate == pytest.approx(1.0)
+        display.update({jobs[0].key: 500 + clock.now}, set())
+    assert display.overall.rate == pytest.approx(1.0)
 
 
 def test_lines_where_there_is_no_terminal():
-    clock, text, jobs = Clock(), io.StringIO(), SWEEP.jobs()
-    with Monitor(jobs, set(), console=Console(file=text, width=200), clock=clock) as monitor:
+    clock, text, jobs = Clock(), io.StringIO(), PLAYABLE
+    with JobsDisplay(jobs, set(), console=Console(file=text, width=200), clock=clock) as display:
         for clock.now in range(0, 130, 10):
-            monitor.update({jobs[0].key: clock.now}, set())
+            display.update({jobs[0].key: clock.now}, set())
     lines = text.getvalue().splitlines()
     assert len(lines) == 2
     assert re.fullmatch(r"0 of 6 jobs, 1\.\d % of 3\.6k sessions, 1 sessions/s, about \d+ min \d+ s left", lines[0])
 
 
 def test_bars_on_a_terminal():
-    clock, text, jobs = Clock(), io.StringIO(), SWEEP.jobs()
+    clock, text, jobs = Clock(), io.StringIO(), PLAYABLE
     console = Console(file=text, width=100, force_terminal=True, color_system=None)
-    with Monitor(jobs, set(), console=console, clock=clock) as monitor:
+    with JobsDisplay(jobs, set(), console=console, clock=clock) as display:
         for clock.now in range(0, 130, 10):
-            monitor.update({jobs[0].key: 5 * clock.now}, {jobs[1].key} if clock.now > 100 else set())
-        monitor.say("something happened")
-        monitor.bars.refresh()
+            display.update({jobs[0].key: 5 * clock.now}, {jobs[1].key} if clock.now > 100 else set())
+        display.say("something happened")
+        display.bars.refresh()
     shown = text.getvalue()
     for words in ("CM toprank rows 0-3", "something happened", "1/6 jobs", "5/s", "left"):
         assert words in shown
@@ -627,13 +715,13 @@ def test_a_cluster_one_of_whose_workers_is_killed(cluster, tmp_path):
     assert killed == [True]
     run_sweep(longer, tmp_path / "undisturbed", **QUIET)
     assert results(folder) == results(tmp_path / "undisturbed")
-    assert names(folder) == ["lock", "log.jsonl", "results"]
+    assert names(folder) == ["lock", "log.jsonl", "plan.json", "results"]
     assert len((folder / "log.jsonl").read_text().splitlines()) == len(longer.jobs())
 
 
 def test_a_cluster_that_is_not_there(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr(driver, "CONNECTING", 0.3)
+    monkeypatch.setattr(executor, "CONNECT_WAIT", 0.3)
     with pytest.raises(
         ValueError, match=r"address = 'tcp://127.0.0.1:9' has no Dask scheduler .*; allowed: what `dask"
     ):

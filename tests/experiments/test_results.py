@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from rankgym.experiments import load
-from rankgym.experiments.run import results
+from rankgym.experiments.run import tables
+from rankgym.experiments.run.plan_file import plan_of, write_plan
 from rankgym.experiments.run.results import Played, Results
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -47,7 +48,7 @@ def duels(environment="MSLR"):
 
 def test_a_line_for_each_row_and_record():
     one = rankings()
-    frame = results.table([one]).to_pandas()
+    frame = tables.table([one]).to_pandas()
     assert list(frame.columns) == [
         "environment",
         "agent",
@@ -74,8 +75,8 @@ def test_a_line_for_each_row_and_record():
 
 
 def test_rankings_and_duels_have_the_measures_of_both():
-    table = results.table(Results([rankings(), duels()]))
-    assert table.column_names == list(results.COLUMNS)
+    table = tables.table(Results([rankings(), duels()]))
+    assert table.column_names == list(tables.COLUMNS)
     assert table.num_rows == 24
     assert table["accuracy"].null_count == 24  # of rankings there is none, and of these duels nobody knows it
     assert table["violations"].null_count == 12
@@ -86,7 +87,7 @@ def test_rankings_and_duels_have_the_measures_of_both():
 
 def test_polars_takes_it():
     polars = pytest.importorskip("polars")
-    frame = polars.from_arrow(results.table(Results([rankings(), rankings("static"), duels()])))
+    frame = polars.from_arrow(tables.table(Results([rankings(), rankings("static"), duels()])))
     last = frame.filter(polars.col("round") == 100).group_by("agent").agg(polars.col("regret").mean()).to_dicts()
     means = {line["agent"]: line["regret"] for line in last}
     assert np.isclose(means["toprank"], rankings().measures["regret"][-1].mean())
@@ -95,22 +96,22 @@ def test_polars_takes_it():
 
 def test_a_line_for_each_row_and_epoch():
     one = rankings()
-    frame = results.epoch_table([one, duels()]).to_pandas()
-    assert list(frame.columns) == list(results.EPOCH_COLUMNS)
+    frame = tables.epoch_table([one, duels()]).to_pandas()
+    assert list(frame.columns) == list(tables.EPOCH_COLUMNS)
     assert len(frame) == 4 * 2
     assert frame["epoch"].tolist() == [0, 1] * 4
     assert np.array_equal(frame["regret"].to_numpy().reshape(4, 2).T, one.epoch_regret, equal_nan=True)
 
 
 def test_nothing_is_an_empty_table():
-    assert results.table([]).num_rows == 0
-    assert results.epoch_table([duels()]).column_names == list(results.EPOCH_COLUMNS)
+    assert tables.table([]).num_rows == 0
+    assert tables.epoch_table([duels()]).column_names == list(tables.EPOCH_COLUMNS)
 
 
 def test_a_table_is_written_whole_and_read_again(tmp_path):
-    table = results.table(Results([rankings(), duels()]))
+    table = tables.table(Results([rankings(), duels()]))
     for name in ("one.parquet", "two.parquet"):
-        results.write_table(table, tmp_path / name)
+        tables.write_table(table, tmp_path / name)
     assert load(tmp_path / "one.parquet").to_pandas().equals(table.to_pandas())
     assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "two.parquet").read_bytes()
     assert len(list(tmp_path.iterdir())) == 2
@@ -146,7 +147,7 @@ def test_results_are_found_by_their_labels():
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A sweep of two agents, in two jobs each, one environment of it with breakpoints."""
-    driver = pytest.importorskip("rankgym.experiments.run.driver")
+    sweeps = pytest.importorskip("rankgym.experiments.run.sweeps")
     from rankgym.experiments.plan.sweep import Environment, Sweep
 
     arguments = {"num_items": 5, "num_positions": 3}
@@ -159,7 +160,7 @@ def folder(tmp_path_factory):
         rows_per_job=3,
     )
     path = tmp_path_factory.mktemp("sweep")
-    found = driver.run_sweep(sweep, path, jobs=1, progress=False)
+    found = sweeps.run_sweep(sweep, path, jobs=1, progress=False)
     return path, sweep, found
 
 
@@ -172,18 +173,15 @@ def test_a_folder_of_results_is_loaded(folder):
     assert np.array_equal(regret, found["plain", "static"].at("regret", 60))
 
 
-def test_labels_come_with_the_sweep(folder):
+def test_labels_come_with_the_plan(folder):
     path, sweep, _ = folder
-    before = sorted(one.name for one in path.iterdir())
-    if not (path / "sweep.json").exists():
-        (path / "sweep.json").write_text(sweep.to_json())
-    try:
-        assert set(load(path).to_pandas()["environment"]) == {"plain"}
-        assert results.read(path).environments == ["plain"]
-        assert results.epochs(path).num_rows == 0
-    finally:
-        if "sweep.json" not in before:
-            (path / "sweep.json").unlink()
+    assert set(load(path).to_pandas()["environment"]) == {"plain"}
+    assert tables.read(path).environments == ["plain"]
+    assert tables.epochs(path).num_rows == 0
+    (path / "plan.json").unlink()
+    label = "CM-Synthetic-v0, num_items=5, num_positions=3"
+    assert tables.read(path).environments == [label]
+    write_plan(path, plan_of(sweep))
 
 
 def test_one_result_file_is_loaded(folder):
@@ -195,7 +193,7 @@ def test_one_result_file_is_loaded(folder):
 def test_a_missing_result_is_said_unless_what_there_is_will_do(folder, tmp_path):
     path, sweep, _ = folder
     (tmp_path / "results").mkdir()
-    (tmp_path / "sweep.json").write_text(sweep.to_json())
+    write_plan(tmp_path, plan_of(sweep))
     file = sorted(path.glob("results/*.parquet"))[0]
     (tmp_path / "results" / file.name).write_bytes(file.read_bytes())
     with pytest.raises(ValueError, match="has 1 of the sweep's 4 results"):
@@ -218,23 +216,23 @@ def test_what_holds_no_results_is_refused(tmp_path):
     with pytest.raises(ValueError, match="has no results"):
         load(tmp_path / "nowhere")
     (tmp_path / "text.parquet").write_text("no Parquet")
-    with pytest.raises(ValueError, match="is no Parquet file"):
+    with pytest.raises(ValueError, match="is damaged, or not a Parquet file"):
         load(tmp_path / "text.parquet")
     parquet.write_table(pyarrow.table({"a": [1]}), tmp_path / "text.parquet")
     with pytest.raises(ValueError, match="has no column 'environment'"):
         load(tmp_path / "text.parquet")
-    with pytest.raises(ValueError, match="is no result of a sweep"):
+    with pytest.raises(ValueError, match="is not the result of a sweep"):
         load(tmp_path)
     with pytest.raises(ValueError, match="an exported table"):
-        results.epochs(tmp_path / "text.parquet")
-    (tmp_path / "sweep.json").write_text("{")
-    with pytest.raises(ValueError, match=r"sweep.json is damaged"):
+        tables.epochs(tmp_path / "text.parquet")
+    (tmp_path / "plan.json").write_text("{")
+    with pytest.raises(ValueError, match=r"plan.json is damaged"):
         load(tmp_path)
 
 
 def test_importing_the_room_needs_no_library_of_tables():
     script = (
-        "import json, sys, rankgym.experiments; from rankgym.experiments.run import results; "
+        "import json, sys, rankgym.experiments; from rankgym.experiments.run import tables; "
         "from rankgym.experiments.judge import claims, statistics; "
         "print(json.dumps([m for m in ('pyarrow', 'scipy.stats', 'matplotlib', 'joblib', 'filelock', 'pandas') "
         "if m in sys.modules]))"

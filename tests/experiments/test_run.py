@@ -111,11 +111,11 @@ def test_retired_rows_have_the_records_of_rows_played_out(case):
     assert not differ(whole, out.history())
     assert differ(whole, history) <= {"reward"}
     assert (out.settled_at == -1).all()
-    assert out.stepped == ROWS * mine.rounds
+    assert out.computed == ROWS * mine.rounds
     retired = run.settled_at >= 0
     assert retired.any()
     assert np.isin(run.settled_at[retired], history.rounds).all()
-    assert run.stepped < ROWS * mine.rounds
+    assert run.computed < ROWS * mine.rounds
     for row in range(ROWS):
         before = history.rounds <= (run.settled_at[row] if retired[row] else mine.rounds)
         assert np.array_equal(history.reward[before, row], whole.reward[before, row])
@@ -130,7 +130,7 @@ def test_retired_rows_have_the_records_of_rows_played_out(case):
 def test_of_settled_rows_nothing_is_played_but_the_first_session_of_an_epoch():
     run = finished(block(*CASES["common breakpoints"]))
     assert (run.settled_at == 1).all()
-    assert run.stepped == ROWS * 7  # round 0; and 1, 2, 7, 500, 501, 1990 or, at the end of the episode, the last
+    assert run.computed == ROWS * 7  # round 0; and 1, 2, 7, 500, 501, 1990 or, at the end of the episode, the last
 
 
 def test_regret_of_a_settled_row_is_a_closed_form():
@@ -141,7 +141,7 @@ def test_regret_of_a_settled_row_is_a_closed_form():
     mine = mine._replace(queries=[0] * ROWS)
     run = finished(mine)
     history = run.history()
-    assert run.stepped <= 3 * ROWS
+    assert run.computed <= 3 * ROWS
     assert np.array_equal(history.regret, np.broadcast_to(history.rounds[:, None] * 0.25, history.regret.shape))
     assert np.array_equal(history.reward[-1], np.full(ROWS, history.reward[0] + (10**7 - 1) * 0.25))
     assert (history.violations == 0).all()
@@ -266,7 +266,7 @@ def test_rows_whose_expected_reward_is_not_known_are_played_out(letor):
     run, (whole, _) = finished(mine), play(mine, nobody)
     assert (run.settled_at == [-1, 1] * 3).all()  # seeds 5, 6, ...
     assert differ(whole, run.history()) == {"reward"}
-    assert run.stepped == 3 * 700 + 3 * 3
+    assert run.computed == 3 * 700 + 3 * 3
     odd = run.settled_at < 0
     reward, drawn = run.history().reward[-1], whole.reward[-1]
     assert np.array_equal(reward[odd], drawn[odd])
@@ -358,7 +358,7 @@ def test_a_run_paused_and_restored_is_the_same_run(case):
     mine = block(agent, name, {"horizon": arguments.get("horizon", rounds), **arguments}, rounds, record_at=[50])
     whole = finished(mine)
     run, pauses = interrupted(mine, np.random.default_rng(len(case)), 300)
-    assert pauses > (5 if whole.stepped > ROWS * 1000 else 0)
+    assert pauses > (5 if whole.computed > ROWS * 1000 else 0)
     assert not differ(whole.history(), run.history())
     assert np.array_equal(whole.settled_at, run.settled_at)
 
@@ -402,7 +402,7 @@ np.savez("finished.npz", **run.history()._asdict(), settled_at=run.settled_at)
 
 def test_pauses_come_after_some_rounds_and_are_asked_for_once():
     run, asked = Run(block("cascade-kl-ucb", PBM, EASY, 3000)), []
-    assert (run.played, run.finished, run.stepped) == (0, False, 0)
+    assert (run.played, run.finished, run.computed) == (0, False, 0)
     run.play(nobody, lambda: asked.append(None) or True)
     assert len(asked) == 1
     assert run.played >= 1
@@ -410,7 +410,7 @@ def test_pauses_come_after_some_rounds_and_are_asked_for_once():
     with pytest.raises(RuntimeError, match=r"\d+ of 3000 rounds were played"):
         run.history()
     run.play(nobody)
-    assert (run.played, run.finished, run.stepped) == (3000, True, 3000 * ROWS)
+    assert (run.played, run.finished, run.computed) == (3000, True, 3000 * ROWS)
     run.play(nobody, lambda: asked.append(None) or True)  # nothing is left
     assert len(asked) == 1
     written = run.snapshot()

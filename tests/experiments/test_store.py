@@ -14,9 +14,13 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("filelock")
 
 from rankgym.experiments.plan.sweep import Environment, Sweep
-from rankgym.experiments.run import store
+from rankgym.experiments.run import result_file, store
+from rankgym.experiments.run.lock import locked, who_runs
+from rankgym.experiments.run.plan_file import from_settings, plan_of
+from rankgym.experiments.run.result_file import Damaged, read_settings, write_result
+from rankgym.experiments.run.results import Played, join
 from rankgym.experiments.run.rows import Run
-from rankgym.experiments.run.store import Damaged, examine, facts, gather, join, others, place, read, write
+from rankgym.experiments.run.store import contents, examine, others, place, read
 from rankgym.extras import require
 from rankgym.play.history import measures
 
@@ -32,6 +36,7 @@ SWEEP = Sweep(
     query=(0, 3, 7),
     rows_per_job=4,
 )
+PLAN = plan_of(SWEEP).jobs
 CHANGING = Sweep((Environment("", "CM-Yandex-Breakpoint-v0", {"epoch_lengths": 10}),), ("static",), 30, query=(1,))
 
 
@@ -44,7 +49,7 @@ def played(job):
 def written(folder, job):
     path = place(folder, job)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write(path, job, *played(job))
+    write_result(path, contents(job, *played(job)))
     return path
 
 
@@ -97,7 +102,7 @@ def test_what_is_written_is_read(finished):
 
 def test_the_metadata_say_everything(finished):
     job = SWEEP.jobs()[0]
-    found = facts(place(finished, job))
+    found = read_settings(place(finished, job))
     assert {name: found[name] for name in job.decides} == job.decides
     assert found["key"] == job.key
     assert "reward goes on with its expectation" in found["note"]
@@ -120,10 +125,11 @@ def test_the_bytes_depend_on_the_job_alone(tmp_path, finished):
     again = written(tmp_path, job)
     assert again.read_bytes() == place(finished, job).read_bytes()
     script = (
-        "import sys; from pathlib import Path; from rankgym.experiments.run import store; "
+        "import sys; from pathlib import Path; from rankgym.experiments.run.result_file import write_result; "
+        "from rankgym.experiments.run.store import contents; "
         "from rankgym.experiments.run.rows import Run; from rankgym.experiments.plan.sweep import Sweep; "
         "job = Sweep.from_json(sys.stdin.read()).jobs()[0]; run = Run(job.block); run.play(lambda n: None); "
-        f"store.write(Path({str(tmp_path / 'other')!r}), job, run.history(), run.settled_at)"
+        f"write_result(Path({str(tmp_path / 'other')!r}), contents(job, run.history(), run.settled_at))"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": "1"}
     subprocess.run([sys.executable, "-c", script], input=SWEEP.to_json(), text=True, check=True, env=env)
@@ -163,18 +169,18 @@ def test_a_file_that_was_cut_off(finished, tmp_path, keep):
     with pytest.raises(Damaged, match="is damaged: "):
         read(path)
     with pytest.raises(Damaged, match="is damaged: "):
-        facts(path)
+        read_settings(path)
 
 
 def test_other_files(finished, tmp_path, monkeypatch):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table({"x": [1]}), tmp_path / "x.parquet")
-    with pytest.raises(Damaged, match=r"x\.parquet is no result of a sweep"):
+    with pytest.raises(Damaged, match=r"x\.parquet is not a result file of rankgym"):
         read(tmp_path / "x.parquet")
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "none.parquet")
     path = place(finished, SWEEP.jobs()[0])
-    monkeypatch.setattr(store, "FORMAT", 2)
+    monkeypatch.setattr(result_file, "RESULT_FORMAT", 2)
     with pytest.raises(Damaged, match="has format 1, and this version of rankgym reads 2"):
         read(path)
 
@@ -184,7 +190,7 @@ def test_other_files(finished, tmp_path, monkeypatch):
 
 def test_blocks_of_rows_are_joined(finished):
     """As if they had been played together."""
-    found = gather(SWEEP, finished)
+    found = store.gather(finished, PLAN)
     assert [(one.environment, one.agent) for one in found] == [
         ("CM", "toprank"),
         ("CM", "static"),
@@ -207,7 +213,7 @@ def test_epochs_of_joined_blocks():
     """Rows may have come to more epochs, or fewer."""
     blank = {"environment": "", "agent": "", "env_id": "", "env_kwargs": {}, "rounds": np.array([1])}
     parts = [
-        store.Played(
+        Played(
             **blank,
             row=np.array([row]),
             query=np.array([0]),
@@ -229,10 +235,10 @@ def test_what_is_missing(finished, tmp_path):
     jobs = SWEEP.jobs()
     place(tmp_path, jobs[0]).unlink()
     with pytest.raises(ValueError, match=f"has {len(jobs) - 1} of the sweep's {len(jobs)} results; allowed: a sweep"):
-        gather(SWEEP, tmp_path)
-    found = gather(SWEEP, tmp_path, partial=True)
+        store.gather(tmp_path, PLAN)
+    found = store.gather(tmp_path, PLAN, partial=True)
     assert np.array_equal(found["CM", "toprank"].row, [4, 5])
-    state = examine(tmp_path, jobs)
+    state = examine(tmp_path, PLAN)
     assert state.missing == {jobs[0].key}
     assert state.finished == {job.key for job in jobs[1:]}
 
@@ -242,7 +248,7 @@ def test_what_is_damaged(finished, tmp_path):
     first, second, *_ = SWEEP.jobs()
     place(tmp_path, first).write_bytes(b"PAR1")
     shutil.copy(place(finished, first), place(tmp_path, second))
-    state = examine(tmp_path, SWEEP.jobs())
+    state = examine(tmp_path, PLAN)
     assert set(state.damaged) == {first.key, second.key}
     assert "is damaged: it is the result of another job" in state.damaged[second.key]
 
@@ -251,38 +257,83 @@ def test_other_results(finished, tmp_path, monkeypatch):
     """Of another sweep, and of another version, which count if they are asked for."""
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     (tmp_path / "results" / "damaged.parquet").write_bytes(b"")
-    assert others(tmp_path, SWEEP.jobs())[:3] == ([], set(), [])
+    assert others(tmp_path, plan_of(SWEEP).jobs)[:3] == ([], set(), [])
     other = Sweep(SWEEP.environments, SWEEP.agents, 40, 2, query=(0, 3, 7), rows_per_job=4)
-    found = others(tmp_path, other.jobs())
+    found = others(tmp_path, plan_of(other).jobs)
     assert (len(found.same), len(found.foreign), len(found.damaged)) == (0, len(SWEEP.jobs()), 1)
     monkeypatch.setattr("rankgym.experiments.plan.jobs.versions", lambda: {"rankgym": "9.9", "numpy": "9.8"})
-    found = others(tmp_path, SWEEP.jobs())
+    found = others(tmp_path, plan_of(SWEEP).jobs)
     assert len(found.same) == len(SWEEP.jobs())
     (made_by,) = found.made_by
     assert "rankgym 0." in made_by
     assert "code" not in made_by
     with pytest.raises(ValueError, match="has 0 of the sweep's"):
-        gather(SWEEP, tmp_path)
-    for one in gather(SWEEP, tmp_path, any_version=True):
+        store.gather(tmp_path, plan_of(SWEEP).jobs)
+    for one in store.gather(tmp_path, plan_of(SWEEP).jobs, any_version=True):
         assert len(one.row) in (1, 2, 6)
 
 
 def test_one_sweep_at_a_time(tmp_path):
-    assert store.busy(tmp_path) == ""
+    assert who_runs(tmp_path) == ""
     (tmp_path / "work-1").mkdir()
     (tmp_path / "work-1" / "driver").write_text('{"pid": 77, "host": "here", "since": "noon"}')
-    with store.held(tmp_path):
-        assert store.busy(tmp_path) == "running (process 77 on here, since noon)"
+    with locked(tmp_path):
+        assert who_runs(tmp_path) == "running (process 77 on here, since noon)"
         with (
-            pytest.raises(RuntimeError, match=r"another sweep is running in .* \(process 77 on here, since noon\)"),
-            store.held(tmp_path),
+            pytest.raises(RuntimeError, match=r"another run is using .* \(process 77 on here, since noon\)"),
+            locked(tmp_path),
         ):
             pass
-    assert store.busy(tmp_path) == ""
-    with store.held(tmp_path):
+    assert who_runs(tmp_path) == ""
+    with locked(tmp_path):
         pass
 
 
 def test_a_library_that_is_not_there():
     with pytest.raises(RuntimeError, match=r'needs nothing_such, .* pip install "rankgym\[experiments\]"'):
         require("nothing_such.at_all")
+
+
+def test_a_result_belongs_to_the_job_whose_key_it_carries(finished, tmp_path):
+    """Another job's file in the same place, or under that job's name elsewhere, is refused by everything that reads."""
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    first, second, *_ = PLAN
+    path = tmp_path / "results" / second.file
+    shutil.copy(tmp_path / "results" / first.file, path)
+    for attempt in (
+        lambda: store.gather(tmp_path, PLAN),
+        lambda: store.gather(tmp_path, PLAN, partial=True, any_version=True),
+        lambda: read(path),
+        lambda: read_settings(path),
+    ):
+        with pytest.raises(Damaged, match="it is the result of another job"):
+            attempt()
+    assert others(tmp_path, [PLAN[0]]).damaged == [path]
+    path.rename(tmp_path / "renamed.parquet")
+    assert np.array_equal(read(tmp_path / "renamed.parquet").row, np.arange(first.start, first.stop))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX")
+def test_what_is_not_a_file_is_damaged(tmp_path):
+    (tmp_path / "results").mkdir()
+    os.mkfifo(tmp_path / "results" / PLAN[0].file)
+    (tmp_path / "results" / PLAN[1].file).mkdir()
+    assert set(examine(tmp_path, PLAN).damaged) == {PLAN[0].key, PLAN[1].key}
+    assert len(others(tmp_path, []).damaged) == 2
+
+
+def test_a_plan_from_files_is_the_sweep_s_but_for_labels(finished):
+    for job in PLAN:
+        found = from_settings(read_settings(finished / "results" / job.file))
+        assert found._replace(environment=job.environment) == job
+
+
+@pytest.mark.parametrize("seed", [2**62, 2**63 - 3, 2**200])
+def test_seeds_of_any_size(tmp_path, seed):
+    """Beyond 63 bits the column is text."""
+    (job,) = Sweep(SWEEP.environments[:1], ("static",), 5, 1, query=(0, 3, 7)).jobs()
+    large = job._replace(block=job.block._replace(seed=seed))
+    found = result_file.read_result(written(tmp_path, large)).columns["seed"]
+    assert [int(value) for value in found] == [seed, seed + 1, seed + 2]
+    assert found.dtype.kind == ("i" if seed + 2 < 2**63 else "U")
+    assert read(place(tmp_path, large)).row.tolist() == [0, 1, 2]

@@ -32,9 +32,9 @@ from rankgym.experiments.plan.environments import env_arguments
 from rankgym.experiments.plan.environments import env_id as full_id
 from rankgym.experiments.plan.setting import KINDS
 from rankgym.experiments.plan.sweep import Sweep
-from rankgym.experiments.run import store
-from rankgym.experiments.run.driver import run_sweep
+from rankgym.experiments.run.driver import LOG
 from rankgym.experiments.run.results import Results
+from rankgym.experiments.run.sweeps import run_sweep
 from rankgym.extras import require
 from rankgym.outputs import atomic_path, check_writable, versions
 
@@ -284,7 +284,7 @@ def pace(figure: PaperFigure, sweep: Sweep, data: Path, source: str) -> Pace | N
     A rate is that of an agent in an environment; or, where the full scale has another one, of the agent in all of the
     same id. More rows at once make it better; so do more rounds, where agents settle.
     """
-    lines = _log(data / store.LOG)
+    lines = _log(data / LOG)
     taken = [(job, lines[job.key]) for job in sweep.jobs() if job.key in lines]
     if not taken:
         return None
@@ -382,7 +382,7 @@ def _markdown(found: Reproduced, played: str, decided: str) -> str:
 
 def write(found: Reproduced, sweep: Sweep, results: Results) -> None:
     """Write the files of a figure into its folder, each whole or not there."""
-    from rankgym.experiments.run.results import table, write_table
+    from rankgym.experiments.run.tables import table, write_table
     from rankgym.experiments.show import style
     from rankgym.experiments.show.report import Picture, write_report
 

@@ -27,6 +27,8 @@ PLAYING = (
     "envs",
     "experiments.plan.agents",
     "experiments.run.blocks",
+    "experiments.run.result_file",
+    "experiments.run.results",
     "experiments.run.rows",
     "experiments.run.store",
     "interleaving",

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from rankgym.experiments.plan.agents import AgentFailed
 from rankgym.experiments.plan.jobs import Block
 from rankgym.experiments.run.blocks import Stopped, make
+from rankgym.experiments.run.results import with_epochs
 from rankgym.play.game import Game, never
 from rankgym.play.history import DuelingHistory, History, measures
 from rankgym.play.recording import snapshot_part
@@ -64,7 +65,7 @@ class Run:
         self._begun, self._sound = False, True
         self._live: _Part | None = None  # rows that go on
         self._leaving: _Part | None = None  # rows that are just being retired; the others wait for them
-        self._stepped = 0  # by parts that are gone
+        self._computed = 0  # by parts that are gone
 
     @property
     def played(self) -> int:
@@ -78,9 +79,9 @@ class Run:
         return bool(self._done.all())
 
     @property
-    def stepped(self) -> int:
-        """Sessions that were really played so far, of all rows. (Pauses may add some: it is about work, no result.)"""
-        return self._stepped + sum(part.stepped for part in (self._live, self._leaving) if part is not None)
+    def computed(self) -> int:
+        """Sessions of all rows that were really played so far. Pauses may add some: it measures work, not a result."""
+        return self._computed + sum(part.computed for part in (self._live, self._leaving) if part is not None)
 
     def play(self, tell: Callable[[int], None], pause: Callable[[], bool] = never) -> None:
         """Play to the end, or until ``pause()``.
@@ -172,11 +173,10 @@ class Run:
             values = self._values.setdefault(name, np.full((len(history.rounds), all_rows), np.nan))
             values[:, rows] = getattr(history, name)
         if isinstance(history, History):
-            more = max(len(history.epoch_regret) - len(self._epoch_regret), 0)
-            self._epoch_regret = np.pad(self._epoch_regret, ((0, more), (0, 0)), constant_values=np.nan)
+            self._epoch_regret = with_epochs(self._epoch_regret, len(history.epoch_regret))
             self._epoch_regret[: len(history.epoch_regret), rows] = history.epoch_regret
         self._done[rows] = True
-        self._stepped += part.stepped
+        self._computed += part.computed
         part.env.close()
         return None
 
@@ -204,7 +204,7 @@ class Run:
         self._live = self._restored(live.rows[stay], _rows(written, stay), game.played) if stay.any() else None
         self._leaving = leaving
         self.settled_at[leaving.rows] = game.played
-        self._stepped += live.stepped
+        self._computed += live.computed
         live.env.close()
         return True
 
@@ -231,7 +231,7 @@ class Run:
             "settled_at": self.settled_at.copy(),
             "kept": self._kept.copy(),
             "done": self._done.copy(),
-            "stepped": np.array(self.stepped, np.int64),
+            "computed": np.array(self.computed, np.int64),
             "rounds": self._rounds.copy(),
             "epoch_regret": self._epoch_regret.copy(),
         }
@@ -254,7 +254,7 @@ class Run:
         """
         given = {name: np.array(values) for name, values in snapshot.items()}
         allowed = f"allowed: one of a run of this block, of {self.block.rows} rows"
-        for name in ("settled_at", "kept", "done", "stepped", "rounds", "epoch_regret"):
+        for name in ("settled_at", "kept", "done", "computed", "rounds", "epoch_regret"):
             if name not in given:
                 raise ValueError(f"the snapshot has no {name!r}; {allowed}")
         if given["settled_at"].shape != (self.block.rows,):
@@ -270,7 +270,7 @@ class Run:
         )
         self.settled_at, self._kept, self._done = given["settled_at"], given["kept"], given["done"]
         self._rounds, self._epoch_regret = given["rounds"], given["epoch_regret"]
-        self._values, self._stepped = snapshot_part(given, "values"), int(given["stepped"])
+        self._values, self._computed = snapshot_part(given, "values"), int(given["computed"])
         self._begun = self._sound = True
 
 
@@ -293,7 +293,7 @@ class _Part:
         self.action: Any = None
 
     @property
-    def stepped(self) -> int:
+    def computed(self) -> int:
         """Sessions that were really played."""
         return self.game.steps * len(self.rows)
 

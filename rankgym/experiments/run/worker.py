@@ -1,118 +1,80 @@
-"""Playing one job of a sweep, in whatever process: what a worker and its driver tell each other goes through a folder.
-
-That is the driver's own folder ``work-<token>``, which both of them see. Nothing else is shared, so that it does not
-matter where a worker is, nor who starts it. The folder has
-
-    driver          who the driver is, and a number that goes up while it lives
-    stop            once it is there: write checkpoints and come back; if it says "now": just come back
-    <key>.news      how far a job is
-    <key>.npz       its checkpoint
-    <key>.*.part    what a worker is writing; it is renamed when it is whole
-
-A worker makes no folder and writes nowhere else (a result is renamed out of here). When a driver dies, the next one
-renames the folder; a worker that is still there finds no folder and ends, and cannot have spoilt anything.
-"""
+"""Playing one job, in whatever process. Worker and driver talk through the work folder alone."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import socket
 import threading
 import time
 import traceback
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankgym.experiments.plan.agents import AgentFailed
-from rankgym.experiments.plan.jobs import Job, decisive
-from rankgym.experiments.run import store
-from rankgym.experiments.run.rows import Run
+from rankgym.experiments.run.job import Playable, Playing
+from rankgym.experiments.run.result_file import write_result
+from rankgym.experiments.run.work_folder import DriverGone, Orders, WorkFolder
+from rankgym.outputs import remove
 
-__all__ = ["Gone", "Outcome", "Ticket", "begin", "checkpoint", "heard", "work"]
+__all__ = ["Assignment", "Outcome", "begin_process", "work"]
 
-NEWS = 0.5  # seconds between news
-SILENCE = 90.0  # seconds after which a driver that says nothing is dead
-WATCH = 0.5  # seconds between looks whether the parent process is alive
+PROGRESS_EVERY = 0.5  # seconds between reports of progress, and between looks at the driver's orders
+DRIVER_SILENCE = 90.0  # seconds without a heartbeat after which the driver is taken for dead
+PARENT_EVERY = 0.5  # seconds between looks whether the parent process is alive
 
 
-class Ticket(NamedTuple):
+class Assignment(NamedTuple):
     """All that a worker needs."""
 
-    job: Job
-    desk: str  # the driver's own folder
+    job: Playable
+    work_folder: str
     result: str  # path of the file to be made
     checkpoint_every: float  # seconds
 
 
 class Outcome(NamedTuple):
-    """How it went."""
+    """How a job went."""
 
     key: str
     state: Literal["done", "paused", "failed", "broken", "elsewhere"]
-    text: str = ""  # what is wrong: with the job, with the machine, or with where the worker is
+    text: str = ""  # what is wrong: with the job (failed), with the machine (broken), or with the worker (elsewhere)
     trace: str = ""
 
 
-class Gone(Exception):
-    """There is no driver any more, or it does not want to hear of this."""
+def work(assignment: Assignment) -> Outcome:
+    """Play a job: from its checkpoint if there is one, until its result, or until the driver orders to stop.
 
-
-class Stop(NamedTuple):
-    """What the driver wants."""
-
-    soon: bool
-    now: bool
-
-
-def work(ticket: Ticket) -> Outcome:
-    """Play a job: from its checkpoint on if there is one, to its result, or to the driver's wish to stop.
-
-    Nothing is raised: what comes out of a worker as an exception is its death.
+    Nothing is raised: an exception that comes out of a worker means that the worker has died.
     """
-    key = ticket.job.key
+    job, folder = assignment.job, WorkFolder(Path(assignment.work_folder))
     try:
-        if not Path(ticket.desk).is_dir():
-            return Outcome(key, "elsewhere", f"{socket.gethostname()} does not see {ticket.desk}")
-        mine = decisive(ticket.job.block, ticket.job.retire, ticket.job.queries)
-        if mine != ticket.job.decides:
-            what = store.difference(mine, ticket.job.decides) or "another idea of the job"
-            return Outcome(key, "elsewhere", f"{socket.gethostname()} has {what}, unlike the driver")
-        return _Player(ticket).play()
-    except Gone:
-        return Outcome(key, "paused")
-    except AgentFailed as error:
-        return _told(ticket, Outcome(key, "failed", str(error), traceback.format_exc()))
+        if not folder.path.is_dir():
+            return Outcome(job.key, "elsewhere", f"{socket.gethostname()} does not see {folder.path}")
+        mismatch = job.mismatch()
+        if mismatch:
+            return Outcome(job.key, "elsewhere", f"{socket.gethostname()} has {mismatch}, unlike the driver")
+        return _Worker(assignment).play()
+    except DriverGone:
+        return Outcome(job.key, "paused")
     except (OSError, MemoryError) as error:
-        if not Path(ticket.desk).is_dir():
-            return Outcome(key, "paused")  # the driver has gone
+        if not folder.path.is_dir():
+            return Outcome(job.key, "paused")  # the driver has gone
         with contextlib.suppress(OSError):
-            (Path(ticket.desk) / "stop").touch()  # a full disk is full for all
-        return Outcome(key, "broken", str(error) or "out of memory", traceback.format_exc())
+            folder.order_stop()  # a full disk is full for all
+        return Outcome(job.key, "broken", str(error) or "out of memory", traceback.format_exc())
     except Exception as error:
-        return _told(ticket, Outcome(key, "failed", f"{type(error).__name__}: {error}", traceback.format_exc()))
+        text = str(error) if isinstance(error, AgentFailed) else f"{type(error).__name__}: {error}"
+        with contextlib.suppress(OSError):
+            folder.write_progress(job.key, {"failed": text})
+        return Outcome(job.key, "failed", text, traceback.format_exc())
 
 
-def _told(ticket: Ticket, outcome: Outcome) -> Outcome:
-    with contextlib.suppress(OSError):
-        text = json.dumps({"failed": outcome.text})
-        (Path(ticket.desk) / f"{ticket.job.key}.news").write_text(text, encoding="utf-8")
-    return outcome
-
-
-# -- a process of the driver's own ------------------------------------------------------------------------------------
-
-
-def begin(driver: int) -> None:
-    """Before anything else in a process that the driver started: leave Ctrl-C and SIGTERM to it, and end with it."""
+def begin_process(driver: int) -> None:
+    """Prepare a process that the driver has started: leave Ctrl-C and SIGTERM to the driver, and end with it."""
     for number in (signal.SIGINT, signal.SIGTERM):  # whole process groups get them
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
@@ -120,142 +82,100 @@ def begin(driver: int) -> None:
 
 def _end_with(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(WATCH)
+        time.sleep(PARENT_EVERY)
     os._exit(1)
 
 
-# -- playing ----------------------------------------------------------------------------------------------------------
+class _Worker:
+    """Plays one assignment."""
 
-
-class _Player:
-    """One job of a ticket."""
-
-    def __init__(self, ticket: Ticket) -> None:
-        self.ticket, self.job = ticket, ticket.job
-        self.desk, self.result = Path(ticket.desk), Path(ticket.result)
-        self.sessions, self.seconds = 0, 0.0  # by earlier workers, too
-        self.beat, self.heard = "", time.monotonic()
-        self.looked = self.written = -np.inf
-        self.due = time.monotonic() + ticket.checkpoint_every
-        self.stop = Stop(False, False)
+    def __init__(self, assignment: Assignment) -> None:
+        self.assignment, self.job = assignment, assignment.job
+        self.folder, self.result = WorkFolder(Path(assignment.work_folder)), Path(assignment.result)
+        self.played, self.seconds = 0, 0.0  # by earlier workers, too
+        self.orders, self.beaten = Orders("", False, False), time.monotonic()
+        self.looked = self.reported = -np.inf
+        self.due = time.monotonic() + assignment.checkpoint_every
 
     def play(self) -> Outcome:
         self.look()
-        if self.result.exists():  # a cluster may give a dead worker's job to another one when it was just done
+        if self.result.exists():  # a cluster may give a dead worker's finished job to another worker
             return Outcome(self.job.key, "done")
-        if self.stop.soon:
+        if self.orders.stop:
             return Outcome(self.job.key, "paused")
-        with contextlib.closing(self.begun()) as run:
-            if not run.finished:
-                self.news(run.stepped)
-            while not run.finished:
+        with contextlib.closing(self.start()) as playing:
+            if not playing.finished:
+                self.report(playing.computed)
+            while not playing.finished:
                 before = time.perf_counter()
-                run.play(lambda sessions: self.tell(run, sessions), self.pause)
+                playing.play(lambda number: self.tell(playing, number), self.pause)
                 self.seconds += time.perf_counter() - before
-                if run.finished:
+                if playing.finished:
                     break
-                self.keep(run)
-                if self.stop.soon:
+                self.save(playing)
+                if self.orders.stop:
                     return Outcome(self.job.key, "paused")
-                self.due = time.monotonic() + self.ticket.checkpoint_every
-            with self.part() as path:
-                store.write(path, self.job, run.history(), run.settled_at)
+                self.due = time.monotonic() + self.assignment.checkpoint_every
+            with self.folder.part(self.job.key) as path:
+                write_result(path, playing.result())
                 os.replace(path, self.result)
-            self.news(run.stepped, finished=True)
-            checkpoint(self.desk, self.job.key).unlink(missing_ok=True)
+            self.report(playing.computed, finished=True)
+            self.folder.checkpoint(self.job.key).unlink(missing_ok=True)
         return Outcome(self.job.key, "done")
 
-    def begun(self) -> Run:
-        """The run, as the checkpoint has it if there is one."""
-        run = Run(self.job.block, retire=self.job.retire)
-        kept = self.kept()
-        if kept is None:
-            return run
+    def start(self) -> Playing:
+        """Start the job, or resume it from its checkpoint. A checkpoint that does not fit is removed."""
+        playing = self.job.start()
+        saved = self.folder.load_checkpoint(self.job.key)
+        if saved is None:
+            remove(self.folder.checkpoint(self.job.key))
+            return playing
         try:
-            run.restore({name.removeprefix("run."): kept[name] for name in kept if name.startswith("run.")})
-        except (ValueError, KeyError, TypeError, AgentFailed):  # not what was written: from the start
-            run.close()
-            return Run(self.job.block, retire=self.job.retire)
-        self.sessions, self.seconds = int(kept["sessions"]), float(kept["seconds"])
-        return run
+            played, seconds = int(saved.pop("played")), float(saved.pop("seconds"))
+            playing.restore({name.removeprefix("job."): values for name, values in saved.items()})
+            self.played, self.seconds = played, seconds
+        except Exception:  # in whatever way it is damaged
+            playing.close()
+            remove(self.folder.checkpoint(self.job.key))
+            return self.job.start()
+        return playing
 
-    def kept(self) -> Mapping[str, NDArray[Any]] | None:
-        try:
-            with checkpoint(self.desk, self.job.key).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-                found = {name: file[name] for name in file.files}
-        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
-            return None
-        return found if {"sessions", "seconds"} <= set(found) else None
+    def save(self, playing: Playing) -> None:
+        """Write a checkpoint, if the job can be saved."""
+        snapshot = playing.snapshot()
+        if snapshot is not None:
+            arrays = {"played": np.array(self.played, np.int64), "seconds": np.array(self.seconds)}
+            self.folder.save_checkpoint(self.job.key, arrays | {f"job.{name}": v for name, v in snapshot.items()})
 
-    def keep(self, run: Run) -> None:
-        """Write a checkpoint, where the agent can be written down."""
-        snapshot = run.snapshot()
-        if snapshot is None:
-            return
-        with self.part() as path:
-            with path.open("wb") as file:
-                mine = {"sessions": np.array(self.sessions, np.int64), "seconds": np.array(self.seconds)}
-                np.savez(file, **mine, **{f"run.{name}": values for name, values in snapshot.items()})  # type: ignore[arg-type]
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(path, checkpoint(self.desk, self.job.key))
+    def tell(self, playing: Playing, number: int) -> None:
+        self.played += number
+        if time.monotonic() - self.reported > PROGRESS_EVERY:
+            self.report(playing.computed)
 
-    @contextlib.contextmanager
-    def part(self) -> Iterator[Path]:
-        """A name of this worker's own to write to; what is not renamed is removed."""
-        path = self.desk / f"{self.job.key}.{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}.part"
-        try:
-            yield path
-        finally:
-            path.unlink(missing_ok=True)
-
-    # -- what is said and heard ---------------------------------------------------------------------------------------
-
-    def tell(self, run: Run, sessions: int) -> None:
-        self.sessions += sessions
-        if time.monotonic() - self.written > NEWS:
-            self.news(run.stepped)
-
-    def news(self, stepped: int, *, finished: bool = False) -> None:
-        self.written = time.monotonic()
-        news = {"sessions": self.sessions, "stepped": stepped, "seconds": round(self.seconds, 3), "finished": finished}
-        (self.desk / f"{self.job.key}.news").write_text(json.dumps(news), encoding="utf-8")
+    def report(self, computed: int, *, finished: bool = False) -> None:
+        """Write how far the job is."""
+        self.reported = time.monotonic()
+        seconds = round(self.seconds, 3)
+        progress = {"played": self.played, "computed": computed, "seconds": seconds, "finished": finished}
+        self.folder.write_progress(self.job.key, progress)
 
     def pause(self) -> bool:
         self.look()
-        return self.stop.soon or time.monotonic() > self.due
+        return self.orders.stop or time.monotonic() > self.due
 
     def look(self) -> None:
-        """Hear what the driver wants.
+        """Read the driver's orders.
 
         Raises:
-            Gone: it wants nothing any more.
+            DriverGone: the driver is dead, or does not wait for this worker.
         """
         now = time.monotonic()
-        if now - self.looked < NEWS:
+        if now - self.looked < PROGRESS_EVERY:
             return
         self.looked = now
-        try:
-            beat = (self.desk / "driver").read_text(encoding="utf-8")
-            with contextlib.suppress(FileNotFoundError):
-                self.stop = Stop(True, (self.desk / "stop").read_text(encoding="utf-8") == "now")
-        except FileNotFoundError:
-            raise Gone from None
-        if beat != self.beat:
-            self.beat, self.heard = beat, now
-        if self.stop.now or now - self.heard > SILENCE:
-            raise Gone
-
-
-def checkpoint(desk: Path, key: str) -> Path:
-    """Where a job's checkpoint is."""
-    return desk / f"{key}.npz"
-
-
-def heard(path: Path) -> dict[str, Any]:
-    """The last news of a job; empty where there are none, or while they are being written."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        orders = self.folder.orders()
+        if orders.heartbeat != self.orders.heartbeat:
+            self.beaten = now
+        self.orders = orders
+        if orders.at_once or now - self.beaten > DRIVER_SILENCE:
+            raise DriverGone

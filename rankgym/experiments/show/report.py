@@ -19,7 +19,8 @@ import numpy as np
 
 from rankgym.experiments.judge import statistics
 from rankgym.experiments.judge.claims import HEAD, Judgement, Verdict, cells, number, tally
-from rankgym.experiments.run.results import MEASURES, Results
+from rankgym.experiments.run.results import Results
+from rankgym.experiments.run.tables import MEASURES
 from rankgym.extras import require
 from rankgym.outputs import atomic_path
 
@@ -99,7 +100,7 @@ def sweep_report(path: str | os.PathLike[str], results: Results, title: str = ""
 
     Args:
         path: the HTML file.
-        results: what was played (``rankgym.experiments.run.results.read``, or what ``run_sweep`` returned).
+        results: what was played (``rankgym.experiments.run.tables.read``, or what ``run_sweep`` returned).
         title: of the page.
         rest: what else ``write_report`` takes.
 

@@ -363,7 +363,7 @@ def test_a_sweep_of_figure_2_writes_nothing():
 def test_a_smoke_run_from_the_sweep_to_the_figures(tmp_path):
     for library in ("pyarrow", "joblib", "filelock", "matplotlib", "scipy"):
         pytest.importorskip(library)
-    from rankgym.experiments.run.driver import run_sweep
+    from rankgym.experiments.run.sweeps import run_sweep
     from rankgym.experiments.show import figures
 
     for number, axes in ((2, 2), (3, 1)):

@@ -156,7 +156,7 @@ def test_a_smoke_run_from_the_sweep_to_the_figures(tmp_path):
         pytest.importorskip(library)
     from matplotlib.collections import LineCollection
 
-    from rankgym.experiments.run.driver import run_sweep
+    from rankgym.experiments.run.sweeps import run_sweep
     from rankgym.experiments.show import figures
 
     sweep = FIGURE_1.sweep("smoke", "calibrated")

@@ -1,0 +1,103 @@
+"""Who plays jobs: this process, processes of this machine, or a cluster.
+
+joblib is the one seam: ``Parallel`` runs ``worker.work`` on every job, in its own processes (loky), on a Dask cluster,
+or on any backend that joblib knows. Every worker must see the folder of the results under the same path, and have the
+same versions of everything and the same data.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from rankgym.experiments.run import worker
+from rankgym.extras import require
+
+__all__ = ["Executor"]
+
+CONNECT_WAIT = 15.0  # seconds for a cluster's scheduler to answer
+
+
+class Executor:
+    """Context manager that can play jobs.
+
+    Args:
+        backend: of joblib. None: processes of this machine. "dask": a Dask cluster.
+        address: of the cluster's scheduler, with "dask". None: the current client's.
+        jobs: processes; 1: this one. None: all processors, or all of a cluster's workers.
+
+    Raises:
+        ValueError: the arguments do not go together, the backend is unknown, or (on entering) the cluster is not there.
+        RuntimeError: a library is missing.
+    """
+
+    def __init__(self, backend: str | None, address: str | None, jobs: int | None) -> None:
+        if backend is not None and not isinstance(backend, str):
+            raise ValueError(f"backend = {backend!r} is not a name; allowed: {', '.join(map(repr, _backends()))}")
+        if address is not None and backend != "dask":
+            raise ValueError(f"address = {address!r} goes with backend = 'dask', not with {backend!r}")
+        if jobs is not None and backend == "dask":
+            raise ValueError(
+                f"jobs = {jobs} is for processes; allowed with backend = 'dask': None, for all its workers"
+            )
+        self.backend, self.address, self.jobs = backend or "loky", address, jobs
+        self.client: Any = None
+        if self.backend not in _backends():
+            raise ValueError(
+                f"backend = {backend!r} is unknown to joblib; allowed: {', '.join(map(repr, _backends()))}"
+            )
+
+    def __enter__(self) -> Executor:
+        if self.backend == "dask":
+            self.client = _dask_client(self.address)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.client is not None and self.address is not None:
+            self.client.close()
+
+    def processes(self, jobs: int) -> int:
+        """How many of ``jobs`` jobs are played at once, about."""
+        return min(jobs, self.jobs or require("joblib").cpu_count())
+
+    def play(self, assignments: Sequence[worker.Assignment]) -> list[worker.Outcome]:
+        """Play all jobs.
+
+        Raises:
+            Exception: a worker died, or the connection to the cluster broke.
+        """
+        joblib = require("joblib")
+        number, options = self.jobs or -1, {}
+        if self.backend == "loky":
+            number = self.processes(len(assignments))
+            options = {"inner_max_num_threads": 1, "initializer": worker.begin_process, "initargs": (os.getpid(),)}
+        elif self.client is not None:
+            options["client"] = self.client
+        with joblib.parallel_config(self.backend, n_jobs=number, max_nbytes=None, **options):
+            parallel = joblib.Parallel(batch_size=1, pre_dispatch="all")
+            return list(parallel(joblib.delayed(worker.work)(assignment) for assignment in assignments))
+
+
+def _backends() -> list[str]:
+    parallel = require("joblib.parallel")
+    return sorted({*parallel.BACKENDS, *parallel.EXTERNAL_BACKENDS})
+
+
+def _dask_client(address: str | None) -> Any:
+    distributed = require("distributed", "distributed")
+    if address is None:
+        try:
+            return distributed.get_client()
+        except ValueError:
+            raise ValueError(
+                "backend = 'dask' needs an address; allowed: that of the cluster's scheduler, such as tcp://host:8786, "
+                "or a dask.distributed.Client of this process"
+            ) from None
+    try:
+        return distributed.Client(address, timeout=CONNECT_WAIT, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise ValueError(
+            f"address = {address!r} has no Dask scheduler ({type(error).__name__}: {error}); allowed: what "
+            "`dask scheduler` shows, such as tcp://host:8786"
+        ) from None

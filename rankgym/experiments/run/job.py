@@ -1,0 +1,91 @@
+"""What the engine plays: jobs. A sweep's job (``sweeps``) and a part of a preference matrix are the two kinds.
+
+Worker, driver, progress display and store use what ``Playable`` and ``Playing`` have, and are the same for every kind.
+A job is pickled for its worker, so it should be small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from rankgym.experiments.run.result_file import Contents
+
+__all__ = ["Playable", "Playing"]
+
+
+class Playing(Protocol):
+    """A job that has been started. Pausing, saving and resuming it do not change its result."""
+
+    @property
+    def finished(self) -> bool: ...
+
+    @property
+    def computed(self) -> int:
+        """How much was really computed, in the job's unit; the rest followed without (rows that have settled)."""
+
+    def play(self, tell: Callable[[int], None], pause: Callable[[], bool]) -> None:
+        """Play until the end, or until ``pause()``; both are called several times a second if possible.
+
+        Args:
+            tell: takes how much was played since it was called last, in the job's unit.
+            pause: True: return. Something is played before it is asked first.
+        """
+
+    def snapshot(self) -> Mapping[str, NDArray[Any]] | None:
+        """The full state as plain arrays, or None if it cannot be saved."""
+
+    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the state of a ``snapshot``; any exception means that it does not fit, and ends this object's use."""
+
+    def result(self) -> Contents:
+        """What the result file holds; only once the job is finished."""
+
+    def close(self) -> None: ...
+
+
+class Playable(Protocol):
+    """A job as the engine sees it."""
+
+    @property
+    def key(self) -> str:
+        """A digest of all that decides the result; names the job's files."""
+
+    @property
+    def file(self) -> str:
+        """The name of the result file."""
+
+    @property
+    def label(self) -> str:
+        """What messages and the progress display call it."""
+
+    @property
+    def kind(self) -> str:
+        """Jobs of one kind compile the same code and go equally fast; one of each is tried before the first begins."""
+
+    @property
+    def size(self) -> int:
+        """How much there is to play, in the job's unit."""
+
+    @property
+    def unit(self) -> str:
+        """What ``size`` counts: "sessions", "duels", "comparisons"."""
+
+    @property
+    def log(self) -> Mapping[str, Any]:
+        """What the log says of the job, as plain JSON values."""
+
+    def start(self) -> Playing:
+        """Begin the job.
+
+        Raises:
+            ValueError: it cannot be started.
+        """
+
+    def sample(self) -> Playable:
+        """A small job of the same kind, to try."""
+
+    def mismatch(self) -> str:
+        """What in this process (versions, code, data) would make another result, in words; "" if nothing does."""

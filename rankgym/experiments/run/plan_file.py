@@ -1,0 +1,154 @@
+"""``plan.json``: the jobs of a folder's sweep as plain data, so that reading results needs nobody's code.
+
+``run_sweep`` writes it. Making the jobs from ``sweep.json`` instead would import the agents and make the environments
+that it names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any, NamedTuple, get_origin, get_type_hints
+
+from rankgym.experiments.plan.agents import slug
+from rankgym.experiments.plan.jobs import Job
+from rankgym.experiments.plan.setting import KINDS
+from rankgym.experiments.plan.sweep import Sweep, label_of
+from rankgym.outputs import atomic_path, read_regular_file
+
+__all__ = ["PLAN", "Plan", "PlannedJob", "choices", "file_name", "made_by", "plan_of", "planned", "read_plan"]
+
+PLAN = "plan.json"
+FORMAT = 1
+MAX_LABEL_LENGTH = 60  # letters of an agent's label in a file's name
+MADE_BY = ("format", "versions", "code", "agent's code", "data")  # of what decides a job: not the user's choice
+
+
+class PlannedJob(NamedTuple):
+    """A job of a sweep as readers of its results need it: rows ``start .. stop - 1`` of an agent in an environment."""
+
+    key: str  # digest of all that decides the bytes of the result file
+    environment: str  # label in the sweep
+    agent: str  # label
+    start: int
+    stop: int
+    rounds: int
+    unit: str  # "sessions" or "duels"
+    choices: str  # digest of what the user chose
+    made_by: dict[str, Any]  # versions, code and data that decide the result, too
+
+    @property
+    def sessions(self) -> int:
+        """Of all rows."""
+        return (self.stop - self.start) * self.rounds
+
+    @property
+    def file(self) -> str:
+        """The name of the result file."""
+        return file_name(self.agent, self.start, self.stop, self.key)
+
+
+class Plan(NamedTuple):
+    """What ``plan.json`` holds."""
+
+    name: str  # the sweep's title
+    jobs: list[PlannedJob]
+
+
+def file_name(agent: str, start: int, stop: int, key: str) -> str:
+    """The name of the result file of an agent's rows."""
+    return f"{slug(agent)[:MAX_LABEL_LENGTH]}-rows-{start}-{stop - 1}-{key}.parquet"
+
+
+def choices(decides: dict[str, Any]) -> str:
+    """Digest what the user chose of all that decides a job, or of a result file's settings."""
+    outside = {*MADE_BY, "key", "measures", "recorded", "note"}
+    chosen = {name: value for name, value in decides.items() if name not in outside}
+    return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:20]
+
+
+def made_by(decides: dict[str, Any]) -> dict[str, Any]:
+    """Versions, code and data, of all that decides a job, or of a result file's settings."""
+    return {name: decides[name] for name in MADE_BY}
+
+
+def plan_of(sweep: Sweep) -> Plan:
+    """The plan of a sweep; makes its environments and loads its agents.
+
+    Raises:
+        ValueError: something does not fit; the message names the environment.
+    """
+    return Plan(sweep.name, [planned(job, KINDS[sweep.settings[job.environment].kind]) for job in sweep.jobs()])
+
+
+def planned(job: Job, unit: str) -> PlannedJob:
+    """A sweep's job as readers need it."""
+    block = job.block
+    rest = (block.rounds, unit, choices(job.decides), made_by(job.decides))
+    return PlannedJob(job.key, job.environment, block.agent.label, block.start, block.stop, *rest)
+
+
+def from_settings(settings: dict[str, Any]) -> PlannedJob:
+    """The job of a result file, by the file's settings; the environment's label is its id and arguments."""
+    start, stop = settings["rows"]
+    unit = "duels" if "accuracy" in settings["measures"] else "sessions"
+    rest = (start, stop, settings["rounds"], unit, choices(settings), made_by(settings))
+    return PlannedJob(settings["key"], label_in(settings), settings["agent"], *rest)
+
+
+def label_in(settings: dict[str, Any]) -> str:
+    """The label of a result file's environment: its id, and the arguments without the default horizon."""
+    arguments = dict(settings["arguments"])
+    if arguments.get("horizon") == settings["rounds"]:
+        del arguments["horizon"]
+    return label_of(settings["environment"], arguments)
+
+
+def write_plan(folder: Path, plan: Plan) -> None:
+    """Write the plan into its folder, if it is not there already."""
+    document = {"format": FORMAT, "name": plan.name, "jobs": [job._asdict() for job in plan.jobs]}
+    text, path = json.dumps(document, indent=1) + "\n", folder / PLAN
+    if not path.is_file() or path.read_bytes() != text.encode():
+        with atomic_path(path) as unfinished:
+            unfinished.write_text(text, encoding="utf-8")
+
+
+def read_plan(folder: Path) -> Plan | None:
+    """The plan in a folder, checked; None if the folder has none.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    path = folder / PLAN
+    try:
+        data = read_regular_file(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        document = json.loads(data or b"")
+        if document["format"] != FORMAT:
+            raise ValueError(f"format {document['format']!r}; allowed: {FORMAT}")
+        return Plan(_checked("name", document["name"], str), list(map(_job, document["jobs"])))
+    except (ValueError, KeyError, TypeError) as error:
+        said = f"no {error}" if isinstance(error, KeyError) else error
+        raise ValueError(
+            f"{path} is damaged: {said}; allowed: `rankgym sweep resume {folder}`, or without it"
+        ) from None
+
+
+def _job(entry: Any) -> PlannedJob:
+    kinds = {name: get_origin(hint) or hint for name, hint in get_type_hints(PlannedJob).items()}
+    job = PlannedJob(**{name: _checked(name, entry[name], kind) for name, kind in kinds.items()})
+    if not re.fullmatch(r"[0-9a-f]{20}", job.key):
+        raise ValueError(f"key = {job.key!r}")
+    if not (0 <= job.start < job.stop and job.rounds >= 1 and set(job.made_by) == set(MADE_BY)):
+        raise ValueError(f"the job {job.key} has rows {job.start} .. {job.stop - 1}, {job.rounds} rounds")
+    return job
+
+
+def _checked(name: str, value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise ValueError(f"{name} = {value!r}; allowed: {kind.__name__}")
+    return value

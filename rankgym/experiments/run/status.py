@@ -1,0 +1,94 @@
+"""How far the sweep in a folder is. Nothing is changed, and neither agents nor environments are imported."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from rankgym.experiments.run import store
+from rankgym.experiments.run.lock import who_runs
+from rankgym.experiments.run.plan_file import Plan, from_settings, read_plan
+from rankgym.experiments.run.result_file import Damaged, read_settings
+from rankgym.experiments.run.work_folder import WorkFolder
+
+__all__ = ["AgentStatus", "SweepStatus", "sweep_status"]
+
+
+class AgentStatus(NamedTuple):
+    """How far one agent is in one environment: numbers of jobs, and of sessions."""
+
+    environment: str
+    agent: str
+    jobs: int = 0
+    finished: int = 0
+    running: int = 0  # played now
+    begun: int = 0  # not played now, but there is a checkpoint
+    damaged: int = 0  # the result is not what was written
+    played: int = 0
+    sessions: int = 0
+
+    @property
+    def to_do(self) -> int:
+        """Jobs that have not started."""
+        return self.jobs - self.finished - self.running - self.begun
+
+
+class SweepStatus(NamedTuple):
+    """How far a sweep is."""
+
+    name: str  # its title
+    agents: list[AgentStatus]
+    damaged: list[str]  # what is wrong with damaged results
+    others: store.Others
+    running: str  # which process plays it now; "" if none does
+
+
+def sweep_status(folder: str | os.PathLike[str]) -> SweepStatus:
+    """Look how far the sweep in ``folder`` is: by its plan, or without one by the results themselves.
+
+    Raises:
+        ValueError: the folder has neither, or its plan is damaged.
+        OSError: a result cannot be read.
+    """
+    root = Path(folder)
+    plan = read_plan(root) or _plan_of_results(root)
+    examined, running = store.examine(root, plan.jobs), who_runs(root)
+    folders = [WorkFolder(path) for path in root.glob("work-*") if path.is_dir()]
+    progress = {key: work.read_progress(key) for work in folders for key in work.keys_with_progress()}
+    saved = {path.stem for work in folders for path in work.checkpoints()}
+    lines: dict[tuple[str, str], AgentStatus] = {}
+    for job in plan.jobs:
+        place = (job.environment, job.agent)
+        line = lines.get(place, AgentStatus(*place))
+        done = job.key in examined.finished
+        plays = bool(running) and job.key in progress and not done
+        played = progress.get(job.key, {}).get("played", 0)
+        played = min(played, job.sessions) if isinstance(played, int) else 0
+        lines[place] = line._replace(
+            jobs=line.jobs + 1,
+            finished=line.finished + done,
+            running=line.running + plays,
+            begun=line.begun + (job.key in saved | set(progress) and not done and not plays),
+            damaged=line.damaged + (job.key in examined.damaged),
+            played=line.played + (job.sessions if done else played),
+            sessions=line.sessions + job.sessions,
+        )
+    damaged = list(examined.damaged.values())
+    return SweepStatus(plan.name, list(lines.values()), damaged, store.others(root, plan.jobs), running)
+
+
+def _plan_of_results(folder: Path) -> Plan:
+    """What the results in a folder say of their jobs."""
+    jobs = []
+    for path in sorted((folder / store.RESULTS).glob("*.parquet")):
+        try:
+            jobs.append(from_settings(read_settings(path)))
+        except (Damaged, KeyError, TypeError, ValueError):
+            continue  # said of it by ``others``
+    if not jobs:
+        raise ValueError(
+            f"{os.fspath(folder)} is not the folder of a sweep: it has neither a plan.json nor results; allowed: what "
+            "`rankgym sweep run FILE.toml --out FOLDER` made"
+        )
+    return Plan("", jobs)

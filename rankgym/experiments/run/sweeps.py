@@ -1,0 +1,234 @@
+"""``run_sweep``: play a sweep's jobs with the engine; and the sweep that a folder was made for."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rankgym.arguments import plain_number, whole_number
+from rankgym.experiments.plan.agents import AgentFailed
+from rankgym.experiments.plan.jobs import Job, decisive
+from rankgym.experiments.plan.sweep import Sweep
+from rankgym.experiments.run import store
+from rankgym.experiments.run.driver import play_jobs
+from rankgym.experiments.run.executor import Executor
+from rankgym.experiments.run.lock import locked
+from rankgym.experiments.run.plan_file import PLAN, file_name, made_by, plan_of, write_plan
+from rankgym.experiments.run.result_file import Contents
+from rankgym.experiments.run.results import Results
+from rankgym.experiments.run.rows import Run
+from rankgym.extras import require
+from rankgym.outputs import atomic_path, check_writable, remove
+
+__all__ = ["SWEEP", "SweepJob", "keep_sweep", "kept_sweep", "run_sweep"]
+
+SWEEP = "sweep.json"
+SAMPLE_ROWS = 64  # rows of a job that is tried
+
+
+class SweepJob(NamedTuple):
+    """A sweep's job as the engine plays it: a block of rows of one agent in one environment."""
+
+    planned: Job
+    unit: str
+
+    @property
+    def key(self) -> str:
+        return self.planned.key
+
+    @property
+    def file(self) -> str:
+        block = self.planned.block
+        return file_name(block.agent.label, block.start, block.stop, self.key)
+
+    @property
+    def label(self) -> str:
+        block = self.planned.block
+        return f"{self.kind} rows {block.start}-{block.stop - 1}"
+
+    @property
+    def kind(self) -> str:
+        return f"{self.planned.environment} {self.planned.block.agent.label}"
+
+    @property
+    def size(self) -> int:
+        return self.planned.sessions
+
+    @property
+    def log(self) -> Mapping[str, Any]:
+        block = self.planned.block
+        return {
+            "environment": self.planned.environment,
+            "agent": block.agent.label,
+            "rows": [block.start, block.stop],
+        }
+
+    def start(self) -> PlayingRows:
+        return PlayingRows(self.planned)
+
+    def sample(self) -> SweepJob:
+        block = self.planned.block
+        stop = min(block.stop, block.start + SAMPLE_ROWS)
+        small = block._replace(stop=stop, queries=block.queries[: stop - block.start])
+        return self._replace(planned=self.planned._replace(block=small))
+
+    def mismatch(self) -> str:
+        mine = decisive(self.planned.block, self.planned.retire, self.planned.queries)
+        if mine == self.planned.decides:
+            return ""
+        return store.difference(made_by(mine), made_by(self.planned.decides)) or "another idea of the job"
+
+
+class PlayingRows(Run):
+    """A sweep's job that has been started."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job.block, retire=job.retire)
+        self.job = job
+
+    def result(self) -> Contents:
+        """What the result file holds."""
+        return store.contents(self.job, self.history(), self.settled_at)
+
+
+def run_sweep(
+    sweep: Sweep,
+    folder: str | os.PathLike[str],
+    *,
+    jobs: int | None = None,
+    backend: str | None = None,
+    address: str | None = None,
+    progress: bool = True,
+    checkpoint_every: float = 120.0,
+    resume: str | None = None,
+) -> Results:
+    """Play the jobs of a sweep that have no result in ``folder`` yet, and return all results.
+
+    The same call resumes after an interruption, a crash or a kill, and the result files are the same to the byte. Each
+    agent is tried in each environment for a moment before the first job begins.
+
+    Args:
+        sweep: what to play.
+        folder: of the results; made if it does not exist. Results of other sweeps in it are kept, and used where the
+            job is the same.
+        jobs: processes; 1: this one. Default: all processors. A Dask cluster plays with all of its workers.
+        backend: of joblib. Default: processes of this machine. ``"dask"``: an existing Dask cluster, whose workers must
+            share the folder.
+        address: of the scheduler, ``"tcp://host:8786"``, with ``"dask"``. Default: the current client's.
+        progress: show how far the jobs are, and after the first minute how long it will take.
+        checkpoint_every: seconds between checkpoints of a running job: a kill loses at most this much work.
+        resume: what messages advise after an interruption or a failure. Default: ``rankgym sweep resume FOLDER`` if
+            the folder has a ``sweep.json``, else the same call.
+
+    Raises:
+        ValueError: something does not fit, or the folder cannot be written to; nothing was played then.
+        RuntimeError: another run is using the folder; a library is missing; workers die again and again. Or
+            (``AgentFailed``) an agent failed: all other jobs are finished then.
+        OSError: the disk is full, or the like; results and checkpoints stay.
+    """
+    root = Path(folder)
+    for name in ("joblib", "pyarrow", "filelock"):
+        require(name)
+    wanted = None if jobs is None else whole_number("jobs", jobs, 1)
+    every = plain_number(checkpoint_every)
+    if every is None or not 0 < every < math.inf:
+        raise ValueError(f"checkpoint_every = {checkpoint_every!r} is out of range; allowed: seconds, more than 0")
+    executor = Executor(backend, address, wanted)
+    sweep.check()
+    plan = plan_of(sweep)
+    with executor:
+        everything = {job.key for job in plan.jobs}
+        if store.examine(root, plan.jobs).finished == everything and not any(root.glob("work-*")):
+            if os.access(root, os.W_OK):
+                write_plan(root, plan)
+            return store.gather(root, plan.jobs)
+        check_writable(folder, root)
+        command = f"`rankgym sweep resume {root}`, or the same call" if (root / SWEEP).exists() else "the same call"
+        playable = [SweepJob(job, entry.unit) for job, entry in zip(sweep.jobs(), plan.jobs, strict=True)]
+        with locked(root):
+            for path in root.glob(f".{SWEEP}.*"):
+                remove(path)  # of a process that was killed while it wrote
+            write_plan(root, plan)
+            play_jobs(
+                playable,
+                root,
+                executor,
+                resume=resume or command,
+                checkpoint_every=float(every),
+                progress=progress,
+                notes=_notes(root, plan.jobs),
+                failure=AgentFailed,
+            )
+        return store.gather(root, plan.jobs)
+
+
+def _notes(root: Path, jobs: Any) -> list[str]:
+    """What to say of results of the same jobs that something else made."""
+    others = store.others(root, jobs)
+    if not others.same:
+        return []
+    return [
+        f"{len(others.same)} results of these jobs were made by {' and by '.join(sorted(others.made_by))}; they are "
+        "left as they are, and the jobs are played again with what is installed now"
+    ]
+
+
+def keep_sweep(sweep: Sweep, folder: str | os.PathLike[str], *, replace: bool = False) -> None:
+    """Write a sweep into its folder, from where ``kept_sweep`` reads it.
+
+    Args:
+        sweep: is checked first.
+        folder: made if it does not exist.
+        replace: even if the folder has another sweep with results.
+
+    Raises:
+        ValueError: the sweep does not fit, the folder cannot be written to, or it has another sweep.
+        RuntimeError: another run is using the folder.
+    """
+    sweep.check()
+    root, text = Path(folder), sweep.to_json()
+    check_writable(folder, root)
+    with locked(root):
+        path = root / SWEEP
+        before = path.read_text(encoding="utf-8") if path.exists() else None
+        if before == text:
+            return
+        if before is not None and not replace and any((root / store.RESULTS).glob("*.parquet")):
+            raise ValueError(
+                f"{root} has the results of another sweep, which differs in {_difference(before, text)}; allowed: "
+                "another folder (--out), or --replace, which leaves its results there and uses those that both have"
+            )
+        remove(root / PLAN)  # it is the other sweep's
+        with atomic_path(path) as unfinished:
+            unfinished.write_text(text, encoding="utf-8")
+
+
+def _difference(before: str, after: str) -> str:
+    """The keys in which two sweeps differ."""
+    try:
+        old, new = json.loads(before), json.loads(after)
+        return ", ".join(key for key in {**old, **new} if old.get(key) != new.get(key))
+    except (ValueError, TypeError, AttributeError):
+        return f"its {SWEEP}, which is damaged"
+
+
+def kept_sweep(folder: str | os.PathLike[str]) -> Sweep:
+    """Read the sweep that a folder was made for.
+
+    Raises:
+        ValueError: the folder has none, or it is damaged.
+    """
+    path = Path(folder) / SWEEP
+    try:
+        return Sweep.from_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(
+            f"{os.fspath(folder)} is not the folder of a sweep: it has no {SWEEP}; allowed: what "
+            "`rankgym sweep run FILE.toml --out FOLDER` made"
+        ) from None
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}; allowed: `rankgym sweep run FILE.toml` again") from None
