@@ -1,11 +1,10 @@
-"""Click models, one per file: parameters, click kernel, expected reward of a list, exact best list."""
+"""Click models, one per file: parameters, click kernel, expected reward of a list, exact best list.
 
-from rankgym.models import ccm, cm, dbm, dbn, dcm, pbm, ubm
+Add a model as a file with a ``MODEL`` and list it in ``table.py``. May import arguments, kernels and progress.
+"""
+
 from rankgym.models.assumptions import ASSUMPTIONS, PAPERS, check_assumptions
 from rankgym.models.base import ClickModel, Reward
+from rankgym.models.table import MODELS
 
 __all__ = ["ASSUMPTIONS", "MODELS", "PAPERS", "ClickModel", "Reward", "check_assumptions"]
-
-MODELS: dict[str, ClickModel] = {
-    model.name: model for model in (cm.MODEL, pbm.MODEL, dcm.MODEL, dbn.MODEL, ubm.MODEL, ccm.MODEL, dbm.MODEL)
-}

@@ -16,8 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from rankgym.models import ASSUMPTIONS, MODELS, PAPERS, ClickModel, assumptions, check_assumptions, pbm
-from rankgym.models.assumptions import exchanges, fill_lists
+from rankgym.models import ASSUMPTIONS, MODELS, PAPERS, ClickModel, check_assumptions, pbm
+from rankgym.models.assumptions import checking
+from rankgym.models.assumptions.search import MAX_EXCHANGES, MAX_ROWS, QuerySearch, exchanges
+from rankgym.models.assumptions.violations import fill_lists
 
 CASES = [(name, reward) for name, model in MODELS.items() for reward in model.rewards]
 TINY = 1e-12
@@ -398,7 +400,7 @@ def test_lists_are_enumerated_in_lexicographic_order():
 def test_all_lists_are_more_than_fit_one_step():
     """8! lists are ten steps of the walk."""
     report = check("PBM", {"attraction": np.linspace(0.9, 0.1, 8), "examination": [*np.linspace(1, 0.4, 7), 0.41]})
-    assert report.lists == 40_320 > 9 * assumptions.ROWS
+    assert report.lists == 40_320 > 9 * MAX_ROWS
     assert broken(report) == ["A1", "A3", "T2"]
     assert report["A3"].checked == 40_320 * 28
 
@@ -528,10 +530,10 @@ def test_exchanges_are_drawn_where_there_are_many():
     """Of 12 items at 10 positions there are 65 exchanges. 64 x 4,000 draws miss one of them with probability below
     65 (1 - 1 / 110)^256000 < 1e-900: the least probable ones, with hidden items, have 1 in 10 x 11."""
     pairs = exchanges(12, 10)
-    assert len(pairs) == 65 == assumptions.EXCHANGES + 1
+    assert len(pairs) == 65 == MAX_EXCHANGES + 1
     parameters = MODELS["CM"].parameters(np.full((1, 12), 0.5))
-    problem = assumptions.Problem(MODELS["CM"], parameters, 10, 10, "clicks")
-    drawn = list(problem._drawn_exchanges(pairs, 4000, np.random.default_rng(0)))
+    search = QuerySearch(MODELS["CM"], parameters, 10, 10, "clicks")
+    drawn = list(search._drawn_exchanges(pairs, 4000, np.random.default_rng(0)))
     assert len(drawn) == 64
     assert {pair for one in drawn for pair in zip(*map(np.ndarray.tolist, one), strict=True)} == set(pairs)
 
@@ -606,12 +608,12 @@ def test_around_a_list_nothing_is_said_to_hold():
     report = check("DCM", user, num_positions=3, displayed=[0, 1, 2])
     assert report.around
     text = str(report)
-    assert "Looked at: the given list and its 15 exchanges." in text
+    assert "Checked: the given list and its 15 exchanges." in text
     assert "Assumption 1: A1 broken" in text
     rows = {line[:2]: line[2:].split()[:2] for line in text.splitlines() if line[:2] in ASSUMPTIONS}
     assert [name for name, said in rows.items() if said == ["none", "found"]] == ["A2", "A3", "A4", "A5", "T3", "T4"]
     assert [name for name, said in rows.items() if said[0] == "yes"] == ["T1"]
-    assert text.endswith("none found: no violation in the given list and its 15 exchanges; other lists may break it.")
+    assert text.endswith("none found: no violation in the given list and its 15 exchanges; other lists may violate it.")
     assert "no proof" not in text
     whole = str(check("CM", {"attraction": [ALPHA, ALPHA]}, num_positions=2, displayed=[[0, 1], [1, 0]]))
     assert whole.count(": none broken around the given list\n") == 2
@@ -622,15 +624,15 @@ def test_around_a_list_nothing_is_said_to_hold():
 @pytest.mark.parametrize(
     ("attraction", "keywords", "scope"),
     [
-        ([0.5], {}, "CM, 1 item at 1 position, 1 query; reward: clicks in the first 1. Looked at: the only list."),
-        ([0.5, 0.4], {}, "CM, 2 items at 2 positions, 1 query; reward: clicks in the first 2. Looked at: all 2 lists."),
-        ([ALPHA] * 3, {"num_positions": 1}, "1 position, 3 queries; .* Looked at: all 5 lists of each query."),
-        ([ALPHA] * 2, {"exact_up_to": 0, "samples": 30}, "Looked at: 30 random lists of each query out of 120."),
-        (ALPHA, {"exact_up_to": 0, "samples": 1}, "Looked at: 1 random list out of 120."),
-        ([0.5, 0.4], {"displayed": [1, 0]}, "Looked at: the given list and its 1 exchange."),
+        ([0.5], {}, "CM, 1 item at 1 position, 1 query; reward: clicks in the first 1. Checked: the only list."),
+        ([0.5, 0.4], {}, "CM, 2 items at 2 positions, 1 query; reward: clicks in the first 2. Checked: all 2 lists."),
+        ([ALPHA] * 3, {"num_positions": 1}, "1 position, 3 queries; .* Checked: all 5 lists of each query."),
+        ([ALPHA] * 2, {"exact_up_to": 0, "samples": 30}, "Checked: 30 random lists of each query out of 120."),
+        (ALPHA, {"exact_up_to": 0, "samples": 1}, "Checked: 1 random list out of 120."),
+        ([0.5, 0.4], {"displayed": [1, 0]}, "Checked: the given list and its 1 exchange."),
     ],
 )
-def test_what_was_looked_at_is_said(attraction, keywords, scope):
+def test_the_checked_lists_are_named(attraction, keywords, scope):
     report = check("CM", {"attraction": attraction}, **keywords)
     assert re.search(scope, report.headline())
     if "samples" in keywords:
@@ -670,7 +672,7 @@ def test_how_many_lists_are_all():
 def test_the_report_is_a_table():
     text = str(check("PBM", INCREASING, num_positions=4))
     assert text.startswith(
-        "PBM, 5 items at 4 positions, 1 query; reward: clicks in the first 4. Looked at: all 120 lists."
+        "PBM, 5 items at 4 positions, 1 query; reward: clicks in the first 4. Checked: all 120 lists."
     )
     assert "BubbleRank (Li et al., UAI 2019), Assumption 1: A1, A3 broken" in text
     assert "TopRank (Lattimore et al., NeurIPS 2018), Assumptions 1-4: T2 broken" in text
@@ -699,10 +701,10 @@ def test_a_bar_is_shown_where_it_takes_long(monkeypatch):
         def __getattr__(self, what):
             return lambda *arguments, **keywords: shown.append((what, keywords))
 
-    monkeypatch.setattr(assumptions, "count_bar", lambda unit: Bar())
+    monkeypatch.setattr(checking, "count_bar", lambda unit: Bar())
     check_assumptions("CM", {"attraction": ALPHA})
     assert shown == []
-    monkeypatch.setattr(assumptions, "PATIENCE", 0.0)
+    monkeypatch.setattr(checking, "PATIENCE", 0.0)
     check_assumptions("CM", {"attraction": ALPHA}, progress=False)
     assert shown == []
     check_assumptions("CM", {"attraction": [ALPHA, ALPHA]})
@@ -713,9 +715,9 @@ def test_a_bar_is_shown_where_it_takes_long(monkeypatch):
 
 def test_nothing_is_left_of_a_bar_where_standard_error_is_a_file():
     script = (
-        "from rankgym.models import assumptions, check_assumptions\n"
-        "assumptions.PATIENCE = 0.0\n"
-        "assumptions.count_bar = lambda unit, make=assumptions.count_bar: made.append(unit) or make(unit)\n"
+        "from rankgym.models.assumptions import check_assumptions, checking\n"
+        "checking.PATIENCE = 0.0\n"
+        "checking.count_bar = lambda unit, make=checking.count_bar: made.append(unit) or make(unit)\n"
         "made = []\n"
         f"check_assumptions('CM', {{'attraction': {ALPHA}}})\n"
         "assert made == ['lists']\n"
@@ -807,20 +809,20 @@ def test_the_parameters_of_an_environment(name):
         ({"tolerance": math.nan}, r"tolerance = nan is out of range; allowed: a number, at least 0"),
         (
             {"displayed": [0, 1, 2]},
-            r"displayed = \[0, 1, 2\] is no list; allowed: 4 different items out of 0 \.\. 4$",
+            r"displayed = \[0, 1, 2\] has a wrong shape or type; allowed: 4 different items out of 0 \.\. 4$",
         ),
         (
             {"displayed": [0, 1], "num_positions": 1, "cutoff": None},
-            r"displayed = \[0, 1\] is no list; allowed: 1 item out of 0 \.\. 4$",
+            r"displayed = \[0, 1\] has a wrong shape or type; allowed: 1 item out of 0 \.\. 4$",
         ),
         (
             {"displayed": [0, 1, 2], "parameters": {**INCREASING, "attraction": [ALPHA] * 3}},
-            r"displayed = \[0, 1, 2\] is no list; allowed: 4 .* items out of 0 \.\. 4, or 3 such lists, one a query$",
+            r"displayed = \[0, 1, 2\] has a wrong shape or type; allowed: 4 .* or 3 such lists, one for each query$",
         ),
-        ({"displayed": [[0, 1], [2]]}, r"displayed = .* is no list; allowed: 4 different"),
-        ({"displayed": [0.0, 1.0, 2.0, 3.0]}, r"displayed = .* is no list; allowed: 4 different"),
-        ({"displayed": [0, 1, 2, 2]}, r"displayed = \[0, 1, 2, 2\] is no ranking; allowed: 4 different items"),
-        ({"displayed": [0, 1, 2, 5]}, r"displayed = \[0, 1, 2, 5\] is no ranking; allowed: 4 different items"),
+        ({"displayed": [[0, 1], [2]]}, r"displayed = .* has a wrong shape or type; allowed: 4 different"),
+        ({"displayed": [0.0, 1.0, 2.0, 3.0]}, r"displayed = .* has a wrong shape or type; allowed: 4 different"),
+        ({"displayed": [0, 1, 2, 2]}, r"displayed = \[0, 1, 2, 2\] is not a ranking; allowed: 4 different items"),
+        ({"displayed": [0, 1, 2, 5]}, r"displayed = \[0, 1, 2, 5\] is not a ranking; allowed: 4 different items"),
     ],
 )
 def test_what_is_out_of_range_is_named(keywords, message):
@@ -831,9 +833,11 @@ def test_what_is_out_of_range_is_named(keywords, message):
 
 def test_unknown_names_of_a_report():
     report = check("CM", {"attraction": ALPHA})
-    with pytest.raises(ValueError, match=r"name = 'A6' is no assumption; allowed: \['A1', .*'bubblerank', 'toprank'\]"):
+    with pytest.raises(
+        ValueError, match=r"name = 'A6' is not an assumption; allowed: \['A1', .*'bubblerank', 'toprank'\]"
+    ):
         report.holds("A6")
-    with pytest.raises(ValueError, match=r"name = 'toprank' is no assumption; allowed: \['A1'"):
+    with pytest.raises(ValueError, match=r"name = 'toprank' is not an assumption; allowed: \['A1'"):
         report["toprank"]
 
 

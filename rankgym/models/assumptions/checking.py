@@ -1,0 +1,228 @@
+"""``check_assumptions``: arguments, the search in every query, and its report."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankgym.arguments import probabilities, whole_number
+from rankgym.kernels import first_fault
+from rankgym.models.assumptions.report import Report, counted, verdict
+from rankgym.models.assumptions.search import QuerySearch, exchanges
+from rankgym.models.assumptions.statements import NAMES
+from rankgym.models.assumptions.violations import A1, T1, T2
+from rankgym.models.base import ClickModel, cut
+from rankgym.models.table import MODELS
+from rankgym.progress import PATIENCE, count_bar
+
+EXACT_UP_TO = 4_000_000  # lists: one query of 10! = 3,628,800, or 132 queries of 10 items at 5 positions
+SAMPLES = 20_000  # random lists of each query if there are more
+
+
+def check_assumptions(
+    model: str | ClickModel,
+    parameters: Any,
+    *,
+    num_positions: int | None = None,
+    cutoff: int | None = None,
+    reward: str = "clicks",
+    displayed: ArrayLike | None = None,
+    exact_up_to: int = EXACT_UP_TO,
+    samples: int = SAMPLES,
+    seed: int = 0,
+    tolerance: float = 1e-12,
+    progress: bool = True,
+) -> Report:
+    """Check which assumptions of BubbleRank (A1 .. A5) and of TopRank (T1 .. T4) hold in a click model.
+
+    All lists are checked if there are few enough, otherwise random ones. A violation is a proof; without one, a random
+    check proves nothing. With ``displayed`` only this list and those after one exchange of two of its items are
+    checked: would an algorithm that starts there soon meet a violation?
+
+    >>> import gymnasium as gym, rankgym
+    >>> from rankgym.models import check_assumptions
+    >>> report = check_assumptions("PBM", {"attraction": [0.9, 0.5, 0.2], "examination": [1.0, 0.3, 0.4]})
+    >>> report.holds("bubblerank"), report.holds("A2")
+    (False, True)
+    >>> print(report["A3"].witness.text)
+    in R = 0 1 2 position 2 is examined with probability 0.3, position 3 with 0.4
+
+    All queries of an environment are in ``env.problems.parameters`` (the rows' current ones in ``env.parameters``; a
+    single environment of ``gym.make`` has them in ``env.unwrapped.engine``). In a non-stationary environment these are
+    the parameters before changes (``scenario="two-level"`` replaces attraction). Name a reward other than clicks:
+
+    >>> env = gym.make_vec("rankgym/PBM-Yandex-v0", num_positions=3).unwrapped
+    >>> report = check_assumptions(env.model, env.problems.parameters, num_positions=3, cutoff=env.cutoff)
+    >>> report.num_queries, report.holds("toprank")
+    (100, True)
+
+    Args:
+        model: a key of ``rankgym.models.MODELS``, or a ``ClickModel``.
+        parameters: the model's ``Parameters``, or a dict of its fields: of one query, or with a leading axis of
+            queries. A field with one query's values alone applies to all. Further positions than ``num_positions`` are
+            ignored.
+        num_positions: displayed positions K, 1 .. items. Default: all that the parameters have, or all items.
+        cutoff: number of positions whose clicks count as reward in A1 and T2. Default: all positions.
+        reward: the model's reward in A1 and T2: ``"clicks"`` or (DCM) ``"abandonment"``.
+        displayed: a list (positions,) of items, or one for each query (queries, positions). Default: all lists.
+        exact_up_to: check all lists if all queries together have at most this number. A few million lists of ten
+            positions take some seconds.
+        samples: number of random lists of each query otherwise, the same for each query.
+        seed: seed of the random lists.
+        tolerance: a violation up to this size is taken for rounding.
+        progress: whether to show a bar on standard error if it takes more than two seconds.
+
+    Raises:
+        ValueError: an argument is out of range; the message names it.
+    """
+    click_model = _checked_model(model)
+    queries = _checked_parameters(click_model, parameters)
+    count, items = queries.attraction.shape
+    lengths = [getattr(queries, name).shape[1] for name, axes in click_model.axes.items() if "position" in axes]
+    positions = min([items, *lengths]) if num_positions is None else num_positions
+    positions = whole_number("num_positions", positions, 1, items)
+    paid = positions if cutoff is None else whole_number("cutoff", cutoff, 1, positions)
+    if reward not in click_model.rewards:
+        raise ValueError(
+            f"reward = {reward!r} is not a reward of the {click_model.name}; allowed: {sorted(click_model.rewards)}"
+        )
+    for name, value, least in (("exact_up_to", exact_up_to, 0), ("samples", samples, 1), ("seed", seed, 0)):
+        whole_number(name, value, least)
+    if not isinstance(tolerance, (int, float)) or not 0.0 <= tolerance < math.inf:
+        raise ValueError(f"tolerance = {tolerance!r} is out of range; allowed: a number, at least 0")
+    queries = click_model.parameters(
+        *(cut(name, table, click_model.axes[name], items, positions) for name, table in queries._asdict().items())
+    )
+    lists = None if displayed is None else _checked_lists(displayed, count, items, positions)
+
+    total = math.perm(items, positions)
+    everything = lists is None and total * count <= exact_up_to
+    one_per_item = sum("item" in axes for axes in click_model.axes.values()) == 1
+    exact = np.full((count, len(NAMES)), everything)
+    exact[:, T1] = True
+    found = []
+    with _list_reporter((total if everything else samples) * count, progress and lists is None) as report:
+        for query in range(count):
+            own = click_model.parameters(*(table[query : query + 1].copy() for table in queries))
+            search = QuerySearch(click_model, own, positions, paid, reward)
+            if lists is not None:
+                search.search_around(lists[query])
+            elif everything:
+                search.search_all(report)
+            elif search.search_random(samples, seed, report):
+                exact[query, A1] = True
+                exact[query, T2] = one_per_item or search.without_ties  # all sorted lists have the same reward
+            found.append(search.violations())
+    swaps = len(exchanges(items, positions))
+    return Report(
+        model=click_model.name,
+        reward=reward,
+        num_queries=count,
+        num_items=items,
+        num_positions=positions,
+        cutoff=paid,
+        lists=1 + swaps if lists is not None else total if everything else samples,
+        scope=_scope(count, total, everything, samples, None if lists is None else swaps),
+        around=lists is not None,
+        verdicts={
+            name: verdict(which, found, exact[:, which], queries.attraction, tolerance)
+            for which, name in enumerate(NAMES)
+        },
+    )
+
+
+def _scope(queries: int, total: int, everything: bool, samples: int, swaps: int | None) -> str:
+    """The checked lists in words. ``swaps``: the exchanges of the given list, if one was given."""
+    each = "" if queries == 1 else " of each query"
+    if swaps is not None:
+        return f"the given list{each} and its {counted(swaps, 'exchange')}"
+    number = f"{total:,}" if total < 10**12 else f"{float(total):.1e}"
+    if not everything:
+        return f"{counted(samples, 'random list')}{each} out of {number}"
+    return (f"all {number} lists" if total > 1 else "the only list") + each
+
+
+def _checked_model(model: str | ClickModel) -> ClickModel:
+    if isinstance(model, ClickModel):
+        return model
+    if not isinstance(model, str) or model not in MODELS:
+        raise ValueError(f"model = {model!r} is unknown; allowed: {list(MODELS)}, or a ClickModel")
+    return MODELS[model]
+
+
+def _checked_parameters(model: ClickModel, parameters: Any) -> Any:
+    """The parameters as float64 tables (queries, *axes)."""
+    given = parameters._asdict() if hasattr(parameters, "_asdict") else parameters
+    names = list(model.axes)
+    allowed = f"allowed: the {model.name}'s Parameters, or a dict of {names}"
+    if not isinstance(given, Mapping):
+        raise ValueError(f"parameters = {given!r}; {allowed}")
+    faults = [f"{name!r} is unknown" for name in given if name not in names]
+    faults += [f"{name!r} is missing" for name in names if name not in given]
+    if faults:
+        raise ValueError(f"parameters: {', '.join(faults)}; {allowed}")
+    tables = {}
+    for name in names:
+        axes, label = model.axes[name], f"parameters[{name!r}]"
+        table = probabilities(label, [given[name]] if np.ndim(given[name]) == 0 else given[name], len(axes) + 1)
+        if table.ndim < len(axes):
+            raise ValueError(f"{label} has shape {table.shape}; allowed: {len(axes)} or {len(axes) + 1} dimensions")
+        tables[name] = table if table.ndim > len(axes) else table[None]
+    count = max(len(table) for table in tables.values())
+    items = tables["attraction"].shape[1]
+    for name, table in tables.items():
+        if len(table) not in (1, count):
+            raise ValueError(f"parameters[{name!r}] has {len(table)} queries; allowed: {count}, or one for all")
+        if "item" in model.axes[name] and table.shape[1] != items:
+            raise ValueError(f"parameters[{name!r}] has {table.shape[1]} items; allowed: {items}, as attraction has")
+        tables[name] = np.repeat(table, count // len(table), axis=0)
+    return model.parameters(*(tables[name] for name in model.parameters._fields))
+
+
+def _checked_lists(displayed: ArrayLike, queries: int, items: int, positions: int) -> NDArray[np.int64]:
+    listed = "1 item" if positions == 1 else f"{positions} different items"
+    allowed = f"allowed: {listed} out of 0 .. {items - 1}"
+    try:
+        given = np.array(displayed)
+    except ValueError:
+        given = np.array(None)
+    if given.dtype.kind not in "iu" or given.shape not in ((positions,), (queries, positions)):
+        many = f", or {queries} such lists, one for each query" if queries > 1 else ""
+        raise ValueError(f"displayed = {displayed!r} has a wrong shape or type; {allowed}{many}")
+    lists = np.array(np.broadcast_to(given, (queries, positions)), np.int64, order="C")
+    fault = first_fault(lists, items)
+    if fault >= 0:
+        raise ValueError(f"displayed = {lists[fault].tolist()} is not a ranking; {allowed}")
+    return lists
+
+
+@contextlib.contextmanager
+def _list_reporter(lists: int, shown: bool) -> Iterator[Callable[[int], None]]:
+    """Context manager: yields a function to report finished lists to, which shows a bar if they take long."""
+    bar, done, start = None, 0, time.perf_counter()
+
+    def report(finished: int) -> None:
+        nonlocal bar, done, shown
+        done += finished
+        spent = time.perf_counter() - start
+        if bar is None and shown and spent > PATIENCE / 4 and spent * lists / done > PATIENCE:
+            made = count_bar("lists")
+            shown = made.console.is_interactive or made.console.is_jupyter  # a file would get an empty line
+            if shown:
+                bar = made
+                bar.add_task("checking", total=lists)
+                bar.start()
+        if bar is not None:
+            bar.update(bar.task_ids[0], completed=done)
+
+    try:
+        yield report
+    finally:
+        if bar is not None:
+            bar.stop()

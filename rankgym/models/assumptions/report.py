@@ -1,0 +1,177 @@
+"""What the check returns: verdicts with witnesses, and the report that prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.models.assumptions.statements import ASSUMPTIONS, NAMES, PAPERS
+from rankgym.models.assumptions.violations import A1, A3, A4, T2, Violations
+
+HEADS = ("", "holds", "gap", "what it says")
+
+
+class Witness(NamedTuple):
+    """Lists that violate an inequality, with both sides in the order of the paper."""
+
+    query: int
+    lists: tuple[tuple[int, ...], ...]  # R and R' (or R*), items from 0; A3 needs R alone
+    positions: tuple[int, ...]  # k, or k and l, from 0; A1 and T2: none
+    numbers: tuple[float, float]
+    text: str  # the violation in words, positions counted from 1, the top
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The result for one assumption, in all queries together and (arrays) in each of them."""
+
+    name: str  # a key of ASSUMPTIONS
+    says: str  # the assumption in words
+    holds: bool  # no violation was found in any query
+    exact: bool  # the verdict is proved; a violation always is
+    checked: int  # inequalities
+    gap: float  # the largest violation found, 0.0 if it holds
+    witness: Witness | None  # the lists of that violation
+    holds_in: NDArray[np.bool_] = field(repr=False)  # (queries,)
+    gaps: NDArray[np.float64] = field(repr=False)  # (queries,)
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """Which assumptions hold. ``print`` shows a table; see also ``report.holds("A3")`` and ``report["A3"]``."""
+
+    model: str
+    reward: str
+    num_queries: int
+    num_items: int
+    num_positions: int
+    cutoff: int
+    lists: int  # checked in each query, not counting those that an exchange made of them
+    scope: str  # the checked lists in words
+    around: bool  # whether only one list of each query and its exchanges were checked
+    verdicts: dict[str, Verdict] = field(repr=False)
+
+    def __getitem__(self, name: str) -> Verdict:
+        if name not in self.verdicts:
+            raise ValueError(f"name = {name!r} is not an assumption; allowed: {NAMES}")
+        return self.verdicts[name]
+
+    def holds(self, name: str) -> bool:
+        """Whether an assumption (``"A3"``), or all of a paper's (``"toprank"``), hold in every query."""
+        if name in PAPERS:
+            return all(self[each].holds for each in PAPERS[name][1])
+        if name not in self.verdicts:
+            raise ValueError(f"name = {name!r} is not an assumption; allowed: {[*NAMES, *PAPERS]}")
+        return self[name].holds
+
+    def row(self, name: str) -> tuple[str, str, str, str]:
+        """One line of the table: name, whether it holds, gap, statement."""
+        verdict = self[name]
+        if verdict.holds:
+            said = "yes" if verdict.exact else "none found"
+        else:
+            said = "no" if self.num_queries == 1 else f"in {int(verdict.holds_in.sum())} of {self.num_queries}"
+        return name, said, f"{verdict.gap:.2g}" if verdict.gap else "", verdict.says
+
+    def title(self, paper: str) -> str:
+        """The paper's name, and which of its assumptions do not hold."""
+        title, names = PAPERS[paper]
+        broken = [name for name in names if not self.holds(name)]
+        if broken:
+            return f"{title}: {', '.join(broken)} broken"
+        if all(self[name].exact for name in names):
+            return f"{title}: all hold"
+        return f"{title}: none {'broken around the given list' if self.around else 'seen broken'}"
+
+    def counterexample(self, name: str, queries: Sequence[int] | None = None) -> str:
+        """A violation of the assumption in words, or "". ``queries``: the queries' numbers, default 0, 1, ..."""
+        witness = self[name].witness
+        if witness is None or self.num_queries == 1:
+            return "" if witness is None else witness.text
+        return f"query {witness.query if queries is None else queries[witness.query]}: {witness.text}"
+
+    def headline(self) -> str:
+        """The model, its size, its reward and the checked lists."""
+        size = f"{counted(self.num_items, 'item')} at {counted(self.num_positions, 'position')}"
+        queries = counted(self.num_queries, "query", "queries")
+        paid = f"reward: {self.reward} in the first {self.cutoff}"
+        return f"{self.model}, {size}, {queries}; {paid}. Checked: {self.scope}."
+
+    def notes(self) -> list[str]:
+        """Notes on how to read the table."""
+        notes = ["Items are numbered from 0, positions from 1, the top. gap: the largest violation, the one shown."]
+        if self.around:
+            notes.append(f"none found: no violation in {self.scope}; other lists may violate it.")
+        elif not all(verdict.exact for verdict in self.verdicts.values()):
+            checked = counted(self.lists, "list")
+            notes.append(f"none found: no violation in {checked} of each query, which is no proof.")
+        return notes
+
+    def __str__(self) -> str:
+        table = {name: self.row(name) for name in NAMES}
+        widths = [max(len(row[column]) for row in (HEADS, *table.values())) for column in range(3)]
+        lines = [self.headline()]
+        for paper, (_, names) in PAPERS.items():
+            lines += ["", self.title(paper)]
+            for row in (HEADS, *(table[name] for name in names)):
+                cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=False))
+                lines.append("  ".join([*cells, row[-1]]))
+                if row[0] and self.counterexample(row[0]):
+                    lines.append("    " + self.counterexample(row[0]))
+        return "\n".join([*lines, "", *self.notes()])
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """``number`` with its noun, singular or plural (default: with an s)."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def verdict(
+    which: int, found: Sequence[Violations], exact: NDArray[np.bool_], attraction: NDArray[np.float64], tolerance: float
+) -> Verdict:
+    """The verdict on assumption number ``which`` from the violations of all queries."""
+    gaps = np.array([one.gap[which] for one in found])
+    gaps[gaps <= tolerance] = 0.0
+    worst = int(gaps.argmax())
+    name, holds = NAMES[which], not gaps.any()
+    return Verdict(
+        name=name,
+        says=ASSUMPTIONS[name][0],
+        holds=holds,
+        exact=bool(exact.all()),
+        checked=int(sum(one.checked[which] for one in found)),
+        gap=float(gaps[worst]),
+        witness=None if holds else _witness(which, worst, found[worst], attraction[worst]),
+        holds_in=gaps == 0.0,
+        gaps=gaps,
+    )
+
+
+def _witness(which: int, query: int, found: Violations, attraction: NDArray[np.float64]) -> Witness:
+    lists = tuple(tuple(one.tolist()) for one in found.lists[which])
+    k, other = found.places[which].tolist()
+    left, right = found.numbers[which].tolist()
+    i, j = lists[0][k], lists[1][k]
+    text = ASSUMPTIONS[NAMES[which]][1].format(
+        R=" ".join(map(str, lists[0])),
+        S=" ".join(map(str, lists[1])),
+        k=k + 1,
+        l=other + 1,
+        i=i,
+        j=j,
+        alpha=f"{attraction[i]:.4g}",
+        beta=f"{attraction[j]:.4g}",
+        x=_distinct(left, right),
+        y=_distinct(right, left),
+    )
+    places = () if which in (A1, T2) else (k, other) if which in (A3, A4) else (k,)
+    return Witness(query, lists[:1] if which == A3 else lists, places, (left, right), text)
+
+
+def _distinct(number: float, other: float) -> str:
+    """The number with enough digits to distinguish it from the other one."""
+    return next((text for digits in range(4, 17) if (text := f"{number:.{digits}g}") != f"{other:.{digits}g}"), "?")
