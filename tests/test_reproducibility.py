@@ -91,15 +91,10 @@ def in_another_process(agents, flag):
     ).stdout.split()
 
 
-@pytest.mark.parametrize("agent", RANKERS)
-def test_the_history_is_the_same_in_another_process_and_without_the_compiler(agent):
-    for flag in ("0", "1"):
-        assert in_another_process([agent], flag) == [digest(agent)]
-
-
 @pytest.mark.parametrize("flag", ["0", "1"])
-def test_duels_are_the_same_in_another_process_and_without_the_compiler(flag):
-    assert in_another_process(list(DUELERS), flag) == [digest(agent) for agent in DUELERS]
+@pytest.mark.parametrize("agents", [RANKERS, DUELERS], ids=["rankings", "duels"])
+def test_the_history_is_the_same_in_another_process_and_without_the_compiler(agents, flag):
+    assert in_another_process(list(agents), flag) == [digest(agent) for agent in agents]
 
 
 MEASURES = {rankgym.History: ("regret", "violations", "ndcg"), rankgym.DuelingHistory: ("regret", "accuracy", "reward")}

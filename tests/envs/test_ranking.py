@@ -485,18 +485,13 @@ def refuse(env, count, seed):
 
 
 def test_malformed_actions_are_refused_and_change_nothing():
-    """A tenth of the million here; ``test_a_million_malformed_actions`` has the rest."""
+    """A hundred thousand: each kind of fault, in each row and position, comes about fifty times."""
     env, untouched = (gym.make_vec(PBM, num_envs=3).unwrapped for _ in range(2))
-    lists = refuse(env, 20_000, seed=0)
+    lists = refuse(env, 100_000, seed=0)
     untouched.reset(seed=0)
     untouched.step(lists[0])
     for actions in lists[1:]:
         assert_same(env.step(actions), untouched.step(actions))
-
-
-@pytest.mark.slow
-def test_a_million_malformed_actions():
-    refuse(gym.make_vec(PBM, num_envs=3).unwrapped, 1_000_000, seed=1)
 
 
 def test_the_refusal_names_row_value_and_range():
