@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from rankgym.experiments.judge import claims
-from rankgym.experiments.judge.claims import Claim, Measured, counts, decide, judge, weakest
+from rankgym.experiments.judge.claims import (
+    Claim,
+    Finding,
+    Measured,
+    counts,
+    decide,
+    for_each,
+    judge,
+    product,
+    weakest,
+)
+from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.run.results import Results
 
 NOTHING = Results([])
@@ -21,8 +32,14 @@ def measured(low, high, claimed, value=None, **more):
     return Measured("regret", value, low, high, claimed, "bootstrap over 60 queries, 99 %", **more)
 
 
+def claim(found, name="name", where="section 1; figure 2", text="It is so.", needs_rounds=0):
+    """A claim whose measure has ``found`` just this."""
+    estimate = Estimate(found.value, found.low, found.high, found.method)
+    return Claim(name, where, text, found.quantity, lambda _: estimate, (), found.claimed, needs_rounds, found.note)
+
+
 def judged(found, rounds=100, needs_rounds=0):
-    return decide(Claim("name", "section 1; figure 2", "It is so.", lambda _: found, needs_rounds), NOTHING, rounds)
+    return decide(claim(found, needs_rounds=needs_rounds), NOTHING, rounds)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +129,7 @@ def test_ends_the_wrong_way_round_are_refused(found, what):
 
 def test_a_measure_that_fails_is_named():
     with pytest.raises(KeyError) as failed:
-        decide(Claim("gone", "", "", lambda results: results["CM", "toprank"]), NOTHING, 1)
+        decide(Claim("gone", "", "", "", lambda results: results["CM", "toprank"], (), (0.0, 1.0)), NOTHING, 1)
     assert failed.value.__notes__ == ["while measuring the claim 'gone'"]
 
 
@@ -140,13 +157,64 @@ def test_the_weakest_part_holds_only_if_all_do_and_fails_if_one_does(parts):
     assert (verdict == "does not hold") == any(one == "does not hold" for one in verdicts)
 
 
+# -- the language of claims --------------------------------------------------------------------------------------------
+
+AHEAD = Claim(
+    "{agent}-ahead-{model}",
+    "section {section}; figure 1",
+    "{model}: {agent} is ahead.",
+    "lead of {agent} after {n} rounds, in {place}",
+    lambda results, model, agent, rounds: Finding(Estimate(rounds, 0.0, 9.0, model), {"place": agent, "by": 7}),
+    ("{model}", "{agent}", 5),
+    (0.0, 9.0),
+    100,
+    "{agent} by {by}",
+)
+
+
+def test_a_claim_of_several_cases_is_said_of_each_with_the_agents_names_in_its_words():
+    cases = product(model=["CM, small", "PBM"], agent=["toprank", "rcs"])
+    claims_of_all = for_each([{**case, "section": 3} for case in cases], AHEAD)
+    assert [one.name for one in claims_of_all] == [
+        "toprank-ahead-cm",
+        "rcs-ahead-cm",
+        "toprank-ahead-pbm",
+        "rcs-ahead-pbm",
+    ]
+    first = claims_of_all[0]
+    assert (first.where, first.text) == ("section 3; figure 1", "CM, small: TopRank is ahead.")
+    assert first.of == ("CM, small", "toprank", 5)  # labels
+    found = decide(first, NOTHING, 1_000).measured
+    assert found.quantity == "lead of TopRank after 1k rounds, in TopRank"
+    assert (found.note, found.method) == ("TopRank by 7", "CM, small")
+
+
+def test_cases_of_several_claims_keep_them_together_and_may_have_a_horizon_of_their_own():
+    other = AHEAD._replace(name="{agent}-behind-{model}")
+    found = for_each(
+        [{"model": "CM", "agent": "rcs", "needs_rounds": 5}, {"model": "PBM", "agent": "rcs"}], AHEAD, other
+    )
+    assert [one.name for one in found] == ["rcs-ahead-cm", "rcs-behind-cm", "rcs-ahead-pbm", "rcs-behind-pbm"]
+    assert [one.needs_rounds for one in found] == [5, 5, 100, 100]
+
+
+def test_of_several_findings_the_weakest_decides_and_a_region_may_be_found():
+    inside, outside = Estimate(1.0, 0.5, 1.5, "m"), Estimate(9.0, 8.0, 10.0, "m")
+    findings = [Finding(inside, {"other": "rcs"}), Finding(outside, {"other": "rucb"})]
+    one = Claim("n", "", "", "lead over {other}", lambda _: findings, (), (0.0, 2.0))
+    assert decide(one, NOTHING, 1).measured.quantity == "lead over RUCB"
+    assert decide(one, NOTHING, 1).verdict == "does not hold"
+    elsewhere = one._replace(measure=lambda _: Finding(outside, region=(8.0, 10.0)))
+    assert decide(elsewhere, NOTHING, 1).verdict == "holds"
+
+
+# -- in words and tables ----------------------------------------------------------------------------------------------
+
 THREE = judge(
     [
-        Claim(
-            "a", "section 5.2; figure 1", "Regret | linear.", lambda _: measured(0.97, 1.02, (0.9, 1.1), note="about")
-        ),
-        Claim("b", "section 6", "Thrice.", lambda _: measured(4.9, 5.3, (2.0, 4.0), note="A stand-in.")),
-        Claim("c", "section 7", "Above.", lambda _: measured(1e6, math.inf, (4e6, math.inf), value=5e6)),
+        claim(measured(0.97, 1.02, (0.9, 1.1), note="about"), "a", "section 5.2; figure 1", "Regret | linear."),
+        claim(measured(4.9, 5.3, (2.0, 4.0), note="A stand-in."), "b", "section 6", "Thrice."),
+        claim(measured(1e6, math.inf, (4e6, math.inf), value=5e6), "c", "section 7", "Above."),
     ],
     NOTHING,
     10,

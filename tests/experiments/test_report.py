@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from rankgym.experiments.judge.claims import Claim, Measured, judge
+from rankgym.experiments.judge.claims import Claim, judge
+from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.run.results import Played, Results
 from rankgym.experiments.show.report import Picture, Table, report, sweep_report, write_report
 
@@ -47,8 +48,11 @@ class Reader(HTMLParser):
 
 
 def claim(name, low, high, needs_rounds=0):
-    found = Measured("regret", low, low, high, (0.9, 1.1), "bootstrap over 60 queries, 99 %", "a stand-in")
-    return Claim(name, "section 1; figure 1", f"{name} < 3 & so on", lambda _: found, needs_rounds)
+    found = Estimate(low, low, high, "bootstrap over 60 queries, 99 %")
+    text = f"{name} < 3 & so on"
+    return Claim(
+        name, "section 1; figure 1", text, "regret", lambda _: found, (), (0.9, 1.1), needs_rounds, "a stand-in"
+    )
 
 
 JUDGEMENTS = judge([claim("a", 0.95, 1.0), claim("b", 2.0, 3.0), claim("c", 1.0, math.inf)], Results([]), 10)

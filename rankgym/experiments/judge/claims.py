@@ -1,67 +1,157 @@
-"""Claims of papers and verdicts on them. A verdict comes from a confidence interval, never from an eye."""
+"""Claims of papers and verdicts on them. A verdict comes from a confidence interval, never from an eye.
+
+A ``Claim`` is data: a sentence, a quantity, a named function that measures it, and the region in which the sentence
+says that it lies. Its texts have placeholders: ``for_each`` fills in the models and agents that the sentence speaks of,
+the measure those that only results know.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
+from rankgym.experiments.judge.comparison import counted
+from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.run.results import Results
 
 __all__ = [
+    "AGENT_NAMES",
     "VERDICTS",
     "Claim",
+    "Finding",
     "Judgement",
     "Measured",
+    "Region",
     "Verdict",
     "as_json",
     "counts",
     "decide",
+    "for_each",
     "interval",
     "judge",
     "markdown",
     "number",
+    "product",
     "region",
     "rich_table",
     "tally",
     "weakest",
 ]
 
+Region = tuple[float, float]  # ends included; infinite ends are allowed
 Verdict = Literal["holds", "does not hold", "cannot be decided at this scale"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 COLOURS = {"holds": "green", "does not hold": "red", "cannot be decided at this scale": "yellow"}
 HEAD = ("claim", "measured", "value and interval", "claimed", "verdict")
+AGENT_NAMES = {  # how the papers write the agents, by their labels; texts of claims have these
+    "bubblerank": "BubbleRank",
+    "cascade-kl-ucb": "CascadeKL-UCB",
+    "batchrank": "BatchRank",
+    "toprank": "TopRank",
+    "static": "Baseline",
+    "cascade-ducb": "CascadeDUCB",
+    "cascade-swucb": "CascadeSWUCB",
+    "ranked-exp3": "RankedEXP3",
+    "mergerucb": "mergeRUCB",
+    "rucb": "RUCB",
+    "rcs": "RCS",
+    "btm:radius_factor=1": "Beat the Mean",
+    "savage:delta=0.01": "SAVAGE",
+    "sparring": "Sparring",
+    "multisbm": "MultiSBM",
+}
 
 
-class Measured(NamedTuple):
-    """A quantity that decides a claim, with its confidence interval, and where the claim says that it lies."""
+class Finding(NamedTuple):
+    """An estimate, with what the claim's texts need to say about it."""
 
-    quantity: str  # what was measured, in words, with its unit
-    value: float
-    low: float  # of the confidence interval; equal to ``value`` where the quantity is exact
-    high: float
-    claimed: tuple[float, float]  # the claim says: in this interval (ends included; infinite ends are fine)
-    method: str  # how the interval was made: "paired bootstrap over 60 queries, 99 %"
-    note: str = ""  # what a reader should know: a stand-in for data, a tolerance for the paper's "about"
+    estimate: Estimate
+    words: Mapping[str, object] = {}  # for placeholders of the claim's quantity and note
+    region: Region | None = None  # replaces the claim's, if that depends on what was played
 
 
 class Claim(NamedTuple):
-    """One sentence of a paper that a figure supports."""
+    """One sentence of a paper that a figure supports.
+
+    The measure is called with the results and the values of ``of``. It returns one finding, or one for each part of a
+    claim about several quantities: then the part that fails first decides.
+    """
 
     name: str  # short, unique within its figure: "kl-ucb-linear-in-pbm"
     where: str  # "section 5.2, paragraph 2, sentence 3; figure 1"
     text: str  # the claim in our words
-    measure: Callable[[Results], Measured]
-    needs_rounds: int = 0  # below so many rounds nothing is decided, as the claim speaks of that horizon
+    quantity: str  # what is measured, in words, with its unit; {n}: the rounds played
+    measure: Callable[..., Estimate | Finding | Sequence[Finding]]
+    of: tuple[Any, ...]  # what the measure is given besides the results: labels of environments and agents, ...
+    region: Region  # where the claim says that the quantity lies
+    needs_rounds: int = 0  # with fewer rounds nothing is decided, because the claim speaks of that horizon
+    note: str = ""  # for the reader: a stand-in for data, a tolerance for the paper's "about"
+
+
+class Measured(NamedTuple):
+    """The quantity that decides a claim, with its confidence interval and the claimed region."""
+
+    quantity: str
+    value: float
+    low: float  # of the confidence interval; equal to ``value`` if the quantity is exact
+    high: float
+    claimed: Region
+    method: str  # how the interval was computed: "paired bootstrap over 60 queries, 99 %"
+    note: str = ""
 
 
 class Judgement(NamedTuple):
-    """What came of a claim."""
+    """A claim with its measurement and verdict."""
 
     claim: Claim
     measured: Measured
     verdict: Verdict
     why: str  # one line: the interval beside the claimed region, or what is missing
+
+
+# -- one sentence, several models and agents --------------------------------------------------------------------------
+
+
+def for_each(cases: Iterable[Mapping[str, Any]], *claims: Claim) -> tuple[Claim, ...]:
+    """Return ``claims`` for each of ``cases``, which say what the claims' placeholders stand for.
+
+    In the name a placeholder becomes the value in small letters, without what follows a comma; in other texts the
+    value, of agents the name in papers; an element of ``of`` that is a placeholder alone becomes the value itself. The
+    key ``needs_rounds`` replaces the claims' horizon.
+    """
+    return tuple(_filled_claim(claim, case) for case in cases for claim in claims)
+
+
+def product(**values: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return the cases of ``for_each`` for all combinations of values, the last changing fastest."""
+    return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
+
+
+def _filled_claim(claim: Claim, case: Mapping[str, Any]) -> Claim:
+    slugs = {key: str(value).split(",")[0].lower().replace(" ", "-") for key, value in case.items()}
+    whole = {f"{{{key}}}" for key in case}
+    return claim._replace(
+        name=_filled(claim.name, slugs),
+        where=_filled(claim.where, case),
+        text=_filled(claim.text, _named(case)),
+        quantity=_filled(claim.quantity, _named(case)),
+        of=tuple(case[value[1:-1]] if value in whole else value for value in claim.of),
+        needs_rounds=case.get("needs_rounds", claim.needs_rounds),
+        note=_filled(claim.note, _named(case)),
+    )
+
+
+def _filled(text: str, words: Mapping[str, object]) -> str:
+    """Replace the placeholders ``{key}`` that ``words`` has."""
+    return re.sub(r"\{(\w+)\}", lambda found: str(words.get(found[1], found[0])), text)
+
+
+def _named(words: Mapping[str, object]) -> dict[str, object]:
+    """``words`` with agents' labels replaced by their names."""
+    return {key: AGENT_NAMES.get(str(value), value) for key, value in words.items()}
 
 
 # -- verdicts ---------------------------------------------------------------------------------------------------------
@@ -70,15 +160,15 @@ class Judgement(NamedTuple):
 def decide(claim: Claim, results: Results, rounds: int) -> Judgement:
     """Judge ``claim`` by ``results`` of sweeps over ``rounds`` rounds.
 
-    It holds where the whole interval lies in the claimed region, does not hold where the two are disjoint, and cannot
-    be decided where the interval lies across its border, or ``rounds`` are fewer than the claim speaks of.
+    It holds if the whole interval lies in the claimed region, does not hold if the two are disjoint, and cannot be
+    decided if the interval crosses the region's border or ``rounds`` are fewer than the claim speaks of.
 
     Raises:
-        ValueError: the claim measures an interval, or claims a region, whose ends are the wrong way round.
-        Exception: what the claim's measure raises; the claim is named in a note.
+        ValueError: the measured interval or the claimed region has its ends the wrong way round.
+        Exception: what the claim's measure raises, with a note that names the claim.
     """
     try:
-        measured = claim.measure(results)
+        measured = _measured(claim, results, rounds)
     except Exception as error:
         error.add_note(f"while measuring the claim {claim.name!r}")
         raise
@@ -93,17 +183,31 @@ def decide(claim: Claim, results: Results, rounds: int) -> Judgement:
 
 
 def judge(claims: Sequence[Claim], results: Results, rounds: int) -> list[Judgement]:
-    """``decide`` of each of ``claims``."""
+    """Judge each of ``claims`` as ``decide`` does."""
     return [decide(claim, results, rounds) for claim in claims]
 
 
-def weakest(parts: Sequence[Measured], quantity: str = "") -> Measured:
-    """Of a claim that says several things at once, the one that it fails by first.
+def _measured(claim: Claim, results: Results, rounds: int) -> Measured:
+    found = claim.measure(results, *claim.of)
+    if isinstance(found, Estimate):
+        found = Finding(found)
+    parts = []
+    for estimate, words, other_region in [found] if isinstance(found, Finding) else found:
+        value, low, high, method = estimate
+        quantity, note = (
+            _filled(text, {"n": counted(rounds), **_named(words)}) for text in (claim.quantity, claim.note)
+        )
+        parts.append(Measured(quantity, value, low, high, other_region or claim.region, method, note))
+    return weakest(parts)
 
-    That is one that does not hold, else one that cannot be decided, else one that holds; among these the one whose
-    interval has least room to the border of what is claimed, compared with its own width. A claim that holds needs all
-    its parts to hold, so that its error is no larger than a part's; but one of many parts may fail by chance: have
-    intervals of the level ``statistics.for_each_of(len(parts))``.
+
+def weakest(parts: Sequence[Measured], quantity: str = "") -> Measured:
+    """Return the part by which a claim about several quantities fails first.
+
+    That is a part that does not hold, else one that cannot be decided, else one that holds; among these, the one whose
+    interval has the least room to the region's border, relative to its own width. A claim holds only if all its parts
+    do, so its error is no larger than a part's; but one of many parts may fail by chance: use intervals of the level
+    ``intervals.for_each_of(len(parts))``.
 
     Args:
         parts: at least one.
@@ -113,7 +217,7 @@ def weakest(parts: Sequence[Measured], quantity: str = "") -> Measured:
         ValueError: there are no parts.
     """
     if not parts:
-        raise ValueError("parts = () has none; allowed: at least one")
+        raise ValueError("parts is empty; allowed: at least one part")
     order = ("does not hold", "cannot be decided at this scale", "holds")
     verdicts = [_verdict(part)[0] for part in parts]
     found = min(range(len(parts)), key=lambda n: (order.index(verdicts[n]), _room(parts[n])))
@@ -142,7 +246,7 @@ def _verdict(measured: Measured) -> tuple[Verdict, str]:
 
 
 def _room(measured: Measured) -> float:
-    """How far inside what is claimed the interval lies, in its own half widths; negative outside."""
+    """The distance of the interval from the region's border, in its own half widths; negative outside."""
     low, high, (least, most) = measured.low, measured.high, measured.claimed
     if math.isnan(measured.value) or math.isnan(low) or math.isnan(high):
         return -math.inf
@@ -155,7 +259,7 @@ def _room(measured: Measured) -> float:
 
 
 def number(value: float) -> str:
-    """With about four digits: 0.0123, 12.35, 1,235, 12.3 M."""
+    """Write ``value`` with about four digits: 0.0123, 12.35, 1,235, 12.3 M."""
     if not math.isfinite(value):
         return "unknown" if math.isnan(value) else "∞" if value > 0 else "-∞"
     size = abs(value)
@@ -169,7 +273,7 @@ def number(value: float) -> str:
 
 
 def interval(measured: Measured) -> str:
-    """The interval in words: "0.97 to 1.02"; of an exact quantity "exactly 0"; "unknown"."""
+    """The interval in words: "0.97 to 1.02"; for an exact quantity "exactly 0"; "unknown"."""
     if math.isnan(measured.value) and (math.isnan(measured.low) or math.isnan(measured.high)):
         return "unknown"
     if measured.low == measured.high:
@@ -177,8 +281,8 @@ def interval(measured: Measured) -> str:
     return f"{number(measured.low)} to {number(measured.high)}"
 
 
-def region(claimed: tuple[float, float]) -> str:
-    """What is claimed, in words: "at least 1", "0.9 to 1.1"."""
+def region(claimed: Region) -> str:
+    """The claimed region in words: "at least 1", "0.9 to 1.1"."""
     least, most = claimed
     if least == most:
         return f"exactly {number(least)}"
@@ -190,7 +294,7 @@ def region(claimed: tuple[float, float]) -> str:
 
 
 def counts(judgements: Sequence[Judgement]) -> dict[Verdict, int]:
-    """How many claims came to each verdict; all three are there."""
+    """The number of claims with each of the three verdicts."""
     return {verdict: sum(found.verdict == verdict for found in judgements) for verdict in VERDICTS}
 
 
@@ -207,7 +311,7 @@ def tally(judgements: Sequence[Judgement]) -> str:
 
 
 def cells(judgement: Judgement) -> tuple[str, str, str, str, str]:
-    """What stands under ``HEAD``, in plain text."""
+    """The cells under ``HEAD``, in plain text."""
     claim, measured, verdict, _ = judgement
     found = interval(measured)
     if measured.low != measured.high and found != "unknown":
@@ -216,7 +320,7 @@ def cells(judgement: Judgement) -> tuple[str, str, str, str, str]:
 
 
 def markdown(judgements: Sequence[Judgement]) -> str:
-    """The table of claims, and below it where each is said, how its interval was made, and what came of it."""
+    """The table of claims; below it each claim's place in the paper, its verdict, and how its interval was computed."""
     rows = [HEAD, ("---",) * len(HEAD)]
     for judgement in judgements:
         text, *middle, verdict = map(_escaped, cells(judgement))
@@ -231,7 +335,7 @@ def markdown(judgements: Sequence[Judgement]) -> str:
 
 
 def rich_table(judgements: Sequence[Judgement], title: str = "", *, short: bool = False) -> Any:
-    """The table of claims for a terminal, a ``rich.table.Table``; ``short``: without what was measured."""
+    """The table of claims for a terminal, a ``rich.table.Table``; ``short``: without the measured quantities."""
     from rich.table import Table
     from rich.text import Text
 
@@ -248,7 +352,7 @@ def rich_table(judgements: Sequence[Judgement], title: str = "", *, short: bool 
 
 
 def as_json(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:
-    """Plain JSON values; infinite numbers are the words "inf" and "-inf", and what is unknown is null."""
+    """Plain JSON values; infinite numbers are the words "inf" and "-inf", unknown numbers are null."""
     return [
         {
             "name": claim.name,

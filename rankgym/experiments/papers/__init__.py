@@ -1,4 +1,7 @@
-"""The papers' figures: what is played for each, how it is drawn, and every claim that it supports."""
+"""The papers' figures: what is played for each, how it is drawn, and every claim that it supports.
+
+A folder a paper, a file a figure, each with ``SWEEP``, ``CLAIMS`` and ``draw``. May import show, judge, run and plan.
+"""
 
 from __future__ import annotations
 

@@ -1,19 +1,34 @@
-"""What a paper's figure is: what is played for it at each scale, how it is drawn, and what it is said to show."""
+"""A figure of a paper: what is played at each scale, how the results are drawn, and the claims that they support."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rankgym.arguments import near
 from rankgym.experiments.judge.claims import Claim
+from rankgym.experiments.judge.comparison import counted
+from rankgym.experiments.judge.measures import last_round
 from rankgym.experiments.plan.sweep import Sweep
-from rankgym.experiments.run.results import Results
+from rankgym.experiments.run.results import Played, Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["SCALES", "SOURCES", "PaperFigure", "Scale", "check_scale", "check_source"]
+__all__ = [
+    "SCALES",
+    "SOURCES",
+    "PaperFigure",
+    "Scale",
+    "check_scale",
+    "check_source",
+    "even_rounds",
+    "mean_caption",
+    "select_rows",
+]
 
 Scale = Literal["full", "small", "smoke"]  # the paper's; minutes on two cores; seconds, for tests
 SCALES: tuple[Scale, ...] = ("full", "small", "smoke")
@@ -30,21 +45,46 @@ class PaperFigure(NamedTuple):
     sweep: Callable[[Scale, str], Sweep]  # of scale and source
     draw: Callable[[Results], Figure]
     claims: tuple[Claim, ...]
-    prepare: Callable[[Scale, str], None] | None = None  # makes data that the sweep names, before it is looked at
+    prepare: Callable[[Scale, str], None] | None = None  # writes the data that the sweep names
 
 
 def check_scale(scale: str) -> Scale:
-    """``scale`` if it is one, or a ValueError."""
+    """Return ``scale``, or raise a ValueError if it is unknown."""
     for known in SCALES:
         if scale == known:
             return known
-    hint = near(scale, SCALES) if isinstance(scale, str) else ""
-    raise ValueError(f"scale = {scale!r} is unknown{hint or ';'} allowed: {', '.join(SCALES)}")
+    raise _unknown("scale", scale, SCALES)
 
 
 def check_source(source: str) -> str:
-    """``source`` if it is one, or a ValueError."""
+    """Return ``source``, or raise a ValueError if it is unknown."""
     if source in SOURCES:
         return source
-    hint = near(source, SOURCES) if isinstance(source, str) else ""
-    raise ValueError(f"source = {source!r} is unknown{hint or ';'} allowed: {', '.join(SOURCES)}")
+    raise _unknown("source", source, SOURCES)
+
+
+def _unknown(name: str, value: object, allowed: tuple[str, ...]) -> ValueError:
+    hint = near(value, allowed) if isinstance(value, str) else ""
+    return ValueError(f"{name} = {value!r} is unknown{hint or ';'} allowed: {', '.join(allowed)}")
+
+
+def even_rounds(rounds: int) -> tuple[int, ...]:
+    """Twenty rounds to record, evenly spaced, so that halves and tenths of all rounds begin at one."""
+    return tuple(sorted({max(1, rounds * part // 20) for part in range(1, 21)}))
+
+
+def select_rows(played: Played, which: NDArray[np.bool_]) -> Played:
+    """The rows of ``played`` that ``which`` (rows,) selects."""
+    rows: dict[str, Any] = {name: getattr(played, name)[which] for name in ("row", "query", "run", "settled_at")}
+    measures = {name: values[:, which] for name, values in played.measures.items()}
+    return played._replace(**rows, measures=measures, epoch_regret=played.epoch_regret[:, which])
+
+
+def mean_caption(results: Results) -> str:
+    """A caption: the queries, runs and rounds that curves are means over."""
+    played = next(iter(results))
+    queries, runs = len(np.unique(played.query)), len(np.unique(played.run))
+    return (
+        f"Mean and standard error over {queries:,} {'query' if queries == 1 else 'queries'}, {runs:,} "
+        f"{'run' if runs == 1 else 'runs'} each; {counted(last_round(played))} rounds."
+    )

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankgym.experiments.judge import statistics
 from rankgym.experiments.judge.claims import HEAD, Judgement, Verdict, cells, number, tally
+from rankgym.experiments.judge.ranks import rank_table
+from rankgym.experiments.judge.units import amount, means
 from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.tables import MEASURES
 from rankgym.extras import require
@@ -230,7 +231,7 @@ def _means(results: Results) -> Table:
     """Means and standard errors of all measures after the last round."""
     found: dict[tuple[str, str], dict[str, str]] = {}
     for measure in MEASURES:
-        for line in statistics.means(results, measure):
+        for line in means(results, measure):
             cells = found.setdefault((line["environment"], line["agent"]), {})
             cells |= {"rounds": f"{line['rounds']:,}", "rows": f"{line['rows']:,}"}
             error = "" if math.isnan(line["error"]) else f" ± {number(line['error'])}"
@@ -244,11 +245,11 @@ def _ranks(results: Results) -> Iterator[Table]:
     """Of each environment in which several agents have played the same queries, and have a regret."""
     for environment in results.environments:
         played = [results[environment, agent] for agent in results.agents(environment)]
-        units = {one.agent: statistics.amount(one) for one in played}
+        units = {one.agent: amount(one) for one in played}
         known = all(np.isfinite(sample.values).all() for sample in units.values())
         alike = all(np.array_equal(sample.names, units[played[0].agent].names) for sample in units.values())
         if len(units) > 1 and known and alike and len(units[played[0].agent].names) > 1:
-            ranks = statistics.rank_table(units)
+            ranks = rank_table(units)
             yield Table(f"Ranks by regret: {environment}", ranks.head(), ranks.lines(), ranks.caption())
 
 

@@ -6,7 +6,9 @@ from made_up import HORIZON, exploring, mean_so_far, played, verdicts
 
 from rankgym.experiments.judge import claims
 from rankgym.experiments.papers import bubblerank
-from rankgym.experiments.papers.bubblerank import HALVINGS, MODELS, PUBLISHED, by_misordered, random_list
+from rankgym.experiments.papers.bubblerank.figure_2 import PUBLISHED
+from rankgym.experiments.papers.bubblerank.figure_3 import HALVINGS, LISTS, by_misordered, random_list
+from rankgym.experiments.papers.bubblerank.setup import AGENTS, MODELS
 from rankgym.experiments.run.results import Results
 
 FIGURE_1, FIGURE_2, FIGURE_3, FIGURE_4 = bubblerank.FIGURES
@@ -59,7 +61,7 @@ def otherwise(model, agent):
 
 
 def world(curves, **more):
-    return [played(model, agent, **curves(model, agent), **more) for model in MODELS for agent in bubblerank.NAMES]
+    return [played(model, agent, **curves(model, agent), **more) for model in MODELS for agent in AGENTS]
 
 
 @pytest.mark.parametrize("figure", [FIGURE_1, FIGURE_2, FIGURE_4], ids=lambda figure: figure.name)
@@ -167,6 +169,6 @@ def test_figures_of_the_same_runs_share_their_jobs():
 
 
 def test_random_lists_are_rankings_and_differ():
-    lists = [random_list(number) for number in range(bubblerank.LISTS)]
+    lists = [random_list(number) for number in range(LISTS["full"])]
     assert all(sorted(one) == list(range(10)) for one in lists)
     assert len(set(map(tuple, lists))) == len(lists)

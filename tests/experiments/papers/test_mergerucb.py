@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from rankgym.data import catalogue, preferences
-from rankgym.experiments.judge import claims, statistics
+from rankgym.experiments.judge import claims, intervals
 from rankgym.experiments.papers import mergerucb
 from rankgym.experiments.papers.figure import SCALES
+from rankgym.experiments.papers.mergerucb import collection, figure_1, figure_2, figure_7, setup
 from rankgym.experiments.run.results import Played, Results
 
-MERGE, RUCB, RCS, BTM, SAVAGE = mergerucb.FIVE
-SPARRING, MULTISBM = mergerucb.SPARRING, mergerucb.MULTISBM
+MERGE, RUCB, RCS, BTM, SAVAGE = setup.FIVE
+SPARRING, MULTISBM = figure_7.SPARRING, figure_7.MULTISBM
 FIGURES = {int(figure.name[-1]): figure for figure in mergerucb.FIGURES}
 UNDECIDED = "cannot be decided at this scale"
 RUNS = 12
@@ -24,9 +25,9 @@ RUNS = 12
 @pytest.fixture(autouse=True)
 def apart(monkeypatch, tmp_path):
     """A data cache of one's own; and few resamples: enough for made-up results that are far from every border."""
-    monkeypatch.setattr(statistics, "RESAMPLES", 2_000)
+    monkeypatch.setattr(intervals, "RESAMPLES", 2_000)
     monkeypatch.setenv("RANKGYM_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.delenv(mergerucb.LETOR_FILE, raising=False)
+    monkeypatch.delenv(collection.LETOR_FILE, raising=False)
 
 
 def made_up(sweep, regret, accuracy=lambda label, agent: 1.0, shape=lambda label, agent: 0.5):
@@ -58,7 +59,7 @@ def made_up(sweep, regret, accuracy=lambda label, agent: 1.0, shape=lambda label
     return Results(played(environment, agent) for environment in sweep.environments for agent in sweep.agents)
 
 
-def verdicts(number, regret, scale="full", rounds=mergerucb.LONG_HORIZON, **more):
+def verdicts(number, regret, scale="full", rounds=setup.LONG_HORIZON, **more):
     figure = FIGURES[number]
     found = claims.judge(figure.claims, made_up(figure.sweep(scale, "calibrated"), regret, **more), rounds)
     return {one.claim.name: one.verdict for one in found}
@@ -93,16 +94,16 @@ def test_figure_1():
 
 
 def test_figure_1_speaks_of_ten_million_duels_and_of_25_million():
-    found = verdicts(1, large(1000.0, 3000.0), rounds=mergerucb.HORIZON)
+    found = verdicts(1, large(1000.0, 3000.0), rounds=setup.HORIZON)
     assert found["two-converge-mslr"] == "holds"
     assert found["two-converge-stand-in-for-yandex"] == UNDECIDED
 
 
-ORDER = dict(zip(mergerucb.FIVE, (1, 2, 3, 4, 5), strict=True))
+ORDER = dict(zip(setup.FIVE, (1, 2, 3, 4, 5), strict=True))
 
 
 def test_figure_2():
-    clicks, coins = mergerucb.CLICKS, mergerucb.COINS
+    clicks, coins = figure_2.CLICKS, figure_2.COINS
     all_are("holds", verdicts(2, lambda label, agent: 100.0 * ORDER[agent] * (1.1 if label == coins else 1.0), "smoke"))
     reversed_shape = lambda label, agent: {1: 0.0, 2: 0.5, 3: 1.0, 4: 2.0, 5: 4.0}[ORDER[agent]]  # noqa: E731
 
@@ -145,12 +146,12 @@ def test_figure_4():
 
 
 def test_figure_5():
-    users = {user: number for number, user in enumerate(mergerucb.USERS)}
+    users = {user: number for number, user in enumerate(setup.USERS)}
 
     def of_users(more):
         return lambda label, agent: 100.0 * more[agent] ** users[label.split()[2]]
 
-    same = dict.fromkeys(mergerucb.FIVE, 1.1)
+    same = dict.fromkeys(setup.FIVE, 1.1)
     all_are("holds", verdicts(5, of_users(same | {RCS: 3.0})))
     all_are("does not hold", verdicts(5, of_users(same | {RCS: 0.95})))
 
@@ -175,13 +176,13 @@ def test_figure_7():
         if agent == MULTISBM:
             return 2000.0
         if agent == SPARRING:
-            return {mergerucb.NEAR: 500.0, mergerucb.CLOSE_CIRCLE: 5000.0, mergerucb.CIRCLE: 700.0}.get(label, 50.0)
+            return {figure_7.NEAR: 500.0, figure_7.CLOSE_CIRCLE: 5000.0, figure_7.CIRCLE: 700.0}.get(label, 50.0)
         return {MERGE: 500.0, RUCB: 200.0, RCS: 100.0, BTM: 900.0, SAVAGE: 5000.0}[agent]
 
     all_are("holds", verdicts(7, as_claimed))
 
     def otherwise(label, agent):
-        return {MULTISBM: 10.0, SPARRING: 100.0, MERGE: 120.0 if label == mergerucb.CIRCLE else 90.0}.get(agent, 500.0)
+        return {MULTISBM: 10.0, SPARRING: 100.0, MERGE: 120.0 if label == figure_7.CIRCLE else 90.0}.get(agent, 500.0)
 
     all_are("does not hold", verdicts(7, otherwise))
     found = verdicts(
@@ -202,7 +203,7 @@ def test_kendalls_tau_is_that_of_scipy():
     rng = np.random.default_rng(1)
     for _ in range(20):
         one, other = rng.normal(size=(2, 5))
-        ours = mergerucb._tau([np.array([value]) for value in one], [np.array([value]) for value in other])
+        ours = setup.kendalls_tau([np.array([value]) for value in one], [np.array([value]) for value in other])
         assert math.isclose(ours[0], scipy_stats.kendalltau(one, other).statistic)
 
 
@@ -238,7 +239,7 @@ DUELS = {  # of all rows: as many as the paper has, where it says
 def test_sweeps_resolve_to_jobs(number, scale, monkeypatch):
     pytest.importorskip("pyarrow")  # its version is part of the jobs' keys
     if number == 2:  # 136 rankers take half a minute
-        monkeypatch.setattr(mergerucb, "RANKERS", dict.fromkeys(SCALES, 6))
+        monkeypatch.setattr(collection, "RANKERS", dict.fromkeys(SCALES, 6))
         FIGURES[2].prepare(scale, "calibrated")
     jobs = FIGURES[number].sweep(scale, "calibrated").jobs()
     assert len(jobs) == len({job.key for job in jobs}) == JOBS[scale][number]
@@ -260,35 +261,35 @@ def test_figures_share_their_runs():
 
 
 def test_the_problems_with_close_borda_scores_are_what_they_are_said_to_be():
-    for gap in mergerucb.BORDA_GAPS.values():
-        matrix = np.array(mergerucb._close_borda(gap))
+    for gap in figure_7.BORDA_GAPS.values():
+        matrix = np.array(figure_7.close_borda(gap))
         assert np.allclose(matrix + matrix.T, 1.0)
         assert preferences.condorcet_winner(matrix) == 0
         assert np.allclose(matrix[0, 1:], 0.6)
         scores = preferences.borda_scores(matrix)
         assert math.isclose(scores[0] - scores[1], gap, abs_tol=1e-12)
         assert scores[2:].max() < scores[1]
-    assert np.array_equal(mergerucb._circle(mergerucb.MARGIN), preferences.load("cyclic"))
-    for margin in (mergerucb.MARGIN, mergerucb.CLOSE_MARGIN):
-        scores = preferences.borda_scores(np.array(mergerucb._circle(margin)))
+    assert np.array_equal(figure_7.circle(figure_7.MARGIN), preferences.load("cyclic"))
+    for margin in (figure_7.MARGIN, figure_7.CLOSE_MARGIN):
+        scores = preferences.borda_scores(np.array(figure_7.circle(margin)))
         assert np.allclose(scores[0] - scores[1:], 4 / 3 * margin)
 
 
 def test_half_of_a_stand_ins_pairs_are_as_close_as_those_of_the_mslr_rankers():
-    rankers, _ = mergerucb.SIZES[mergerucb.YANDEX]
+    rankers, _ = figure_1.SIZES[figure_1.YANDEX]
     upper = np.triu_indices(rankers, 1)
-    drawn = [preferences.draw("bradley-terry", rankers, seed, spread=mergerucb.SPREAD)[upper] for seed in range(20)]
+    drawn = [preferences.draw("bradley-terry", rankers, seed, spread=figure_1.SPREAD)[upper] for seed in range(20)]
     assert abs(np.median(np.abs(np.array(drawn) - 0.5)) - 0.065) < 0.003
-    assert {name: sum(sizes) for name, sizes in mergerucb.SIZES.items()} == {
-        mergerucb.CONTROL: 136,
-        mergerucb.YANDEX: 245,
-        mergerucb.YAHOO_1: 700,
-        mergerucb.YAHOO_2: 700,
+    assert {name: sum(sizes) for name, sizes in figure_1.SIZES.items()} == {
+        figure_1.CONTROL: 136,
+        figure_1.YANDEX: 245,
+        figure_1.YAHOO_1: 700,
+        figure_1.YAHOO_2: 700,
     }
 
 
 def test_subsets_have_a_condorcet_winner_that_need_not_be_that_of_all():
-    (environment,) = mergerucb._subsets([10], "calibrated")
+    (environment,) = setup.subsets([10], "calibrated")
     with contextlib.closing(gym.make_vec(environment.env_id, num_envs=20, **environment.kwargs)) as env:
         env.reset(seed=0)
         assert (env.unwrapped.condorcet_winner >= 0).all()
@@ -300,32 +301,32 @@ def test_subsets_have_a_condorcet_winner_that_need_not_be_that_of_all():
 
 
 def test_the_synthetic_collection_is_the_same_everywhere():
-    text = mergerucb._collection_text(6)
-    assert len(text.splitlines()) == mergerucb.QUERIES * mergerucb.DOCUMENTS
+    text = collection.collection_text(6)
+    assert len(text.splitlines()) == collection.QUERIES * collection.DOCUMENTS
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "4c4486e24c764a90"
 
 
 def test_its_matrix_is_imported_once_and_has_a_winner(monkeypatch):
-    file = mergerucb._collection(6)
-    assert file == mergerucb._collection(6)
-    name = mergerucb._matrix_of(file)
+    file = collection.write_collection(6)
+    assert file == collection.write_collection(6)
+    name = collection.import_matrix(file)
     matrix = preferences.load(name)
     assert matrix.shape == (6, 6)
     assert preferences.condorcet_winner(matrix) >= 0
     monkeypatch.setattr("rankgym.data.catalogue.import_matrix", None)  # it is there
-    assert mergerucb._matrix_of(file) == name
+    assert collection.import_matrix(file) == name
 
 
 def test_a_file_of_ones_own_is_named_by_the_environment(monkeypatch, tmp_path):
     sweep = FIGURES[2].sweep
     with pytest.raises(ValueError, match="RANKGYM_LETOR_FILE is not set; allowed: the path"):
         sweep("smoke", "published")
-    monkeypatch.setenv(mergerucb.LETOR_FILE, str(tmp_path / "nothing.txt"))
-    with pytest.raises(ValueError, match=r"nothing\.txt' is no file"):
+    monkeypatch.setenv(collection.LETOR_FILE, str(tmp_path / "nothing.txt"))
+    with pytest.raises(ValueError, match=r"nothing\.txt' is not a file"):
         sweep("smoke", "published")
     file = tmp_path / "mine.txt"
     file.write_text("1 qid:1 1:3 2:1\n0 qid:1 1:1 2:3\n0 qid:2 1:1 2:2\n1 qid:2 1:2 2:1\n")
-    monkeypatch.setenv(mergerucb.LETOR_FILE, str(file))
+    monkeypatch.setenv(collection.LETOR_FILE, str(file))
     FIGURES[2].prepare("smoke", "published")
     clicks, coins = sweep("smoke", "published").environments
     assert clicks.kwargs["file"] == str(file)
@@ -343,7 +344,7 @@ def test_both_duels_of_figure_2_come_out_by_the_same_matrix():
     """
     FIGURES[2].prepare("smoke", "calibrated")
     jobs = {job.environment: job.block for job in FIGURES[2].sweep("smoke", "calibrated").jobs()}
-    matrix = preferences.load(jobs[mergerucb.COINS].env_kwargs["dataset"])
+    matrix = preferences.load(jobs[figure_2.COINS].env_kwargs["dataset"])
     left, right = np.triu_indices(len(matrix), 1)
     for block in jobs.values():
         env = gym.make_vec(block.env_id, num_envs=len(left), **block.env_kwargs | {"horizon": 3000})

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from rankgym.experiments.judge import claims, statistics
+from rankgym.experiments.judge import claims, intervals
 from rankgym.experiments.papers import nonstationary
 from rankgym.experiments.papers.figure import SCALES
+from rankgym.experiments.papers.nonstationary.setup import AGENTS
 from rankgym.experiments.run.results import Played, Results
 
 ROUNDS, EPOCHS, QUERIES, RUNS = 100_000, 10, 30, 2
-DUCB, SWUCB, EXP3, KLUCB, BATCHRANK = nonstationary.AGENTS
+DUCB, SWUCB, EXP3, KLUCB, BATCHRANK = AGENTS
 FIGURE_1, FIGURE_2 = nonstationary.FIGURES
 BASELINES = [EXP3, KLUCB, BATCHRANK]
 
@@ -17,7 +18,7 @@ BASELINES = [EXP3, KLUCB, BATCHRANK]
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch):
     """Enough for made-up results that are far from every border."""
-    monkeypatch.setattr(statistics, "RESAMPLES", 2_000)
+    monkeypatch.setattr(intervals, "RESAMPLES", 2_000)
 
 
 def played(agent, regret, rounds=ROUNDS):
@@ -55,7 +56,7 @@ def by_epochs(*amounts, within=1.0):
 
 
 def verdicts(figure, regrets, rounds=ROUNDS):
-    results = Results(played(agent, regrets[agent], rounds) for agent in nonstationary.AGENTS)
+    results = Results(played(agent, regrets[agent], rounds) for agent in AGENTS)
     return {found.claim.name: found.verdict for found in claims.judge(figure.claims, results, rounds)}
 
 
@@ -97,7 +98,7 @@ def test_nothing_is_decided_below_the_papers_horizon():
 
 @pytest.mark.parametrize(("exponent", "linear"), [(1.0, True), (1.5, True), (0.5, False), (0.8, False)])
 def test_growth_is_linear_or_sub_linear_and_never_both(exponent, linear):
-    same = dict.fromkeys(nonstationary.AGENTS, lambda share: 1000.0 * share**exponent)
+    same = dict.fromkeys(AGENTS, lambda share: 1000.0 * share**exponent)
     for figure, words in ((FIGURE_1, ""), (FIGURE_2, "-on-single-queries")):
         found = verdicts(figure, same)
         for agent in BASELINES:

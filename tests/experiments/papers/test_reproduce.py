@@ -127,7 +127,8 @@ def verdicts(holding, unsure, long):
     """Judgements at 100 rounds: so many that hold, that are not sure, and that speak of 1,000 rounds."""
     found = []
     for verdict, needs, number in ((0, 0, holding), (2, 0, unsure), (2, 1000, long)):
-        claim = claims.Claim("name", "section 1", "text", lambda results: pytest.fail("not measured here"), needs)
+        measure = lambda results: pytest.fail("not measured here")  # noqa: E731
+        claim = claims.Claim("name", "section 1", "text", "quantity", measure, (), (0.0, 1.0), needs)
         found += [claims.Judgement(claim, None, claims.VERDICTS[verdict], "why")] * number
     return found
 

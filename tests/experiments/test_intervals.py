@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankgym.experiments.judge import statistics
-from rankgym.experiments.judge.statistics import Units
+from rankgym.experiments.judge import intervals, ranks, regression
+from rankgym.experiments.judge.units import Units, amount, each_row, epochs, means, nearest
 from rankgym.experiments.run.results import Played, Results
 
 stats = pytest.importorskip("scipy.stats")
@@ -47,14 +47,14 @@ TWO = played([[1, 2, 3, 4], [10, 20, 30, 40], [100, 200, 300, 600]], [0, 1, 0, 1
 
 
 def test_runs_are_averaged_within_their_query():
-    found = statistics.amount(TWO)
+    found = amount(TWO)
     assert found.values.tolist() == [200, 400]
     assert found.names.tolist() == [0, 1]
     assert found.kind == "queries"
 
 
 def test_of_a_single_query_the_runs_are_the_units():
-    found = statistics.amount(played([[5, 7, 6]], [3, 3, 3], rounds=[10]))
+    found = amount(played([[5, 7, 6]], [3, 3, 3], rounds=[10]))
     assert found.values.tolist() == [5, 7, 6]
     assert found.names.tolist() == [0, 1, 2]
     assert found.kind == "runs"
@@ -62,14 +62,14 @@ def test_of_a_single_query_the_runs_are_the_units():
 
 def test_several_problems_of_duels_are_problems():
     duels = played([[5, 7]], [0, 1], rounds=[10], measures={"regret": np.ones((1, 2)), "accuracy": np.ones((1, 2))})
-    assert statistics.amount(duels).kind == "problems"
+    assert amount(duels).kind == "problems"
 
 
 def test_what_a_stretch_of_rounds_has_added():
-    assert statistics.amount(TWO, stop=100, start=10).values.tolist() == [180, 370]
+    assert amount(TWO, stop=100, start=10).values.tolist() == [180, 370]
     quality = TWO._replace(measures={"ndcg": np.array([[1.0] * 4, [0.5] * 4, [0.95] * 4])})
-    assert np.allclose(statistics.amount(quality, "ndcg", 100, start=10).values, (95 - 5) / 90)
-    assert np.allclose(statistics.amount(quality, "ndcg", 10).values, 0.5)
+    assert np.allclose(amount(quality, "ndcg", 100, start=10).values, (95 - 5) / 90)
+    assert np.allclose(amount(quality, "ndcg", 10).values, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -83,26 +83,26 @@ def test_what_a_stretch_of_rounds_has_added():
 )
 def test_rounds_that_were_not_recorded_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        statistics.amount(TWO, **arguments)
+        amount(TWO, **arguments)
 
 
 def test_epochs_are_added_up():
     changing = TWO._replace(epoch_regret=np.array([[1.0, 2, 3, 4], [5, 6, 7, 8], [9, 10, np.nan, 12]]))
-    assert statistics.epochs(changing, [0, 1]).values.tolist() == [8, 10]
-    assert np.isnan(statistics.epochs(changing, range(3)).values[0])
+    assert epochs(changing, [0, 1]).values.tolist() == [8, 10]
+    assert np.isnan(epochs(changing, range(3)).values[0])
     with pytest.raises(ValueError, match=r"which has epoch 3; allowed: 0 .. 2"):
-        statistics.epochs(changing, [3])
+        epochs(changing, [3])
     with pytest.raises(ValueError, match="no epochs"):
-        statistics.epochs(TWO, [0])
+        epochs(TWO, [0])
 
 
 def test_values_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match=r"values = an array \(3,\) does not fit; allowed: \(..., 4\)"):
-        statistics.each_row(TWO, np.ones(3))
+        each_row(TWO, np.ones(3))
 
 
 def test_means_and_standard_errors_over_rows():
-    (line,) = statistics.means(Results([TWO._replace(settled_at=np.array([5, -1, -1, -1]))]))
+    (line,) = means(Results([TWO._replace(settled_at=np.array([5, -1, -1, -1]))]))
     assert line == {
         "environment": "CM",
         "agent": "toprank",
@@ -120,7 +120,7 @@ def test_means_and_standard_errors_over_rows():
 
 def test_the_mean_of_few_units_has_students_interval():
     values = np.array([1.0, 4.0, 2.0, 8.0])
-    found = statistics.mean(units(values))
+    found = intervals.mean(units(values))
     error = values.std(ddof=1) / 2
     assert found.value == 3.75
     assert np.allclose([found.low, found.high], 3.75 + np.array([-1, 1]) * stats.t.ppf(0.995, 3) * error)
@@ -129,7 +129,7 @@ def test_the_mean_of_few_units_has_students_interval():
 
 def test_two_samples_of_few_units_have_the_variances_of_both():
     one, other = np.array([1.0, 4.0, 2.0, 8.0]), np.array([3.0, 5.0, 6.0])
-    found = statistics.difference(units(one), units(other), paired=False)
+    found = intervals.difference(units(one), units(other), paired=False)
     error = math.sqrt(one.var(ddof=1) / 4 + other.var(ddof=1) / 3)
     assert np.allclose(found.high - found.value, stats.t.ppf(0.995, 2) * error)
     assert found.method == "Student's t by the jackknife over 4 + 3 queries, 99 %"
@@ -137,67 +137,67 @@ def test_two_samples_of_few_units_have_the_variances_of_both():
 
 def test_paired_differences_are_those_of_the_pairs():
     one, other = np.array([1.0, 4.0, 2.0, 8.0]), np.array([2.0, 5.0, 3.0, 9.0])
-    found = statistics.difference(units(one), units(other))
+    found = intervals.difference(units(one), units(other))
     assert np.allclose(found[:3], -1.0)
     assert found.method.startswith("paired ")
-    apart = statistics.difference(units(one), units(other), paired=False)
+    apart = intervals.difference(units(one), units(other), paired=False)
     assert apart.high - apart.low > 10
 
 
 @pytest.mark.parametrize("number", [2, 9, 10, 60])
 def test_a_constant_ratio_has_no_width(number):
     one = np.arange(1.0, number + 1)
-    found = statistics.ratio(units(3 * one), units(one))
+    found = intervals.ratio(units(3 * one), units(one))
     assert np.allclose(found[:3], 3.0)
 
 
 def test_one_unit_has_no_interval():
-    assert statistics.mean(units([3.0]))[:3] == (3.0, -math.inf, math.inf)
-    assert statistics.mean(units([3.0], "runs")).method == "no interval: 1 run"
+    assert intervals.mean(units([3.0]))[:3] == (3.0, -math.inf, math.inf)
+    assert intervals.mean(units([3.0], "runs")).method == "no interval: 1 run"
 
 
 def test_where_all_units_are_alike_the_interval_is_exactly_that():
-    found = statistics.mean(units([0.1] * 30))
+    found = intervals.mean(units([0.1] * 30))
     assert found[:3] == (0.1, 0.1, 0.1)
     assert found.method == "30 queries, all alike"
 
 
 def test_what_is_unknown_has_no_interval():
-    found = statistics.mean(units([1.0, np.nan, 3.0]))
+    found = intervals.mean(units([1.0, np.nan, 3.0]))
     assert math.isnan(found.value)
     assert found[1:3] == (-math.inf, math.inf)
-    assert math.isnan(statistics.ratio(units([0.0, 0.0]), units([0.0, 0.0])).value)
+    assert math.isnan(intervals.ratio(units([0.0, 0.0]), units([0.0, 0.0])).value)
 
 
 def test_a_ratio_by_nothing_is_infinite():
-    found = statistics.ratio(units(np.ones(20)), units(np.zeros(20)))
+    found = intervals.ratio(units(np.ones(20)), units(np.zeros(20)))
     assert found[:3] == (math.inf, math.inf, math.inf)
 
 
 def test_other_units_cannot_be_paired():
     other = Units(np.ones(3), np.array([0, 1, 3]), "queries")
     with pytest.raises(ValueError, match="allowed: the same ones, or paired=False"):
-        statistics.difference(units(np.ones(3)), other)
+        intervals.difference(units(np.ones(3)), other)
     with pytest.raises(ValueError, match="3 runs are not those of the first, 3 queries"):
-        statistics.difference(units(np.ones(3)), units(np.ones(3), "runs"))
-    assert statistics.difference(units(np.ones(3)), other, paired=False).value == 0
+        intervals.difference(units(np.ones(3)), units(np.ones(3), "runs"))
+    assert intervals.difference(units(np.ones(3)), other, paired=False).value == 0
 
 
 @pytest.mark.parametrize("level", [0.3, 1.0, -1, math.nan])
 def test_levels_out_of_range_are_refused(level):
     with pytest.raises(ValueError, match=r"level = .* is out of range; allowed: 0.5 <= level < 1"):
-        statistics.mean(units(np.ones(3)), level=level)
+        intervals.mean(units(np.ones(3)), level=level)
 
 
 def test_no_units_are_refused():
     with pytest.raises(ValueError, match="at least one unit"):
-        statistics.mean(units([]))
+        intervals.mean(units([]))
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 600), (1, 20), (19, 20), (20, 20)])
 def test_proportions_have_clopper_and_pearsons_interval(successes, trials):
     """Its ends are where the tails of the binomial distribution have half of what is left."""
-    found = statistics.proportion(successes, trials, "queries")
+    found = intervals.proportion(successes, trials, "queries")
     if successes:
         assert np.isclose(stats.binom.sf(successes - 1, trials, found.low), 0.005)
     else:
@@ -212,23 +212,20 @@ def test_proportions_have_clopper_and_pearsons_interval(successes, trials):
 @pytest.mark.parametrize(("successes", "trials"), [(-1, 5), (6, 5), (0, 0)])
 def test_proportions_of_nothing_are_refused(successes, trials):
     with pytest.raises(ValueError, match=r"allowed: 0 .. trials"):
-        statistics.proportion(successes, trials)
+        intervals.proportion(successes, trials)
 
 
 def test_shares_are_of_units():
     one, other = units([1.0, 2, 3, 4]), units([2.0, 3, 4, 4])
-    found = statistics.share(lambda a, b: a < b, one, other)
-    assert found == statistics.proportion(3, 4, "queries")
+    found = intervals.share(lambda a, b: a < b, one, other)
+    assert found == intervals.proportion(3, 4, "queries")
     assert found.method == "Clopper and Pearson over 4 queries, 99 %"
-    assert statistics.never(units([0.0, 0, 2, 0])) == statistics.proportion(1, 4, "queries")
+    assert intervals.share_nonzero(units([0.0, 0, 2, 0])) == intervals.proportion(1, 4, "queries")
 
 
 def test_exact_quantities_and_shared_levels():
-    assert statistics.exact(7.0)[:3] == (7.0, 7.0, 7.0)
-    assert statistics.for_each_of(4, 0.99) == pytest.approx(0.9975)
-    found = statistics.exact(7.0).measured("violations", (0.0, 0.0), "a note")
-    assert found[:5] == ("violations", 7.0, 7.0, 7.0, (0.0, 0.0))
-    assert found.note == "a note"
+    assert intervals.exact(7.0)[:3] == (7.0, 7.0, 7.0)
+    assert intervals.for_each_of(4, 0.99) == pytest.approx(0.9975)
 
 
 # -- the bootstrap ----------------------------------------------------------------------------------------------------
@@ -238,7 +235,7 @@ def test_the_bootstrap_is_scipys_but_for_the_wider_level():
     """Ends differ by chance: at this level, of 20,000 resamples, by about 0.05 of the bootstrap's standard error."""
     rng = np.random.default_rng(5)
     one, other = rng.lognormal(0, 1, (2, 40))
-    found = statistics.ratio(units(one), units(other))
+    found = intervals.ratio(units(one), units(other))
     wide = 1 - 2 * stats.norm.cdf(-stats.t.ppf(0.995, 39) * math.sqrt(40 / 39))
 
     def of_means(first, second, axis):
@@ -256,16 +253,16 @@ def test_the_bootstrap_is_scipys_but_for_the_wider_level():
 
 def test_the_same_numbers_have_the_same_interval():
     values = units(np.random.default_rng(0).normal(size=30))
-    first = statistics.mean(values)
-    statistics._resampled.cache_clear()
-    assert statistics.mean(values) == first
+    first = intervals.mean(values)
+    intervals._resampled.cache_clear()
+    assert intervals.mean(values) == first
 
 
 def test_every_unit_is_drawn_as_often_as_another_and_as_many_as_there_are():
-    counts = statistics._resampled(60, 0, statistics.RESAMPLES)
+    counts = intervals._resampled(60, 0, intervals.RESAMPLES)
     assert (counts.sum(axis=1) == 60).all()
-    assert np.allclose(counts.mean(axis=0), 1, atol=6 / math.sqrt(statistics.RESAMPLES))
-    assert not np.array_equal(counts, statistics._resampled(60, 1, statistics.RESAMPLES))
+    assert np.allclose(counts.mean(axis=0), 1, atol=6 / math.sqrt(intervals.RESAMPLES))
+    assert not np.array_equal(counts, intervals._resampled(60, 1, intervals.RESAMPLES))
 
 
 TRIALS = 1_000
@@ -291,8 +288,8 @@ def test_intervals_cover(case, number, monkeypatch):
     Trials share their 2,000 resamples, whose own chance moves the share by less than 0.03 (four standard deviations);
     beyond that the probability of error is below 1e-6.
     """
-    monkeypatch.setattr(statistics, "RESAMPLES", 2_000)
-    statistics._resampled.cache_clear()
+    monkeypatch.setattr(intervals, "RESAMPLES", 2_000)
+    intervals._resampled.cache_clear()
     rng = np.random.default_rng(11)
     common = rng.gamma(4, 0.25, (TRIALS, number))
     one, other = 3 * common * rng.gamma(8, 1 / 8, (TRIALS, number)), common * rng.gamma(8, 1 / 8, (TRIALS, number))
@@ -300,14 +297,14 @@ def test_intervals_cover(case, number, monkeypatch):
     missed = 0
     for trial in range(TRIALS):
         if case == "mean":
-            found, truth = statistics.mean(units(common[trial]), level=0.9), 1.0
+            found, truth = intervals.mean(units(common[trial]), level=0.9), 1.0
         elif case == "paired ratio":
-            found, truth = statistics.ratio(units(one[trial]), units(other[trial]), level=0.9), 3.0
+            found, truth = intervals.ratio(units(one[trial]), units(other[trial]), level=0.9), 3.0
         else:
             sample = units(common[trial]), units(alone[trial])
-            found, truth = statistics.difference(*sample, paired=False, level=0.9), 0.0
+            found, truth = intervals.difference(*sample, paired=False, level=0.9), 0.0
         missed += not found.low <= truth <= found.high
-    statistics._resampled.cache_clear()
+    intervals._resampled.cache_clear()
     least = stats.binom.ppf(1e-7, TRIALS, MISSED[case, number] - 0.03)
     most = stats.binom.isf(1e-7, TRIALS, MISSED[case, number] + 0.03)
     assert least <= missed <= most
@@ -317,7 +314,7 @@ def test_intervals_cover(case, number, monkeypatch):
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=25), st.floats(0.1, 1e3))
 @settings(max_examples=40, deadline=None)
 def test_intervals_follow_the_unit_of_measure(values, scale):
-    plain, scaled = statistics.mean(units(values)), statistics.mean(units(np.array(values) * scale))
+    plain, scaled = intervals.mean(units(values)), intervals.mean(units(np.array(values) * scale))
     assert np.allclose(np.array(plain[:3]) * scale, scaled[:3], rtol=1e-9, atol=1e-6)
     assert plain.low <= plain.high
 
@@ -334,48 +331,42 @@ def grown(shape, agent="toprank"):
 
 
 @pytest.mark.parametrize(
-    ("shape", "exponent", "late"),
+    ("shape", "exponent"),
     [
-        (lambda t: 0.3 * t, 1.0, 1.0),
-        (lambda t: np.sqrt(t), 0.5, 0.5),
-        (lambda t: t**2, 2.0, 2.0),
-        (lambda t: np.log(t), math.log10(6 / 5), 0.0),
-        (lambda t: 5 + 0 * t, 0.0, math.nan),  # nothing is added
-        (lambda t: np.minimum(t, 400_000.0), math.log10(4), -math.inf),
-        (lambda t: 2e6 + t, math.log10(3e6 / 2.1e6), 1.0),  # linear after a costly start
+        (lambda t: 0.3 * t, 1.0),
+        (lambda t: np.sqrt(t), 0.5),
+        (lambda t: t**2, 2.0),
+        (lambda t: np.log(t), math.log10(6 / 5)),
+        (lambda t: 5 + 0 * t, 0.0),  # nothing is added
+        (lambda t: np.minimum(t, 400_000.0), math.log10(4)),
+        (lambda t: 2e6 + t, math.log10(3e6 / 2.1e6)),  # linear after a costly start
     ],
 )
-def test_growth_exponents(shape, exponent, late):
+def test_growth_exponents(shape, exponent):
     """All queries have the same, so that the intervals have no width."""
-    total, added = statistics.growth(grown(shape)), statistics.late_growth(grown(shape))
+    total = intervals.growth(grown(shape))
     assert np.allclose(total[:3], exponent, atol=1e-9)
     assert total.method.endswith("over 40 queries, 99 %; from round 100,000 to 1,000,000")
-    if math.isnan(late):
-        assert math.isnan(added.value)
-    else:
-        assert added[:3] == (-math.inf,) * 3 if math.isinf(late) else np.allclose(added[:3], late, atol=2e-6)
 
 
 def test_growth_between_given_rounds():
-    found = statistics.growth(grown(lambda t: np.where(t > 1000, t**2, 1000 * t)), start=100, stop=1000)
+    found = intervals.growth(grown(lambda t: np.where(t > 1000, t**2, 1000 * t)), start=100, stop=1000)
     assert np.allclose(found.value, 1)
     with pytest.raises(ValueError, match="start = 100 is not before stop = 100"):
-        statistics.growth(grown(np.sqrt), start=100, stop=100)
-    with pytest.raises(ValueError, match="no two recorded rounds"):
-        statistics.late_growth(played([[1, 2]], [0, 1], rounds=[10]))
+        intervals.growth(grown(np.sqrt), start=100, stop=100)
 
 
 def test_the_nearest_record_is_so_on_a_logarithmic_axis():
-    assert statistics.nearest(TWO, 31) == 10
-    assert statistics.nearest(TWO, 32) == 100
-    assert statistics.nearest(TWO, 0.1) == 1
+    assert nearest(TWO, 31) == 10
+    assert nearest(TWO, 32) == 100
+    assert nearest(TWO, 0.1) == 1
 
 
 def test_what_differs_between_queries_makes_the_interval_of_growth():
     rng = np.random.default_rng(3)
     power = rng.uniform(0.4, 0.6, 60)
     regret = ROUNDS.astype(float)[:, None] ** power
-    found = statistics.growth(played(regret, np.arange(60), rounds=ROUNDS))
+    found = intervals.growth(played(regret, np.arange(60), rounds=ROUNDS))
     assert 0.4 < found.low < found.value < found.high < 0.6
 
 
@@ -385,18 +376,18 @@ def test_what_differs_between_queries_makes_the_interval_of_growth():
 def test_where_two_curves_cross():
     line = grown(lambda t: t / 1000, "static")
     flat = grown(lambda t: np.full_like(t, 62.5), "toprank")
-    found = statistics.crossing(line, flat)
+    found = intervals.crossing(line, flat)
     assert np.allclose(found[:3], 62_500)  # between records, where straight curves meet
     assert found.method == "paired bootstrap over 40 queries, 99 %"
-    assert statistics.crossing(flat, line)[:3] == (math.inf,) * 3  # it is not above at the end
+    assert intervals.crossing(flat, line)[:3] == (math.inf,) * 3  # it is not above at the end
     above = grown(lambda t: t + 1, "random")
-    assert statistics.crossing(above, line)[:3] == (0.0, 0.0, 0.0)
+    assert intervals.crossing(above, line)[:3] == (0.0, 0.0, 0.0)
 
 
 def test_the_last_crossing_counts():
     wave = played(np.array([[1.0], [3.0], [1.0], [5.0]]) * np.ones(12), np.arange(12), rounds=[1, 2, 3, 5])
     flat = played(2 * np.ones((4, 12)), np.arange(12), rounds=[1, 2, 3, 5])
-    assert statistics.crossing(wave, flat).value == 3.5
+    assert intervals.crossing(wave, flat).value == 3.5
 
 
 def test_crossings_that_only_some_resamples_have_reach_to_infinity():
@@ -404,16 +395,16 @@ def test_crossings_that_only_some_resamples_have_reach_to_infinity():
     slope = rng.lognormal(0, 1, 20)
     one = played(np.array([1, 10, 100])[:, None] * slope, np.arange(20))
     other = played(np.array([1000, 1000, 100])[:, None] * np.full(20, slope.mean() * 0.98), np.arange(20))
-    found = statistics.crossing(one, other)
+    found = intervals.crossing(one, other)
     assert 10 < found.low < found.value < 100
     assert found.high == math.inf
 
 
 def test_crossings_need_units_and_the_same_records():
     few = [played(np.array([[1.0], [2.0]]) * np.ones(5) * k, np.arange(5), rounds=[1, 2]) for k in (1, 2)]
-    assert statistics.crossing(few[1], few[0])[:3] == (0.0, 0.0, math.inf)
+    assert intervals.crossing(few[1], few[0])[:3] == (0.0, 0.0, math.inf)
     with pytest.raises(ValueError, match="recorded at other rounds"):
-        statistics.crossing(few[0], TWO)
+        intervals.crossing(few[0], TWO)
 
 
 # -- lines ------------------------------------------------------------------------------------------------------------
@@ -421,21 +412,21 @@ def test_crossings_need_units_and_the_same_records():
 
 def test_slopes_and_curvatures_of_exact_curves():
     x, cluster = np.tile(np.arange(11.0), 20), np.repeat(np.arange(20), 11)
-    assert np.allclose(statistics.slope(x, 3 * x + 7, cluster)[:3], 3)
-    assert np.allclose(statistics.curvature(x, 3 * x + 7, cluster)[:3], 0, atol=1e-9)
-    assert np.allclose(statistics.curvature(x, x**2, cluster)[:3], 2)
-    assert np.allclose(statistics.curvature(x, x + x**2 / 10, cluster).value, (3 - 1) / 2)  # slopes 1 .. 3
+    assert np.allclose(regression.slope(x, 3 * x + 7, cluster)[:3], 3)
+    assert np.allclose(regression.curvature(x, 3 * x + 7, cluster)[:3], 0, atol=1e-9)
+    assert np.allclose(regression.curvature(x, x**2, cluster)[:3], 2)
+    assert np.allclose(regression.curvature(x, x + x**2 / 10, cluster).value, (3 - 1) / 2)  # slopes 1 .. 3
 
 
 def test_the_slope_is_scipys():
     rng = np.random.default_rng(6)
     x, cluster = rng.uniform(0, 40, 300), rng.integers(0, 30, 300)
     y = 5 * x + rng.normal(0, 30, 300)
-    found = statistics.slope(x, y, cluster)
+    found = regression.slope(x, y, cluster)
     assert np.isclose(found.value, stats.linregress(x, y).slope)
     assert found.low < found.value < found.high
     assert found.method == "least squares, bootstrap over 30 queries, 99 %"
-    points = statistics.slope(x, y, np.arange(300))
+    points = regression.slope(x, y, np.arange(300))
     theirs = stats.linregress(x, y).stderr
     assert 0.8 < (points.high - points.low) / (2 * stats.t.ppf(0.995, 298) * theirs) < 1.25
 
@@ -445,14 +436,14 @@ def test_within_clusters_what_they_differ_in_does_not_count():
     cluster = np.repeat(np.arange(25), 12)
     x = rng.integers(0, 10, 300) + 5.0 * cluster
     y = 2 * x - 100.0 * cluster
-    assert statistics.slope(x, y, cluster).value < 0
-    assert np.allclose(statistics.slope(x, y, cluster, within=True)[:3], 2)
-    assert np.allclose(statistics.curvature(x, y, cluster, within=True)[:3], 0, atol=1e-6)
+    assert regression.slope(x, y, cluster).value < 0
+    assert np.allclose(regression.slope(x, y, cluster, within=True)[:3], 2)
+    assert np.allclose(regression.curvature(x, y, cluster, within=True)[:3], 0, atol=1e-6)
 
 
 @pytest.mark.parametrize("degree", ["slope", "curvature"])
 def test_lines_through_nothing_are_refused(degree):
-    fit = getattr(statistics, degree)
+    fit = getattr(regression, degree)
     with pytest.raises(ValueError, match="too few different values"):
         fit(np.ones(5), np.arange(5), np.arange(5))
     with pytest.raises(ValueError, match=r"arrays \(5,\), \(4,\), \(5,\); allowed: \(points,\) each"):
@@ -463,18 +454,18 @@ def test_lines_through_nothing_are_refused(degree):
 
 
 def test_ranks_and_wins():
-    table = statistics.rank_table({"a": units([2.0, 2, 9, 4]), "b": units([1.0, 1, 1, 4]), "c": units([3.0, 3, 3, 3])})
+    table = ranks.rank_table({"a": units([2.0, 2, 9, 4]), "b": units([1.0, 1, 1, 4]), "c": units([3.0, 3, 3, 3])})
     assert table.agents == ["b", "c", "a"]
     assert np.allclose(table.mean_rank, [(1 + 1 + 1 + 2.5) / 4, (3 + 3 + 2 + 1) / 4, (2 + 2 + 3 + 2.5) / 4])
     assert table.wins.tolist() == [3, 1, 0]
-    up = statistics.rank_table({"a": units([2.0, 2]), "b": units([1.0, 3])}, lower_is_better=False)
+    up = ranks.rank_table({"a": units([2.0, 2]), "b": units([1.0, 3])}, lower_is_better=False)
     assert up.mean_rank.tolist() == [1.5, 1.5]
 
 
 def test_probabilities_are_scipys_with_holms_correction():
     rng = np.random.default_rng(8)
     values = {"a": rng.normal(0, 1, 30), "b": rng.normal(0.6, 1, 30), "c": rng.normal(2, 1, 30)}
-    table = statistics.rank_table({name: units(sample) for name, sample in values.items()})
+    table = ranks.rank_table({name: units(sample) for name, sample in values.items()})
     a, b, c = (values[name] for name in table.agents)
     assert table.friedman == stats.friedmanchisquare(a, b, c).pvalue
     raw = sorted((stats.wilcoxon(x, y).pvalue, pair) for x, y, pair in ((a, b, (0, 1)), (a, c, (0, 2)), (b, c, (1, 2))))
@@ -486,20 +477,20 @@ def test_probabilities_are_scipys_with_holms_correction():
 
 
 def test_holms_correction_by_hand():
-    assert np.allclose(statistics._holm(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02])
-    assert np.allclose(statistics._holm(np.array([0.6, 0.7])), [1, 1])
+    assert np.allclose(ranks._holm(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02])
+    assert np.allclose(ranks._holm(np.array([0.6, 0.7])), [1, 1])
 
 
 @pytest.mark.parametrize("agents", [2, 3])
 def test_agents_that_are_alike_cannot_be_told_apart(agents):
-    table = statistics.rank_table({str(n): units([1.0, 2, 3]) for n in range(agents)})
+    table = ranks.rank_table({str(n): units([1.0, 2, 3]) for n in range(agents)})
     assert table.friedman == 1
     assert np.nanmin(table.wilcoxon) == 1
     assert table.wins.sum() == 0
 
 
 def test_the_table_in_markdown():
-    text = statistics.rank_table({"a": units([2.0, 2, 9, 4]), "b": units([1.0, 1, 1, 3])}).markdown()
+    text = ranks.rank_table({"a": units([2.0, 2, 9, 4]), "b": units([1.0, 1, 1, 3])}).markdown()
     head, _, first, second = text.split("\n\n")[0].splitlines()
     assert head == "| agent | mean rank | best of 4 queries | p against b |"
     assert first == "| b | 1.00 | 4 |  |"
@@ -509,6 +500,6 @@ def test_the_table_in_markdown():
 
 def test_ranks_of_what_is_unknown_are_refused():
     with pytest.raises(ValueError, match="at least two"):
-        statistics.rank_table({"a": units([1.0])})
+        ranks.rank_table({"a": units([1.0])})
     with pytest.raises(ValueError, match="unknown"):
-        statistics.rank_table({"a": units([1.0]), "b": units([np.nan])})
+        ranks.rank_table({"a": units([1.0]), "b": units([np.nan])})

@@ -1,0 +1,110 @@
+"""Rank tables: how agents rank over queries, with Friedman's test and Holm-corrected Wilcoxon tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.experiments.judge.units import Units, check_paired, counted_units
+from rankgym.extras import require
+
+__all__ = ["RankTable", "rank_table"]
+
+
+class RankTable(NamedTuple):
+    """How agents rank over units, and whether that may be chance."""
+
+    agents: list[str]  # best mean rank first
+    mean_rank: NDArray[np.float64]  # (agents,) 1: the best in all units; ties share
+    wins: NDArray[np.int64]  # (agents,) units in which the agent alone is the best
+    friedman: float  # p-value: probability of ranks this far apart if all agents were alike
+    wilcoxon: NDArray[np.float64]  # (agents, agents) p-values of pairs, signed ranks, after Holm; diagonal NaN
+    units: int
+    kind: str
+
+    def lines(self) -> list[list[str]]:
+        """A list of cells for each agent: name, mean rank, wins, p-value against the first agent."""
+        return [
+            [
+                agent,
+                f"{self.mean_rank[number]:.2f}",
+                f"{self.wins[number]}",
+                "" if number == 0 else _p_value(self.wilcoxon[0, number]),
+            ]
+            for number, agent in enumerate(self.agents)
+        ]
+
+    def head(self) -> list[str]:
+        """The headings of the cells of ``lines``."""
+        return ["agent", "mean rank", f"best of {self.units:,} {self.kind}", f"p against {self.agents[0]}"]
+
+    def caption(self) -> str:
+        """The tests that the p-values are of."""
+        return (
+            f"Friedman's test over {counted_units(self.units, self.kind)}: p {_p_value(self.friedman, '= ')}. "
+            "p against the first: Wilcoxon's signed-rank test, with Holm's correction for all pairs."
+        )
+
+    def markdown(self) -> str:
+        rows = [self.head(), ["---", "---:", "---:", "---:"], *self.lines()]
+        return "\n".join(f"| {' | '.join(row)} |" for row in rows) + f"\n\n{self.caption()}\n"
+
+
+def rank_table(units: Mapping[str, Units], *, lower_is_better: bool = True) -> RankTable:
+    """Rank agents in each unit (query), and compare the ranks.
+
+    Args:
+        units: by the agents' labels; at least two agents, with the same units, values (units,).
+        lower_is_better: True for regret, False for NDCG.
+
+    Raises:
+        ValueError: fewer than two agents, different units, or an unknown value.
+    """
+    stats = require("scipy.stats")
+    if len(units) < 2:
+        raise ValueError(f"units has {len(units)} agents; allowed: at least two")
+    samples = list(units.values())
+    check_paired(samples)
+    labels = list(units)
+    values = np.stack([sample.values for sample in samples]) * (1 if lower_is_better else -1)
+    if not np.isfinite(values).all():
+        raise ValueError("units has unknown values; allowed: finite numbers")
+    ranks = stats.rankdata(values, axis=0)
+    order = np.argsort(ranks.mean(axis=1), kind="stable")
+    values, ranks = values[order], ranks[order]
+    best = values == values.min(axis=0)
+    number = len(labels)
+    pairs = [(a, b) for a in range(number) for b in range(a + 1, number)]
+    raw = np.array([_signed_ranks(stats, values[a] - values[b]) for a, b in pairs])
+    wilcoxon = np.full((number, number), np.nan)
+    for (a, b), p in zip(pairs, _holm(raw), strict=True):
+        wilcoxon[a, b] = wilcoxon[b, a] = p
+    if number == 2:
+        friedman = float(raw[0])  # with two agents Friedman's is a sign test, and weaker
+    elif values.shape[1] < 2 or len(np.unique(ranks)) == 1:
+        friedman = 1.0
+    else:
+        friedman = float(stats.friedmanchisquare(*values).pvalue)
+    wins = (best & (best.sum(axis=0) == 1)).sum(axis=1)
+    agents = [labels[n] for n in order]
+    return RankTable(agents, ranks.mean(axis=1), wins, friedman, wilcoxon, values.shape[1], samples[0].kind)
+
+
+def _signed_ranks(stats: Any, differences: NDArray[np.float64]) -> float:
+    """The p-value of Wilcoxon's signed-rank test; 1 where nothing differs."""
+    return float(stats.wilcoxon(differences).pvalue) if differences.any() else 1.0
+
+
+def _holm(raw: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Holm's correction: the smallest p-value times their number, the next times one less, ..., never falling."""
+    order = np.argsort(raw, kind="stable")
+    corrected = np.empty_like(raw)
+    corrected[order] = np.minimum(1, np.maximum.accumulate(raw[order] * np.arange(len(raw), 0, -1)))
+    return corrected
+
+
+def _p_value(p: float, equals: str = "") -> str:
+    return "< 0.0001" if p < 1e-4 else f"{equals}{p:.4f}" if p < 0.1 else f"{equals}{p:.2f}"

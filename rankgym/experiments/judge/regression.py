@@ -1,0 +1,93 @@
+"""Least-squares slopes and curvatures with confidence intervals, over clusters of points such as queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.experiments.judge.intervals import LEVEL, Estimate, of_means
+from rankgym.experiments.judge.units import Units
+
+__all__ = ["curvature", "slope"]
+
+
+def slope(
+    x: NDArray[Any], y: NDArray[Any], cluster: NDArray[Any], *, within: bool = False, level: float = LEVEL
+) -> Estimate:
+    """Return the least-squares slope of y in x; clusters are resampled.
+
+    Args:
+        x, y: (points,).
+        cluster: (points,) whole numbers: each point's query. Independent points have a cluster each:
+            ``np.arange(points)``.
+        within: subtract each cluster's means from x and y, so that differences between clusters do not count.
+        level: of the interval.
+
+    Raises:
+        ValueError: lengths differ, or x is constant.
+    """
+    design, y, cluster = _design(x, y, cluster, 1, within)
+    return _regression(design, y, cluster, lambda found: found[..., -1], level, float(np.ptp(x)) / 2)
+
+
+def curvature(
+    x: NDArray[Any], y: NDArray[Any], cluster: NDArray[Any], *, within: bool = False, level: float = LEVEL
+) -> Estimate:
+    """How far y is from linear in x: of the least-squares parabola, (last slope - first slope) / mean slope.
+
+    A line has 0, and x^2 from its vertex on 2; 1 says that the last slope is three times the first, -1 a third of it.
+    Arguments and errors are those of ``slope``.
+    """
+    design, y, cluster = _design(x, y, cluster, 2, within)
+    return _regression(design, y, cluster, lambda found: 4 * found[..., -1] / found[..., -2], level, 1.0)
+
+
+def _design(
+    x: NDArray[Any], y: NDArray[Any], cluster: NDArray[Any], degree: int, within: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
+    """Powers (points, terms) of x scaled to -1 .. 1; ``within``: less the clusters' means, without the constant."""
+    x, y, cluster = np.asarray(x, np.float64), np.asarray(y, np.float64), np.asarray(cluster)
+    if x.ndim != 1 or x.shape != y.shape or x.shape != cluster.shape:
+        raise ValueError(f"x, y, cluster = arrays {x.shape}, {y.shape}, {cluster.shape}; allowed: (points,) each")
+    if len(np.unique(x)) <= degree:
+        raise ValueError(f"x = {np.unique(x)} has too few different values; allowed: at least {degree + 1}")
+    scaled = (x - (x.max() + x.min()) / 2) / (np.ptp(x) / 2)
+    design = np.stack([scaled**power for power in range(degree + 1)], axis=-1)
+    if within:
+        _, which = np.unique(cluster, return_inverse=True)
+        sizes = np.bincount(which)
+        design = design[:, 1:]
+        design = design - np.stack([np.bincount(which, column) / sizes for column in design.T], axis=-1)[which]
+        y = y - (np.bincount(which, y) / sizes)[which]
+    return design, y, cluster
+
+
+def _regression(
+    design: NDArray[np.float64],
+    y: NDArray[np.float64],
+    cluster: NDArray[Any],
+    quantity: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    level: float,
+    scale: float,
+) -> Estimate:
+    """A function of least-squares coefficients (..., terms), divided by ``scale``.
+
+    The units are the clusters' contributions to the normal equations.
+    """
+    names, which = np.unique(cluster, return_inverse=True)
+    terms = design.shape[1]
+    both = np.concatenate([design, y[:, None]], axis=1)
+    products = (both[:, :-1, None] * both[:, None, :]).reshape(len(y), -1)  # (points, terms * (terms + 1))
+    sums: NDArray[np.float64] = np.stack([np.bincount(which, column) for column in products.T])  # (..., clusters)
+
+    def of_sums(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        equations = totals.reshape(*totals.shape[:-1], terms, terms + 1)
+        inverse = np.linalg.pinv(equations[..., :-1], hermitian=True)  # resamples may leave too few different x
+        return quantity((inverse @ equations[..., -1:])[..., 0]) / scale
+
+    kind = "points" if len(names) == len(y) else "queries"
+    found = of_means(of_sums, Units(sums, np.arange(len(names)), kind), level=level)
+    return found._replace(method=f"least squares, {found.method}")

@@ -1,0 +1,7 @@
+"""MergeRUCB: Zoghi, Whiteson and de Rijke (WSDM 2015), figures 1 to 7: duels among many rankers."""
+
+from rankgym.experiments.papers.mergerucb import figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, figure_7
+
+__all__ = ["FIGURES"]
+
+FIGURES = tuple(module.FIGURE for module in (figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, figure_7))

@@ -1,0 +1,128 @@
+"""The data of mergeRUCB's figure 2: a LETOR file, the user's or a synthetic collection, and its preference matrix."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import random
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+
+from rankgym.data import catalogue
+from rankgym.experiments.papers.figure import Scale
+from rankgym.outputs import atomic_path
+
+LETOR_FILE = "RANKGYM_LETOR_FILE"  # environment variable: the file that figure 2 interleaves rankers of
+QUERIES, DOCUMENTS, POSITIONS = 100, 20, 10
+GRADES = (0.5, 1.1, 1.6, 2.1)  # relevance above each of these is a grade more
+RANKERS: dict[Scale, int] = {"full": 136, "small": 32, "smoke": 6}  # of the synthetic collection
+COLLECTION = 5  # seed of the synthetic one; with it the best of 32 rankers leads by as much as the best one of MSLR
+
+
+def prepare(scale: Scale, source: str) -> None:
+    """Write the synthetic collection, and evaluate the matrix of the file, unless they are in the data cache.
+
+    Raises:
+        ValueError: no LETOR file was named, or none of its rankers beats all others.
+    """
+    if source == "calibrated":
+        write_collection(RANKERS[scale])
+    import_matrix(letor_file(scale, source))
+
+
+def letor_file(scale: Scale, source: str) -> Path:
+    """The file whose rankers are interleaved."""
+    return collection_path(RANKERS[scale]) if source == "calibrated" else user_file()
+
+
+def user_file() -> Path:
+    """The LETOR file that the environment variable names.
+
+    Raises:
+        ValueError: the variable is not set, or the file does not exist.
+    """
+    name = os.environ.get(LETOR_FILE)
+    if not name or not os.path.isfile(name):
+        what = "is not set" if not name else f"= {name!r} is not a file"
+        raise ValueError(
+            f"mergerucb-figure-2 interleaves the rankers of a LETOR file, and {LETOR_FILE} {what}; allowed: the path "
+            "of one (the paper's: a fold of MSLR-WEB30K), or --source calibrated, a synthetic collection"
+        )
+    return Path(name).resolve()
+
+
+def collection_path(rankers: int) -> Path:
+    """The synthetic collection's place in the data cache."""
+    return catalogue.home() / "reproduce" / f"mergerucb-figure-2-{COLLECTION}-{rankers}.txt"
+
+
+def write_collection(rankers: int) -> Path:
+    """Write the synthetic collection into the data cache, unless it is there: the same bytes on any machine.
+
+    A document has a relevance and something else that features see, both normal; features differ in how well they see
+    either, and have noise. Rankers therefore differ in quality, and two of the same quality may be alike or not.
+    """
+    path = collection_path(rankers)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_path(path) as unfinished:
+            unfinished.write_text(collection_text(rankers), encoding="ascii")
+    return path
+
+
+def collection_text(rankers: int) -> str:
+    source, inverse = random.Random(f"mergeRUCB figure 2, {COLLECTION}, {rankers}"), NormalDist().inv_cdf
+
+    def normal() -> float:
+        return inverse(max(source.random(), 2.0**-54))
+
+    skill = [1.2 * ranker / max(rankers - 1, 1) for ranker in range(rankers)]
+    taste = [0.5 * normal() for _ in range(rankers)]
+    lines = []
+    for query in range(1, QUERIES + 1):
+        for _ in range(DOCUMENTS):
+            relevance, other = normal(), normal()
+            grade = sum(relevance > border for border in GRADES)
+            values = (s * relevance + t * other + normal() for s, t in zip(skill, taste, strict=True))
+            words = " ".join(f"{number}:{value:.3f}" for number, value in enumerate(values, 1))
+            lines.append(f"{grade} qid:{query} {words}\n")
+    return "".join(lines)
+
+
+def matrix_name(file: Path) -> str:
+    """The name under which a file's matrix is imported; of the user's file it has a digest of the contents."""
+    if file.parent == catalogue.home() / "reproduce":
+        return file.stem
+    state = file.stat()
+    return f"mergerucb-figure-2-{_digest(file, state.st_size, state.st_mtime_ns)}"
+
+
+@functools.lru_cache(maxsize=16)
+def _digest(file: Path, size: int, changed: int) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()[:12]
+
+
+def import_matrix(file: Path) -> str:
+    """Evaluate and import the file's exact preference matrix, unless it is imported; return its name.
+
+    Raises:
+        ValueError: no ranker beats all others, so that regret is undefined.
+    """
+    from rankgym.experiments.preferences.estimate import estimate
+
+    folder = catalogue.home() / "reproduce"
+    folder.mkdir(parents=True, exist_ok=True)
+    name = matrix_name(file)
+    out = folder / f"{name}.npy"
+    found = estimate(
+        file, interleaving="team-draft", user_model="navigational", method="exact", num_documents=POSITIONS, out=out
+    )
+    if found.condorcet_winner < 0:
+        raise ValueError(f"no ranker of {file} beats all others, so that regret is undefined; take another file")
+    if name not in catalogue.imported_names() or not np.allclose(catalogue.imported(name), found.preference, atol=1e-9):
+        catalogue.import_matrix(name, out)
+    return name

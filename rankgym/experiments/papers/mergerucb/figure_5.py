@@ -1,0 +1,134 @@
+"""MergeRUCB, figure 5: regret by the number of rankers, for three user models."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankgym.experiments.judge import intervals
+from rankgym.experiments.judge.claims import Claim, Finding
+from rankgym.experiments.judge.intervals import Estimate
+from rankgym.experiments.judge.measures import ABOVE_1
+from rankgym.experiments.judge.units import Units
+from rankgym.experiments.papers.figure import PaperFigure, Scale
+from rankgym.experiments.papers.mergerucb import setup
+from rankgym.experiments.papers.mergerucb.setup import FIVE, HORIZON, MERGE, RCS, RUCB, USERS, WIDE, Array
+from rankgym.experiments.plan.sweep import Sweep
+from rankgym.experiments.run.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ARMS: dict[Scale, tuple[int, ...]] = {"full": setup.ARMS, "small": (10, 70, 130), "smoke": (10, 70)}
+
+
+def SWEEP(scale: Scale, source: str) -> Sweep:
+    return setup.sweep(5, scale, setup.subsets(ARMS[scale], source, USERS))
+
+
+# -- measures ---------------------------------------------------------------------------------------------------------
+
+
+def _regret(results: Results, agent: str, user: str) -> Units:
+    """The agent's regret with all numbers of rankers together."""
+    return setup.regret(results, setup.subset_labels(results, user), agent)
+
+
+def effects_of_users(results: Results, agent: str, others: tuple[str, ...]) -> list[Finding]:
+    """The factor that users make in the agent's regret, as a multiple of the factor in each other agent's."""
+
+    def more(*means: Array) -> Array:
+        mine, other = (np.max(three, axis=0) / np.min(three, axis=0) for three in (means[:3], means[3:]))
+        return np.asarray(mine / other)
+
+    level = intervals.for_each_of(len(others))
+    found = []
+    for other in others:
+        units = (_regret(results, name, user) for name in (agent, other) for user in USERS)
+        found.append(Finding(intervals.of_means(more, *units, level=level), {"other": other}))
+    return found
+
+
+def multiples_of_neighbours(results: Results, agent: str) -> list[Finding]:
+    """Regret with each user model as a multiple of that with the one before."""
+    parts = (
+        ({"before": before, "after": after}, _regret(results, agent, after), _regret(results, agent, before))
+        for before, after in pairwise(USERS)
+    )
+    return setup.together(parts, intervals.ratio)
+
+
+def multiple_of_first(results: Results, agent: str) -> Estimate:
+    """Regret with the last user model as a multiple of that with the first."""
+    return intervals.ratio(_regret(results, agent, USERS[-1]), _regret(results, agent, USERS[0]))
+
+
+# -- claims -----------------------------------------------------------------------------------------------------------
+
+CLAIMS = (
+    Claim(
+        "rcs-most-affected-by-users",
+        "section 6.4, paragraph 2, sentence 1; figure 5",
+        "The user model matters more to RCS than to mergeRUCB or RUCB.",
+        "regret with the worst user model as a multiple of that with the best one, all K together: RCS's factor over "
+        "{other}'s",
+        effects_of_users,
+        (RCS, (MERGE, RUCB)),
+        ABOVE_1,
+        HORIZON,
+    ),
+    Claim(
+        "rcs-degrades-with-noise",
+        "section 6.4, paragraph 2, sentences 2 and 3; figure 5",
+        "RCS gets worse from perfect to navigational to informational users, as the winner's margins shrink.",
+        "RCS's regret with {after} users as a multiple of that with {before} ones, all K together",
+        multiples_of_neighbours,
+        (RCS,),
+        ABOVE_1,
+        HORIZON,
+    ),
+    Claim(
+        "rcs-degrades-dramatically",
+        "section 6.4, paragraph 2, sentence 2; figure 5",
+        "As they shrink RCS gets dramatically worse.",
+        "RCS's regret with informational users as a multiple of that with perfect ones, all K together",
+        multiple_of_first,
+        (RCS,),
+        (WIDE, math.inf),
+        HORIZON,
+        f"dramatic is read as: at least {WIDE:g} times as much",
+    ),
+)
+
+
+def draw(results: Results) -> Figure:
+    from rankgym.experiments.show import figures
+
+    curves = [setup.curves_by_arms(results, FIVE, user) for user in USERS]
+    top = max(float(one.mean.max()) for of_user in curves for one in of_user)
+    panels = [
+        figures.Panel(
+            f"{user.capitalize()} users",
+            of_user,
+            xlabel="rankers, K",
+            ylabel=setup.regret_label(results) if number == 0 else "",
+            top=1.1 * top,
+            bottom=0.0,
+        )
+        for number, (user, of_user) in enumerate(zip(USERS, curves, strict=True))
+    ]
+    return figures.panels(panels, columns=3, caption=setup.subsets_caption(results), share_y=True)
+
+
+FIGURE = PaperFigure(
+    name="mergerucb-figure-5",
+    paper=setup.PAPER,
+    title="Regret by the number of rankers with perfect, navigational and informational users",
+    setting=f"As figure 3, for each user model. {setup.MATRICES} {setup.FIVE_AGENTS}",
+    sweep=SWEEP,
+    draw=draw,
+    claims=CLAIMS,
+)

@@ -1,0 +1,184 @@
+"""MergeRUCB, figure 6: the default parameters beside the best and the worst of a grid."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankgym.experiments.judge import intervals
+from rankgym.experiments.judge.claims import Claim, Finding
+from rankgym.experiments.judge.measures import ABOVE_1
+from rankgym.experiments.papers.figure import PaperFigure, Scale
+from rankgym.experiments.papers.mergerucb import setup
+from rankgym.experiments.papers.mergerucb.setup import (
+    HORIZON,
+    MERGE,
+    Array,
+    arms_played,
+    regret,
+    subset_label,
+    subset_labels,
+)
+from rankgym.experiments.plan.sweep import Sweep
+from rankgym.experiments.run.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BATCH_SIZES = (4, 6, 8, 10)
+LEAST_ALPHA = 0.71
+ALPHAS: dict[Scale, tuple[float, ...]] = {
+    "full": (LEAST_ALPHA, 0.81, 0.91, 1.01, 1.11, 1.21),
+    "small": (LEAST_ALPHA, 1.01, 1.21),
+    "smoke": (LEAST_ALPHA, 1.01, 1.21),
+}
+ARMS: dict[Scale, tuple[int, ...]] = {"full": setup.ARMS, "small": (10, 70, 130), "smoke": (10, 70)}
+CLOSE = 1.25  # a regret is close to another one up to this factor
+LITTLE = 0.1  # and little gain is up to this share
+INDISTINCT = 0.02  # of the height of a figure: curves that are closer look like one
+
+
+def SWEEP(scale: Scale, source: str) -> Sweep:
+    grid = [variant(batch_size, alpha) for batch_size in BATCH_SIZES for alpha in ALPHAS[scale]]
+    return setup.sweep(6, scale, setup.subsets(ARMS[scale], source), grid)
+
+
+def variant(batch_size: int, alpha: float) -> str:
+    """The agent's label; that of the default has no arguments."""
+    return MERGE if (batch_size, alpha) == (4, 1.01) else f"{MERGE}:batch_size={batch_size}:alpha={alpha}"
+
+
+# -- measures ---------------------------------------------------------------------------------------------------------
+
+
+def _grid(results: Results) -> list[str]:
+    """Labels of the variants, the default first."""
+    labels = results.agents(subset_labels(results)[0])
+    return [MERGE, *(label for label in labels if label != MERGE)]
+
+
+def _over_best(*means: Array) -> Array:
+    """The first regret as a multiple of the least."""
+    return np.asarray(means[0] / np.min(means, axis=0))
+
+
+def default_over_best(results: Results) -> list[Finding]:
+    """The default's regret as a multiple of the least of the grid, for each number of rankers."""
+    grid, arms = _grid(results), arms_played(results)
+    level = intervals.for_each_of(len(arms))
+    found = []
+    for number in arms:
+        units = (regret(results, subset_label(number), agent) for agent in grid)
+        words = {"choices": len(grid), "number": number}
+        found.append(Finding(intervals.of_means(_over_best, *units, level=level), words))
+    return found
+
+
+def share_saved_by_best(results: Results) -> Finding:
+    """The share of the default's regret, all K together, that the best of the grid would save."""
+    grid = _grid(results)
+    units = (regret(results, subset_labels(results), agent) for agent in grid)
+    return Finding(intervals.of_means(lambda *means: 1.0 - 1.0 / _over_best(*means), *units), {"choices": len(grid)})
+
+
+def least_alpha_over_default(results: Results, alpha: float) -> Finding:
+    """Regret with another alpha as a multiple of the default's, all K together."""
+    labels = subset_labels(results)
+    return Finding(intervals.ratio(*(regret(results, labels, agent) for agent in (variant(4, alpha), MERGE))))
+
+
+def spread_with_few(results: Results) -> Finding:
+    """The distance of the outer curves at the smallest K, as a share of the height of the figure."""
+    grid, arms = _grid(results), arms_played(results)
+    units = [regret(results, subset_label(number), agent) for number in (arms[0], arms[-1]) for agent in grid]
+
+    def share(*means: Array) -> Array:
+        few, many = np.array(means[: len(grid)]), np.array(means[len(grid) :])
+        return np.asarray((few.max(axis=0) - few.min(axis=0)) / many.max(axis=0))
+
+    return Finding(intervals.of_means(share, *units), {"few": arms[0], "many": arms[-1]})
+
+
+# -- claims -----------------------------------------------------------------------------------------------------------
+
+CLAIMS = (
+    Claim(
+        "default-close-to-best",
+        "section 6.5, paragraph 2, sentence 3; figure 6",
+        "The regret of the default parameters is close to that of the best ones, or equal, at every number of rankers.",
+        "regret with p = 4, alpha = 1.01 as a multiple of the least of {choices} choices, K = {number}",
+        default_over_best,
+        (),
+        (0.0, CLOSE),
+        HORIZON,
+        f"called close up to {CLOSE:g}; the least of noisy means is too small, so that the factor is rather too large",
+    ),
+    Claim(
+        "little-gain-from-tuning",
+        "section 5, paragraph 8, sentence 4; figure 6",
+        "Other values of p and alpha gain little or nothing.",
+        "share of the regret, all K together, that the best of {choices} choices of p and alpha would save",
+        share_saved_by_best,
+        (),
+        (-math.inf, LITTLE),
+        HORIZON,
+        f"called little up to {LITTLE:.0%}",
+    ),
+    Claim(
+        "small-alpha-costs",
+        "section 5, paragraph 8, sentence 3; figure 6",
+        "Towards alpha = 0.5 the exploration at the start costs more than narrower intervals save.",
+        f"regret with alpha = {LEAST_ALPHA}, the least of the grid, as a multiple of that with 1.01, p = 4, all K "
+        "together",
+        least_alpha_over_default,
+        (LEAST_ALPHA,),
+        ABOVE_1,
+        HORIZON,
+    ),
+    Claim(
+        "indistinct-with-few",
+        "section 6.5, paragraph 2, sentence 2; figure 6",
+        "With few rankers the three curves could not be told apart on a linear axis.",
+        "largest less least regret of the choices at K = {few}, as a share of the largest at K = {many}",
+        spread_with_few,
+        (),
+        (-math.inf, INDISTINCT),
+        HORIZON,
+        f"called indistinct up to {INDISTINCT:.0%} of the axis",
+    ),
+)
+
+
+def draw(results: Results) -> Figure:
+    from rankgym.experiments.show import figures
+
+    grid = _grid(results)
+    curves = setup.curves_by_arms(results, grid)
+    default, means = curves[0], np.array([one.mean for one in curves])
+    errors = np.array([one.error for one in curves])
+    outer = []
+    for label, which in (("largest of the grid", means.argmax(axis=0)), ("least of the grid", means.argmin(axis=0))):
+        places = which, np.arange(means.shape[1])
+        outer.append(figures.Curve(label, default.x, means[places], errors[places], marked=True))
+    panel = figures.Panel(
+        "MergeRUCB's parameters",
+        [outer[0], default._replace(label="default: p = 4, alpha = 1.01"), outer[1]],
+        xlabel="rankers, K",
+        ylabel=setup.regret_label(results),
+        yscale="log",
+    )
+    return figures.panels([panel], caption=f"{len(grid)} choices of p and alpha. {setup.subsets_caption(results)}")
+
+
+FIGURE = PaperFigure(
+    name="mergerucb-figure-6",
+    paper=setup.PAPER,
+    title="MergeRUCB's parameters: the least and the largest regret of a grid, and that of the default",
+    setting="As figure 3; at small scale three of the six values of alpha. Largest and least are of means over "
+    f"runs. {setup.MATRICES}",
+    sweep=SWEEP,
+    draw=draw,
+    claims=CLAIMS,
+)

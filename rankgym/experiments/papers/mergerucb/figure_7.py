@@ -1,0 +1,185 @@
+"""MergeRUCB, figure 7: Sparring and MultiSBM, where Sparring does well and where the best Borda scores are close."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rankgym.experiments.judge import intervals
+from rankgym.experiments.judge.claims import Claim, Finding, for_each, product
+from rankgym.experiments.judge.intervals import Estimate
+from rankgym.experiments.judge.measures import ABOVE_1
+from rankgym.experiments.papers.figure import PaperFigure, Scale
+from rankgym.experiments.papers.mergerucb import setup
+from rankgym.experiments.papers.mergerucb.setup import FIVE, MERGE, RCS, RUCB, WIDE, regret
+from rankgym.experiments.plan.sweep import Environment, Sweep
+from rankgym.experiments.run.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SPARRING, MULTISBM = "sparring", "multisbm"
+SEVEN = (*FIVE, SPARRING, MULTISBM)
+WELL, ARXIV, CIRCLE = "Arithmetic", "Arxiv", "Cyclic"
+CLOSE_CIRCLE = "Cyclic, a closer winner"
+MARGIN, CLOSE_MARGIN = 0.1, 0.02  # of the winner, in Cyclic and in the closer one; Borda scores differ by 4/3 of it
+FAR, NEAR = (f"Borda scores {gap} apart" for gap in (0.08, 0.005))
+BORDA_GAPS = {FAR: 0.08, NEAR: 0.005}
+PROBLEMS = (WELL, ARXIV, CIRCLE, CLOSE_CIRCLE, FAR, NEAR)
+RUNS: dict[Scale, int] = {"full": 50, "small": 50, "smoke": 2}
+MILLION = 1_000_000
+
+
+def circle(margin: float) -> list[list[float]]:
+    """Three arms that beat each other in a circle by 0.4, and one that beats all by ``margin``: of Cyclic, 0.1."""
+    beats, loses = 0.5 + margin, 0.5 - margin
+    return [[0.5, beats, beats, beats], [loses, 0.5, 0.9, 0.1], [loses, 0.1, 0.5, 0.9], [loses, 0.9, 0.1, 0.5]]
+
+
+def close_borda(gap: float) -> list[list[float]]:
+    """Six arms. The first one beats all others by 0.1; the second one has a Borda score that is less by ``gap``.
+
+    The others beat those after them by 0.05 and lose to the second one with a probability q, on which the gap depends:
+    the scores are 0.6 and (0.4 + 4 q) / 5. What a duel costs does not depend on the gap.
+    """
+    q = 0.65 - 1.25 * gap
+    upper = {(0, j): 0.6 for j in range(1, 6)} | {(1, j): q for j in range(2, 6)}
+    upper |= {(i, j): 0.55 for i in range(2, 6) for j in range(i + 1, 6)}
+    return [[0.5 if i == j else upper[i, j] if i < j else 1.0 - upper[j, i] for j in range(6)] for i in range(6)]
+
+
+def SWEEP(scale: Scale, source: str) -> Sweep:
+    """``source`` makes no difference: the matrices are figures of the literature, or ours."""
+    ours = {CLOSE_CIRCLE: circle(CLOSE_MARGIN)} | {label: close_borda(gap) for label, gap in BORDA_GAPS.items()}
+    environments = (
+        *(Environment(label, f"rankgym/Dueling-{label}-v0") for label in (WELL, ARXIV, CIRCLE)),
+        *(Environment(label, setup.SYNTHETIC, {"preference": matrix}) for label, matrix in ours.items()),
+    )
+    name = f"mergeRUCB figure 7, {scale}"
+    return Sweep(environments, SEVEN, setup.ROUNDS[scale], runs=RUNS[scale], name=name)
+
+
+# -- measures ---------------------------------------------------------------------------------------------------------
+
+
+def behind_most(results: Results, agent: str) -> list[Finding]:
+    """In each problem the third largest of five factors: the agent's regret as a multiple of each of the five's."""
+    level = intervals.for_each_of(len(PROBLEMS) * len(FIVE))
+
+    def third(numbers: Iterable[float]) -> float:
+        return sorted(numbers, reverse=True)[len(FIVE) // 2]
+
+    found = []
+    for label in PROBLEMS:
+        theirs = regret(results, label, agent)
+        factors = [intervals.ratio(theirs, regret(results, label, other), level=level) for other in FIVE]
+        value, low, high = (third(one[n] for one in factors) for n in range(3))
+        found.append(Finding(Estimate(value, low, high, factors[0].method), {"label": label}))
+    return found
+
+
+def degradation(results: Results, agent: str, near: str, far: str) -> Estimate:
+    """The agent's regret in one problem as a multiple of that in another."""
+    return intervals.ratio(regret(results, near, agent), regret(results, far, agent))
+
+
+# -- claims -----------------------------------------------------------------------------------------------------------
+
+DEGRADATION = "Sparring's regret in '{near}' as a multiple of that in '{far}'"
+DRAMATIC = f"dramatic is read as: at least {WIDE:g} times as much"
+
+CLAIMS = (
+    Claim(
+        "multisbm-behind",
+        "section 8, paragraph 2, sentence 4; figure 7",
+        "MultiSBM is behind most of the other agents, consistently.",
+        "{label}: MultiSBM's regret as a multiple of that of mergeRUCB, RUCB, RCS, Beat the Mean and SAVAGE: the third "
+        "largest of the five factors",
+        behind_most,
+        (MULTISBM,),
+        ABOVE_1,
+        MILLION,
+        "consistently behind most is read as: in all problems behind three of five",
+    ),
+    Claim(
+        "sparring-does-well",
+        "section 8, paragraph 3, sentences 1 and 2; figure 7, top",
+        "There are problems with few rankers in which Sparring does well, and better than mergeRUCB.",
+        f"{WELL}: mergeRUCB's regret as a multiple of Sparring's",
+        setup.multiple,
+        (WELL, MERGE, SPARRING),
+        ABOVE_1,
+        MILLION,
+    ),
+    *for_each(
+        product(agent=[RUCB, RCS]),
+        Claim(
+            "{agent}-ahead-with-few",
+            "section 8, paragraph 3, sentence 2; figure 7, top",
+            "With few rankers RUCB and RCS are ahead of mergeRUCB, too; here {agent}.",
+            f"{WELL}, 8 arms: mergeRUCB's regret as a multiple of {{agent}}'s",
+            setup.multiple,
+            (WELL, MERGE, "{agent}"),
+            ABOVE_1,
+            MILLION,
+        ),
+    ),
+    Claim(
+        "sparring-does-badly",
+        "section 8, paragraph 3, sentence 3; section 9, paragraph 4, sentence 1; figure 7, bottom",
+        "There are problems with few rankers in which Sparring does badly.",
+        f"{CIRCLE}: Sparring's regret as a multiple of {{agent}}'s",
+        setup.multiples,
+        (CIRCLE, (SPARRING,), (MERGE, RUCB, RCS)),
+        ABOVE_1,
+        MILLION,
+    ),
+    *for_each(
+        [{"near": CLOSE_CIRCLE, "far": CIRCLE}],
+        Claim(
+            "sparring-degrades-with-borda",
+            "section 8, paragraph 3, sentence 4; figure 7, bottom",
+            "Sparring gets dramatically worse as the best Borda scores come closer to each other.",
+            DEGRADATION,
+            degradation,
+            (SPARRING, "{near}", "{far}"),
+            (WIDE, math.inf),
+            MILLION,
+            f"{DRAMATIC}; a duel costs a fifth where scores are closer, and the winner is as much harder to tell from "
+            "the others",
+        ),
+    ),
+    *for_each(
+        [{"near": NEAR, "far": FAR}],
+        Claim(
+            "borda-alone-degrades-sparring",
+            "section 8, paragraph 3, sentence 5; figure 7, bottom",
+            "This is so because it chooses arms by their Borda scores.",
+            DEGRADATION,
+            degradation,
+            (SPARRING, "{near}", "{far}"),
+            (WIDE, math.inf),
+            MILLION,
+            f"{DRAMATIC}; nothing but these scores differs: the winner's margins, and what a duel costs, are the same",
+        ),
+    ),
+)
+
+
+def draw(results: Results) -> Figure:
+    return setup.draw_over_time(results, PROBLEMS, SEVEN, columns=3, leaving=2)
+
+
+FIGURE = PaperFigure(
+    name="mergerucb-figure-7",
+    paper=setup.PAPER,
+    title="Sparring and MultiSBM, where Sparring does well and where the best Borda scores are close",
+    setting="The paper does not say which problems its two plots are of, nor their horizon. Here: three small "
+    "matrices of the literature, Cyclic with a winner that is closer to the others, and two of ours, alike but "
+    "for how close the two best Borda scores are. Runs: 50. Claims are judged from a million duels on. "
+    f"{setup.FIVE_AGENTS}",
+    sweep=SWEEP,
+    draw=draw,
+    claims=CLAIMS,
+)

@@ -1,0 +1,220 @@
+"""What the figures of mergeRUCB share: agents, subsets of rankers, ratios of regrets, curves over time and over K.
+
+Regret is that of a duel's two arms, on average, against the Condorcet winner. In figures 3 to 6 run n has a random
+subset of the rankers of its own, drawn again and again until one of them beats all others; it is the same for all
+agents, and so are the coins of the duels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.experiments.judge import intervals
+from rankgym.experiments.judge.claims import Finding
+from rankgym.experiments.judge.intervals import Estimate
+from rankgym.experiments.judge.measures import last_round
+from rankgym.experiments.judge.units import Units, amount, curves
+from rankgym.experiments.papers.figure import Scale
+from rankgym.experiments.plan.sweep import Environment, Sweep
+from rankgym.experiments.run.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from rankgym.experiments.show.figures import Curve
+
+Array = NDArray[np.float64]
+
+PAPER = "Zoghi, Whiteson and de Rijke, MergeRUCB, WSDM 2015"
+MERGE, RUCB, RCS, BTM, SAVAGE = FIVE = ("mergerucb", "rucb", "rcs", "btm:radius_factor=1", "savage:delta=0.01")
+NAVIGATIONAL = "navigational"
+USERS = ("perfect", NAVIGATIONAL, "informational")
+MSLR = "rankgym/Dueling-MSLR-v0"
+SYNTHETIC = "rankgym/Dueling-Synthetic-v0"
+
+HORIZON, LONG_HORIZON = 10_000_000, 25_000_000  # section 6.1, paragraph 1
+ROUNDS: dict[Scale, int] = {"full": HORIZON, "small": 1_000_000, "smoke": 2_000}
+RUNS: dict[Scale, int] = {"full": 10, "small": 10, "smoke": 2}  # subsets of each size (section 5, paragraph 6)
+ARMS = tuple(range(10, 140, 10))
+FEW, MANY = 10, 70  # "few rankers" are 10, "many" at least 70: from there on section 6.3 has mergeRUCB ahead
+
+# What the paper leaves to the eye.
+WIDE = 1.5  # a regret that is larger by a wide margin, or dramatically, is at least this multiple of the other
+SAME_ORDER = 0.8  # Kendall's tau of two orders of five agents that are called the same: one exchange of neighbours
+
+PARAMETERS = (
+    "Parameters: mergeRUCB alpha = 1.01, p = 4, delta = .01 (section 5, paragraph 8); SAVAGE delta = .01; not in the "
+    "paper: RUCB and RCS alpha = .51, Beat the Mean gamma = 1 with a radius factor of 1."
+)
+FIVE_AGENTS = (
+    "The text speaks of five agents without naming them all: mergeRUCB, RUCB, RCS and Beat the Mean are named in its "
+    f"discussion, SAVAGE is our reading of section 3. {PARAMETERS}"
+)
+MATRICES = (
+    "Published: the matrices of the MSLR feature rankers behind a later paper of the same group (Li et al. 2020), "
+    "estimated in the same way (`rankgym data fetch mslr`). Calibrated: SYNTHETIC matrices with their figures, drawn "
+    "for each user model by itself; circles and margins are calibrated, how users differ is not."
+)
+
+# -- what is played ---------------------------------------------------------------------------------------------------
+
+
+def subsets(arms: Iterable[int], source: str, users: Sequence[str] = (NAVIGATIONAL,)) -> tuple[Environment, ...]:
+    """Random subsets of the MSLR rankers."""
+    return tuple(
+        Environment(
+            subset_label(number, user),
+            MSLR,
+            {"source": source, "user_model": user, "num_arms": number, "keep_winner": False},
+        )
+        for user in users
+        for number in arms
+    )
+
+
+def subset_label(arms: int, user: str = NAVIGATIONAL) -> str:
+    return f"{arms} rankers, {user} users"
+
+
+def sweep(figure: int, scale: Scale, environments: Sequence[Environment], agents: Sequence[str] = FIVE) -> Sweep:
+    """A sweep at the rounds and runs of ``scale``."""
+    name = f"mergeRUCB figure {figure}, {scale}"
+    return Sweep(tuple(environments), tuple(agents), ROUNDS[scale], runs=RUNS[scale], name=name)
+
+
+# -- measures ---------------------------------------------------------------------------------------------------------
+
+
+def arms_played(results: Results, user: str = NAVIGATIONAL, least: int = 0) -> list[int]:
+    """The numbers of rankers that were played, ascending."""
+    found = {
+        int(played.env_kwargs["num_arms"])
+        for played in results
+        if played.env_kwargs.get("user_model") == user and played.env_kwargs.get("num_arms", -1) >= least
+    }
+    return sorted(found)
+
+
+def subset_labels(results: Results, user: str = NAVIGATIONAL, least: int = 0) -> list[str]:
+    """The environments with at least ``least`` rankers."""
+    return [subset_label(number, user) for number in arms_played(results, user, least)]
+
+
+def regret(results: Results, labels: str | Sequence[str], agent: str, stop: int | None = None) -> Units:
+    """The agent's regret in these environments together, by runs: run n of one goes with run n of the others."""
+    labels = [labels] if isinstance(labels, str) else labels
+    parts = [amount(results[label, agent], stop=stop) for label in labels]
+    return Units(np.sum([part.values for part in parts], axis=0), parts[0].names, parts[0].kind)
+
+
+def together(
+    parts: Iterable[tuple[Mapping[str, object], Units, Units]], estimate: Any, **options: Any
+) -> list[Finding]:
+    """``estimate`` of each pair of units, with intervals that cover together, so that no part fails by chance.
+
+    Args:
+        parts: the words for the claim's texts, and two samples.
+        estimate: ``intervals.ratio`` or a function like it.
+        options: of ``estimate``.
+    """
+    parts = list(parts)
+    level = intervals.for_each_of(len(parts))
+    return [Finding(estimate(one, other, level=level, **options), words) for words, one, other in parts]
+
+
+def multiples(results: Results, environment: str, others: Sequence[str], agents: Sequence[str]) -> list[Finding]:
+    """The regret of each of ``others`` as a multiple of that of each of ``agents``."""
+    parts = (
+        ({"other": other, "agent": agent}, regret(results, environment, other), regret(results, environment, agent))
+        for other in others
+        for agent in agents
+    )
+    return together(parts, intervals.ratio)
+
+
+def multiple(results: Results, environment: str, other: str, agent: str) -> Estimate:
+    """The regret of one agent as a multiple of another's."""
+    return intervals.ratio(regret(results, environment, other), regret(results, environment, agent))
+
+
+def end_and_course(results: Results, environment: str) -> Finding:
+    """Kendall's tau between the agents' orders by regret at the end and by mean regret over time."""
+    units = [curves(results[environment, agent]) for agent in FIVE]
+    rounds = results[environment, MERGE].rounds
+    late = np.flatnonzero(rounds >= rounds[-1] // 100)
+
+    def tau(*means: Array) -> Array:
+        return kendalls_tau([mean[..., -1] for mean in means], [mean[..., late].mean(axis=-1) for mean in means])
+
+    words = {"start": f"{rounds[late[0]]:,}", "end": f"{rounds[-1]:,}"}
+    return Finding(intervals.of_means(tau, *units), words)
+
+
+END_AND_COURSE = (  # the quantity in words, and the note
+    "{label}: Kendall's tau between the orders of the five agents by regret in the end, and by their mean regret at "
+    "rounds {start} to {end}, evenly spaced on the figure's logarithmic axis",
+    f"a good indication is read as: one exchange of neighbours at most, {SAME_ORDER:g}",
+)
+
+
+def kendalls_tau(one: Sequence[Array] | Array, other: Sequence[Array] | Array) -> Array:
+    """Kendall's tau of two orders of the same things, (...,): all pairs in the same order: 1; all reversed: -1."""
+    count, total = len(one), np.zeros(np.shape(one[0]))
+    for i in range(count):
+        for j in range(i):
+            total = total + np.sign(one[i] - one[j]) * np.sign(other[i] - other[j])
+    return np.asarray(total / (count * (count - 1) / 2))
+
+
+# -- drawing ----------------------------------------------------------------------------------------------------------
+
+
+def draw_over_time(
+    results: Results, labels: Sequence[str], agents: Sequence[str], columns: int, leaving: int = 0
+) -> Figure:
+    """A panel for each environment: regret on a linear axis over rounds on a logarithmic one, as in the paper.
+
+    The ``leaving`` agents with the largest regrets may leave the frame.
+    """
+    from rankgym.experiments.show import figures
+
+    panels = []
+    for label in labels:
+        lines = [figures.curve(results[label, agent]) for agent in agents]
+        ends = sorted(float(one.mean[-1]) for one in lines)
+        top = 1.25 * ends[-1 - leaving] if leaving else None
+        panels.append(figures.Panel(label, lines, "duels", "regret", xscale="log", top=top, bottom=0.0))
+    runs = len(results[labels[0], agents[0]].row)
+    words = "; the largest regrets leave the frame" if leaving else ""
+    return figures.panels(panels, columns=columns, caption=f"Mean of {runs} runs; bands: one standard error{words}")
+
+
+def curves_by_arms(results: Results, agents: Sequence[str], user: str = NAVIGATIONAL) -> list[Curve]:
+    """The regret at the end by the number of rankers."""
+    from rankgym.experiments.show import figures
+
+    arms = arms_played(results, user)
+    ends = {agent: [figures.curve(results[subset_label(number, user), agent]) for number in arms] for agent in agents}
+    return [
+        figures.Curve(
+            agent,
+            np.array(arms),
+            np.array([one.mean[-1] for one in lines]),
+            np.array([math.nan if one.error is None else one.error[-1] for one in lines]),
+            marked=True,
+        )
+        for agent, lines in ends.items()
+    ]
+
+
+def regret_label(results: Results) -> str:
+    return f"regret after {last_round(next(iter(results))):,} duels"
+
+
+def subsets_caption(results: Results) -> str:
+    return f"Mean of {len(next(iter(results)).row)} random subsets of each size; bars: one standard error"

@@ -1,0 +1,290 @@
+"""Non-stationary bandits, figure 1: regret, and regret of each epoch."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.experiments.judge import intervals, measures
+from rankgym.experiments.judge.claims import Claim, Finding, for_each, product
+from rankgym.experiments.judge.intervals import Estimate
+from rankgym.experiments.judge.measures import ABOVE_0, last_round, units_of
+from rankgym.experiments.judge.units import each_row, epochs
+from rankgym.experiments.papers.figure import PaperFigure
+from rankgym.experiments.papers.nonstationary import setup
+from rankgym.experiments.papers.nonstationary.setup import AGENTS, BASELINES, CM, EPOCHS, FORGETTING, HORIZON, LINEAR
+from rankgym.experiments.run.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SWEEP = setup.changing_users
+SAME = 0.2  # of a published number: a mean that is no farther from it is the same
+SMALL_GAP = 0.25  # the gap between two agents is small up to this share of the larger regret
+NORMAL = 2.576  # standard errors to either side of a 99 % interval
+
+
+# -- measures ---------------------------------------------------------------------------------------------------------
+
+
+def growth(results: Results, agent: str) -> Finding:
+    """The growth exponent of the regret from the end of the second epoch to that of the last one.
+
+    Both ends follow as many epochs of either kind. What the first epochs cost is in the regret of both.
+    """
+    played = results[CM, agent]
+    end = last_round(played)
+    words = {"start": f"{end // 5:,}", "end": f"{end:,}"}
+    return Finding(intervals.growth(played, stop=end, start=end // 5), words)
+
+
+def lead_of_forgetting(results: Results, agent: str) -> Estimate:
+    """The agent's regret minus the larger one of the agents that forget."""
+    units = (units_of(results[CM, name]) for name in (agent, *FORGETTING))
+    return intervals.of_means(lambda baseline, *forgetting: baseline - np.maximum(*forgetting), *units)
+
+
+def lead_after_breakpoints(results: Results, agent: str) -> Estimate:
+    """The same of the regret in an epoch after the first breakpoint."""
+    after = range(1, EPOCHS)
+
+    def lead(baseline: NDArray[np.float64], *forgetting: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray((baseline - np.maximum(*forgetting)) / len(after))
+
+    return intervals.of_means(lead, *(epochs(results[CM, name], after) for name in (agent, *FORGETTING)))
+
+
+def harm_in_default_epochs(results: Results, agent: str) -> Estimate:
+    """The mean regret in epochs 2, 4, 6, 8 minus that in epoch 0."""
+    played, even = results[CM, agent], range(2, EPOCHS, 2)
+    return intervals.of_means(lambda later, first: later / len(even) - first, epochs(played, even), epochs(played, [0]))
+
+
+def in_epoch(results: Results, agent: str, epoch: int, published: float, error: float) -> Finding:
+    """The regret in an epoch, claimed to be near a published mean with its standard error.
+
+    One published error is a third of its number: the claimed region is then what such a number says.
+    """
+    near = max(SAME * published, NORMAL * error)
+    found = intervals.mean(epochs(results[CM, agent], [epoch]))
+    words = {"theirs": f"{published:.2f} ± {error:.2f}"}
+    return Finding(found, words, (published - near, published + near))
+
+
+def fall_within_epochs(results: Results, agent: str) -> Estimate:
+    """Regret in the last fifth of the epochs after a breakpoint, as a share of that in their first fifth."""
+    played = results[CM, agent]
+    epoch = last_round(played) // EPOCHS
+    part = epoch // 5
+
+    def between(offset: int) -> NDArray[np.float64]:
+        total = np.zeros(len(played.row))
+        for start in range(epoch, last_round(played), epoch):
+            total += played.at("regret", start + offset + part) - played.at("regret", start + offset)
+        return total
+
+    return intervals.ratio(each_row(played, between(epoch - part)), each_row(played, between(0)))
+
+
+def gap(results: Results, larger: str, smaller: str) -> Estimate:
+    """The difference of two regrets as a share of the larger one."""
+    units = (units_of(results[CM, agent]) for agent in (larger, smaller))
+    return intervals.of_means(lambda one, other: (one - other) / one, *units)
+
+
+def ratio_of_bounds(results: Results, one: str, other: str) -> Finding:
+    """The ratio of two regrets, claimed to be between 1 and the ratio of the bounds."""
+    factor = math.sqrt(math.log(last_round(results[CM, one])))
+    return Finding(measures.ratio(results, CM, one, other), {"factor": f"{factor:.2f}"}, (1.0, factor))
+
+
+# -- claims -----------------------------------------------------------------------------------------------------------
+
+EACH_BASELINE, EACH_FORGETTING = product(agent=BASELINES), product(agent=FORGETTING)
+GROWTH = "growth exponent of {agent}'s regret from round {start} to {end} (1: linear)"
+BORDER = f"called linear from {LINEAR} on, sub-linear below"
+PUBLISHED = Claim(
+    "kl-ucb-{epoch}-epoch",
+    "section 5, paragraph 4, sentence 5; figure 1",
+    "CascadeKL-UCB has a regret of {words}.",
+    "CascadeKL-UCB's regret in epoch {number} (published: {theirs})",
+    in_epoch,
+    ("cascade-kl-ucb", "{number}", "{mean}", "{error}"),
+    (-SAME, SAME),
+    HORIZON,
+    f"reproduced means within {SAME:.0%} of the published number, or within {NORMAL} of its standard errors if that is "
+    "more; the paper's queries are others",
+)
+
+CLAIMS = (
+    *for_each(
+        EACH_BASELINE,
+        Claim(
+            "{agent}-linear",
+            "section 5, paragraph 4, sentence 2; section 1, paragraph 3, sentence 1; figure 1",
+            "The regret of every baseline is linear in time; here {agent}'s.",
+            GROWTH,
+            growth,
+            ("{agent}",),
+            (LINEAR, math.inf),
+            HORIZON,
+            BORDER,
+        ),
+    ),
+    *for_each(
+        EACH_BASELINE,
+        Claim(
+            "{agent}-inferior",
+            "section 5, paragraph 3, sentence 7; figure 1",
+            "Where users change, the two that forget are better than the baselines; here than {agent}.",
+            "{agent}'s regret less the larger one of CascadeDUCB and CascadeSWUCB",
+            lead_of_forgetting,
+            ("{agent}",),
+            ABOVE_0,
+            HORIZON,
+        ),
+    ),
+    *for_each(
+        EACH_BASELINE,
+        Claim(
+            "{agent}-misses-breakpoints",
+            "section 5, paragraph 4, sentence 3; figure 1",
+            "The baselines do not notice the breakpoints; here {agent}.",
+            "{agent}'s regret in an epoch after a breakpoint, less the larger one of CascadeDUCB and CascadeSWUCB",
+            lead_after_breakpoints,
+            ("{agent}",),
+            ABOVE_0,
+            HORIZON,
+            "the sentence is read as: they lose more in the epochs after breakpoints than those that forget",
+        ),
+    ),
+    *for_each(
+        EACH_BASELINE,
+        Claim(
+            "{agent}-worse-in-default-epochs",
+            "section 5, paragraph 4, sentence 4; figure 1",
+            "Changes harm the baselines even in epochs in which users are as they were at first; here {agent}.",
+            "{agent}'s regret in epochs 2, 4, 6, 8 (mean) less that in epoch 0; the users are the same in all five",
+            harm_in_default_epochs,
+            ("{agent}",),
+            ABOVE_0,
+            HORIZON,
+        ),
+    ),
+    *for_each(
+        [
+            {
+                "epoch": "first",
+                "number": 0,
+                "mean": 111.50,
+                "error": 1.12,
+                "words": "111.50 (standard error 1.12) in the first 10,000 rounds",
+            },
+            {
+                "epoch": "ninth",
+                "number": 8,
+                "mean": 447.82,
+                "error": 137.16,
+                "words": "447.82 (standard error 137.16) from round 80,000 to 90,000",
+            },
+        ],
+        PUBLISHED,
+    ),
+    *for_each(
+        EACH_FORGETTING,
+        Claim(
+            "{agent}-converges",
+            "section 5, paragraph 4, sentence 8; figure 1",
+            "Those that forget notice the breakpoints and converge; here {agent}.",
+            "{agent}'s regret in the last fifth of an epoch, as a share of that in its first fifth, epochs 1 to 9",
+            fall_within_epochs,
+            ("{agent}",),
+            (0.0, 1.0),
+            HORIZON,
+            "the sentence is read as: after a breakpoint the regret of a round falls",
+        ),
+    ),
+    *for_each(
+        EACH_FORGETTING,
+        Claim(
+            "{agent}-sub-linear",
+            "section 7, paragraph 1, sentences 4 and 5; figure 1",
+            "The experiments confirm the theory, that the regret of both is sub-linear; here {agent}'s.",
+            GROWTH,
+            growth,
+            ("{agent}",),
+            (-math.inf, LINEAR),
+            HORIZON,
+            f"{BORDER}; the theory speaks of agents tuned to ever longer horizons, the figure has one",
+        ),
+    ),
+    Claim(
+        "swucb-better-than-ducb",
+        "section 5, paragraph 4, sentence 9; section 4.3, paragraph 1, sentence 4; figure 1",
+        "CascadeSWUCB has less regret than CascadeDUCB.",
+        "CascadeDUCB's regret less CascadeSWUCB's",
+        measures.difference,
+        (CM, *FORGETTING),
+        ABOVE_0,
+        HORIZON,
+    ),
+    Claim(
+        "swucb-better-by-little",
+        "section 5, paragraph 4, sentence 9; figure 1",
+        "The gap between CascadeSWUCB and CascadeDUCB is small.",
+        "the gap between them as a share of CascadeDUCB's regret",
+        gap,
+        FORGETTING,
+        (0.0, SMALL_GAP),
+        HORIZON,
+        f"called small up to {SMALL_GAP:.0%}",
+    ),
+    Claim(
+        "swucb-better-as-in-theory",
+        "section 5, paragraph 4, sentence 10; figure 1",
+        "This agrees with the bounds, of which CascadeSWUCB's is better by a factor of sqrt(ln n).",
+        "CascadeDUCB's regret as a multiple of CascadeSWUCB's",
+        ratio_of_bounds,
+        FORGETTING,
+        (1.0, math.inf),
+        HORIZON,
+        "the bounds differ by sqrt(ln n) = {factor} at most: consistent is what lies between 1 and that",
+    ),
+)
+
+
+# -- drawing ----------------------------------------------------------------------------------------------------------
+
+
+def draw(results: Results) -> Figure:
+    from rankgym.experiments.show import figures
+
+    played = [results[CM, agent] for agent in AGENTS]
+    rows, queries = len(played[0].row), len(np.unique(played[0].query))
+    runs = rows // queries
+    regret = [figures.curve(one) for one in played]
+    by_epoch = [figures.per_epoch(one)._replace(marked=True) for one in played]
+    xlabel = "epoch (odd: three items jump to 0.9)"
+    return figures.panels(
+        [
+            figures.Panel("Regret", regret, breakpoints=setup.breakpoints(results), bottom=0.0),
+            figures.Panel("Regret of each epoch", by_epoch, xlabel=xlabel, bottom=0.0),
+        ],
+        caption=f"Cascade model, {queries} queries, {runs} run{'' if runs == 1 else 's'} of each; bands and bars: one "
+        "standard error over all of them",
+    )
+
+
+FIGURE = PaperFigure(
+    name="nonstationary-figure-1",
+    paper=setup.PAPER,
+    title="Regret of agents that forget, and of baselines that do not, where three items jump every other 10,000 "
+    "rounds",
+    setting=f"As in section 5: 10 items, 3 positions, 10 epochs of 10,000 rounds. {setup.DATA}",
+    sweep=SWEEP,
+    draw=draw,
+    claims=CLAIMS,
+)

@@ -1,0 +1,178 @@
+"""TopRank, figure 3: regret in three problems. The paper's text speaks of all queries, and so do the claims."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.experiments.judge import intervals, measures
+from rankgym.experiments.judge.claims import Claim, Finding, for_each
+from rankgym.experiments.judge.comparison import counted
+from rankgym.experiments.judge.intervals import Estimate
+from rankgym.experiments.judge.measures import FIRST_HALF, SECOND_HALF, Span, last_round, units_of
+from rankgym.experiments.judge.units import Units
+from rankgym.experiments.papers.figure import PaperFigure, select_rows
+from rankgym.experiments.papers.toprank import setup
+from rankgym.experiments.papers.toprank.setup import AGENTS, HORIZON, LAST, MILLION, READINGS
+from rankgym.experiments.run.results import Played, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SWEEP = setup.comparison
+STILL = 0.8  # linear: the second half of the rounds adds more than this share of what the first half adds
+TWO_THIRDS = (2 / 3 - 0.2, 2 / 3 + 0.2)
+MANY, MOST, NEARLY_ALL = (1 / 3, 1.0), (0.5, 1.0), (0.9, 1.0)
+
+
+# -- measures ---------------------------------------------------------------------------------------------------------
+
+
+def _halves(played: Played) -> tuple[Units, Units]:
+    """Regret of each query in the first and in the second half of the rounds."""
+    return units_of(played, FIRST_HALF), units_of(played, SECOND_HALF)
+
+
+def is_linear(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether regret is linear, by what the two halves of the rounds add."""
+    return np.asarray(second > STILL * first)
+
+
+def share_learned(results: Results, model: str, agent: str) -> Estimate:
+    """The share of the queries in which the agent's regret is not linear."""
+    return intervals.share(lambda first, second: ~is_linear(first, second), *_halves(results[model, agent]))
+
+
+def early_share_ahead(results: Results, model: str, one: str, other: str) -> Finding:
+    """Of the queries in which the regret of ``other`` is linear, the share in which ``one`` has less at 1 M rounds."""
+    played = results[model, other]
+    words = {"million": counted(min(MILLION, last_round(played)))}
+    first, second = _halves(played)
+    chosen = is_linear(first.values, second.values)
+    if not chosen.any():
+        return Finding(Estimate(math.nan, math.nan, math.nan, "there is no such query"), words)
+    pair = [units_of(results[model, agent], Span(rounds=MILLION)) for agent in (one, other)]
+    found = intervals.share(
+        lambda mine, others: mine < others,
+        *(units._replace(values=units.values[..., chosen], names=units.names[chosen]) for units in pair),
+    )
+    return Finding(found, words)
+
+
+# -- claims -----------------------------------------------------------------------------------------------------------
+
+CLAIMS = (
+    Claim(
+        "kl-ucb-beats-toprank-cm",
+        "section 6, paragraph 2, sentence 6; figure 3",
+        "CM: CascadeKL-UCB outperforms TopRank",
+        "share of the queries in which CascadeKL-UCB has less regret than TopRank after {n} rounds (outperforms: more "
+        "than half)",
+        measures.share_ahead,
+        ("CM", "cascade-kl-ucb", "toprank"),
+        MOST,
+        HORIZON,
+    ),
+    Claim(
+        "toprank-beats-batchrank-cm",
+        "section 6, paragraph 2, sentence 8; figure 3",
+        "CM: TopRank consistently outperforms BatchRank",
+        "share of the queries in which TopRank has less regret than BatchRank after {n} rounds (consistently: in 9 of "
+        "10)",
+        measures.share_ahead,
+        ("CM", "toprank", "batchrank"),
+        NEARLY_ALL,
+        HORIZON,
+    ),
+    *for_each(
+        READINGS,
+        Claim(
+            "kl-ucb-good-or-linear-pbm-{click}-click",
+            "section 6, paragraph 2, sentence 9; figure 3",
+            "PBM, CascadeKL-UCB learning down to the {click} click: it ends with very good lists for two queries in "
+            "three or so; for the others its regret is linear",
+            f"share of the queries in which the second half of {{n}} rounds adds at most {STILL} times what the first "
+            "half adds",
+            share_learned,
+            ("PBM", "{agent}"),
+            TWO_THIRDS,
+            HORIZON,
+        ),
+        Claim(
+            "toprank-beats-linear-kl-ucb-pbm-{click}-click",
+            "section 6, paragraph 2, sentence 10; figure 3",
+            "PBM, CascadeKL-UCB learning down to the {click} click: in many of the queries with linear regret TopRank "
+            "has less after 1 M rounds",
+            "share of the queries with linear regret in which TopRank has less after {million} rounds (many: at least "
+            "a third)",
+            early_share_ahead,
+            ("PBM", "toprank", "{agent}"),
+            MANY,
+            HORIZON,  # linear means linear up to there
+        ),
+    ),
+    Claim(
+        "toprank-beats-batchrank-pbm",
+        "section 6, paragraph 2, sentence 11; figure 3",
+        "PBM: TopRank typically outperforms BatchRank",
+        "share of the queries in which TopRank has less regret than BatchRank after {n} rounds (typically: more than "
+        "half)",
+        measures.share_ahead,
+        ("PBM", "toprank", "batchrank"),
+        MOST,
+        HORIZON,
+    ),
+)
+
+
+# -- drawing ----------------------------------------------------------------------------------------------------------
+
+
+def problems(results: Results) -> list[tuple[str, int]]:
+    """The three problems that are shown, (click model, query): medians, so that the choice is not ours.
+
+    In the CM the query of median regret of TopRank; in the PBM, of the queries in which CascadeKL-UCB (down to the last
+    click) has linear regret and of the others, those of its median regret. If all are of one kind: the query in which
+    it has the most, or least, regret.
+    """
+    toprank, kl_ucb = units_of(results["CM", "toprank"]), units_of(results["PBM", LAST])
+    linear = is_linear(*(units.values for units in _halves(results["PBM", LAST])))
+    order = np.argsort(kl_ucb.values, kind="stable")
+    good, bad = ([number for number in order if linear[number] == kind] for kind in (False, True))
+    chosen = [good or order[:1].tolist(), bad or order[-1:].tolist()]
+    middle = np.argsort(toprank.values, kind="stable")[(len(toprank.values) - 1) // 2]
+    return [
+        ("CM", int(toprank.names[middle])),
+        *(("PBM", int(kl_ucb.names[group[(len(group) - 1) // 2]])) for group in chosen),
+    ]
+
+
+def draw(results: Results) -> Figure:
+    from rankgym.experiments.show import figures
+
+    made = []
+    for model, query in problems(results):
+        rows = [select_rows(played, played.query == query) for played in (results[model, a] for a in AGENTS[model])]
+        made.append(figures.Panel(f"{model}, query {query}", [figures.curve(one) for one in rows], ylabel="regret"))
+    played = next(iter(results))
+    runs = len(np.unique(played.run))
+    error = "one run" if runs == 1 else f"mean and standard error over {runs} runs"
+    return figures.panels(made, caption=f"Regret: {error} each; {counted(last_round(played))} rounds.")
+
+
+FIGURE = PaperFigure(
+    name="toprank-figure-3",
+    paper=setup.PAPER,
+    title="Regret of TopRank, CascadeKL-UCB and BatchRank in three problems",
+    setting=setup.DATA
+    + " The paper does not name its three problems. Here they are, of the runs of figure 4: in the CM the "
+    "query in which TopRank's regret is the median one; in the PBM, of the queries in which CascadeKL-UCB's regret "
+    "(down to the last click) is not linear and of those in which it is, the ones of its median regret. Claims are "
+    "about all queries, as the text is.",
+    sweep=SWEEP,
+    draw=draw,
+    claims=CLAIMS,
+)
