@@ -45,7 +45,7 @@ def SWEEP(scale: Scale, source: str) -> Sweep:
 
 def clicks_over_coins(results: Results) -> list[Finding]:
     """Each agent's regret by interleaving and clicks, as a multiple of that by coins."""
-    parts = (({"agent": agent}, *(regret(results, label, agent) for label in (CLICKS, COINS))) for agent in FIVE)
+    parts = (({"agent": agent}, regret(results, CLICKS, agent), regret(results, COINS, agent)) for agent in FIVE)
     return setup.together(parts, partial(intervals.ratio, paired=False))
 
 

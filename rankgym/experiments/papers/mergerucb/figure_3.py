@@ -50,8 +50,8 @@ def SWEEP(scale: Scale, source: str) -> Sweep:
 def multiples_with_many(results: Results, agent: str) -> list[Finding]:
     """The regret of each other agent as a multiple of the agent's, for each large number of rankers."""
     parts = (
-        ({"other": other, "number": number}, *(regret(results, subset_label(number), one) for one in (other, agent)))
-        for number in arms_played(results, least=MANY)
+        ({"other": other, "number": number}, regret(results, label, other), regret(results, label, agent))
+        for number, label in zip(arms_played(results, least=MANY), subset_labels(results, least=MANY), strict=True)
         for other in FIVE
         if other != agent
     )

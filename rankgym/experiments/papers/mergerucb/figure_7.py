@@ -74,7 +74,7 @@ def behind_most(results: Results, agent: str) -> list[Finding]:
     for label in PROBLEMS:
         theirs = regret(results, label, agent)
         factors = [intervals.ratio(theirs, regret(results, label, other), level=level) for other in FIVE]
-        value, low, high = (third(one[n] for one in factors) for n in range(3))
+        value, low, high = map(third, zip(*(one[:3] for one in factors), strict=True))
         found.append(Finding(Estimate(value, low, high, factors[0].method), {"label": label}))
     return found
 
