@@ -83,7 +83,7 @@ def show(comparison, models):
 def main():
     given = arguments()
     try:
-        import rankgym.sb3  # noqa: F401
+        from rankgym.sb3 import SB3Agent  # noqa: F401
     except ModuleNotFoundError as error:
         sys.exit(f'There is no {error.name} here; this example needs pip install "rankgym[sb3]".')
     for case in given.cases:

@@ -341,7 +341,7 @@ def test_neither_numbers_nor_names_are_cut(run, monkeypatch, columns):
         ),
         (
             ["PBM-Synthetic-v0", "--query", "first"],
-            "--query first is no choice of queries; allowed: all, train, test, or numbers: 0,3,7",
+            "--query first is not a choice of queries; allowed: all, train, test, or numbers: 0,3,7",
         ),
         (["PBM-Synthetic-v0", "--set", "cutoff"], "--set cutoff is no assignment; allowed: key=value"),
         (

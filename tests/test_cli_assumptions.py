@@ -135,17 +135,17 @@ def test_where_users_change_it_is_about_the_first_epoch(run):
         *[
             (
                 ["PBM-Yandex-v0", "--query", query],
-                f"error: --query {query} is no choice of queries of rankgym/PBM-Yandex-v0; allowed: all, train, test, "
-                "or numbers in 0 .. 99\n",
+                f"error: --query {query} is not a choice of queries of rankgym/PBM-Yandex-v0; allowed: all, train, "
+                "test, or numbers in 0 .. 99\n",
             )
             for query in ("100", "3,300", "-1")
         ],
         (
             ["CM-TwoLevel-Breakpoint-v0", "--query", "test"],
-            "error: --query test is no choice of queries of rankgym/CM-TwoLevel-Breakpoint-v0; allowed: all, train, or "
-            "numbers in 0 .. 0\n",
+            "error: --query test is not a choice of queries of rankgym/CM-TwoLevel-Breakpoint-v0; allowed: all, train, "
+            "or numbers in 0 .. 0\n",
         ),
-        (["PBM-Yandex-v0", "--query", "x"], "error: --query x is no choice of queries"),
+        (["PBM-Yandex-v0", "--query", "x"], "error: --query x is not a choice of queries"),
         (
             ["PBM-Yandex-v0", "--exact-up-to", "-1"],
             "error: --exact-up-to = -1 is out of range; allowed: a whole number",

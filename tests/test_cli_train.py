@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankgym.experiments.plan import names as naming
+from rankgym.experiments.plan import agents as naming
 from rankgym.experiments.plan.agents import parse_agent, shipped_models
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -171,9 +171,9 @@ def test_ctrl_c_is_said_in_one_line(run, trained, monkeypatch):
     assert result.exit_code == 130
     line = result.output.strip().splitlines()[-1]
     assert line.startswith(
-        "interrupted; runs/PBM-Synthetic-v0-ppo/last.zip has what was learned in 0 steps, and `rankgym"
+        "interrupted; runs/PBM-Synthetic-v0-ppo/last.zip has everything learned in 0 steps; `rankgym"
     )
-    assert line.endswith("--out runs/PBM-Synthetic-v0-ppo --resume` goes on from there")
+    assert line.endswith("--out runs/PBM-Synthetic-v0-ppo --resume` continues from there")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_ctrl_c_is_said_in_one_line(run, trained, monkeypatch):
     [
         ("--algo ppoo", "algo = 'ppoo' is unknown; did you mean 'ppo'?"),
         ("--param gama=1", "gama = 1 is unknown to ppo and its policy; did you mean 'gamma'?"),
-        ("--param seed=1", "--param seed=1: seed is no hyperparameter here; see rankgym train --help"),
+        ("--param seed=1", "--param seed=1: seed is not a hyperparameter; see rankgym train --help"),
         ("--param gamma", "--param gamma is no assignment; allowed: key=value"),
         ("--param gamma=x", "gamma = 'x' is out of range; allowed: a number in [0, 1]"),
         ("--param n_epochs=0.5", "n_epochs = 0.5 is out of range; allowed: a whole number, at least 1"),
@@ -194,8 +194,8 @@ def test_ctrl_c_is_said_in_one_line(run, trained, monkeypatch):
         ("--layers ItemStatistics:discount", "--layers ItemStatistics:discount: discount is no assignment"),
         ("--layers ItemStatistics:discount=1", "discount"),
         ("--layers Item", "layers has 'Item', which is unknown"),
-        ("--query x", "--query x is no choice of queries"),
-        ("--resume", "has no training to take up again"),
+        ("--query x", "--query x is not a choice of queries"),
+        ("--resume", "has no training to resume"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(run, words, message):
@@ -297,7 +297,7 @@ def test_a_model_has_one_knob(run, trained):
 def test_wrong_models_are_refused_in_one_line(run, trained):
     shutil.copy(trained / "curve.csv", "m.zip")
     for agent, message in (
-        ("m.zip", "model = 'm.zip' is no model of stable-baselines3"),
+        ("m.zip", "model = 'm.zip' is not a model of stable-baselines3"),
         ("runs/x/best.zip:knob=1", "its knobs: model, deterministic"),
         ("runs/x/best.zip", "num_positions = 3, but runs/x/best.zip was trained with 2; allowed: 2"),
         ("runs/x/bets.zip", "did you mean 'runs/x/best.zip'?"),

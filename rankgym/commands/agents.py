@@ -73,7 +73,7 @@ def _show_agent(name: str) -> None:
 
 def _show_training(model: str) -> dict[str, Any]:
     """How a trained model was made; its card."""
-    from rankgym.sb3.agent import model_card
+    from rankgym.sb3 import model_card
 
     card = model_card(model)
     training = card.get("training", {})

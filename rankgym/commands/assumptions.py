@@ -113,7 +113,7 @@ def _rows_of_queries(name: str, text: str, arguments: dict[str, Any]) -> Any:
     except ValueError:  # with "all" it could be made, so it is the choice
         pools = ", ".join(pool for pool in ("all", "train", "test") if pool != text)  # of few queries none is for tests
         raise ValueError(
-            f"--query {text} is no choice of queries of {name}; allowed: {pools}, or numbers in 0 .. {count - 1}"
+            f"--query {text} is not a choice of queries of {name}; allowed: {pools}, or numbers in 0 .. {count - 1}"
         ) from None
 
 

@@ -96,14 +96,15 @@ def assignments(
     return arguments
 
 
-def queries_of(text: str) -> str | list[int]:
+def queries_of(text: str, option: str = "--query") -> str | list[int]:
+    """Read a choice of queries: all, train, test, or numbers."""
     if text in ("all", "train", "test"):
         return text
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise ValueError(
-            f"--query {text} is no choice of queries; allowed: all, train, test, or numbers: 0,3,7"
+            f"{option} {text} is not a choice of queries; allowed: all, train, test, or numbers: 0,3,7"
         ) from None
 
 

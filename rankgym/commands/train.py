@@ -1,10 +1,13 @@
-"""``rankgym train``: train a policy."""
+"""``rankgym train``: train a policy. Its options are the fields of ``rankgym.sb3.TrainingSettings``."""
 
 from __future__ import annotations
 
 import inspect
+import typing
+from collections.abc import Callable
+from dataclasses import Field, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,8 +22,29 @@ from rankgym.commands.options import (
     queries_of,
     with_keywords,
 )
+from rankgym.sb3.settings import OPTIONS, TEXTS, TrainingSettings
 
 __all__ = ["train"]
+
+TRAINING_SETTINGS = (*(field.name for field in fields(TrainingSettings)), "source", "positions")
+
+
+def _layers(text: str) -> list[tuple[str, dict[str, Any]]]:
+    from rankgym.experiments.plan.agents import split_names
+
+    return [with_keywords("--layers", part) for part in split_names(text)]
+
+
+def _queries(option: str) -> Callable[[str], Any]:
+    return lambda text: None if text == "none" else queries_of(text, option)
+
+
+READERS: dict[str, Callable[[str], Any]] = {  # settings that are typed as a text of their own
+    "horizon": lambda text: numbers_of("--horizon", text.replace("_", "")),
+    "layers": _layers,
+    "query": _queries("--query"),
+    "eval_query": _queries("--eval-query"),
+}
 
 
 def train(
@@ -28,84 +52,9 @@ def train(
         str,
         typer.Argument(
             metavar="ENV[,ENV,...]",
-            help="An environment of rankings, as `rankgym envs` lists them, or several: users of all kinds at once.",
+            help="A ranking environment, as `rankgym envs` lists them, or several: users of all kinds at once.",
         ),
     ],
-    steps: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="Actions of all rows together, rounded up to whole rollouts; slot by slot, a session takes several.",
-        ),
-    ] = 2_000_000,
-    algo: Annotated[str, typer.Option(metavar="ALGORITHM", help="ppo, a2c, maskable-ppo, dqn, sac or td3.")] = "ppo",
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="plackett-luce|mlp",
-            help="How lists are made: drawn by scores of items (ppo, a2c), or a plain network. Default: the former "
-            "where it is possible.",
-        ),
-    ] = None,
-    rows: Annotated[int, typer.Option(metavar="R", help="Rows that are played at once, in all environments.")] = 256,
-    horizon: Annotated[
-        str, typer.Option(metavar="T[,T...]", help="User sessions of an episode; several: each for a part of the rows.")
-    ] = "1000",
-    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the weights, and of row 0; row b has S + b.")] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder for the models. Default: `runs/ENV-ALGORITHM`.", show_default=False),
-    ] = None,
-    layers: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,...",
-            help="Wrappers, the innermost first, with keywords after colons: "
-            "ItemStatistics:discounts=[1,0.999],SafeLists. Default: by algorithm and policy.",
-        ),
-    ] = None,
-    reward: Annotated[
-        str,
-        typer.Option(
-            metavar="regret|expected|clicks",
-            help="Minus the list's regret, its expected reward, or what the environment pays. The former two are known "
-            "in training only, and make less noise.",
-        ),
-    ] = "regret",
-    truth: Annotated[
-        bool | None,
-        typer.Option(
-            "--truth/--no-truth",
-            help="Whether the critic sees the attraction probabilities, in training only. Default: of plackett-luce.",
-        ),
-    ] = None,
-    stagger: Annotated[bool, typer.Option(help="Whether rows begin at random ages.")] = True,
-    query: Annotated[
-        str,
-        typer.Option(
-            metavar="train|all|0,3,7|none",
-            help="Queries, cycled over the rows of an environment; none: each episode draws one of all.",
-        ),
-    ] = "train",
-    eval_query: Annotated[
-        str, typer.Option(metavar="test|all|0,3,7", help="Queries of evaluations, by which best.zip is chosen.")
-    ] = "test",
-    eval_every: Annotated[
-        int | None, typer.Option(metavar="N", help="Steps between evaluations. Default: 20 in all.", show_default=False)
-    ] = None,
-    eval_runs: Annotated[int, typer.Option(metavar="R", help="Rows of each query in an evaluation.")] = 2,
-    eval_horizon: Annotated[
-        int | None, typer.Option(metavar="T", help="Sessions of an evaluation. Default: those of an episode.")
-    ] = None,
-    average: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="How far a running average of the weights moves to the present ones before each rollout; it is the "
-            "average that is evaluated and kept as best.zip. 0: no average. Default: 0.03 with ppo and plackett-luce.",
-            show_default=False,
-        ),
-    ] = None,
     source: Source = None,
     positions: Positions = None,
     set_: Assignments = None,
@@ -117,12 +66,13 @@ def train(
             help="A hyperparameter of the algorithm or of its policy, as JSON; may be repeated.",
         ),
     ] = None,
-    threads: Annotated[int, typer.Option(metavar="J", help="Threads of torch.")] = 1,
-    tensorboard: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for TensorBoard's curves.", show_default=False)
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the models. Default: `runs/ENV-ALGORITHM`.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the training in DIR, up to N steps.")] = False,
+    tensorboard: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for TensorBoard's curves.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the training in DIR, up to N steps.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Replace the training in DIR.")] = False,
+    **settings: Any,
 ) -> None:
     """Train a policy on many queries, evaluate it on others, and keep the best model.
 
@@ -156,8 +106,8 @@ def train(
     from rankgym.experiments.plan.environments import check_env_arguments, env_id
 
     try:
-        from rankgym.sb3.train import summary
-        from rankgym.sb3.train import train as learn
+        from rankgym.sb3.summary import summary
+        from rankgym.sb3.training import train as learn
     except ModuleNotFoundError as error:
         if error.name not in SB3:
             raise
@@ -167,32 +117,45 @@ def train(
     arguments = env_arguments_of(set_ or [], source, positions)
     for name in names:
         check_env_arguments(name, arguments)
-    own = [key for key in inspect.signature(learn).parameters if key != "hyperparameters"]
+    for key, read in READERS.items():
+        settings[key] = None if settings[key] is None else read(settings[key])
+    reserved = [*TRAINING_SETTINGS, "out", "tensorboard", "resume", "fresh", "progress"]
+    hyperparameters = assignments(param or [], "--param", reserved, "is not a hyperparameter; see rankgym train --help")
     training = learn(
         names,
-        algo=algo,
-        policy=policy,
-        steps=steps,
-        rows=rows,
-        horizon=numbers_of("--horizon", horizon.replace("_", "")),
-        seed=seed,
-        out=out or Path("runs") / slug(f"{kinds}-{algo}")[-MAX_FOLDER_NAME:],
-        layers=None if layers is None else [with_keywords("--layers", text) for text in split_names(layers)],
-        reward=reward,
-        truth=truth,
-        stagger=stagger,
-        query=None if query == "none" else queries_of(query),
         env_kwargs=arguments,
-        eval_every=eval_every,
-        eval_runs=eval_runs,
-        eval_query=queries_of(eval_query),
-        eval_horizon=eval_horizon,
-        average=average,
-        threads=threads,
+        out=out or Path("runs") / slug(f"{kinds}-{settings['algo']}")[-MAX_FOLDER_NAME:],
         tensorboard=tensorboard,
         resume=resume,
         fresh=fresh,
-        **assignments(param or [], "--param", own, "is no hyperparameter here; see rankgym train --help"),
+        **settings,
+        **hyperparameters,
     )
     for line in summary(training):
         typer.echo(line)
+
+
+def _option(field: Field[Any], hint: Any) -> inspect.Parameter:
+    """Return the option of one setting: its type, default, value and help."""
+    name, default = field.name, field.default
+    if name in READERS:
+        hint = str if default is not None else str | None
+        default = default if default is None else TEXTS[name](default)
+    flag = f"--{name.replace('_', '-')}"
+    flags = f"{flag}/--no-{name}" if hint in (bool, bool | None) else flag
+    info = typer.Option(flags, metavar=field.metadata["metavar"] or None, help=field.metadata["help"])
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=Annotated[hint, info])
+
+
+def _with_options(function: Any) -> inspect.Signature:
+    """Return the function's signature with an option for each setting, in place of ``**settings``."""
+    hints = typing.get_type_hints(TrainingSettings)
+    first, *rest, _ = inspect.signature(function, eval_str=True).parameters.values()
+    options = [_option(field, hints[field.name]) for field in OPTIONS]
+    last = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in rest]
+    return inspect.Signature([first, *options, *last])
+
+
+train.__signature__ = _with_options(train)  # type: ignore[attr-defined]
+train.__annotations__ = {each.name: each.annotation for each in train.__signature__.parameters.values()}  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What happens beside the learning: evaluation on other queries, files, a bar and TensorBoard's curves."""
+"""Evaluations during training, the progress bar, and TensorBoard's curves."""
 
 from __future__ import annotations
 
@@ -11,71 +11,72 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from rankgym.progress import PATIENCE, rate_bar
 
-__all__ = ["Measured", "Watch"]
+__all__ = ["EvaluationResult", "Watch"]
 
-NEWS = 0.1  # seconds between two looks of the bar at the number of steps
+REDRAW_SECONDS = 0.1  # between two updates of the bar
 
 
-class Measured(NamedTuple):
-    """How the policy plays one environment at one time of its training: means over rows, at the horizon."""
+class EvaluationResult(NamedTuple):
+    """Evaluation of the policy in one environment: means over rows, at the evaluation's horizon."""
 
-    steps: int  # of training before
+    steps: int  # of training so far
     environment: str
     regret: float  # cumulative
     regret_se: float  # its standard error
     violations: float  # sessions that violated the safety constraint
     ndcg: float
-    seconds: float  # that training and evaluations had taken
+    seconds: float  # of training and evaluations so far
 
 
 class Watch(BaseCallback):
-    """Evaluates the policy now and then, hands the results on, and shows how far the training is.
+    """Evaluate the policy every now and then, hand the results on, and show the progress.
 
-    Evaluations come before the first rollout and then before the first rollout that starts ``every`` steps after the
-    last one: policies are not caught between the steps that they have played and what they learn from them.
+    The first evaluation comes before the first rollout, the others before the first rollout that starts ``every`` steps
+    after the last one: then the policy has learned from all steps that it has played.
 
     Args:
         total: steps of the whole training.
         every: steps between evaluations.
-        measure: evaluates the model after so many steps: a list of one result for each environment.
-        keep: is called after each evaluation, with its results.
-        learned: is called once the model has learned from a rollout, before anything else happens.
+        evaluate: evaluates the model after this number of steps: one result for each environment.
+        keep: called with the results of each evaluation.
+        after_update: called when the model has learned from a rollout, before anything else happens.
         shown: whether there is a bar, on standard error.
 
     Attributes:
         learned: steps that the policy has learned from.
+        note: a text behind the bar.
     """
 
     def __init__(
         self,
         total: int,
         every: int,
-        measure: Callable[[int], list[Measured]],
-        keep: Callable[[list[Measured]], None],
+        evaluate: Callable[[int], list[EvaluationResult]],
+        keep: Callable[[list[EvaluationResult]], None],
         *,
-        learned: Callable[[], None] = lambda: None,
+        after_update: Callable[[], None] = lambda: None,
         shown: bool = False,
     ) -> None:
         super().__init__()
-        self.total, self.every, self.measure, self.keep, self.shown = total, every, measure, keep, shown
-        self._told = learned
-        self.learned, self.next, self.news = 0, 0, ""
+        self.total, self.every, self.shown = total, every, shown
+        self._evaluate, self._keep, self._after_update = evaluate, keep, after_update
+        self.learned, self.next, self.note = 0, 0, ""
         self.bar: Any = None
-        self._started = self._looked = time.perf_counter()
+        self._started = self._drawn = time.perf_counter()
         self._first = 0
 
     def _on_training_start(self) -> None:
-        self._started = self._looked = time.perf_counter()
+        self._started = self._drawn = time.perf_counter()
         self._first = self.num_timesteps
         self.learned = self.next = self.num_timesteps
-        if self.num_timesteps > 0:  # taken up again: evaluated when it was left, or not long before its interruption
+        if self.num_timesteps > 0:  # resumed: evaluated at its end, or shortly before its interruption
             self.next += self.every
 
     def after_learning(self) -> None:
-        """Note that the model has learned from all steps that it has played."""
+        """Record that the model has learned from all steps played so far."""
         if self.num_timesteps > self.learned:
             self.learned = self.num_timesteps
-            self._told()
+            self._after_update()
 
     def _on_rollout_start(self) -> None:
         self.after_learning()
@@ -83,13 +84,13 @@ class Watch(BaseCallback):
             self.evaluate()
 
     def evaluate(self) -> None:
-        """Evaluate the policy as it is now."""
+        """Evaluate the present policy."""
         self.next = self.num_timesteps + self.every
-        measured = self.measure(self.num_timesteps)
+        results = self._evaluate(self.num_timesteps)
         for name in ("regret", "violations", "ndcg"):
-            self.logger.record(f"eval/{name}", float(np.mean([getattr(one, name) for one in measured])))
+            self.logger.record(f"eval/{name}", float(np.mean([getattr(one, name) for one in results])))
         self.logger.dump(self.num_timesteps)
-        self.keep(measured)
+        self._keep(results)
 
     def _on_rollout_end(self) -> None:
         played = self.episodes()
@@ -97,28 +98,28 @@ class Watch(BaseCallback):
             self.logger.record(f"train/episode_{name}", values)
 
     def episodes(self) -> dict[str, float]:
-        """Mean regret and violations of the last hundred episodes of training; none before the first has ended."""
+        """Return mean regret and violations of the last hundred episodes; empty before the first has ended."""
         ended = list(self.model.ep_info_buffer or ())
         return {name: float(np.mean([one[name] for one in ended])) for name in ("regret", "violations") if ended}
 
     def _on_step(self) -> bool:
-        if self.shown and time.perf_counter() - self._looked > NEWS:
-            self._look()
+        if self.shown and time.perf_counter() - self._drawn > REDRAW_SECONDS:
+            self._draw()
         return True
 
-    def _look(self) -> None:
-        self._looked = now = time.perf_counter()
+    def _draw(self) -> None:
+        self._drawn = now = time.perf_counter()
         spent, done = now - self._started, self.num_timesteps - self._first
         if self.bar is None and spent > PATIENCE / 4 and done and spent * (self.total - self._first) / done > PATIENCE:
             self.bar = rate_bar("steps", news=True)
             self.bar.add_task("train", total=self.total, news="")
             self.bar.start()
         if self.bar is not None:
-            self.bar.update(self.bar.task_ids[0], completed=min(self.num_timesteps, self.total), news=self.news)
+            self.bar.update(self.bar.task_ids[0], completed=min(self.num_timesteps, self.total), news=self.note)
 
     def close(self) -> None:
-        """Take the bar away, as it is."""
+        """Leave the bar as it is and stop drawing."""
         if self.bar is not None:
-            self._look()
+            self._draw()
             self.bar.stop()
             self.bar = None

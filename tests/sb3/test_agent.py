@@ -25,7 +25,8 @@ from stable_baselines3.common.vec_env import VecNormalize
 import rankgym
 from rankgym import wrappers
 from rankgym.kernels import bits, session_seed, uniform
-from rankgym.sb3.agent import SB3Agent, describe, export_model, gumbel_noise, model_card, weights_digest
+from rankgym.sb3.agent import SB3Agent, gumbel_noise
+from rankgym.sb3.model_files import describe, export_model, model_card, weights_digest
 from rankgym.sb3.plackett_luce import PlackettLuce, PlackettLucePolicy
 from rankgym.sb3.vec_env import RankingVecEnv
 from rankgym.wrappers.actions import BASE_COLUMN
@@ -261,7 +262,7 @@ def test_noise_beside_a_model_that_is_to_be_played_deterministically():
     model = copy.deepcopy(model_of("ppo"))
     model.rankgym["deterministic"] = True
     shape = {"num_items": 6, "num_positions": 3, "model": model}
-    with pytest.raises(ValueError, match=r"noise = 2, but PPO is to be played deterministically, as it says itself; a"):
+    with pytest.raises(ValueError, match=r"noise = 2, but PPO is to be played deterministically, by its card; a"):
         SB3Agent(**shape, noise=2)
     assert SB3Agent(**shape).state.noise == SB3Agent(**shape, noise=0).state.noise == 0
     assert SB3Agent(**shape, noise=2, deterministic=False).state.noise == 2
@@ -418,7 +419,7 @@ def test_digests_tell_weights_apart():
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"model": 7}, "model = 7 is no model; allowed: a file, or a model of stable-baselines3"),
+        ({"model": 7}, "model = 7 is not a model; allowed: a file, or a model of stable-baselines3"),
         (
             {"model": "nowhere.zip"},
             "model = 'nowhere.zip' cannot be read: No such file or directory; allowed: a file, or ppo-breakpoint, "
@@ -454,7 +455,7 @@ def test_other_policies_are_played_deterministically_and_as_trained(form):
 def test_any_other_file_is_refused(content, tmp_path_factory):
     path = tmp_path_factory.mktemp("files") / "model.zip"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="is no model of stable-baselines3"):
+    with pytest.raises(ValueError, match="is not a model of stable-baselines3"):
         model_card(path)
 
 
@@ -469,24 +470,24 @@ def test_a_model_that_says_nothing_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"policy": "os:system"}, "has the policy os:system, which is made from no file"),
-        ({"policy": "rankgym.sb3.nowhere:Policy"}, "which is not here"),
+        ({"policy": "os:system"}, "has the policy os:system, which no file may name"),
+        ({"policy": "rankgym.sb3.nowhere:Policy"}, "which is not installed"),
         (
-            {"policy": "rankgym.sb3.train:train"},
-            "has the policy rankgym.sb3.train:train, which is none; allowed: a class",
+            {"policy": "rankgym.sb3.training:train"},
+            "has the policy rankgym.sb3.training:train, which is not a policy; allowed: a class",
         ),
-        ({"policy": "rankgym.sb3.vec_env:RankingVecEnv"}, "which is none; allowed: a class of policies"),
+        ({"policy": "rankgym.sb3.vec_env:RankingVecEnv"}, "which is not a policy; allowed: a class of policies"),
         ({"policy": "stable_baselines3.common.policies:BasePolicy"}, "does not fit its policy here"),
-        ({"policy": ["os", "system"]}, r"is damaged: it says policy = \['os', 'system'\]; allowed: a text"),
-        ({"policy_kwargs": None}, "is damaged: it says policy_kwargs = None; allowed: a dict"),
+        ({"policy": ["os", "system"]}, r"is damaged: policy = \['os', 'system'\]; allowed: a text"),
+        ({"policy_kwargs": None}, "is damaged: policy_kwargs = None; allowed: a dict"),
         ({"policy_kwargs": {"width": 1e30}}, "does not fit its policy here"),
-        ({"num_items": "6"}, "is damaged: it says num_items = '6'; allowed: a whole number, at least 1"),
-        ({"num_positions": True}, "is damaged: it says num_positions = True; allowed: a whole number"),
-        ({"num_positions": 0}, "is damaged: it says num_positions = 0; allowed: a whole number, at least 1"),
-        ({"truth": 0}, "is damaged: it says truth = 0; allowed: true, false"),
-        ({"deterministic": "no"}, "is damaged: it says deterministic = 'no'; allowed: true, false"),
-        ({"noise": -1}, "is damaged: it says noise = -1 is out of range; allowed: a number in"),
-        ({"layers": {}}, "is damaged: it says layers = {}; allowed: a list"),
+        ({"num_items": "6"}, "is damaged: num_items = '6'; allowed: a whole number, at least 1"),
+        ({"num_positions": True}, "is damaged: num_positions = True; allowed: a whole number"),
+        ({"num_positions": 0}, "is damaged: num_positions = 0; allowed: a whole number, at least 1"),
+        ({"truth": 0}, "is damaged: truth = 0; allowed: true, false"),
+        ({"deterministic": "no"}, "is damaged: deterministic = 'no'; allowed: true, false"),
+        ({"noise": -1}, "is damaged: noise = -1 is out of range; allowed: a number in"),
+        ({"layers": {}}, "is damaged: layers = {}; allowed: a list"),
         ({"layers": ["ItemStatistics"]}, "is damaged: layers has 'ItemStatistics'; allowed: a name and a dict"),
         ({"layers": [[["x"], {}]]}, "is damaged: layers has .*; allowed: a name and a dict of keywords"),
         ({"layers": [["ItemStatistics", {"x": 1}]]}, "has the wrapper ItemStatistics with {'x': 1}: .*'x'"),
@@ -521,7 +522,9 @@ def test_weights_that_are_none_are_refused(folder, tmp_path):
         new.writestr("data", old.read("data"))
         th.save({"actor": 3}, tmp_path / "weights")
         new.write(tmp_path / "weights", "policy.pth")
-    with pytest.raises(ValueError, match=r"is no model of stable-baselines3 \(TypeError: policy.pth has other things"):
+    with pytest.raises(
+        ValueError, match=r"is not a model of stable-baselines3 \(TypeError: policy.pth has something else"
+    ):
         agent_of("a2c", model=tmp_path / "odd.zip")
 
 
@@ -546,14 +549,14 @@ def test_only_what_can_be_played_is_described():
         describe(model, env)
     with pytest.raises(ValueError, match=r"model has the action space .* allowed: that of env"):
         describe(model_of("sac"), layered(["ItemStatistics", "RankingNumber"]))
-    with pytest.raises(ValueError, match=r"of shape \(6, \d+\), and env others, of shape \(6, \d+\); allowed"):
+    with pytest.raises(ValueError, match=r"of shape \(6, \d+\), but those of env have shape \(6, \d+\); allowed"):
         describe(model_of("ppo"), layered(["ItemStatistics", "LastDisplayed"]))
     with pytest.raises(ValueError, match="not a ranking environment"):
         describe(model_of("ppo"), gym.make_vec("CartPole-v1", num_envs=1))
     wrapped = layered(["ItemStatistics", "ScoresToRanking"])
     kwargs = {"net_arch": [4], "activation_fn": th.nn.ReLU}
     odd = PPO("MlpPolicy", RankingVecEnv(wrapped), n_steps=8, batch_size=16, policy_kwargs=kwargs)
-    with pytest.raises(ValueError, match="no plain JSON"):
+    with pytest.raises(ValueError, match="not plain JSON"):
         describe(odd, wrapped)
     sees = PPO("MultiInputPolicy", RankingVecEnv(wrapped, truth=True), n_steps=8, batch_size=16)
     with pytest.raises(ValueError, match="sees the truth when it acts; allowed: truth=False"):

@@ -18,10 +18,15 @@ import torch as th
 from stable_baselines3 import PPO
 
 import rankgym
-from rankgym.sb3.agent import SB3Agent, model_card, weights_digest
-from rankgym.sb3.callbacks import Measured, Watch
+from rankgym.sb3.agent import SB3Agent
+from rankgym.sb3.average import Average
+from rankgym.sb3.callbacks import EvaluationResult, Watch
+from rankgym.sb3.checks import EVALUATION_SEED
+from rankgym.sb3.hyperparameters import ALGORITHMS, DEFAULTS
+from rankgym.sb3.model_files import model_card, weights_digest
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
-from rankgym.sb3.train import ALGORITHMS, DEFAULTS, EVALUATION_SEED, Average, summary, train
+from rankgym.sb3.summary import summary
+from rankgym.sb3.training import train
 
 ENV = "PBM-Synthetic-v0"
 SMALL = {
@@ -108,7 +113,7 @@ def test_files_say_everything(done):
     assert said["last"] == {"steps": 512, "weights": done.weights}
     assert said["resumed_at"] == []
     assert set(said["versions"]) >= {"rankgym", "python", "numpy", "torch", "stable-baselines3", "sb3-contrib"}
-    assert [Measured(**one) for one in said["curve"]] == done.curve
+    assert [EvaluationResult(**one) for one in said["curve"]] == done.curve
     with (done.out / "curve.csv").open() as file:
         lines = list(csv.DictReader(file))
     assert [float(line["regret"]) for line in lines] == [one.regret for one in done.curve]
@@ -267,7 +272,7 @@ def test_an_average_is_the_mean_at_first_and_then_fades(done):
             policy.load_state_dict({name: th.full_like(weights, number) for name, weights in kept.items()})
             average.move()
             expected = (number + 1) / 2 if number <= 4 else 0.75 * expected + 0.25 * number
-            with average.put_in():
+            with average.applied():
                 for weights in policy.state_dict().values():
                     assert weights.flatten().tolist() == pytest.approx([expected] * weights.numel(), rel=1e-6)
             assert all((weights == number).all() for weights in policy.state_dict().values())
@@ -365,8 +370,8 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt) as interruption:
         train(ENV, **TINY, eval_every=10**6, out=tmp_path / "run")
     (note,) = interruption.value.__notes__
-    assert "last.zip has what was learned in 256 steps" in note
-    assert "--resume` goes on from there" in note
+    assert "last.zip has everything learned in 256 steps" in note
+    assert "--resume` continues from there" in note
     monkeypatch.undo()
     last = tmp_path / "run" / "last.zip"
     assert model_card(last)["training"]["steps"] == 256
@@ -396,7 +401,7 @@ def test_ctrl_c_in_the_midst_of_an_update_leaves_nothing_of_it(algo, average, tm
     monkeypatch.undo()
     steps = json.loads((tmp_path / "run" / "train.json").read_text())["last"]["steps"]
     assert steps == {"ppo": 6 * 128, "sac": 36 * 8}[algo]
-    assert f"what was learned in {steps:,} steps" in interruption.value.__notes__[0]
+    assert f"everything learned in {steps:,} steps" in interruption.value.__notes__[0]
     assert "regret" not in model_card(tmp_path / "run" / "last.zip")["training"]
     train(ENV, **given, steps=steps, out=tmp_path / "whole")
     kept, whole = (ALGORITHMS[algo].load(tmp_path / name / "last.zip") for name in ("run", "whole"))
@@ -480,7 +485,7 @@ def test_only_the_same_training_is_taken_up_again(change, message, done):
             "algorithm",
             "gamma",
             0.5,
-            "gamma = 0.99 by default, but the training in .* had 0.5; allowed: the rankgym that began",
+            "gamma = 0.99 by default, but the training in .* had 0.5; allowed: the rankgym version that began",
         ),
         ("algorithm", "gamma", None, "gamma = 0.99 by default, but the training in .* had its library's;"),
         ("algorithm", "vf_coef", 0.7, "vf_coef = its library's by default, but .* had 0.7"),
@@ -542,7 +547,7 @@ def test_episodes_of_the_training_are_told(done):
 
 def test_the_bar_counts_steps(capsys, monkeypatch):
     monkeypatch.setattr("rankgym.sb3.callbacks.PATIENCE", 0.0)
-    monkeypatch.setattr("rankgym.sb3.callbacks.NEWS", 0.0)
+    monkeypatch.setattr("rankgym.sb3.callbacks.REDRAW_SECONDS", 0.0)
     train(ENV, **{**TINY, "progress": True})
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -604,8 +609,8 @@ def test_the_bar_counts_steps(capsys, monkeypatch):
         ({"layers": ["SafeLists", "ItemStatistics"]}, "allowed: SafeLists last"),
         ({"layers": []}, "wrap"),
         ({"gama": 1}, r"gama = 1 is unknown to ppo and its policy; did you mean 'gamma'\? allowed: learning_rate"),
-        ({"policy_kwargs": {}}, "policy_kwargs = {} is no hyperparameter here: its entries are given one by one"),
-        ({"verbose": 1}, "verbose = 1 is no hyperparameter here"),
+        ({"policy_kwargs": {}}, "policy_kwargs = {} is not a hyperparameter: give its entries one by one"),
+        ({"verbose": 1}, "verbose = 1 is not a hyperparameter: it is fixed"),
         (
             {"learning_rate": "quick"},
             "learning_rate = 'quick' is out of range; allowed: a number, at least 0, or 'linear:",
@@ -639,9 +644,12 @@ def test_the_bar_counts_steps(capsys, monkeypatch):
         ({"width": 2.5}, "width = 2.5 is out of range; allowed: a whole number$"),
         ({"optimizer_kwargs": 3}, "optimizer_kwargs = 3 is out of range; allowed: a dict, or None$"),
         ({"width": 0}, "width"),
-        ({"env_kwargs": {"horizon": 3}}, "env_kwargs has horizon = 3; allowed: others, train says this one itself"),
+        (
+            {"env_kwargs": {"horizon": 3}},
+            "env_kwargs has horizon = 3; allowed: others, train has horizon as an argument",
+        ),
         ({"env_kwargs": {"itmes": 3}}, "PBM-Synthetic-v0: .*itmes"),
-        ({"env_kwargs": {"num_items": np.ones(3)}}, "the arguments are no plain JSON values"),
+        ({"env_kwargs": {"num_items": np.ones(3)}}, "the arguments are not plain JSON values"),
         ({"env_ids": []}, r"env_ids = \[\]; allowed: at least one, each once"),
         ({"env_ids": [ENV, ENV]}, "allowed: at least one, each once"),
         ({"env_ids": "Dueling-Arxiv-v0"}, "environment 'Dueling-Arxiv-v0' has duels; allowed: one of rankings"),

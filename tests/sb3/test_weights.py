@@ -11,7 +11,8 @@ pytest.importorskip("stable_baselines3")
 
 import rankgym
 from rankgym.experiments.plan.agents import WEIGHTS, parse_agent, shipped_models
-from rankgym.sb3.agent import SB3Agent, model_card
+from rankgym.sb3.agent import SB3Agent
+from rankgym.sb3.model_files import model_card
 from rankgym_agents import BubbleRank, CascadeKLUCB
 
 PLAYED = {  # by model: an environment of its training, its arguments, and a bandit that it leaves behind

@@ -16,8 +16,8 @@ from gymnasium.vector import VectorEnv
 
 import rankgym
 from rankgym.arguments import ActionKind, action_kind, env_attribute, near
-from rankgym.experiments.plan.digests import source_digest
 from rankgym.play.compatibility import incompatibility
+from rankgym.source import source_digest
 from rankgym.wrappers.against_itself import AgainstItself
 
 __all__ = [

@@ -5,7 +5,6 @@ A digest of code ignores comments, docstrings and layout: editing them leaves re
 
 from __future__ import annotations
 
-import ast
 import functools
 import hashlib
 import json
@@ -16,8 +15,9 @@ from typing import Any
 
 import rankgym
 from rankgym.data import catalogue
+from rankgym.source import source_digest
 
-__all__ = ["PLAYING", "code_digest", "data_digests", "key_of", "playing_files", "source_digest"]
+__all__ = ["PLAYING", "code_digest", "data_digests", "key_of", "playing_files"]
 
 # Modules and packages of rankgym that can change the numbers or the bytes of a result file.
 PLAYING = (
@@ -66,30 +66,6 @@ def code_digest() -> str:
         one = source_digest(path) if path.suffix == ".py" else hashlib.sha256(path.read_bytes()).hexdigest()
         digest.update(f"{path.relative_to(home).as_posix()} {one} ".encode())
     return digest.hexdigest()
-
-
-def source_digest(path: str | os.PathLike[str]) -> str:
-    """Return the sha256 of a Python file's statements without docstrings; of its bytes if it is not valid Python."""
-    status = os.stat(path)
-    return _source_digest(os.path.abspath(path), status.st_size, status.st_mtime_ns)
-
-
-@functools.lru_cache(maxsize=1024)
-def _source_digest(path: str, size: int, changed: int) -> str:
-    source = Path(path).read_bytes()
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return hashlib.sha256(source).hexdigest()
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and _documented(node):
-            del node.body[0]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
-
-
-def _documented(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    first = node.body[0] if node.body else None
-    return isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
 
 
 def data_digests(arguments: Mapping[str, Any]) -> dict[str, str]:

@@ -1,0 +1,253 @@
+"""Model files: the card that says what a model was trained on, and reading cards and weights without executing code."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import io
+import json
+import os
+import pickle
+import zipfile
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.base_class import BaseAlgorithm
+
+import rankgym
+from rankgym.arguments import plain_number
+from rankgym.sb3.plackett_luce import PlackettLucePolicy
+from rankgym.spaces import Permutation
+from rankgym.wrappers.layers import Setting, layers_of
+
+__all__ = [
+    "checked_noise",
+    "describe",
+    "export_model",
+    "library_versions",
+    "model_card",
+    "policy_name",
+    "read_model",
+    "read_tensors",
+    "weights_digest",
+]
+
+WEIGHTS = Path(__file__).parent / "weights"  # models that come with the package
+CARD = "rankgym"  # the attribute of a model that holds its card
+REQUIRED: dict[str, tuple[type, str]] = {  # entries of a card: type, and what is allowed
+    "layers": (list, "a list"),
+    "num_items": (int, "a whole number, at least 1"),
+    "num_positions": (int, "a whole number, at least 1"),
+    "policy": (str, "a text"),
+    "policy_kwargs": (dict, "a dict"),
+    "truth": (bool, "true, false"),
+    "deterministic": (bool, "true, false"),
+}
+TRAINING_ONLY = ("optimizer_class", "optimizer_kwargs")  # keywords of a policy that playing does not need
+MAX_NOISE = 1e6  # scores are drowned long before
+
+
+def describe(model: BaseAlgorithm, env: Any, *, deterministic: bool | None = None, **more: Any) -> dict[str, Any]:
+    """Write the model's card into ``model.rankgym``: plain JSON values that ``SB3Agent`` needs. Return it.
+
+    ``model.save`` keeps the card. ``rankgym.sb3.train`` calls this function itself.
+
+    Args:
+        model: of stable-baselines3 or sb3-contrib.
+        env: the environment of the training, in its wrappers: a ranking environment, single or vector; of a population
+            any one.
+        deterministic: whether the model is to be played deterministically. Default: unless it is a Plackett-Luce
+            policy.
+        **more: further entries of the card, plain JSON values.
+
+    Raises:
+        ValueError: ``env`` is not a ranking environment, the policy's actions are not those of ``env`` or may repeat
+            an item, or the policy sees the truth when it acts, or observations that ``VecNormalize`` has scaled.
+    """
+    setting, policy = Setting.of(env), model.policy
+    normalized = model.get_vec_normalize_env()
+    if normalized is not None and normalized.norm_obs:
+        raise ValueError(
+            "model sees observations that VecNormalize scales, and a model file does not have its scales; allowed: "
+            "VecNormalize(..., norm_obs=False), or no VecNormalize"
+        )
+    draws = isinstance(policy, PlackettLucePolicy)
+    space = getattr(env, "single_action_space", None) or env.action_space
+    if isinstance(space, Permutation) and not draws:
+        raise ValueError(
+            f"model has a {type(policy).__name__}, whose lists may show an item twice; allowed: a PlackettLucePolicy, "
+            "or an action wrapper such as ScoresToRanking"
+        )
+    if model.action_space != space:
+        raise ValueError(f"model has the action space {model.action_space}; allowed: that of env, {space}")
+    seen = getattr(env, "single_observation_space", None) or env.observation_space
+    observed: Any = model.observation_space
+    truth = isinstance(observed, spaces.Dict)
+    observed = observed["observation"] if truth else observed
+    if observed != seen:
+        raise ValueError(
+            f"model has observations of shape {observed.shape}, but those of env have shape {seen.shape}; allowed: the "
+            "environment of the training, in the same wrappers"
+        )
+    if truth and not draws:
+        raise ValueError(f"model has a {type(policy).__name__} that sees the truth when it acts; allowed: truth=False")
+    spec = getattr(env, "spec", None)
+    card = {
+        "rankgym": rankgym.__version__,
+        "algo": type(model).__name__,
+        "policy": policy_name(type(policy)),
+        "policy_kwargs": {key: value for key, value in model.policy_kwargs.items() if key not in TRAINING_ONLY},
+        "layers": layers_of(env),
+        "num_items": setting.num_items,
+        "num_positions": setting.num_positions,
+        "horizon": setting.horizon,
+        "envs": [] if spec is None else [spec.id],
+        "truth": truth,
+        "deterministic": not draws if deterministic is None else bool(deterministic),
+        **more,
+    }
+    try:
+        card = json.loads(json.dumps(card))
+    except TypeError as error:
+        raise ValueError(
+            f"the card is not plain JSON ({error}): policy_kwargs = {model.policy_kwargs!r}, "
+            f"{more}; allowed: numbers, texts, and lists of these"
+        ) from None
+    setattr(model, CARD, card)
+    return card
+
+
+def export_model(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> dict[str, Any]:
+    """Write a model file for playing only: the card and the policy's weights.
+
+    Such a file is a tenth as large, has nothing pickled and nothing of the machine, and is always the same, byte for
+    byte. ``SB3Agent`` plays it; stable-baselines3 cannot continue its training.
+
+    Args:
+        source: a model from ``rankgym train``, or one that was saved after ``describe``.
+        target: the new file.
+
+    Returns:
+        The card, with the digest of the weights as ``weights`` (see ``weights_digest``).
+
+    Raises:
+        ValueError: ``source`` is not such a model.
+    """
+    card, weights = read_model(source)
+    card["weights"] = _digest(weights)
+    content = io.BytesIO()
+    th.save(weights, content)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, part in (("data", json.dumps({CARD: card}, indent=1).encode()), ("policy.pth", content.getvalue())):
+            archive.writestr(zipfile.ZipInfo(name), part, zipfile.ZIP_DEFLATED)
+    return card
+
+
+def policy_name(cls: type) -> str:
+    """Return the name of a policy's class, as cards have it."""
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def model_card(model: str | os.PathLike[str] | BaseAlgorithm) -> dict[str, Any]:
+    """Return the card of a model or of its file, see ``describe``.
+
+    Raises:
+        ValueError: there is no such file, or it has no card.
+    """
+    return copy.deepcopy(card_of(model) if isinstance(model, BaseAlgorithm) else read_model(model)[0])
+
+
+def weights_digest(model: BaseAlgorithm) -> str:
+    """Return the sha256 of all weights of the policy: names, shapes, types and bytes."""
+    return _digest(model.policy.state_dict())
+
+
+def _digest(tensors: Mapping[str, th.Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name, weights in sorted(tensors.items()):
+        values = weights.detach().cpu().contiguous().numpy()
+        digest.update(f"{name} {values.shape} {values.dtype} ".encode() + values.tobytes())
+    return digest.hexdigest()
+
+
+def library_versions() -> dict[str, str]:
+    """Return the versions of the libraries that compute with weights."""
+    return {name: metadata.version(name) for name in ("torch", "stable-baselines3", "sb3-contrib")}
+
+
+def _checked_card(name: str, card: Any) -> dict[str, Any]:
+    """Return the card if it has all entries of the right types: files may come from anybody."""
+    if not isinstance(card, dict) or any(key not in card for key in REQUIRED):
+        raise ValueError(
+            f"model = {name} does not say what it was trained on; allowed: a model from `rankgym train`, or one that "
+            "was saved after rankgym.sb3.describe(model, env)"
+        )
+    for key, (kind, allowed) in REQUIRED.items():
+        if type(card[key]) is not kind or (kind is int and card[key] < 1):
+            raise ValueError(f"model = {name} is damaged: {key} = {card[key]!r}; allowed: {allowed}")
+    if "noise" in card:
+        try:
+            checked_noise(card["noise"])
+        except ValueError as error:
+            raise ValueError(f"model = {name} is damaged: {error}") from None
+    for layer in card["layers"]:
+        pair = layer if isinstance(layer, (list, tuple)) and len(layer) == 2 else (None, None)
+        if not isinstance(pair[0], str) or not isinstance(pair[1], dict):
+            raise ValueError(f"model = {name} is damaged: layers has {layer!r}; allowed: a name and a dict of keywords")
+    return card
+
+
+def card_of(model: BaseAlgorithm) -> dict[str, Any]:
+    """Return the card of a model, checked."""
+    return _checked_card(f"a {type(model).__name__}", getattr(model, CARD, None))
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, th.Tensor]]:
+    """Return the card and the policy's weights of a model file.
+
+    Raises:
+        ValueError: the file cannot be read, or is not such a model.
+    """
+    name, file = repr(os.fspath(path)), Path(path)
+    shipped = {one.stem: one for one in sorted(WEIGHTS.glob("*.zip"))}
+    if not file.exists() and os.fspath(path).removesuffix(".zip") in shipped:
+        file = shipped[file.stem]
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise ValueError(
+            f"model = {name} cannot be read: {error.strerror or error}; allowed: a file, or {', '.join(shipped)}"
+        ) from None
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            data, weights = json.loads(archive.read("data")), archive.read("policy.pth")
+        card = data.get(CARD)
+        tensors = read_tensors("policy.pth", weights)
+        if not all(isinstance(key, str) and isinstance(value, th.Tensor) for key, value in tensors.items()):
+            raise TypeError("policy.pth has something else than weights")
+    except Exception as error:
+        raise ValueError(
+            f"model = {name} is not a model of stable-baselines3 ({type(error).__name__}: {error}); allowed: a file "
+            "written by model.save"
+        ) from None
+    return _checked_card(name, card), tensors
+
+
+def checked_noise(noise: Any) -> float:
+    """Return the scale of the Gumbel noise, checked."""
+    number = plain_number(noise)
+    if number is None or not 0 <= number <= MAX_NOISE:
+        raise ValueError(f"noise = {noise!r} is out of range; allowed: a number in [0, {MAX_NOISE:g}]")
+    return float(number)
+
+
+def read_tensors(name: str, content: bytes) -> Any:
+    """Return what ``torch.save`` wrote: tensors and numbers, in dicts and lists. Other pickled objects are refused."""
+    try:
+        return th.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:  # torch's message recommends to load it all the same
+        raise ValueError(f"{name} has something else than tensors and numbers, or is damaged") from None

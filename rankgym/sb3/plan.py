@@ -1,0 +1,113 @@
+"""What a training run plays: its environments, its untrained model, and its evaluations."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from stable_baselines3.common.base_class import BaseAlgorithm
+
+from rankgym import wrappers
+from rankgym.outputs import versions
+from rankgym.play.simulate import simulate
+from rankgym.sb3.agent import SB3Agent
+from rankgym.sb3.callbacks import EvaluationResult
+from rankgym.sb3.checks import EVALUATION_SEED
+from rankgym.sb3.hyperparameters import ALGORITHMS, keywords_of, scheduled_keywords
+from rankgym.sb3.model_files import describe, library_versions
+from rankgym.sb3.plackett_luce import PlackettLucePolicy
+from rankgym.sb3.settings import TrainingSettings, train_command
+from rankgym.sb3.vec_env import RankingVecEnv
+
+__all__ = ["TrainingPlan"]
+
+LIBRARY_ERRORS = AssertionError, TypeError, RuntimeError, LookupError, AttributeError, ArithmeticError, MemoryError
+ACTION_WRAPPERS = {  # the wrapper that gives an algorithm actions that it can learn
+    "dqn": "RankingNumber",
+    "sac": "ScoresToRanking",
+    "td3": "ScoresToRanking",
+    "maskable-ppo": "SlotBySlot",
+}
+
+
+class TrainingPlan(NamedTuple):
+    """The settings of a training run, and the library's keywords derived from them."""
+
+    settings: TrainingSettings
+    algorithm: dict[str, Any]  # keywords of the algorithm's class
+    policy_kwargs: dict[str, Any]
+
+    @classmethod
+    def of(cls, settings: TrainingSettings) -> TrainingPlan:
+        """Return the plan of these settings.
+
+        Raises:
+            ValueError: a hyperparameter does not fit.
+        """
+        return cls(settings, *keywords_of(settings))
+
+    def _native(
+        self, name: str, rows: int, query: Any, horizon: int, **more: Any
+    ) -> gym.vector.VectorEnv[Any, Any, Any]:
+        keywords = {"query": query, "horizon": horizon, **self.settings.env_kwargs, **more}
+        try:
+            return gym.make_vec(name, num_envs=rows, **keywords)
+        except TypeError as error:
+            raise ValueError(f"{name}: {error}; see `rankgym envs {name}`") from None
+
+    def environment(self) -> RankingVecEnv:
+        """Make the environments of all rows, in the wrappers."""
+        s, made = self.settings, []
+        population = list(itertools.product(s.environments, np.atleast_1d(s.horizon).tolist()))
+        shares = np.diff(np.linspace(0, s.rows, len(population) + 1).astype(int)).tolist()
+        for (name, horizon), rows in zip(population, shares, strict=True):
+            env: Any = self._native(name, rows, s.query, horizon, autoreset_mode="Disabled")
+            for layer, keywords in s.layers:
+                try:
+                    env = getattr(wrappers, layer)(env, **keywords)
+                except TypeError as error:
+                    raise ValueError(f"layers has {layer!r} with {keywords}: {error}") from None
+            made.append(env)
+        return RankingVecEnv(made, reward=s.reward, truth=bool(s.truth), stagger=s.stagger, seed=s.seed)
+
+    def model(self, env: RankingVecEnv) -> BaseAlgorithm:
+        """Make an untrained model, with its card (see ``rankgym.sb3.describe``)."""
+        s = self.settings
+        cls: Any = ALGORITHMS[s.algo]
+        policy = PlackettLucePolicy if s.policy == "plackett-luce" else "MlpPolicy"
+        keywords = {"policy_kwargs": dict(self.policy_kwargs), **scheduled_keywords(self.algorithm)}
+        try:
+            model = cls(policy, env, seed=s.seed, device="cpu", **keywords)
+        except LIBRARY_ERRORS as error:
+            wrapper, names = ACTION_WRAPPERS.get(s.algo), [name for name, _ in s.layers]
+            hint = f"; layers = {names}; allowed: with {wrapper}" if wrapper and wrapper not in names else ""
+            raise ValueError(f"{s.algo} with the policy {s.policy} cannot be made: {error}{hint}") from error
+        training = {"command": train_command(s, None), "steps": 0, "versions": versions() | library_versions()}
+        describe(model, env.parts[0].env, envs=s.environments, training=training)
+        return model
+
+    def evaluate(self, model: BaseAlgorithm, steps: int, seconds: float) -> list[EvaluationResult]:
+        """Play the evaluation's queries in every environment."""
+        s, results = self.settings, []
+        sessions: Any = s.eval_horizon
+        for name in s.environments:
+            with contextlib.closing(self._native(name, 1, s.eval_query, sessions)) as one:
+                rows = len(getattr(one.unwrapped, "pool", [0])) * s.eval_runs
+            with contextlib.closing(self._native(name, rows, s.eval_query, sessions)) as env:
+                agent = SB3Agent.for_env(env, seed=EVALUATION_SEED, model=model)
+                history = simulate(agent, env, sessions, seed=EVALUATION_SEED, progress=False)
+            last = history.at(sessions)
+            error = float(last["regret"].std(ddof=1) / np.sqrt(rows)) if rows > 1 else 0.0
+            regret, violations, ndcg = (float(last[key].mean()) for key in ("regret", "violations", "ndcg"))
+            results.append(EvaluationResult(steps, name, regret, error, violations, ndcg, round(seconds, 3)))
+        return results
+
+    def try_out(self, model: BaseAlgorithm) -> None:
+        """Play one session of each environment's evaluation: errors show before anything is learned."""
+        s = self.settings
+        for name in s.environments:
+            with contextlib.closing(self._native(name, 1, s.eval_query, s.eval_horizon)) as env:  # type: ignore[arg-type]
+                simulate(SB3Agent.for_env(env, seed=0, model=model), env, 1, seed=0, progress=False)

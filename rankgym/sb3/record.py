@@ -1,0 +1,241 @@
+"""The files of a training run: writing them, and resuming from them without unpickling anything."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch as th
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.save_util import recursive_setattr
+
+from rankgym.arguments import plain_number
+from rankgym.outputs import atomic_path, versions
+from rankgym.sb3.average import Average
+from rankgym.sb3.callbacks import EvaluationResult
+from rankgym.sb3.checks import EVALUATION_SEED, EVALUATIONS
+from rankgym.sb3.model_files import library_versions, read_tensors, weights_digest
+from rankgym.sb3.plan import TrainingPlan
+from rankgym.sb3.settings import train_command
+from rankgym.sb3.vec_env import RankingVecEnv
+
+__all__ = ["AVERAGE", "FILES", "TrainingRecord", "read_earlier", "restore_average", "resumed_model"]
+
+AVERAGE = "average.pth"  # the averaged weights so far
+FILES = ("train.json", "curve.csv", "last.zip", "best.zip", AVERAGE)
+COUNTERS: dict[str, type] = {  # attributes of models, as ``last.zip`` has them, and their types
+    **dict.fromkeys(("num_timesteps", "_n_updates", "_episode_num", "_n_calls"), int),
+    "exploration_rate": float,
+}
+EPISODES = "rankgym_episodes"  # the attribute of a model that has the last episodes, for means over a hundred
+
+
+class TrainingRecord:
+    """The learning curve, and the files in ``folder``, if any."""
+
+    def __init__(
+        self, plan: TrainingPlan, folder: Path | None, before: dict[str, Any] | None, average: Average
+    ) -> None:
+        before = before or {}
+        self.plan, self.folder, self.average = plan, folder, average
+        self.command = train_command(plan.settings, folder)
+        self.curve = [EvaluationResult(**one) for one in before.get("curve", [])]
+        self.training: list[dict[str, Any]] = before.get("training_episodes", [])
+        self.best: dict[str, Any] = before.get("best", {})
+        self.last: dict[str, Any] = before.get("last", {})
+        self.seconds: float = before.get("seconds", 0.0)
+        self.resumed: list[int] = before.get("resumed_at", []) + ([before["last"]["steps"]] if before else [])
+        self.latest = float("inf")
+
+    @property
+    def evaluated(self) -> int:
+        """The steps before the last evaluation; -1 before the first one."""
+        return self.curve[-1].steps if self.curve else -1
+
+    def add(self, model: Any, results: list[EvaluationResult], episodes: dict[str, float], seconds: float) -> None:
+        """Add an evaluation, and write all files."""
+        self.curve += results
+        if episodes:
+            self.training.append({"steps": results[0].steps, **episodes})
+        self.latest = float(np.mean([one.regret for one in results]))
+        model.rankgym["training"] = {
+            "command": train_command(self.plan.settings, None),  # the folder does not decide the weights
+            "steps": results[0].steps,
+            "seconds": round(seconds, 1),
+            "regret": self.latest,
+            "versions": versions() | library_versions(),
+        }
+        if not self.best or self.latest < self.best["regret"]:
+            with self.average.applied():
+                weights = weights_digest(model)
+                self._save("best.zip", model.save)
+            self.best = {"steps": results[0].steps, "regret": self.latest, "weights": weights}
+        self.save_last(model, seconds)
+
+    def save_last(self, model: Any, seconds: float) -> None:
+        """Write the present model. Its card has a regret only if these very weights were evaluated."""
+        card = model.rankgym["training"]
+        card["steps"], card["seconds"] = model.num_timesteps, round(seconds, 1)
+        if self.average.rate or model.num_timesteps != self.evaluated:
+            card.pop("regret", None)
+        self.last = {"steps": model.num_timesteps, "weights": weights_digest(model)}
+        setattr(model, EPISODES, list(model.ep_info_buffer or ()))
+        self._save("last.zip", model.save)
+        if self.average.rate:
+            self._save(AVERAGE, lambda file: th.save(self.average.state, file))
+        self.write(seconds)
+
+    def _save(self, name: str, save: Callable[[io.BytesIO], Any]) -> None:
+        if self.folder is not None:
+            content = io.BytesIO()
+            save(content)
+            with atomic_path(self.folder / name) as path:
+                path.write_bytes(content.getvalue())
+
+    def write(self, seconds: float) -> None:
+        """Write ``train.json`` and ``curve.csv``."""
+        self.seconds = seconds
+        if self.folder is None:
+            return
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(EvaluationResult._fields)
+        writer.writerows(self.curve)
+        with atomic_path(self.folder / "curve.csv") as path:
+            path.write_bytes(text.getvalue().encode())
+        report = {
+            "command": self.command,
+            "settings": self.plan.settings.as_json(),
+            "algorithm": self.plan.algorithm,
+            "policy_kwargs": self.plan.policy_kwargs,
+            "seeds": f"rows: {self.plan.settings.seed} + b; evaluations: {EVALUATION_SEED} + b",
+            "versions": versions() | library_versions(),
+            "resumed_at": self.resumed,
+            "seconds": round(seconds, 3),
+            "best": self.best,
+            "last": self.last,
+            "curve": [one._asdict() for one in self.curve],
+            "training_episodes": self.training,
+        }
+        with atomic_path(self.folder / "train.json") as path:
+            path.write_bytes((json.dumps(report, indent=1) + "\n").encode())
+
+
+# -- resuming ---------------------------------------------------------------------------------------------------------
+
+
+def read_earlier(folder: Path, plan: TrainingPlan) -> dict[str, Any]:
+    """Return the record of the run to resume, as ``train.json`` has it.
+
+    Raises:
+        ValueError: there is no such run, its record is damaged, or its settings differ from the plan's.
+    """
+    path = folder / "train.json"
+    if not path.exists() or not (folder / "last.zip").exists():
+        raise ValueError(
+            f"out = {str(folder)!r} has no training to resume; allowed: a folder with train.json and last.zip"
+        )
+    try:
+        before: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        old, _ = before["settings"], before["last"]["steps"]
+        keywords = {**before["algorithm"]}, {**before["policy_kwargs"]}
+        automatic = max(old["steps"] // EVALUATIONS, 1) == old["eval_every"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({type(error).__name__}: {error}); allowed: fresh (--fresh)") from None
+    for key, value in plan.settings.as_json().items():
+        if key == "steps" or (key == "eval_every" and automatic):
+            continue
+        if old.get(key) != value:
+            raise ValueError(
+                f"{key} = {value!r}, but the training in {folder} had {old.get(key)!r}; allowed: the same, another "
+                "folder, or fresh (--fresh)"
+            )
+    for then, mine in zip(keywords, (plan.algorithm, plan.policy_kwargs), strict=True):
+        now = json.loads(json.dumps(mine))
+        for key in {**then, **now}:
+            value, had = (repr(one[key]) if key in one else "its library's" for one in (now, then))
+            if value != had:
+                raise ValueError(
+                    f"{key} = {value} by default, but the training in {folder} had {had}; allowed: the rankgym version "
+                    "that began it, another folder, or fresh (--fresh)"
+                )
+    return before
+
+
+def resumed_model(folder: Path, before: dict[str, Any], plan: TrainingPlan, env: RankingVecEnv) -> BaseAlgorithm:
+    """Return the model of ``last.zip``: made from the settings, with the file's tensors and counters.
+
+    The file may come from anybody: its pickled parts are not read. Episodes start afresh, from other seeds.
+
+    Raises:
+        ValueError: the file is damaged, or has other things than tensors and numbers.
+    """
+    path = folder / "last.zip"
+    model: Any = plan.model(env)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            data = json.loads(archive.read("data"))
+            parts, variables = model._get_torch_save_params()
+            model.set_parameters({name: _tensors(archive, name) for name in parts}, device="cpu")
+            tensors = _tensors(archive, "pytorch_variables") if variables else {}
+        for name in variables:
+            recursive_setattr(model, f"{name}.data", tensors[name].data)
+        for name, kind in COUNTERS.items():
+            if hasattr(model, name):
+                setattr(model, name, _number(name, data[name], kind))
+        model.ep_info_buffer = deque(_episodes(data.get(EPISODES, [])), maxlen=model._stats_window_size)
+        model.ep_success_buffer = deque(maxlen=model._stats_window_size)
+    except Exception as error:
+        raise ValueError(f"{path} cannot be read ({type(error).__name__}: {error}); allowed: fresh (--fresh)") from None
+    sequence = np.random.SeedSequence([plan.settings.seed, before["last"]["steps"]])
+    model.set_random_seed(int(sequence.generate_state(1)[0]))
+    return model
+
+
+def _tensors(archive: zipfile.ZipFile, name: str) -> Any:
+    """Return one part of a model's file: tensors and numbers, in dicts and lists."""
+    return read_tensors(f"{name}.pth", archive.read(f"{name}.pth"))
+
+
+def _episodes(given: Any) -> list[dict[str, float]]:
+    """Return the last episodes of a file, checked: it may come from anybody."""
+    for episode in given:
+        if any(plain_number(episode[name]) is None for name in ("r", "l", "t", "regret", "violations")):
+            raise ValueError(f"{EPISODES} has {episode!r}; allowed: numbers")
+    return given
+
+
+def _number(name: str, value: Any, kind: type) -> Any:
+    number = plain_number(value)
+    if number is None or not 0 <= number < float("inf") or (kind is int and not isinstance(number, int)):
+        raise ValueError(f"{name} = {value!r} is out of range; allowed: a number, at least 0")
+    return kind(number)
+
+
+def restore_average(model: BaseAlgorithm, plan: TrainingPlan, folder: Path | None, resumed: bool) -> Average:
+    """Return the average so far of a resumed run, or a new one.
+
+    Raises:
+        ValueError: its file cannot be read.
+    """
+    average = Average(model, float(plan.settings.average or 0))
+    if folder is not None and resumed and average.rate:
+        path = folder / AVERAGE
+        try:
+            state = read_tensors(AVERAGE, path.read_bytes())
+            moves, weights = _number("moves", state["moves"], int), average.state["weights"]
+            if weights.keys() != state["weights"].keys():
+                raise ValueError("other weights than the model's")
+            average.state = {"moves": moves, "weights": {n: w.copy_(state["weights"][n]) for n, w in weights.items()}}
+        except Exception as error:
+            raise ValueError(
+                f"{path} cannot be read ({type(error).__name__}: {error}); allowed: fresh (--fresh)"
+            ) from None
+    return average

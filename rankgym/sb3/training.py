@@ -1,0 +1,210 @@
+"""Training: many users of many queries at once, in one environment or several, evaluated on other queries."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch as th
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.logger import Logger, configure
+
+from rankgym.outputs import check_writable
+from rankgym.sb3.agent import one_thread
+from rankgym.sb3.average import LearnedState
+from rankgym.sb3.callbacks import EvaluationResult, Watch
+from rankgym.sb3.checks import checked_settings
+from rankgym.sb3.model_files import weights_digest
+from rankgym.sb3.plan import TrainingPlan
+from rankgym.sb3.record import FILES, TrainingRecord, read_earlier, restore_average, resumed_model
+from rankgym.sb3.settings import OPTIONS
+
+__all__ = ["Training", "train"]
+
+
+class Training(NamedTuple):
+    """Result of a training run."""
+
+    model: BaseAlgorithm  # after the last step
+    curve: list[EvaluationResult]  # one entry for each evaluation and environment
+    best: dict[str, Any]  # steps, regret (mean over environments) and weights (digest) of the best evaluation
+    weights: str  # digest of the model's weights
+    steps: int  # played steps: whole rollouts
+    seconds: float
+    out: Path | None
+    settings: dict[str, Any]  # everything that decided the weights, as in ``train.json``
+
+
+def train(
+    env_ids: str | Sequence[str],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    tensorboard: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    fresh: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> Training:
+    """Train a policy to rank, evaluate it as it learns, and keep the best model.
+
+    Each row is one user population with a query of its own; an episode is ``horizon`` sessions, and starts without any
+    knowledge of the query. Rows are split evenly among the environments, and among the horizons of each. With
+    ``query="train"`` (the four fifths of the queries that are not test queries) a row meets its query again in its next
+    episode, with other users; what the policy sees does not tell it which query it is. The end of an episode is not an
+    end for the policy: its value there is bootstrapped from the critic's value of the last observation.
+
+    An evaluation plays ``eval_query`` in each environment for ``eval_horizon`` sessions, with the same seeds each time,
+    and measures the mean cumulative regret at their end. ``best.zip`` is the model with the least regret so far,
+    ``last.zip`` that of the last evaluation or of the interruption; ``SB3Agent`` plays both. With ``average``,
+    evaluations and ``best.zip`` have the averaged weights (Polyak averaging: PPO's weights wander, and their mean plays
+    better), ``last.zip`` has the learner's own, and ``average.pth`` has the average so far. ``curve.csv`` has all
+    evaluations, ``train.json`` everything that decided the weights.
+
+    ``best.zip`` is *chosen* by its regret on ``eval_query``, by default the test queries: the least of many measured
+    regrets flatters it. A fair number comes from queries that it was neither trained nor chosen on, such as those of
+    ``source="published"``.
+
+    The same arguments give the same weights, bit for bit, on the same machine with the same versions. To get there,
+    the global random generators of Python, NumPy and torch are seeded, as stable-baselines3 does.
+
+    A resumed run has everything that was learned: weights, the optimizer's state, steps, the best evaluation and the
+    place in falling learning rates. Yet its weights are not those of an uninterrupted run: rows start fresh episodes
+    from other seeds, and SAC, TD3 and DQN forget their remembered sessions. The resumed run can itself be repeated
+    from the same ``last.zip``. A falling learning rate depends on the share of ``steps`` that is done: with more steps
+    than before it jumps up again, from 0 if the run had ended. Resuming reads tensors and numbers; it never unpickles
+    objects, so that a file from somebody else cannot execute code.
+
+    Args:
+        env_ids: an id, with or without ``rankgym/``, or several: a population with the same numbers of items and
+            positions.
+        out: a folder without a training, or with the one to resume. None: nothing is written.
+        tensorboard: a folder for TensorBoard's curves: ``train/episode_regret``, ``train/episode_violations``,
+            ``eval/regret``, ``eval/violations``, ``eval/ndcg``, and the algorithm's own.
+        resume: continue the training in ``out`` up to ``steps``; all other settings must be the same.
+        fresh: replace the training in ``out``: its files are deleted before the new one starts.
+        progress: show a bar.
+        **settings: the fields of ``TrainingSettings``; ``source`` and ``env_kwargs``, arguments of the environments
+            (see ``rankgym.envs.RankingVectorEnv``); and hyperparameters of the algorithm's class in stable-baselines3
+            or of its policy's (``width``, ``temperature``, ``net_arch``, ...), as plain JSON values.
+            ``"linear:0.001"`` is a learning rate that falls from 0.001 to 0. ``layers`` is a list of names or of
+            pairs, ``("ItemStatistics", {"discounts": [1.0, 0.999]})``.
+
+    Raises:
+        ValueError: an argument does not fit; nothing was trained or written.
+        KeyboardInterrupt: Ctrl-C. Before, ``last.zip`` was written, with everything learned from whole rollouts and
+            nothing of an unfinished update; a note tells how to resume.
+    """
+    plan = TrainingPlan.of(checked_settings(env_ids, settings))
+    if (resume or fresh) and out is None:
+        raise ValueError(f"out = None and {'resume' if resume else 'fresh'} = True; allowed: out with a training in it")
+    if resume and fresh:
+        raise ValueError("resume = True and fresh = True; allowed: one of them")
+    folder = None if out is None else Path(out)
+    logger = _logger(tensorboard)
+    before = None
+    if folder is not None and resume:
+        before = read_earlier(folder, plan)
+    elif folder is not None and not fresh and (folder / "train.json").exists():
+        raise ValueError(
+            f"out = {str(folder)!r} has a training already; allowed: another folder, resume (--resume) to continue "
+            "it, or fresh (--fresh) to replace it"
+        )
+    with _threads(plan.settings.threads), contextlib.closing(plan.environment()) as env:
+        model = plan.model(env) if before is None else resumed_model(folder, before, plan, env)  # type: ignore[arg-type]
+        plan.try_out(model)
+        if folder is not None:
+            check_writable(folder, folder)
+            for name in FILES if fresh else ():
+                (folder / name).unlink(missing_ok=True)
+        if logger is not None:
+            model.set_logger(logger)
+        return _learn(model, plan, folder, before, progress)
+
+
+def _with_settings(signature: inspect.Signature) -> inspect.Signature:
+    """Return the signature with a keyword for each setting, in place of ``**settings``."""
+    first, *rest, _ = signature.parameters.values()
+    keyword, anything = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD
+    named = [inspect.Parameter(each.name, keyword, default=each.default, annotation=each.type) for each in OPTIONS]
+    named += [inspect.Parameter(name, keyword, default=None) for name in ("source", "env_kwargs")]
+    return signature.replace(parameters=[first, *named, *rest, inspect.Parameter("hyperparameters", anything)])
+
+
+train.__signature__ = _with_settings(inspect.signature(train))  # type: ignore[attr-defined]
+
+
+def _learn(
+    model: BaseAlgorithm, plan: TrainingPlan, folder: Path | None, before: dict[str, Any] | None, progress: bool
+) -> Training:
+    steps, began = plan.settings.steps, time.perf_counter()
+    average = restore_average(model, plan, folder, before is not None)
+    record, learned = TrainingRecord(plan, folder, before, average), LearnedState(model, average)
+    began -= record.seconds
+
+    def evaluate(played: int) -> list[EvaluationResult]:
+        with average.applied():
+            return plan.evaluate(model, played, time.perf_counter() - began)
+
+    def keep(results: list[EvaluationResult]) -> None:
+        record.add(model, results, watch.episodes(), time.perf_counter() - began)
+        watch.note = f"regret {record.latest:,.1f}, best {record.best['regret']:,.1f}"
+        if progress and not sys.stderr.isatty():  # there a bar shows only at its end
+            print(f"{results[0].steps:,} of {steps:,} steps: {watch.note}", file=sys.stderr, flush=True)
+
+    def after_update() -> None:
+        average.move()
+        learned.save()
+
+    every: Any = plan.settings.eval_every
+    watch = Watch(steps, every, evaluate, keep, after_update=after_update, shown=progress)
+    if model.num_timesteps < steps:
+        try:
+            model.learn(steps - model.num_timesteps, callback=watch, reset_num_timesteps=before is None)
+            watch.after_learning()
+            if record.evaluated != model.num_timesteps:
+                watch.evaluate()
+        except KeyboardInterrupt as interruption:
+            if folder is not None:
+                learned.restore()
+                record.save_last(model, time.perf_counter() - began)
+                kept = f"{folder / 'last.zip'} has everything learned in {model.num_timesteps:,} steps"
+                interruption.add_note(f"{kept}; `{record.command} --resume` continues from there")
+            raise
+        finally:
+            watch.close()
+        record.write(time.perf_counter() - began)
+    weights, seconds, settings = weights_digest(model), record.seconds, plan.settings.as_json()
+    return Training(model, record.curve, record.best, weights, model.num_timesteps, seconds, folder, settings)
+
+
+def _logger(tensorboard: str | os.PathLike[str] | None) -> Logger | None:
+    if tensorboard is None:
+        return None
+    try:
+        import torch.utils.tensorboard  # noqa: F401
+    except ImportError:
+        raise ValueError(
+            f"tensorboard = {os.fspath(tensorboard)!r}, but TensorBoard is not installed; allowed: None, or after "
+            "pip install tensorboard"
+        ) from None
+    return configure(os.fspath(tensorboard), ["tensorboard"])
+
+
+@contextlib.contextmanager
+def _threads(number: int) -> Iterator[None]:
+    if number == 1:
+        with one_thread():
+            yield
+        return
+    before = th.get_num_threads()
+    th.set_num_threads(number)
+    try:
+        yield
+    finally:
+        th.set_num_threads(before)
