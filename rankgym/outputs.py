@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import platform
+import re
 import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from rankgym.version import __version__
 
-__all__ = ["atomic_path", "check_writable", "read_regular_file", "remove", "versions"]
+__all__ = ["atomic_path", "check_writable", "json_text", "read_regular_file", "remove", "versions"]
 
 
 @contextlib.contextmanager
@@ -62,6 +65,13 @@ def remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def json_text(settings: dict[str, Any]) -> str:
+    """Return ``settings`` as indented JSON, with lists of numbers on one line."""
+    text = json.dumps(settings, indent=2)
+    numbers = re.compile(r"\[\s+([\d,\s]+?)\s+\]")
+    return numbers.sub(lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"
 
 
 def versions() -> dict[str, str]:

@@ -156,7 +156,7 @@ def show_comparison(comparison: Comparison, folder: Path) -> None:
     from rich.text import Text
 
     from rankgym.experiments.judge.comparison import caption
-    from rankgym.experiments.show.files import NO_PLOTS
+    from rankgym.experiments.show.files import NO_FIGURE
 
     console = Console()
     for note in comparison.notes:
@@ -169,5 +169,5 @@ def show_comparison(comparison: Comparison, folder: Path) -> None:
         errors = errors if with_errors == (errors == "all") and errors != "some" else "some"
     console.print(Text(caption(comparison, errors)))
     written = ["table.csv", "table.md", "compare.json", "a history for each agent"]
-    written = written if NO_PLOTS in comparison.notes else ["regret.png", "regret.svg", *written]
+    written = written if NO_FIGURE in comparison.notes else ["regret.png", "regret.svg", *written]
     console.print(Text(f"Written to {folder}: {', '.join(written)}"))

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["comparison_table", "epoch_table", "fitting_epochs", "fitting_table", "show_table"]
 
+MAX_EPOCHS = 24  # in a table; more are shown as sums over groups of neighbours
+MAX_GROUPS = 10
+
 
 def show_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
     from rich.box import SIMPLE_HEAD
@@ -39,7 +42,8 @@ def comparison_table(comparison: Comparison, console: Console) -> Table:
 
 def fitting_table(comparison: Comparison, console: Console) -> tuple[Table, Literal["all", "some", "none"]]:
     """The table, and which of its measures have standard errors."""
-    from rankgym.experiments.show.files import OTHER_ERRORS, REGRET_ERRORS, columns
+    from rankgym.experiments.judge.columns import OTHER_ERRORS, REGRET_ERRORS
+    from rankgym.experiments.show.tables import columns
 
     lines, shown = comparison.table(), columns(comparison)
     errors: tuple[str, ...]  # what the keys start with of the measures that have them
@@ -68,7 +72,7 @@ def fitting_epochs(comparison: Comparison, console: Console) -> tuple[str, Table
 
     Names are folded and columns move together before epochs are left out.
     """
-    from rankgym.experiments.show.files import epoch_title
+    from rankgym.experiments.show.tables import epoch_title
 
     half = console.width // 2
     lines = comparison.table()
@@ -86,14 +90,14 @@ def fitting_epochs(comparison: Comparison, console: Console) -> tuple[str, Table
 
 def _epoch_choices(comparison: Comparison) -> Iterator[tuple[list[Any], int]]:
     """Columns for a terminal, fewer and fewer, and how many epochs each of them is the sum of."""
-    from rankgym.experiments.show.files import GROUPS, MANY, epoch_columns, group_columns
+    from rankgym.experiments.show.tables import epoch_columns, group_columns
 
     number = comparison.epochs
-    if number > MANY and comparison.breakpoints is not None:
-        for size in sorted({-(-number // groups) for groups in range(3, GROUPS + 1)}):
+    if number > MAX_EPOCHS and comparison.breakpoints is not None:
+        for size in sorted({-(-number // groups) for groups in range(3, MAX_GROUPS + 1)}):
             yield group_columns(comparison, size), size
     else:
-        for most in range(min(MANY, max(number, 3)), 2, -1):
+        for most in range(min(MAX_EPOCHS, max(number, 3)), 2, -1):
             yield epoch_columns(comparison, most, short=True), 1
 
 
@@ -105,7 +109,7 @@ def filled_table(
     from rich.table import Table
     from rich.text import Text
 
-    from rankgym.experiments.show.files import cell
+    from rankgym.experiments.show.tables import cell
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, padding))
     table.add_column("agent", overflow="fold", vertical="bottom", max_width=longest)
@@ -117,7 +121,7 @@ def filled_table(
         if column.lowest_is_best is not None and len(known) > 1:
             best[column.key] = (min if column.lowest_is_best else max)(known)
     for line in lines:
-        texts = [cell(line, c.key, error=c.key.startswith(errors)) for c in shown]
+        texts = [cell(line, c, error=c.key.startswith(errors)) for c in shown]
         cells = [
             Text(text, "bold green" if c.key in best and line[c.key] == best[c.key] else "")
             for text, c in zip(texts, shown, strict=True)

@@ -15,14 +15,17 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import rankgym
+from rankgym.commands.tables import comparison_table
 from rankgym.experiments import compare
 from rankgym.experiments.compare import _Plan
+from rankgym.experiments.judge import comparison
+from rankgym.experiments.judge.columns import Column, table_columns
 from rankgym.experiments.judge.comparison import caption, counted
 from rankgym.experiments.judge.means import mean_and_error
 from rankgym.experiments.plan.agents import AgentFailed, parse_agent, slug
 from rankgym.experiments.run.parts import Parts
 from rankgym.experiments.show import comparison_figure, style
-from rankgym.experiments.show.files import cell, columns, csv_text, markdown_text
+from rankgym.experiments.show.tables import cell, columns, csv_text, markdown_text
 from rankgym.outputs import atomic_path
 from rankgym.play.history import MEASURES, History
 from rankgym.progress import AgentBars
@@ -157,7 +160,7 @@ def test_one_row_has_no_standard_error():
     assert line["regret_20"] == line["regret"]
     assert line["violations_early"] == line["violations"]  # of the first 20, there are no more
     assert math.isnan(line["regret_se"])
-    assert cell(line, "violations") == "0"
+    assert cell(line, Column("violations", (), True)) == "0"
 
 
 def test_mean_and_error_of_two_rows():
@@ -473,7 +476,20 @@ def test_counts_in_words(rounds, text):
     [(12345.6, 78.9, "12,346 ± 79"), (123.45, 6.78, "123.5 ± 6.8"), (1.234, 0.5678, "1.23 ± 0.57"), (0, 0, "0 ± 0")],
 )
 def test_cells(mean, error, text):
-    assert cell({"regret": mean, "regret_se": error}, "regret") == text
+    assert cell({"regret": mean, "regret_se": error}, Column("regret", (), True)) == text
+
+
+def test_a_new_column_is_in_all_tables(monkeypatch):
+    first = Column("first", ("reward", "at once"), False, lambda history: history.reward[0], digits=3)
+    monkeypatch.setattr(comparison, "table_columns", lambda found: [*table_columns(found), first])
+    found = compare(ENV, ["static", "random"], rounds=10, query=[0, 1], progress=False)
+    (mean, _) = (history.reward[0].mean() for history in found.histories.values())
+    assert csv_text(found).splitlines()[0].endswith(",first,first_se")
+    assert markdown_text(found).splitlines()[0].endswith(" reward at once |")
+    assert f"| {mean:.3f} ± " in markdown_text(found).splitlines()[2]
+    console = Console(width=200, file=io.StringIO())
+    console.print(comparison_table(found, console))
+    assert "at once" in console.file.getvalue()
 
 
 def test_table_in_markdown_and_csv():

@@ -12,6 +12,7 @@ from rich.console import Console
 import rankgym
 from rankgym.experiments import compare
 from rankgym.experiments.bench.bench import write_letor
+from rankgym.experiments.judge.columns import Column
 from rankgym.experiments.judge.comparison import caption
 from rankgym.experiments.judge.means import known, mean_and_error
 from rankgym.experiments.plan.agents import AgentSpec, fitting_agents, knobs
@@ -19,7 +20,7 @@ from rankgym.experiments.plan.environments import choice_of
 from rankgym.experiments.plan.setting import KINDS
 from rankgym.experiments.run.parts import Parts
 from rankgym.experiments.show import comparison_figure
-from rankgym.experiments.show.files import cell, columns, markdown_text
+from rankgym.experiments.show.tables import cell, columns, markdown_text
 from rankgym.progress import AgentBars
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 
@@ -125,7 +126,7 @@ def test_an_agent_of_ones_own_has_no_accuracy(my_agent):
     found = compare(ENV, [my_agent, "random-duels"], **SMALL)
     mine, other = found.table()
     assert math.isnan(mine["accuracy"])
-    assert cell(mine, "accuracy") == "unknown"
+    assert cell(mine, Column("accuracy", (), False, digits=3)) == "unknown"
     assert 0 <= other["accuracy"] <= 1
     assert len(comparison_figure.draw_comparison(found).axes[1].lines) == 2
 

@@ -17,10 +17,11 @@ from rich.console import Console
 from rankgym.commands.tables import epoch_table, fitting_epochs
 from rankgym.experiments import compare
 from rankgym.experiments.compare import _Tally
+from rankgym.experiments.judge.columns import Column
 from rankgym.experiments.judge.comparison import caption, counted
 from rankgym.experiments.run.parts import Parts
 from rankgym.experiments.show import comparison_figure, style
-from rankgym.experiments.show.files import cell, csv_text, epoch_columns, epoch_title, group_columns, markdown_text
+from rankgym.experiments.show.tables import cell, csv_text, epoch_columns, epoch_title, group_columns, markdown_text
 from rankgym.play.history import MEASURES, History
 
 ENV = "rankgym/CM-Yandex-Breakpoint-v0"
@@ -253,7 +254,7 @@ def test_rows_without_an_epoch_are_not_in_its_mean(stationary):
     assert math.isclose(line["regret_epoch_0_se"], math.sqrt(14 / 3 / 4))
     assert math.isclose(line["regret_epoch_1_se"], 1.0)
     assert math.isnan(line["regret_epoch_2_se"])  # one row
-    assert cell(line, "regret_epoch_2") == "9.00"
+    assert cell(line, Column("regret_epoch_2", (), True)) == "9.00"
 
 
 def test_the_table_of_epochs_in_markdown(stationary):
@@ -352,7 +353,7 @@ def test_of_a_great_many_epochs_groups_are_summed(stationary, epochs, size, last
     assert [line[column.key] for column in columns] == sums
     assert [twice[column.key] for column in columns] == [2 * each for each in sums]
     cells = [next(iter(column.cells)).plain for column in table.columns[1:]]
-    assert cells == [cell(line, column.key) for column in columns]
+    assert cells == [cell(line, column) for column in columns]
     assert sum(sums) == epochs * (epochs + 1) / 2  # nothing twice, nothing left out
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from rankgym.experiments.run.results import Played
 from rankgym.experiments.show import figures, style
-from rankgym.experiments.show.figures import Cloud, Curve, Pair, Panel
+from rankgym.experiments.show.figures import Curve, Pair, Panel
 
 ROUNDS = np.array([1, 2, 4, 10, 100, 1000])
 
@@ -146,16 +146,6 @@ def test_many_panels_are_small_multiples(number, grid):
     assert figure.axes[0].get_gridspec().get_geometry() == grid
 
 
-def test_bars_are_the_epochs_and_hatched():
-    curves = [figures.per_epoch(played(agent)) for agent in AGENTS]
-    (axes,) = figures.bars([Panel("CM", curves, xlabel="epoch")]).axes
-    heights = [patch.get_height() for patch in axes.patches]
-    assert np.allclose(heights, np.concatenate([curve.mean for curve in curves]))
-    assert len({patch.get_hatch() for patch in axes.patches}) == 2  # static and bubblerank are plain, of other shades
-    centres = [patch.get_x() + patch.get_width() / 2 for patch in axes.patches]
-    assert np.round(centres).tolist() == [0, 1, 2, 3] * 3
-
-
 def test_a_point_a_query_and_how_many_on_either_side():
     x, y = np.array([1.0, 2, 3, 4, 5]), np.array([2.0, 1, 1, 0, 5])
     (axes,) = figures.scatter([Pair("PBM", "toprank", "cascade-kl-ucb", x, y)]).axes
@@ -166,16 +156,7 @@ def test_a_point_a_query_and_how_many_on_either_side():
     assert axes.get_xlim() == axes.get_ylim()
 
 
-def test_clouds_have_the_least_squares_line():
-    x = np.repeat(np.arange(5), 4)
-    y = 3.0 * x + 2 + np.tile([-1, 1, -1, 1], 5)
-    (axes,) = figures.clouds([Cloud("CM", "|V0|", "regret", x, y)]).axes
-    line = next(line for line in axes.lines if len(line.get_xdata()) == 2)
-    assert np.allclose(line.get_ydata(), [2, 14])
-    drawn(figures.clouds([Cloud("alone", "x", "y", np.arange(3), np.array([-1.0, 0, 2]))]))
-
-
-@pytest.mark.parametrize("draw", [figures.panels, figures.bars, figures.scatter, figures.clouds])
+@pytest.mark.parametrize("draw", [figures.panels, figures.scatter])
 def test_no_panels_are_refused(draw):
     with pytest.raises(ValueError, match=r"panels = .* is empty; allowed: at least one"):
         draw([])

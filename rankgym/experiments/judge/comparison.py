@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankgym.envs import BreakpointVectorEnv
+from rankgym.experiments.judge.columns import EARLY, Column, counted, table_columns
 from rankgym.experiments.judge.means import known, mean_and_error
 from rankgym.experiments.plan.agents import AgentSpec, slug
 from rankgym.experiments.plan.digests import code_digest
@@ -19,8 +19,6 @@ from rankgym.outputs import versions
 from rankgym.play.history import DuelingHistory, History
 
 __all__ = ["EARLY", "Comparison", "caption", "counted"]
-
-EARLY = 100  # rounds: violations are also counted in the first so many (BubbleRank, section 5.3)
 
 # arguments for a caption: numbers and words, of paths the name; lists are too long for it
 WORTH_SAYING = (
@@ -107,6 +105,11 @@ class Comparison:
         """The rounds that tables have regret for: 100, 1,000, ... and the last."""
         return [r for r in decades(self.rounds) if r >= EARLY and r != self.rounds] + [self.rounds]
 
+    @property
+    def columns(self) -> list[Column]:
+        """The table's columns after the agent's name and before those of epochs."""
+        return table_columns(self)
+
     def table(self) -> list[dict[str, Any]]:
         """One dict an agent, in the order they were asked for: means over rows, and their standard errors (``..._se``).
 
@@ -119,32 +122,23 @@ class Comparison:
         of all rounds; ``reward``, of a round. Those of duels are ``accuracy_<round>`` for each milestone, and
         ``accuracy``, after the last, over the rows in which it is known; and ``reward``.
         """
-        return [self._line(spec.label) for spec in self.agents]
+        columns = self.columns
+        return [self._line(spec.label, columns) for spec in self.agents]
 
-    def _line(self, label: str) -> dict[str, Any]:
+    def _line(self, label: str, columns: list[Column]) -> dict[str, Any]:
         history = self.histories[label]
-        measures = {f"regret_{r}": history.at(r)["regret"] for r in self.milestones}
-        measures["regret"] = history.at(self.rounds)["regret"]
-        measures |= self._measures(history)
-        epochs = getattr(history, "epoch_regret", ())[: self.epochs]
         line: dict[str, Any] = {"agent": label}
-        for name, values in measures.items():
-            line[name], line[f"{name}_se"] = map(float, mean_and_error(known(values)))
-        line["sessions_per_second"] = float(self.rows * self.rounds / self.seconds[label])
+        for column in columns:
+            if column.values is None:
+                line[column.key] = float(self.rows * self.rounds / self.seconds[label])
+            else:
+                values = known(column.values(history))
+                line[column.key], line[f"{column.key}_se"] = map(float, mean_and_error(values))
+        epochs = getattr(history, "epoch_regret", ())[: self.epochs]
         for epoch, values in enumerate(epochs):
             name = f"regret_epoch_{epoch}"
             line[name], line[f"{name}_se"] = map(float, mean_and_error(known(values)))
         return line
-
-    def _measures(self, history: Any) -> dict[str, NDArray[np.float64]]:
-        """The measures (rows,) of one agent that only this kind of comparison has, by the table's keys."""
-        end = history.at(self.rounds)
-        reward = end["reward"] / self.rounds
-        if self.kind == "duels":
-            accuracy = {f"accuracy_{r}": history.at(r)["accuracy"] for r in self.milestones}
-            return {**accuracy, "accuracy": end["accuracy"], "reward": reward}
-        early = history.at(min(EARLY, self.rounds))["violations"]
-        return {"violations_early": early, "violations": end["violations"], "ndcg": end["ndcg"], "reward": reward}
 
     def epoch_groups(self, size: int) -> list[dict[str, Any]]:
         """One dict an agent, of the regret in each ``size`` epochs that follow each other (the last may be fewer).
@@ -195,14 +189,6 @@ class Comparison:
             "versions": versions(),
             "code": code_digest(),
         }
-
-
-def counted(rounds: int) -> str:
-    """10_000 as 10k, 2_500_000 as 2.5M, 1_234 as 1,234."""
-    for size, letter in ((1_000_000, "M"), (1_000, "k")):
-        if rounds >= size and rounds % (size // 10) == 0:
-            return f"{rounds / size:g}{letter}"
-    return f"{rounds:,}"
 
 
 def _given(comparison: Comparison) -> list[str]:

@@ -37,11 +37,10 @@ from rankgym.data import letor
 from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.preferences.exact import PICKS, evaluate_pairs
 from rankgym.experiments.run.blocks import _end_with_parent
-from rankgym.experiments.show.files import _json_text
 from rankgym.interleaving import INTERLEAVINGS, Lists, make
 from rankgym.kernels import ENVIRONMENT, row_keys
 from rankgym.models import users
-from rankgym.outputs import atomic_path, check_writable, versions
+from rankgym.outputs import atomic_path, check_writable, json_text, versions
 from rankgym.progress import PATIENCE, count_bar
 
 __all__ = ["METHODS", "Preferences", "estimate", "summary"]
@@ -264,7 +263,7 @@ def save(result: Preferences, files: _Files) -> None:
         with atomic_path(path) as unfinished, unfinished.open("wb") as file:
             np.save(file, array)
     with atomic_path(files.settings) as unfinished:
-        unfinished.write_text(_json_text(result.settings), encoding="utf-8")
+        unfinished.write_text(json_text(result.settings), encoding="utf-8")
 
 
 class _Kept:

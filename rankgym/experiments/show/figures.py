@@ -1,4 +1,4 @@
-"""Figures in panels: curves, bars, one agent over another, clouds of points. ``style`` decides the look.
+"""Figures in panels: curves of agents, and one agent over another. ``style`` decides the look.
 
 A legend names the curves in the order in which they end, the highest first. Needs matplotlib.
 """
@@ -12,10 +12,8 @@ from typing import Any, Literal, NamedTuple, cast
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from rankgym.experiments.judge.means import mean_and_error
 from rankgym.experiments.show import style
 from rankgym.experiments.show.curves import Curve, curve, per_epoch, per_round
 from rankgym.experiments.show.style import Look, looks, write
@@ -23,13 +21,10 @@ from rankgym.experiments.show.style import Look, looks, write
 __all__ = [
     "MAX_BANDS",
     "Axis",
-    "Cloud",
     "Curve",
     "Pair",
     "Panel",
-    "bars",
     "by_last_value",
-    "clouds",
     "curve",
     "looks",
     "panels",
@@ -70,17 +65,7 @@ class Pair(NamedTuple):
     y: NDArray[np.float64]  # (queries,)
 
 
-class Cloud(NamedTuple):
-    """Points that may lie on a line: regret over |V_0|."""
-
-    title: str
-    xlabel: str
-    ylabel: str
-    x: NDArray[Any]  # (points,)
-    y: NDArray[Any]  # (points,)
-
-
-# -- curves and bars --------------------------------------------------------------------------------------------------
+# -- curves -----------------------------------------------------------------------------------------------------------
 
 
 def panels(
@@ -120,35 +105,6 @@ def panels(
     words = next((f"dotted lines: {which}" for marks, which in reversed(marked) if marks), "")
     caption = f"{caption}; {words}" if caption and words else caption or words.capitalize()
     return _grid(panels, draw, columns, caption, share_y, by_last_value(panels) if order is None else order)
-
-
-def bars(panels: Sequence[Panel], *, columns: int | None = None, caption: str = "") -> Figure:
-    """Draw grouped bars with error bars, such as regret per epoch: the x of a panel's curves are the groups.
-
-    Arguments and errors are those of ``panels``.
-    """
-    look = looks(curve.label for panel in panels for curve in panel.curves)
-
-    def draw(axes: Any, panel: Panel, small: bool) -> dict[str, Any]:
-        width = 0.84 / max(len(panel.curves), 1)
-        handles = {}
-        for number, one in enumerate(panel.curves):
-            x = np.asarray(one.x) + (number - (len(panel.curves) - 1) / 2) * width
-            color, hatch = look[one.label].color, style.HATCHES[look[one.label].dashes]
-            handles[one.label] = axes.bar(
-                x, one.mean, width, color=color, edgecolor="white", linewidth=0.5, hatch=hatch
-            )
-            if one.error is not None:
-                axes.errorbar(x, one.mean, _known(one.error), fmt="none", ecolor="#222222", elinewidth=0.9)
-        groups = [x for curve in panel.curves for x in curve.x]
-        if groups:
-            axes.set_xlim(min(groups) - 0.6, max(groups) + 0.6)
-            axes.xaxis.set_major_locator(MaxNLocator(24, integer=True))
-        _set_y_axis(axes, panel, small)
-        axes.grid(visible=False, axis="x")
-        return handles
-
-    return _grid(panels, draw, columns, caption, False, by_last_value(panels), widen=1.7)
 
 
 def _draw_curve(axes: Any, curve: Curve, look: Look, number: int, panel: Panel, small: bool) -> Any:
@@ -286,33 +242,6 @@ def scatter(pairs: Sequence[Pair], *, columns: int | None = None, caption: str =
     return _grid(pairs, draw, columns, caption, False, [])
 
 
-def clouds(clouds: Sequence[Cloud], *, columns: int | None = None, caption: str = "") -> Figure:
-    """Draw points, the mean at each x with its standard error, and the least-squares line through the points.
-
-    Arguments and errors are those of ``panels``.
-    """
-
-    def draw(axes: Any, cloud: Cloud, small: bool) -> dict[str, Any]:
-        x, y = np.asarray(cloud.x, np.float64), np.asarray(cloud.y, np.float64)
-        alpha = min(1.0, max(0.25, 60 / len(x)))
-        handles = {"one run": axes.scatter(x, y, s=14, color=style.SKY, alpha=alpha, linewidth=0, zorder=2)}
-        values = np.unique(x)
-        if len(values) < len(x):
-            mean, error = np.array([mean_and_error(y[x == value]) for value in values]).T
-            bars = {"fmt": "o", "color": "#222222", "markersize": 4.5, "elinewidth": 1.2, "zorder": 4}
-            handles["mean ± standard error"] = axes.errorbar(values, mean, _known(error), **bars)
-        if len(values) > 1:
-            slope, start = np.polynomial.Polynomial.fit(x, y, 1).convert().coef[::-1]
-            ends = np.array([values[0], values[-1]])
-            (line,) = axes.plot(ends, start + slope * ends, color=style.VERMILION, linewidth=2.2, zorder=3)
-            handles["least squares"] = line
-        axes.set_ylim(bottom=0 if y.min() >= 0 else None)
-        style.set_ticks(axes.yaxis, small)
-        return handles
-
-    return _grid(clouds, draw, columns, caption, False, [])
-
-
 # -- all figures ------------------------------------------------------------------------------------------------------
 
 
@@ -323,7 +252,6 @@ def _grid(
     caption: str,
     share_y: bool,
     order: Sequence[str],
-    widen: float = 1.0,
 ) -> Figure:
     """Draw each of ``given`` into axes of its own, with a common legend, in ``order``, and the caption."""
     if not given:
@@ -333,7 +261,6 @@ def _grid(
     columns = min(columns, number)
     rows = -(-number // columns)
     width, height = (2.7, 2.2) if small else (4.4 if number > 1 else 6.6, 3.7 if number > 1 else 4.4)
-    width *= widen if columns < 3 else 1
     with mpl.rc_context({**style.RC_PARAMS, **({"font.size": 9, "axes.titlesize": 9.5} if small else {})}):
         above = 0.2 * (len(style.columns_of_names(order, width * columns, small)[0]) if order else 1)
         below = 0.15 * len(style.caption_lines(caption, width * columns))

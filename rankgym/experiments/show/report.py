@@ -1,6 +1,6 @@
-"""A report in one HTML file: pictures, claims and tables, and below them, folded, all settings.
+"""A report in one HTML file: figures, claims and tables, and all settings, folded.
 
-It asks nothing of a network: pictures are inside it, and its own policy forbids browsers to load anything.
+The file needs no network: images are inside it, and its policy forbids browsers to load anything.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rankgym.outputs import atomic_path
 
 __all__ = ["Picture", "Table", "report", "sweep_report", "write_report"]
 
-SHOWN: dict[str, tuple[str, Any]] = {  # measures: words, and the y axis where the rounds' is logarithmic
+MEASURE_PANELS: dict[str, tuple[str, Any]] = {  # the y axis of each measure: its label, and its scale over log rounds
     "regret": ("cumulative regret", "log"),
     "violations": ("violations", "symlog"),
     "ndcg": ("NDCG, mean so far", "linear"),
@@ -35,13 +35,13 @@ SHOWN: dict[str, tuple[str, Any]] = {  # measures: words, and the y axis where t
 }
 CAPTION = "Mean over rows, with its standard error"
 
-MARKS: dict[Verdict, tuple[str, str]] = {  # a class and a sign: verdicts differ in colour, in sign and in words
+MARKS: dict[Verdict, tuple[str, str]] = {  # CSS class and sign: verdicts differ in colour, in sign and in words
     "holds": ("holds", "✓"),
     "does not hold": ("fails", "✗"),
     "cannot be decided at this scale": ("open", "?"),
 }
 
-STYLE = """\
+CSS = """\
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1.2rem 1rem 4rem; max-width: 72rem; background: #fff; color: #1c1c1c;
@@ -78,17 +78,35 @@ pre { overflow-x: auto; background: #f6f6f6; padding: .8rem; font-size: .82rem; 
 """
 
 
+PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+{css}</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
 class Picture(NamedTuple):
-    """A figure as the text of an SVG file, or as the bytes of a PNG file."""
+    """An image with its caption: the text of an SVG file, or the bytes of a PNG file."""
 
     svg: str | None
     png: bytes | None
     caption: str
-    alt: str  # what it shows, for whom it is read out
+    alt: str  # what it shows, for readers who cannot see it
 
 
 class Table(NamedTuple):
-    """A table in words; columns whose cells are all numbers, or empty, stand to the right."""
+    """A table of text; columns of numbers alone are aligned to the right."""
 
     title: str
     head: Sequence[str]
@@ -97,47 +115,29 @@ class Table(NamedTuple):
 
 
 def sweep_report(path: str | os.PathLike[str], results: Results, title: str = "", **rest: Any) -> None:
-    """Write a report of any sweep: its measures in all environments, and tables of the means and of ranks over queries.
+    """Write a report of a sweep: all measures in all environments, tables of means, ranks over queries.
 
     Args:
         path: the HTML file.
-        results: what was played (``rankgym.experiments.run.tables.read``, or what ``run_sweep`` returned).
+        results: of ``run_sweep`` or ``read``.
         title: of the page.
-        rest: what else ``write_report`` takes.
+        rest: other arguments of ``report``.
 
     Raises:
-        ValueError: there are no results.
+        ValueError: ``results`` is empty.
         RuntimeError: matplotlib or scipy is not installed.
     """
     if not len(results):
-        raise ValueError("results = Results() are none; allowed: those of at least one job")
+        raise ValueError("results is empty; allowed: results of at least one job")
     require("matplotlib")
-    made = [*rest.pop("pictures", ()), *_pictures(results)]
+    pictures = [*rest.pop("pictures", ()), *_pictures(results)]
     tables = [*rest.pop("tables", ()), _means(results), *_ranks(results)]
-    write_report(Path(path), title or "Results of a sweep", pictures=made, tables=tables, **rest)
+    write_report(Path(path), title or "Results of a sweep", pictures=pictures, tables=tables, **rest)
 
 
-def write_report(
-    path: Path,
-    title: str,
-    *,
-    summary: str = "",
-    pictures: Sequence[Picture] = (),
-    judgements: Sequence[Judgement] = (),
-    tables: Sequence[Table] = (),
-    settings: Mapping[str, Any] | None = None,
-    versions: Mapping[str, str] | None = None,
-) -> None:
-    """Write a ``report`` to ``path``, whole or not at all."""
-    text = report(
-        title,
-        summary=summary,
-        pictures=pictures,
-        judgements=judgements,
-        tables=tables,
-        settings=settings,
-        versions=versions,
-    )
+def write_report(path: Path, title: str, **rest: Any) -> None:
+    """Write ``report(title, **rest)`` to ``path``, whole or not at all."""
+    text = report(title, **rest)
     with atomic_path(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8")
 
@@ -152,16 +152,16 @@ def report(
     settings: Mapping[str, Any] | None = None,
     versions: Mapping[str, str] | None = None,
 ) -> str:
-    """The text of an HTML file. The same arguments give the same text.
+    """Return the text of an HTML file. The same arguments give the same text.
 
     Args:
         title: of the page.
-        summary: paragraphs of plain text, parted by empty lines.
+        summary: paragraphs of plain text, separated by empty lines.
         pictures: in order.
         judgements: a table of claims.
         tables: more tables.
         settings: plain JSON values, folded.
-        versions: of what made the numbers, folded.
+        versions: of the packages that made the numbers, folded.
 
     Raises:
         ValueError: a picture is neither SVG nor PNG, or both.
@@ -177,58 +177,49 @@ def report(
         body.append(_folded("Settings", json.dumps(settings, indent=2, ensure_ascii=False, default=str)))
     if versions is not None:
         body.append(_folded("Versions", "\n".join(f"{name} {version}" for name, version in versions.items())))
-    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-    head = [
-        '<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{_text(title)}</title>",
-        f"<style>\n{STYLE}</style>",
-    ]
-    lines = ["<!DOCTYPE html>", '<html lang="en">', "<head>", *head, "</head>", "<body>", *body, "</body>", "</html>"]
-    return "\n".join(lines) + "\n"
+    return PAGE.format(title=_text(title), css=CSS, body="\n".join(body))
 
 
-# -- of any sweep -----------------------------------------------------------------------------------------------------
+# -- a sweep's figures and tables -------------------------------------------------------------------------------------
 
 
 def _pictures(results: Results) -> Iterator[Picture]:
-    """A figure a measure, with a panel for each environment that has it; and the regret per epoch."""
+    """Draw a figure a measure, with a panel for each environment that has it, and one of the regret per epoch."""
     from rankgym.experiments.show import figures
 
-    for measure, (name, scale) in SHOWN.items():
+    played = {name: [results[name, agent] for agent in results.agents(name)] for name in results.environments}
+    for measure, (label, scale) in MEASURE_PANELS.items():
         panels = []
-        for environment in results.environments:
-            played = [results[environment, agent] for agent in results.agents(environment)]
-            curves = [figures.curve(one, measure) for one in played if measure in one.measures]
+        for environment, agents in played.items():
+            curves = [figures.curve(one, measure) for one in agents if measure in one.measures]
             curves = [curve for curve in curves if np.isfinite(curve.mean).any()]
-            if curves:
-                changing = any(len(one.epoch_regret) for one in played)
-                scales = {} if changing else {"xscale": "log", "yscale": scale}
-                panel = figures.Panel(environment, curves, ylabel=name, from_zero=measure != "ndcg", **scales)
-                panels.append(panel)
+            changing = any(len(one.epoch_regret) for one in agents)
+            scales: Any = {} if changing else {"xscale": "log", "yscale": scale}
+            from_zero = measure != "ndcg"
+            panels += (
+                [figures.Panel(environment, curves, ylabel=label, from_zero=from_zero, **scales)] if curves else []
+            )
         if panels:
-            yield _drawn(figures.panels(panels, caption=CAPTION), f"{name} over rounds")
+            yield _drawn(panels, f"{label} over rounds")
     panels = []
-    for environment in results.environments:
-        played = [results[environment, agent] for agent in results.agents(environment)]
-        curves = [figures.per_epoch(one) for one in played if len(one.epoch_regret)]
+    for environment, agents in played.items():
+        curves = [figures.per_epoch(one) for one in agents if len(one.epoch_regret)]
         if curves:
             panels.append(figures.Panel(environment, curves, xlabel="epoch", ylabel="regret in the epoch"))
     if panels:
-        yield _drawn(figures.panels(panels, caption=CAPTION), "regret of each epoch")
+        yield _drawn(panels, "regret of each epoch")
 
 
-def _drawn(figure: Any, alt: str) -> Picture:
+def _drawn(panels: Sequence[Any], alt: str) -> Picture:
     from rankgym.experiments.show import figures
 
     file = io.BytesIO()
-    figures.write(figure, file, "svg")
+    figures.write(figures.panels(panels, caption=CAPTION), file, "svg")
     return Picture(file.getvalue().decode(), None, "", alt)
 
 
 def _means(results: Results) -> Table:
-    """Means and standard errors of all measures after the last round."""
+    """Return means and standard errors of all measures after the last round."""
     found: dict[tuple[str, str], dict[str, str]] = {}
     for measure in MEASURES:
         for line in means(results, measure):
@@ -242,7 +233,7 @@ def _means(results: Results) -> Table:
 
 
 def _ranks(results: Results) -> Iterator[Table]:
-    """Of each environment in which several agents have played the same queries, and have a regret."""
+    """Return a table of ranks for each environment where several agents of known regret played the same queries."""
     for environment in results.environments:
         played = [results[environment, agent] for agent in results.agents(environment)]
         units = {one.agent: amount(one) for one in played}
@@ -260,13 +251,13 @@ def _picture(picture: Picture) -> str:
     if (picture.svg is None) == (picture.png is None):
         raise ValueError(f"the picture {picture.alt!r} is neither SVG nor PNG, or both; allowed: one of them")
     data, kind = (picture.png, "png") if picture.svg is None else (picture.svg.encode(), "svg+xml")
-    source = f"data:image/{kind};base64,{base64.b64encode(data or b'').decode()}"  # no ids of two pictures can clash
+    source = f"data:image/{kind};base64,{base64.b64encode(data or b'').decode()}"  # ids of two images cannot clash
     caption = f"\n<figcaption>{_text(picture.caption)}</figcaption>" if picture.caption else ""
     return f'<figure>\n<img src="{source}" alt="{_text(picture.alt)}">{caption}\n</figure>'
 
 
 def _claims(judgements: Sequence[Judgement]) -> str:
-    """The table; on a narrow screen each line of it becomes a block."""
+    """Return the table of claims; on a narrow screen each of its rows becomes a block."""
     rows = []
     for judgement in judgements:
         claim, measured, verdict, why = judgement

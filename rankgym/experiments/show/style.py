@@ -19,7 +19,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 __all__ = [
-    "HATCHES",
     "LOOKS",
     "RC_PARAMS",
     "Look",
@@ -63,7 +62,6 @@ WINE, INDIGO, OLIVE, TEAL, BROWN, PURPLE = "#882255", "#332288", "#999933", "#44
 GREY = "#8A8A8A"
 SOLID: Any = "-"
 DASHED, DOTTED, MIXED, LONG = (0, (4.5, 1.5)), (0, (1.2, 1.3)), (0, (5, 1.4, 1.2, 1.4)), (0, (8, 2))
-HATCHES = {SOLID: "", DASHED: "///", DOTTED: "...", MIXED: "xx", LONG: "--"}  # of bars
 
 
 class Look(NamedTuple):
@@ -86,9 +84,9 @@ LOOKS = {  # by an agent's name; a figure shows rankers or duelers, seldom both
     "cascade-swucb": Look(SKY, DASHED, "P"),
     "ranked-exp3": Look(BROWN, DOTTED, "X"),
     "thompson-cascade": Look(INDIGO, SOLID, ">"),
-    "pbm-ucb": Look(OLIVE, LONG, "p"),
+    "pbm-ucb": Look(OLIVE, LONG, "*"),
     "restarting": Look(TEAL, MIXED, "h"),
-    "ppo-pbm": Look(PURPLE, SOLID, "*"),
+    "ppo-pbm": Look(PURPLE, SOLID, "p"),
     "ppo-cm": Look(PURPLE, DASHED, "d"),
     "ppo-dcm": Look(PURPLE, MIXED, "8"),
     "ppo-breakpoint": Look(PURPLE, DOTTED, "H"),
@@ -103,7 +101,7 @@ LOOKS = {  # by an agent's name; a figure shows rankers or duelers, seldom both
     "sparring": Look(SKY, DASHED, "P"),
     "multisbm": Look(WINE, MIXED, "<"),
     "doubler": Look(INDIGO, SOLID, ">"),
-    "mergedts": Look(OLIVE, LONG, "p"),
+    "mergedts": Look(OLIVE, LONG, "*"),
     "dts": Look(TEAL, MIXED, "h"),
     "rmed1": Look(PURPLE, DASHED, "d"),
     "least squares": Look("#222222", SOLID, ""),
