@@ -1,4 +1,4 @@
-"""Checks at the door, each with an error that names the parameter, its value and what is allowed."""
+"""Argument checks. Each error names the parameter, its value and what is allowed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """``value`` as an int in ``least .. most`` (no upper end: None), or a ValueError."""
+    """Return ``value`` as an int in ``least .. most`` (default: no upper bound), or raise a ValueError."""
     fits = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
     if not fits or value < least or (most is not None and value > most):
         allowed = f"a whole number, at least {least}" if most is None else f"a whole number in {least} .. {most}"
@@ -35,14 +35,14 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
 
 
 def near(word: str, words: Iterable[str]) -> str:
-    """'; did you mean ...?' with the one of ``words`` that looks most like ``word``, or ''."""
+    """Return '; did you mean ...?' with the most similar of ``words``, or '' if none is similar."""
     lower = {w.lower(): w for w in words}
     close = difflib.get_close_matches(word.lower(), lower, n=1, cutoff=0.6)
     return f"; did you mean {lower[close[0]]!r}?" if close else ""
 
 
 def plain_number(value: Any) -> int | float | None:
-    """``value`` as Python's own number, or None if it is no number or a bool.
+    """Return ``value`` as a Python number, or None if it is not a number or is a bool.
 
     Python compares an int with a float exactly, however large. NumPy's small types would round the limit instead.
     """
@@ -52,13 +52,13 @@ def plain_number(value: Any) -> int | float | None:
 
 
 def probabilities(name: str, values: Any, dimensions: int) -> NDArray[np.float64]:
-    """``values`` as a float64 array of 1 .. ``dimensions`` dimensions with entries in [0, 1], or a ValueError."""
+    """Return ``values`` as a float64 array of 1 .. ``dimensions`` dimensions in [0, 1], or raise a ValueError."""
     try:
-        if np.asarray(values).dtype.kind in "SU":  # texts, out of which NumPy would read numbers
+        if np.asarray(values).dtype.kind in "SU":  # NumPy would parse texts as numbers
             raise TypeError
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} = {values!r} is no array of numbers; allowed: probabilities in [0, 1]") from None
+        raise ValueError(f"{name} = {values!r} is not an array of numbers; allowed: probabilities in [0, 1]") from None
     if not 1 <= array.ndim <= dimensions or array.size == 0:
         raise ValueError(f"{name} has shape {array.shape}; allowed: 1 to {dimensions} dimensions, none of them empty")
     wrong = np.argwhere(~((array >= 0) & (array <= 1)))  # also NaN
@@ -69,9 +69,9 @@ def probabilities(name: str, values: Any, dimensions: int) -> NDArray[np.float64
 
 
 def env_attribute(env: Any, name: str) -> Any:
-    """Attribute ``name`` of the bare environment below ``env``'s wrappers, or None.
+    """Return attribute ``name`` of the unwrapped environment, or None.
 
-    From a batch of singles (Gymnasium's ``SyncVectorEnv``, ``AsyncVectorEnv``) the singles' values, stacked.
+    For a batch of singles (Gymnasium's ``SyncVectorEnv``, ``AsyncVectorEnv``) the singles' values, stacked.
     """
     bare = env.unwrapped
     if hasattr(bare, name):
@@ -85,7 +85,7 @@ def env_attribute(env: Any, name: str) -> Any:
 
 
 def env_horizons(env: Any) -> tuple[int | None, int | None]:
-    """The shortest and the longest horizon of the environments below ``env``; None stands for no end.
+    """Return the shortest and the longest horizon of ``env``'s rows; None stands for no horizon.
 
     Gymnasium's ``TimeLimit`` (``max_episode_steps``) counts like a horizon.
     """
@@ -110,7 +110,7 @@ class ActionKind(enum.Enum):
 
 
 def is_duel(kind: ActionKind | None) -> bool:
-    """Whether actions of this ``kind`` compare two sides."""
+    """Return whether actions of this ``kind`` compare two sides."""
     return kind in (ActionKind.DUEL_OF_ARMS, ActionKind.DUEL_OF_RANKINGS)
 
 
@@ -127,8 +127,8 @@ def action_kind(env: Any) -> ActionKind | None:
 
 
 def round_numbers(name: str, values: Any) -> list[Any]:
-    """``values`` as a list, or a ValueError where they are none."""
+    """Return ``values`` as a list, or raise a ValueError if they are not a list or another iterable."""
     single = isinstance(values, (str, bytes)) or (isinstance(values, np.ndarray) and values.ndim == 0)
     if single or not isinstance(values, Iterable):
-        raise ValueError(f"{name} = {values!r} is no list; allowed: round numbers such as [100, 1000]")
+        raise ValueError(f"{name} = {values!r} is not a list; allowed: round numbers such as [100, 1000]")
     return list(values)

@@ -1,4 +1,4 @@
-"""Measures of a displayed list against the truth: arrays in, arrays out. Agents never see them."""
+"""Measures of displayed lists against the truth: incorrectly ordered pairs and NDCG. Agents never see them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def better_items(attraction: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """For each item the set of strictly more attractive items, as bits.
+    """Return for each item the set of strictly more attractive items, as bits.
 
     Args:
         attraction: (rows, items).
@@ -32,9 +32,9 @@ def better_items(attraction: NDArray[np.float64]) -> NDArray[np.uint64]:
 def misordered_pairs(better, displayed, misordered):
     """Fill ``misordered`` (rows,) with each list's |V(R)|, its number of incorrectly ordered pairs (BubbleRank, eq. 5).
 
-    A pair is incorrectly ordered when the less attractive item stands above the more attractive one. Items of equal
-    attraction are never so. BubbleRank displays all items; here a hidden item stands below every displayed one, so
-    that with K < L a displayed item counts once for each more attractive item that is hidden.
+    A pair is incorrectly ordered if the less attractive item is above the more attractive one; items of equal
+    attraction never are. BubbleRank displays all items. Here a hidden item counts as below every displayed one, so that
+    with K < L a displayed item counts once for each more attractive hidden item.
     """
     rows, positions = displayed.shape
     for row in range(rows):
@@ -63,8 +63,8 @@ def ideal_dcg(attraction: NDArray[np.float64], cutoff: int) -> NDArray[np.float6
 def ndcg(attraction, discounts, ideal, displayed, quality):
     """Fill ``quality`` (rows,) with the NDCG of each list, with attraction as relevance (BubbleRank, appendix B).
 
-    ``discounts`` (cutoff,) and ``ideal`` (rows,) come from ``rank_discounts`` and ``ideal_dcg``. Where no item is
-    attractive every list is ideal.
+    ``discounts`` (cutoff,) and ``ideal`` (rows,) come from ``rank_discounts`` and ``ideal_dcg``. If no item is
+    attractive, every list is ideal.
     """
     for row in range(displayed.shape[0]):
         gain = 0.0

@@ -1,11 +1,11 @@
 """The space of rankings: ``Permutation``, its batch, and their registrations with Gymnasium.
 
 A ranking is a list of k distinct items out of ``0 .. n-1``, best first. ``Permutation(n, k)`` is a ``MultiDiscrete``
-whose members repeat no item, so that libraries which know their spaces by class accept it. Gymnasium would batch it
-into a plain ``Box`` whose samples are no rankings: ``BatchedPermutation`` is the batch whose rows are.
+whose members repeat no item, so that libraries accept it that recognize spaces by class. Gymnasium would batch it into
+a plain ``Box``, whose samples repeat items: ``BatchedPermutation`` is a batch of rankings.
 
-``checked`` of either class is the one door of the environments: it returns the action as an int64 array, or says which
-row is wrong, how, and what is allowed.
+Environments check actions with ``checked`` of either class alone: it returns an int64 array, or raises an error with
+the first wrong row and what is allowed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["BatchedPermutation", "Permutation"]
 INT64 = np.dtype(np.int64)
 
 _short = reprlib.Repr()
-_short.maxtuple = _short.maxlist = 24  # the longest ranking that a message spells out
+_short.maxtuple = _short.maxlist = 24  # longer rankings are shortened in messages
 _short.maxlevel = 3
 _short.maxother = 200
 
@@ -64,7 +64,7 @@ class Permutation(MultiDiscrete[np.int64]):
     def sample(  # type: ignore[override]
         self, mask: NDArray[np.int8] | None = None, probability: NDArray[np.float64] | None = None
     ) -> NDArray[np.int64]:
-        """A random ranking, (k,): uniform over all rankings where neither argument is given.
+        """Return a random ranking, (k,): uniform over all rankings if neither argument is given.
 
         Args:
             mask: (n,) int8, 1 for an item that may be ranked, at least k of them: uniform over their rankings.
@@ -78,13 +78,13 @@ class Permutation(MultiDiscrete[np.int64]):
         return _draw(self.np_random, weights, (1, self.n), self.k, self.dtype)[0]
 
     def checked(self, action: Any) -> NDArray[np.int64]:
-        """The ranking ``action`` as a C-contiguous int64 array of shape (k,): itself where it is one already.
+        """Return ``action`` as a C-contiguous int64 array of shape (k,), without a copy if it is one.
 
         Args:
             action: a list, tuple or array of whole numbers, of any integer dtype.
 
         Raises:
-            ValueError: it is no member of this space; the message names the value and what is allowed.
+            ValueError: it is not a member of this space; the message names the value and what is allowed.
         """
         ranking = action if _is_ready(action, self._shape) else self._converted(action)
         if first_fault(ranking[None], self.n) >= 0:
@@ -151,7 +151,7 @@ class BatchedPermutation(Box[np.int64]):
         super().__init__(np.zeros(shape, integer), high, shape, integer.type, seed)
 
     def sample(self, mask: Any = None, probability: Any = None) -> NDArray[np.int64]:
-        """A batch of independent random rankings, (num_envs, k); see ``Permutation.sample``.
+        """Return a batch of independent random rankings, (num_envs, k); see ``Permutation.sample``.
 
         Args:
             mask, probability: one array of shape (n,) for all rows, or (num_envs, n), or a tuple of one array a row.
@@ -165,13 +165,13 @@ class BatchedPermutation(Box[np.int64]):
         return _draw(self.np_random, weights, (self.num_envs, self.n), self.k, self.dtype)
 
     def checked(self, action: Any) -> NDArray[np.int64]:
-        """The batch ``action`` as a C-contiguous int64 array of shape (num_envs, k): itself where it is one already.
+        """Return ``action`` as a C-contiguous int64 array of shape (num_envs, k), without a copy if it is one.
 
         Args:
             action: a list, tuple or array of whole numbers, of any integer dtype, or a list or tuple of such rows.
 
         Raises:
-            ValueError: it is no member of this space; the message names the first wrong row and what is allowed.
+            ValueError: it is not a member of this space; the message names the first wrong row and what is allowed.
         """
         rankings = action if _is_ready(action, self._shape) else self._converted(action)
         row = first_fault(rankings, self.n)
@@ -188,7 +188,9 @@ class BatchedPermutation(Box[np.int64]):
             _check_array("action", action, self._shape, need)
             return np.array(action, INT64, order="C", subok=False)
         if not isinstance(action, (list, tuple)):
-            raise ValueError(f"action {_short.repr(action)} is a {type(action).__name__}, no batch of rankings; {need}")
+            raise ValueError(
+                f"action {_short.repr(action)} is a {type(action).__name__}, not a batch of rankings; {need}"
+            )
         if len(action) != self.num_envs:
             raise ValueError(f"action {_short.repr(action)} has {len(action)} rows; {need}")
         rows = [
@@ -217,11 +219,11 @@ class BatchedPermutation(Box[np.int64]):
         return f"BatchedPermutation({n}, {self.k}, num_envs={self.num_envs}{_dtype_note(self.dtype)})"
 
 
-# ---- the door ----
+# ---- checks of actions ----
 
 
 def _is_ready(action: Any, shape: tuple[int, ...]) -> TypeIs[NDArray[np.int64]]:
-    """True for an array that a kernel may read as it is (writable too: numba compiles read-only arrays anew)."""
+    """Whether a kernel can use the array without a copy; read-only arrays would be compiled anew."""
     return type(action) is np.ndarray and action.dtype == INT64 and action.shape == shape and action.flags.carray
 
 
@@ -233,24 +235,24 @@ def _check_array(name: str, array: NDArray[Any], shape: tuple[int, ...], need: s
     if array.dtype.kind not in "iu":
         shown = " ".join(_short.repr(array).split())
         cast = ": cast it with .astype(int)" if array.dtype.kind == "f" else ""
-        raise ValueError(f"{name} {shown} has dtype {array.dtype}, no integer one{cast}; {need}")
+        raise ValueError(f"{name} {shown} has dtype {array.dtype}, not an integer dtype{cast}; {need}")
     if array.shape != shape:
         raise ValueError(f"{name} {_short.repr(array)} has shape {array.shape}, not {shape}; {need}")
 
 
 def _checked_row(name: str, row: Any, n: int, k: int) -> list[int]:
-    """The items of one ranking in a list, tuple or array: numpy is not asked, as it would cast, wrap, warn or nest."""
+    """The items of one ranking in a list, tuple or array, without numpy, which would cast, wrap, warn or nest."""
     need = _need(n, k)
     if isinstance(row, np.ndarray):
         _check_array(name, row, (k,), need)
     elif not isinstance(row, (list, tuple)):
-        raise ValueError(f"{name} {_short.repr(row)} is a {type(row).__name__}, no list of items; {need}")
+        raise ValueError(f"{name} {_short.repr(row)} is a {type(row).__name__}, not a list of items; {need}")
     elif len(row) != k:
         raise ValueError(f"{name} {_short.repr(row)} has {len(row)} items; {need}")
     else:
         for item in row:
             if type(item) is not int and not _is_whole(item):
-                raise ValueError(f"{name} {_short.repr(row)} holds {_short.repr(item)}, no whole number; {need}")
+                raise ValueError(f"{name} {_short.repr(row)} holds {_short.repr(item)}, not a whole number; {need}")
     items = _items(row)
     if len(set(items)) != k or min(items) < 0 or max(items) >= n:
         _refuse_row(name, items, n)
@@ -258,7 +260,7 @@ def _checked_row(name: str, row: Any, n: int, k: int) -> list[int]:
 
 
 def _refuse_row(name: str, items: tuple[int, ...], n: int) -> NoReturn:
-    """Raise the error of a row of whole numbers that is no ranking."""
+    """Raise the error for a row of whole numbers that is not a ranking."""
     seen: set[int] = set()
     for item in items:
         if not 0 <= item < n:
@@ -287,7 +289,7 @@ def _is_whole(value: Any) -> bool:
 def _draw(
     rng: np.random.Generator, weights: NDArray[np.float64] | None, shape: tuple[int, int], k: int, dtype: np.dtype[Any]
 ) -> NDArray[Any]:
-    """Rankings by Plackett-Luce, (rows, k): the k largest of log weight + Gumbel noise, in order.
+    """Draw Plackett-Luce rankings, (rows, k): the k largest of log weight + Gumbel noise, in order.
 
     Minus the logarithm of an exponential is Gumbel, so equal weights need no logarithm. Weights 0 are never drawn as
     long as k others are positive.
@@ -354,7 +356,7 @@ def _integer_dtype(dtype: DTypeLike, n: int) -> np.dtype[Any]:
     except TypeError:
         integer = None
     if integer is None or integer.kind not in "iu":
-        raise ValueError(f"dtype = {dtype!r} is no integer dtype; allowed: such as np.int64")
+        raise ValueError(f"dtype = {dtype!r} is not an integer dtype; allowed: such as np.int64")
     if n > np.iinfo(integer).max:
         raise ValueError(f"dtype = {dtype!r} is too narrow for n = {n}; allowed: one that holds n")
     return integer.newbyteorder("=")
@@ -364,7 +366,7 @@ def _dtype_note(dtype: np.dtype[Any]) -> str:
     return "" if dtype == INT64 else f", dtype={dtype}"
 
 
-# ---- registrations: of Gymnasium's dispatch functions, where the parent class's answer is wrong or not found ----
+# ---- registrations with Gymnasium, where its answer for the parent class is wrong or is not found ----
 
 
 @batch_space.register(Permutation)
@@ -395,7 +397,7 @@ def _zeros(space: BatchedPermutation) -> NDArray[np.int64]:
 def _unflatten(space: Permutation, x: NDArray[Any]) -> NDArray[np.int64]:
     blocks = np.asarray(x).reshape(space.k, space.n) != 0
     if not (blocks.sum(axis=1) == 1).all():
-        raise ValueError(f"{_short.repr(x)} is no one-hot code of a ranking; {_need(space.n, space.k)}")
+        raise ValueError(f"{_short.repr(x)} is not a one-hot code of a ranking; {_need(space.n, space.k)}")
     return space.checked(blocks.argmax(axis=1)).astype(space.dtype)
 
 
@@ -403,7 +405,7 @@ batch_differing_spaces.register(Permutation, _batch_differing)
 unflatten.register(Permutation, _unflatten)
 create_zero_array.register(Permutation, _zero)
 create_zero_array.register(BatchedPermutation, _zeros)
-# Inside a Tuple these look a space up by its exact class, so that the parent's answer must be registered again.
+# Inside a Tuple these dispatch on the exact class, so that the parent's function must be registered again.
 iterate.register(Permutation, iterate.dispatch(MultiDiscrete))
 iterate.register(BatchedPermutation, iterate.dispatch(Box))
 batch_differing_spaces.register(BatchedPermutation, batch_differing_spaces.dispatch(Box))

@@ -195,7 +195,7 @@ def test_what_is_no_agent_is_refused(agent, words):
 
 def test_rounds_to_record_are_a_list():
     env = gym.make_vec(PBM, num_envs=2)
-    with pytest.raises(ValueError, match=r"record_at = 50 is no list; allowed: round numbers such as \[100, 1000\]"):
+    with pytest.raises(ValueError, match=r"record_at = 50 is not a list; allowed: round numbers such as \[100, 1000\]"):
         rankgym.simulate(Plain(env), env, 100, record_at=50)
 
 

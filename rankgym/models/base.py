@@ -1,4 +1,4 @@
-"""What a click model is, and the best lists that several models share."""
+"""Base of the click models: parameters, rewards, and best lists that several models share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rankgym.kernels import kernel
 
 
 class Reward(NamedTuple):
-    """One way to be paid in a click model. Arrays have a leading axis of rows; ``cutoff`` counts paid positions.
+    """One reward of a click model. Arrays have a leading axis of rows; the first ``cutoff`` positions are rewarded.
 
     ``click(*parameters, key, session, displayed, cutoff, clicks, reward)`` is a kernel that plays session number
     ``session`` (rows,) of the users with the keys ``key`` (rows,) on the lists ``displayed`` (rows, positions) and
@@ -29,11 +29,11 @@ class Reward(NamedTuple):
 
 
 class ClickModel(NamedTuple):
-    """A click model: its name, its parameters, who examines what, and its rewards by name.
+    """A click model: its name, its parameters, its examination probabilities, and its rewards by name.
 
-    ``parameters`` is a NamedTuple of arrays with a leading axis of rows; ``axes`` has the names of each one's other
-    axes: ``"item"``, ``"position"``, or ``"previous"`` (the position of the click before; the last entry stands for
-    none yet). A number for each row has none: ().
+    ``parameters`` is a NamedTuple of arrays with a leading axis of rows; ``axes`` names each field's other axes:
+    ``"item"``, ``"position"``, or ``"previous"`` (the position of the previous click; the last entry stands for no
+    click yet). A field with one number a row has the axes ().
 
     ``examine(*parameters, displayed, examination)`` is a kernel that fills ``examination`` (rows, positions) with
     chi(R, k), the probability that position k of the row's list R is examined. In every model here a user clicks at
@@ -47,20 +47,20 @@ class ClickModel(NamedTuple):
     rewards: dict[str, Reward]
 
     def examination(self, parameters: Any, displayed: NDArray[np.int64]) -> NDArray[np.float64]:
-        """chi(R, k), (rows, positions): how probably each position of ``displayed`` (rows, positions) is examined."""
+        """Return chi(R, k), (rows, positions): the probability that each position of ``displayed`` is examined."""
         examination = np.empty(displayed.shape)
         self.examine(*parameters, np.ascontiguousarray(displayed, np.int64), examination)
         return examination
 
     def values(self, parameters: Any, displayed: NDArray[np.int64], cutoff: int, reward: str) -> NDArray[np.float64]:
-        """The expected reward (rows,) of each list of ``displayed`` (rows, positions)."""
+        """Return the expected reward (rows,) of each list of ``displayed`` (rows, positions)."""
         expected = np.empty(len(displayed))
         self.rewards[reward].value(*parameters, np.ascontiguousarray(displayed, np.int64), cutoff, expected)
         return expected
 
 
 def cut(name: str, table: NDArray[np.float64], axes: Sequence[str], items: int, positions: int) -> NDArray[np.float64]:
-    """A copy of the parameter ``name``, (queries, *axes), with the entries of the first items and positions.
+    """Return a copy of the parameter ``name``, (queries, *axes), cut to the first items and positions.
 
     Raises:
         ValueError: it has fewer.
@@ -80,23 +80,23 @@ def cut(name: str, table: NDArray[np.float64], axes: Sequence[str], items: int, 
 
 
 def table_form(axes: Sequence[str]) -> str:
-    """What the rows and columns of a parameter are, in words for an error, where it is a table."""
+    """Return the meaning of a table's rows and columns for an error message; "" if the parameter is not a table."""
     if "previous" not in axes:
         return ""
-    return ": a row for each position, a column for each position of the click before, the last one for none yet"
+    return ": a row for each position, a column for each position of the previous click, the last one for no click yet"
 
 
 def sorted_lists(attraction: NDArray[np.float64], num_positions: int) -> NDArray[np.int64]:
-    """The ``num_positions`` most attractive items of each row, best first; ties in the order of the items."""
+    """Return the ``num_positions`` most attractive items of each row, best first; ties in the order of the items."""
     return np.argsort(-attraction, axis=1, kind="stable")[:, :num_positions].astype(np.int64)
 
 
 def matched_lists(
     attraction: NDArray[np.float64], weight: NDArray[np.float64], num_positions: int, cutoff: int
 ) -> NDArray[np.int64]:
-    """The best ``cutoff`` items at the first ``cutoff`` positions, the best at the position of the largest ``weight``.
+    """Match the best ``cutoff`` items to the first ``cutoff`` positions, the best to that of the largest ``weight``.
 
-    The items behind are sorted. ``weight`` is (rows, positions); ties go to the upper position.
+    The items below them are sorted. ``weight`` is (rows, positions); ties go to the upper position.
     """
     lists = sorted_lists(attraction, num_positions)
     places = np.argsort(-weight[:, :cutoff], axis=1, kind="stable")
@@ -106,7 +106,7 @@ def matched_lists(
 
 
 def completed_lists(first: NDArray[np.int64], ranked: NDArray[np.int64], num_positions: int) -> NDArray[np.int64]:
-    """Lists that begin with ``first`` (rows, cutoff); behind, the other items in the order of ``ranked``."""
+    """Complete the lists ``first`` (rows, cutoff) by the other items in the order of ``ranked``."""
     taken = np.zeros(ranked.shape, bool)
     np.put_along_axis(taken, first, True, axis=1)
     behind = np.argsort(np.take_along_axis(taken, ranked, axis=1), axis=1, kind="stable")
@@ -116,13 +116,13 @@ def completed_lists(first: NDArray[np.int64], ranked: NDArray[np.int64], num_pos
 
 @kernel
 def choose(attraction, onward, order, value_of, taken, best):
-    """Which items of ``order`` (rows, items) make the best list, by dynamic programming; see ``scanned_lists``.
+    """Choose the items of ``order`` (rows, items) for the best list, by dynamic programming; see ``scanned_lists``.
 
-    ``value_of`` (cutoff + 1,) and ``taken`` (items, cutoff + 1) are room to work in.
+    ``value_of`` (cutoff + 1,) and ``taken`` (items, cutoff + 1) are work space.
     """
     items, cutoff = order.shape[1], best.shape[1]
     for row in range(order.shape[0]):
-        value_of[:] = -1.0  # of so many positions, filled from the items done: 0 positions, or impossible
+        value_of[:] = -1.0  # best value of 0 .. cutoff positions filled from the items done; -1: impossible
         value_of[0] = 0.0
         for place in range(items - 1, -1, -1):
             item = order[row, place]
@@ -140,7 +140,7 @@ def choose(attraction, onward, order, value_of, taken, best):
 def scanned_lists(
     attraction: NDArray[np.float64], onward: NDArray[np.float64], num_positions: int, cutoff: int
 ) -> NDArray[np.int64]:
-    """The exact best lists for expected clicks where going on depends on the item alone, in O(L log L + L cutoff).
+    """Return the exact best lists for expected clicks if going on depends on the item alone, in O(L log L + L cutoff).
 
     A user who examines item i clicks it with probability a_i and goes on with q_i = ``onward`` (rows, items), clicked
     or not. With W the expected clicks below, those from i on are a_i + q_i W. If j stands under i, to exchange them

@@ -1,13 +1,13 @@
 """The click chain model (CCM; Guo et al., WWW 2009): after a click the document turns out relevant or not.
 
 An examined item is clicked with its attraction. A clicked document is relevant with the same probability, by a coin of
-its own. The user goes on to the next position with probability ``continue_noclick`` where she did not click, else with
+its own. The user goes on to the next position with probability ``continue_noclick`` without a click, else with
 ``continue_click_relevant`` or ``continue_click_irrelevant`` (the paper's alpha_1, alpha_3 and alpha_2).
 
 The paper calls the probability that an examined document is clicked its relevance and puts a prior on it; here it is
-``attraction``, one number an item, as in the published fits. Where a relevant document ends the session and the other
-two go on alike, it is a DBN whose satisfaction is the attraction. As there, the list sorted by attraction is not the
-best for expected clicks: in the Yandex fits it loses .080 of .94 clicks a session of five positions.
+``attraction``, one number an item, as in the published fits. If a relevant document ends the session and the other
+two probabilities are equal, it is a DBN whose satisfaction is the attraction. As there, the list sorted by attraction
+is not the best for expected clicks: in the Yandex fits it loses .080 of .94 clicks a session of five positions.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def click(attraction, noclick, irrelevant, relevant, key, session, displayed, cu
 
 @kernel
 def onward_of(alpha, noclick, irrelevant, relevant):
-    """The probability that who examines an item of this attraction goes on to the next position."""
+    """The probability that a user who examines an item of this attraction goes on to the next position."""
     return (1.0 - alpha) * noclick + alpha * ((1.0 - alpha) * irrelevant + alpha * relevant)
 
 

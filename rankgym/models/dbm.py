@@ -1,4 +1,4 @@
-"""The document-based model (DBM; in Lattimore et al., NeurIPS 2018): all that is displayed is examined.
+"""The document-based model (DBM; in Lattimore et al., NeurIPS 2018): every displayed item is examined.
 
 It is the PBM whose user examines everything: only which items are displayed matters, not where.
 """

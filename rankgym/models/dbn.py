@@ -1,12 +1,12 @@
 """The dynamic Bayesian network model (DBN; Chapelle and Zhang, WWW 2009): scan, click, leave satisfied or give up.
 
-An examined item is clicked with its attraction. A click satisfies with the item's satisfaction, and who is satisfied
-leaves. Who is not, clicked or not, goes on to the next position with probability gamma = 1 - abandonment.
+An examined item is clicked with its attraction. A click satisfies the user with the item's satisfaction, and a
+satisfied user leaves. Otherwise the user goes on to the next position with probability gamma = 1 - abandonment.
 
-With satisfaction 1 and no abandonment it is the cascade model, with a satisfaction that all items share a DCM of that
-termination at every position: satisfaction is decided by the DCM's coin.
+With satisfaction 1 and no abandonment it is the cascade model; with one satisfaction for all items a DCM of that
+termination at every position: the DCM's coin decides satisfaction.
 
-An item that satisfies ends the session, so that it belongs below others where expected clicks are counted. In the
+An item that satisfies ends the session, so for expected clicks it belongs below others. In the
 Yandex fits the list sorted by attraction loses .085 of .99 clicks a session of five positions, up to .46 in one query.
 """
 

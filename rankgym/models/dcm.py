@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rankgym.kernels import TERMINATION, bits, kernel, session_seed, uniform
 from rankgym.models.base import ClickModel, Reward, completed_lists, matched_lists, sorted_lists
 
-MOST_POSITIONS = 16  # of best_lists_by_clicks: it visits 2^cutoff sets of items, cutoff + 1 times
+MAX_POSITIONS = 16  # of best_lists_by_clicks: it visits 2^cutoff sets of items, cutoff + 1 times
 
 
 class Parameters(NamedTuple):
@@ -146,10 +146,10 @@ def best_lists_by_clicks(parameters: Parameters, num_positions: int, cutoff: int
     Raises:
         ValueError: ``cutoff`` exceeds 16 positions.
     """
-    if cutoff > MOST_POSITIONS:
+    if cutoff > MAX_POSITIONS:
         raise ValueError(
             f"cutoff = {cutoff} is out of range for the best list of the DCM by expected clicks; allowed: 1 .. "
-            f'{MOST_POSITIONS} (or reward="abandonment" or reference="sorted", which have a closed form)'
+            f'{MAX_POSITIONS} (or reward="abandonment" or reference="sorted", which have a closed form)'
         )
     rows, items = parameters.attraction.shape
     ranked = sorted_lists(parameters.attraction, items)

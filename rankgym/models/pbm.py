@@ -29,7 +29,7 @@ def click(attraction, examination, key, session, displayed, cutoff, clicks, rewa
             item = displayed[row, k]
             attracted = uniform(bits(seed, item)) < attraction[row, item]
             examined = uniform(bits(seed, EXAMINATION + k)) < examination[row, k]
-            clicked = attracted & examined  # no branch: which coin decides is anybody's guess
+            clicked = attracted & examined  # not `and`: a branch on a random coin is slower
             clicks[row, k] = clicked
             count += clicked & (k < cutoff)
         reward[row] = count
@@ -54,10 +54,10 @@ def examine(attraction, examination, displayed, examined):
 
 
 def best_lists(parameters: Parameters, num_positions: int, cutoff: int) -> NDArray[np.int64]:
-    """The most attractive items matched to the most examined of the first ``cutoff`` positions.
+    """Match the most attractive items to the most examined of the first ``cutoff`` positions.
 
-    By the rearrangement inequality. The papers assume that chi falls with the position, where this is the sorted list;
-    in the Yandex fits chi(10) > chi(9), so it is not.
+    Optimal by the rearrangement inequality. The papers assume that chi falls with the position, so that this is the
+    sorted list; in the Yandex fits chi(10) > chi(9), so it is not.
     """
     return matched_lists(parameters.attraction, parameters.examination, num_positions, cutoff)
 

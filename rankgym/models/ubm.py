@@ -1,8 +1,8 @@
-"""The user browsing model (UBM; Dupret and Piwowarski, SIGIR 2008): examination depends on the click before.
+"""The user browsing model (UBM; Dupret and Piwowarski, SIGIR 2008): examination depends on the previous click.
 
 Position k is examined with probability gamma[k, r], r the position of the previous click in this session; the last
-column of the table stands for none yet. An examined item is clicked with its attraction. If no row of gamma depends on
-r, it is the PBM.
+column of the table stands for no click yet. An examined item is clicked with its attraction. If no row of gamma
+depends on r, it is the PBM.
 
 A click moves the user's attention: behind one, the Yandex fits examine nearly everything. So a click is worth more than
 itself, and the list sorted by attraction, which the papers assume to be best, loses up to .09 clicks a session of five
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rankgym.kernels import EXAMINATION, bits, kernel, session_seed, uniform
 from rankgym.models.base import ClickModel, Reward, completed_lists, sorted_lists
 
-MOST_POSITIONS = 12  # of best_lists: a random table takes 1 ms at 10 positions, up to .4 s at 12, seconds at 14
+MAX_POSITIONS = 12  # of best_lists: a random table takes 1 ms at 10 positions, up to .4 s at 12, seconds at 14
 TOLERANCE = 1e-13  # of a best list's value: a sum of floats differs by less, and ties are not searched
 
 
@@ -52,9 +52,9 @@ def click(attraction, examination, key, session, displayed, cutoff, clicks, rewa
 
 @kernel
 def scan(attraction, examination, row, displayed, last, examined):
-    """Fill ``examined`` (its length: so many positions) with chi(R, k) of row ``row``.
+    """Fill ``examined`` (positions,) with chi(R, k) of row ``row``.
 
-    That is the sum over r of P(the previous click was at r) gamma[k, r]. ``last``, as long, is room for these laws.
+    That is the sum over r of P(the previous click was at r) gamma[k, r]. ``last``, of the same length, is work space.
     """
     none = displayed.shape[1] - 1
     unclicked = 1.0
@@ -92,10 +92,10 @@ def examine(attraction, examination, displayed, examined):
 
 @kernel
 def foresee(alpha, gamma, foresight):
-    """Fill ``foresight`` (2^n, n): expected clicks below, if every item were chosen in the light of the clicks so far.
+    """Fill ``foresight`` (2^n, n): expected clicks below, if every item were chosen knowing the clicks so far.
 
-    The n items of attraction ``alpha`` are for n positions; the first index has those placed above as bits, the second
-    is the previous click's position.
+    The n items of attraction ``alpha`` are for n positions; the first index is the set of items placed above, as bits;
+    the second is the previous click's position.
     """
     n = alpha.shape[0]
     full = (1 << n) - 1
@@ -116,7 +116,7 @@ def foresee(alpha, gamma, foresight):
 
 @kernel
 def branch(alpha, gamma, foresight, used, k, gained, last, order, bound):
-    """Fill ``order`` (n,) with the items for position k, the most promising first, and ``bound``; returns how many."""
+    """Fill ``order`` (n,) with items for position k, the most promising first, and ``bound``; returns their number."""
     n = alpha.shape[0]
     count = 0
     for place in range(n):
@@ -190,8 +190,8 @@ def fill_best(attraction, gamma, record, best):
 
 @lru_cache(maxsize=4096)
 def solved(attraction: bytes, examination: bytes, cutoff: int) -> NDArray[np.int64]:
-    """The best list's places (cutoff,) in an attraction (candidates,), sorted; remembered by the query's numbers."""
-    alpha = np.frombuffer(attraction).copy()  # not read-only: that would compile everything once more
+    """The best list's places (cutoff,) in an attraction (candidates,), sorted; cached by the query's parameters."""
+    alpha = np.frombuffer(attraction).copy()  # a read-only array would be compiled anew
     gamma = np.frombuffer(examination).reshape(cutoff, cutoff).copy()
     best = np.arange(cutoff)
     record = np.empty(1)
@@ -202,28 +202,28 @@ def solved(attraction: bytes, examination: bytes, cutoff: int) -> NDArray[np.int
 
 
 def best_lists(parameters: Parameters, num_positions: int, cutoff: int) -> NDArray[np.int64]:
-    """The exact best lists (to 1e-13), by branch and bound; a query's list is remembered by its numbers.
+    """The exact best lists (to 1e-13), by branch and bound; a query's list is cached by its parameters.
 
     Expected clicks are linear in the attraction of each displayed item, as long as the others stay. So take a best list
     with an unused item more attractive than one that it uses, and another unused one less attractive: one of them can
     take the used item's place at no loss, and be it the most or the least attractive unused item. This ends with a best
     list of the a most and the b least attractive items, a + b = ``cutoff``. Each of these sets is searched from the
-    first position on. The bound is what a ranker could expect who sees the clicks so far before choosing each item
-    below: that is a dynamic programme over sets of items and the previous click. It is nearly always the best list's
-    value: in the Yandex fits it differs by rounding alone. Of lists within 1e-13, the sorted one is preferred.
+    first position on. The bound is the value of a ranker that sees the clicks so far before it chooses each item below:
+    a dynamic programme over sets of items and the previous click. It is nearly always the best list's value: in the
+    Yandex fits it differs by rounding alone. Of lists within 1e-13, the sorted one is preferred.
 
     Raises:
         ValueError: ``cutoff`` exceeds 12 positions.
     """
-    if cutoff > MOST_POSITIONS:
+    if cutoff > MAX_POSITIONS:
         raise ValueError(
-            f"cutoff = {cutoff} is out of range for the best list of the UBM; allowed: 1 .. {MOST_POSITIONS} "
+            f"cutoff = {cutoff} is out of range for the best list of the UBM; allowed: 1 .. {MAX_POSITIONS} "
             '(or reference="sorted", the list sorted by attraction, which is not the best)'
         )
     attraction, examination = parameters
     rows, items = attraction.shape
     ranked = sorted_lists(attraction, items)
-    ends = min(items - cutoff, cutoff)  # so many of the least attractive items may matter
+    ends = min(items - cutoff, cutoff)  # number of least attractive items that may matter
     candidates = np.concatenate([ranked[:, :cutoff], ranked[:, items - ends :]], axis=1)
     alpha = np.take_along_axis(attraction, candidates, axis=1)
     columns = np.append(np.arange(cutoff - 1), examination.shape[2] - 1)

@@ -1,8 +1,8 @@
-"""Users of the interleaving experiments: they read a list from the top, click by a document's grade, and may stop then.
+"""Users of the interleaving experiments: they read a list from the top and click and stop by a document's grade.
 
 At each position the user clicks with a probability that depends on the document's grade of relevance. After a click,
-and only then, the user stops with a probability that depends on it too. It is the dependent click model of Guo, Liu and
-Wang ("Efficient multiple-click models in web search", WSDM 2009) with the grade in place of document and position, as
+and only then, the user stops with another such probability. It is the dependent click model of Guo, Liu and Wang
+("Efficient multiple-click models in web search", WSDM 2009) with the grade in place of document and position, as
 instantiated by Hofmann, Whiteson and de Rijke ("Fidelity, soundness, and efficiency of interleaved comparison methods",
 ACM TOIS 31, 2013, table II): a perfect user, who clicks what is relevant and reads on; a navigational one, who looks
 for one document; an informational one, who clicks much and reads far.
@@ -20,7 +20,7 @@ from rankgym.kernels import TERMINATION, bits, kernel, session_seed, uniform
 
 __all__ = ["USERS", "User", "click", "click_vectors", "fill_click_vectors", "user"]
 
-MOST_POSITIONS = 20  # of click_vectors: a million
+MAX_POSITIONS = 20  # of click_vectors: a million vectors
 
 
 class User(NamedTuple):
@@ -54,7 +54,7 @@ def user(name: str, grades: int) -> User:
     """The user of this name in ``USERS`` for labels of 2 or 5 grades.
 
     Raises:
-        ValueError: there is none.
+        ValueError: the name or the number of grades is unknown.
     """
     if not isinstance(name, str) or name not in USERS:
         raise ValueError(f"user_model = {name!r} is unknown; allowed: {', '.join(map(repr, USERS))}")
@@ -67,8 +67,9 @@ def user(name: str, grades: int) -> User:
 def click(clicking, stopping, labels, first, key, session, displayed, clicks, reward):
     """One session per row. ``reward`` counts the clicks.
 
-    The document d of a row's list ``displayed`` (rows, positions) has the grade ``labels[first[row] + d]``; -1 is no
-    document. Its coin is number d of the session, whether the user stops at position k is number TERMINATION + k.
+    The document d of a row's list ``displayed`` (rows, positions) has the grade ``labels[first[row] + d]``; -1 stands
+    for an empty position. The document's coin is number d of the session, the coin of stopping at position k number
+    TERMINATION + k.
     """
     rows, positions = displayed.shape
     for row in range(rows):
@@ -88,20 +89,20 @@ def click(clicking, stopping, labels, first, key, session, displayed, clicks, re
 
 @kernel
 def fill_click_vectors(clicking, stopping, grades, law):
-    """Fill ``law`` (rows, 2^positions): the probability of each click vector, bit k of its number a click at k.
+    """Fill ``law`` (rows, 2^positions): the probability of each click vector; bit k of its index is a click at k.
 
-    ``grades`` (rows, positions); -1 is no document. A vector is grown click by click: to have clicked here for the last
-    time is to stop here, or to read on and click nothing.
+    ``grades`` (rows, positions); -1 stands for an empty position. A vector is built click by click: after the last
+    click the user stops, or reads on and clicks nothing.
     """
     rows, positions = grades.shape
-    silent = np.empty(positions + 1)  # P(no click from k on) of who reads on there
+    silent = np.empty(positions + 1)  # P(no click from k on | position k is read)
     for row in range(rows):
         silent[positions] = 1.0
         for k in range(positions - 1, -1, -1):
             grade = grades[row, k]
             silent[k] = silent[k + 1] * (1.0 - clicking[grade] if grade >= 0 else 1.0)
         for vector in range(law.shape[1]):
-            reached = 1.0  # P(the clicks so far, and reading on)
+            reached = 1.0  # P(the clicks so far, and position k is read)
             for k in range(positions):
                 grade = grades[row, k]
                 clicked = (vector >> k) & 1 == 1
@@ -117,14 +118,14 @@ def fill_click_vectors(clicking, stopping, grades, law):
 
 
 def click_vectors(reader: User, grades: ArrayLike) -> NDArray[np.float64]:
-    """The law of the clicks on lists of documents of these grades, for exact expectations.
+    """Return the distribution of the clicks on lists of documents of these grades, for exact expectations.
 
     Args:
         reader: a user.
-        grades: (rows, positions) whole numbers, at most 20 positions; -1 stands for no document.
+        grades: (rows, positions) whole numbers, at most 20 positions; -1 stands for an empty position.
 
     Returns:
-        (rows, 2^positions) probabilities: entry n is that of clicks exactly where n has a bit, bit k for position k.
+        (rows, 2^positions) probabilities: entry n is that of clicks at exactly the positions k whose bit is set in n.
 
     Raises:
         ValueError: an argument is out of range.
@@ -137,15 +138,17 @@ def click_vectors(reader: User, grades: ArrayLike) -> NDArray[np.float64]:
         given = np.asarray(grades)
     except ValueError:
         given = np.array(None)
-    if given.dtype.kind not in "iu" or given.ndim != 2 or not 1 <= given.shape[1] <= MOST_POSITIONS:
+    if given.dtype.kind not in "iu" or given.ndim != 2 or not 1 <= given.shape[1] <= MAX_POSITIONS:
         raise ValueError(
             f"grades has shape {given.shape} and dtype {given.dtype}; allowed: whole numbers of shape (rows, "
-            f"positions), 1 .. {MOST_POSITIONS} positions"
+            f"positions), 1 .. {MAX_POSITIONS} positions"
         )
     wrong = np.argwhere((given < -1) | (given >= len(clicking)))
     if len(wrong):
         row, k = wrong[0].tolist()
-        raise ValueError(f"grades[{row}, {k}] = {given[row, k]} is no grade; allowed: 0 .. {len(clicking) - 1}, or -1")
+        raise ValueError(
+            f"grades[{row}, {k}] = {given[row, k]} is not a grade; allowed: 0 .. {len(clicking) - 1}, or -1"
+        )
     law = np.empty((len(given), 1 << given.shape[1]))
     fill_click_vectors(clicking, stopping, np.ascontiguousarray(given, np.int64), law)
     return law

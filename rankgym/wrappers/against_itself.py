@@ -1,4 +1,4 @@
-"""Rankings of one side only, where the environment lets two of them duel."""
+"""``AgainstItself``: one ranking instead of two in environments where two lists duel."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["AgainstItself"]
 class AgainstItself(VectorWrapper[Any, Any, Any, Any, Any]):
     """Let a ranking agent play where two lists duel: its list is on both sides.
 
-    What is displayed is then this very list, and the observation is the clicks on it: the environment has become one
-    of rankings. A duel, a dict of ``left`` and ``right``, is passed on as it is.
+    The displayed list is then this list, and the observation is the clicks on it, as in a ranking environment. A duel,
+    a dict of ``left`` and ``right``, is passed on unchanged.
 
     Args:
-        env: a vector environment with actions ``Dict(left=Permutation, right=Permutation)``, and any interleaving but
-            the probabilistic one, which mixes up even two lists that are the same.
+        env: a vector environment with actions ``Dict(left=Permutation, right=Permutation)``, with any interleaving
+            except the probabilistic one, which reorders even two equal lists.
 
     Raises:
-        ValueError: it is none.
+        ValueError: ``env`` is another environment.
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:

@@ -1,8 +1,8 @@
-"""What an observation or action wrapper does, apart from any environment; and the two shells that apply it to one.
+"""The base of observation and action wrappers: layers, and the single and the vector shell that apply one.
 
-A *layer* is arrays with a leading axis of rows. It knows what an agent may know: lists, clicks, production lists, the
-horizon. So the same layer serves an environment's wrapper, single or vector, and an agent (``rankgym.sb3.SB3Agent``)
-that has to make up for itself what its model saw in training.
+A *layer* has arrays with a leading axis of rows and does not know the environment. It sees what an agent may see:
+lists, clicks, production lists, the horizon. So the same layer serves a wrapper, single or vector, and an agent
+(``rankgym.sb3.SB3Agent``) that has to compute the observations of its model's training.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Setting(NamedTuple):
 
     @classmethod
     def of(cls, env: Any) -> Setting:
-        """That of ``env``, single (a batch of one) or vector, wrapped or not.
+        """The setting of ``env``, single (a batch of one) or vector, wrapped or not.
 
         Raises:
-            ValueError: it is no ranking environment.
+            ValueError: ``env`` is not a ranking environment.
         """
         bare = env.unwrapped
         duels = is_duel(action_kind(bare)) and all(action_kind(e) is not ActionKind.RANKING for e in _wrappers(env))
@@ -67,9 +67,9 @@ def _wrappers(env: Any) -> Iterator[Any]:
 
 
 class Layer:
-    """One wrapper's part in how a policy sees a row and acts on it. Without a subclass it does nothing.
+    """Base class: how one wrapper changes observations and actions. By default it changes nothing.
 
-    What users may set are keyword-only arguments of a subclass's ``__init__``, plain JSON values.
+    A subclass's options are keyword-only arguments of its ``__init__``, plain JSON values.
 
     Args:
         setting: what an agent may know.
@@ -88,37 +88,37 @@ class Layer:
         self.observation_space, self.action_space = observation_space, action_space
 
     def begin(self, rows: NDArray[np.bool_], initial_list: NDArray[np.int64]) -> None:
-        """A new episode starts in ``rows`` (num_envs,), with these production lists (num_envs, num_items)."""
+        """Start a new episode in ``rows`` (num_envs,), with these production lists (num_envs, num_items)."""
 
     def learn(self, displayed: NDArray[np.int64], clicks: NDArray[np.int8], rows: NDArray[np.bool_]) -> None:
-        """One session of ``rows`` (num_envs,): lists and clicks (num_envs, num_positions). Others hold anything."""
+        """Learn from a session: lists and clicks (num_envs, num_positions), of which only ``rows`` (num_envs,) count."""
 
     def observe(self, inner: NDArray[Any]) -> NDArray[Any]:
-        """What is seen above, (num_envs, ...), a new array, given what is seen below. Asking changes nothing.
+        """Return the observation (num_envs, ...) for ``inner``, that of the environment below. Changes no state.
 
-        Where nothing is to be added it may be ``inner`` itself; the shells copy that.
+        It is a new array, or ``inner`` itself, which the shells copy.
         """
         return inner
 
     def action(self, actions: Any) -> Any:
-        """The actions below (of all rows) that ``actions`` stand for; None where more of them are needed first.
+        """Translate ``actions`` of all rows to those of the environment below; None if a session needs more actions.
 
         Raises:
-            ValueError: one of them is no member of the action space: it names the row and what is allowed. Nothing has
-                changed then.
+            ValueError: an action is not in the action space; the message names the row and what is allowed. The state
+                does not change.
         """
         return actions
 
     def action_masks(self) -> NDArray[np.bool_] | None:
-        """The actions that are allowed now, (num_envs, actions), where the action space is Discrete; or None: all."""
+        """Return the allowed actions (num_envs, actions) bool, if the action space is Discrete; None: all."""
         return None
 
 
 def _keywords(layer: type[Layer], given: dict[str, Any]) -> dict[str, Any]:
-    """The keywords that make ``layer``, those that were not given with their defaults, as plain JSON values.
+    """Return all keywords of ``layer``, ``given`` ones and defaults, as plain JSON values.
 
     Raises:
-        TypeError: it has no keyword of this name.
+        TypeError: the layer has no keyword of this name.
     """
     known = inspect.signature(layer).parameters.values()
     defaults = {parameter.name: parameter.default for parameter in known if parameter.kind is parameter.KEYWORD_ONLY}
@@ -129,7 +129,7 @@ def _keywords(layer: type[Layer], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """``value`` with lists for tuples and arrays, and Python's numbers for NumPy's, all of them its own."""
+    """Return a copy of ``value`` with lists for tuples and arrays, and Python's numbers for NumPy's."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, (list, tuple)):
@@ -138,9 +138,9 @@ def _plain(value: Any) -> Any:
 
 
 class VectorLayered(VectorWrapper[Any, Any, Any, Any, Any]):
-    """The shell over a vector environment, of any autoreset mode; or of any but NEXT_STEP where ``steps`` > 1.
+    """The shell over a vector environment, in any autoreset mode; not in NEXT_STEP if ``steps`` > 1.
 
-    ``info`` is the environment's own, but that ``final_obs`` is what this layer shows.
+    ``info`` is the environment's own, but ``final_obs`` is this layer's observation.
     """
 
     layer_class: ClassVar[type[Layer]]
@@ -163,12 +163,14 @@ class VectorLayered(VectorWrapper[Any, Any, Any, Any, Any]):
         self.single_action_space = self.layer.action_space
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._acts = _acts(self.layer)
-        self._inner: Any = None  # the observation below; None before the first reset
-        self._ended = np.zeros(self.num_envs, bool)  # rows whose episode is over and that wait for a reset
+        self._inner: Any = None  # the environment's observation; None before the first reset
+        self._ended = np.zeros(self.num_envs, bool)  # rows whose episode is over and not yet reset
         self._some_ended = False
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        mask = (options or {}).get("reset_mask")  # now: Gymnasium's batch of singles takes it out of the options
+        mask = (options or {}).get(
+            "reset_mask"
+        )  # read it now: Gymnasium's batch of singles removes it from the options
         self._inner, info = self.env.reset(seed=seed, options=options)
         self._begin(np.ones(self.num_envs, bool) if mask is None else np.array(mask))
         return self._shown(), info
@@ -189,19 +191,19 @@ class VectorLayered(VectorWrapper[Any, Any, Any, Any, Any]):
             return self._shown(), reward, terminated, truncated, info
         if "displayed" in info:
             self.layer.learn(info["displayed"], info["clicks"], self._played(info))
-        if self._some_ended:  # autoreset in the next step, which this one was
+        if self._some_ended:  # this step was the autoreset
             self._begin(self._ended.copy())
         np.logical_or(terminated, truncated, out=self._ended)
         self._some_ended = bool(count_nonzero(self._ended))
         return self._shown(), reward, terminated, truncated, info
 
     def action_masks(self) -> NDArray[np.bool_] | None:
-        """The actions that are allowed now, (num_envs, actions); None: all."""
+        """Return the allowed actions, (num_envs, actions) bool; None: all."""
         return _masks(self)
 
     def _shown(self) -> Any:
         shown = self.layer.observe(self._inner)
-        return deepcopy(shown) if shown is self._inner else shown  # the caller may write into what it is given
+        return deepcopy(shown) if shown is self._inner else shown  # the caller may modify the observation
 
     def _begin(self, rows: NDArray[np.bool_]) -> None:
         self._ended[rows] = False
@@ -209,12 +211,12 @@ class VectorLayered(VectorWrapper[Any, Any, Any, Any, Any]):
         self.layer.begin(rows, _initial_lists(self.env))
 
     def _played(self, info: dict[str, Any]) -> NDArray[np.bool_]:
-        """The rows (num_envs,) of whose session ``info`` tells."""
+        """The rows (num_envs,) bool that have a session in ``info``."""
         mask: NDArray[np.bool_] | None = info.get("_displayed")
         return np.full(self.num_envs, "displayed" in info) if mask is None else mask
 
     def _learn_and_reset(self, info: dict[str, Any]) -> None:
-        """A step that has ended episodes and reset their rows at once."""
+        """Handle a step that ended episodes and reset their rows."""
         ended, final = info["_final_info"], info["final_info"]
         played = np.where(ended, self._played(final), self._played(info))
         if played.any():
@@ -280,7 +282,7 @@ class SingleLayered(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return shown, reward, terminated, truncated, info
 
     def action_masks(self) -> NDArray[np.bool_] | None:
-        """The actions that are allowed now, (actions,); None: all."""
+        """Return the allowed actions, (actions,) bool; None: all."""
         masks = _masks(self)
         return None if masks is None else masks[0]
 
@@ -290,12 +292,12 @@ class SingleLayered(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
 
 def _acts(layer: Layer) -> bool:
-    """Whether actions mean something else above ``layer`` than below it."""
+    """Whether the layer changes actions."""
     return type(layer).action is not Layer.action
 
 
 def _masks(env: Any) -> NDArray[np.bool_] | None:
-    """The masks (num_envs, actions) of the outermost layer that acts: those above it pass its actions on."""
+    """The masks (num_envs, actions) of the outermost layer that changes actions."""
     for shell in _shells(env):
         masks = shell.layer.action_masks()
         if masks is not None or _acts(shell.layer):
@@ -304,15 +306,16 @@ def _masks(env: Any) -> NDArray[np.bool_] | None:
 
 
 def _shells(env: Any) -> Iterator[VectorLayered | SingleLayered]:
-    """The layers' wrappers around ``env``, the outermost first."""
+    """The layered wrappers around ``env``, the outermost first."""
     return (wrapper for wrapper in _wrappers(env) if isinstance(wrapper, (VectorLayered, SingleLayered)))
 
 
 def layers_of(env: Any) -> list[tuple[str, dict[str, Any]]]:
     """The names and keywords of the layers around ``env``, single or vector, the innermost first.
 
-    They are plain JSON values, the caller's own: with the classes of these names in ``rankgym.wrappers.LAYERS`` they
-    make the same chain again. In a batch of singles (Gymnasium's ``SyncVectorEnv``) those within the first come first.
+    The keywords are plain JSON values and a copy. ``rankgym.wrappers.LAYERS`` has the classes of these names, so that
+    the same chain can be made again. In a batch of singles (Gymnasium's ``SyncVectorEnv``) the layers of the first
+    single come first.
     """
     singles = getattr(env.unwrapped, "envs", None)
     within = layers_of(singles[0]) if singles else []

@@ -63,10 +63,10 @@ def test_a_wide_table_of_the_ubm_keeps_its_last_column():
         ("DBN", {"abandonment": 1.3}, r"parameters\['abandonment'\].* = 1\.3 .*\[0, 1\]"),
         ("DBN", {"abandonment": [[0.1]]}, r"parameters\['abandonment'\] has shape \(1, 1\); allowed: 1 to 1 dim"),
         ("DBN", {"abandonment": None}, r"parameters\['abandonment'\].* = nan .*\[0, 1\]"),
-        ("DBN", {"abandonment": "high"}, r"parameters\['abandonment'\] = .*high.* no array of numbers"),
-        ("DBN", {"abandonment": "0.3"}, r"parameters\['abandonment'\] = .*0\.3.* no array of numbers"),
-        ("DBN", {"abandonment": 10**400}, r"parameters\['abandonment'\] = .* no array of numbers"),
-        ("CM", {"attraction": ["0.5", 0.1, 0.2]}, r"parameters\['attraction'\] = .* no array of numbers"),
+        ("DBN", {"abandonment": "high"}, r"parameters\['abandonment'\] = .*high.* not an array of numbers"),
+        ("DBN", {"abandonment": "0.3"}, r"parameters\['abandonment'\] = .*0\.3.* not an array of numbers"),
+        ("DBN", {"abandonment": 10**400}, r"parameters\['abandonment'\] = .* not an array of numbers"),
+        ("CM", {"attraction": ["0.5", 0.1, 0.2]}, r"parameters\['attraction'\] = .* not an array of numbers"),
         ("DBN", {"abandonment": []}, r"parameters\['abandonment'\] has shape \(0,\)"),
         ("DBN", {"attraction": [0.5] * 4, "satisfaction": [0.5] * 3}, r"'satisfaction'\] has 3 entries; .* at least 4"),
         (
@@ -84,7 +84,7 @@ def test_a_wide_table_of_the_ubm_keeps_its_last_column():
         ("DBN", {"attraction": [0.5] * 4, "continuation": 0.9}, r"unknown name 'continuation'; .*'abandonment'"),
         ("UBM", {"examination": [[0.5] * 2] * 3}, r"'examination'\] has 2 columns; .* at least 3"),
         ("UBM", {"examination": [[0.5, 2.0, 0.5]] * 3}, r"'examination'\]\[0, 1\] = 2\.0 .*\[0, 1\]"),
-        ("UBM", {"examination": [[0.5], [0.5, 0.5]]}, r"'examination'\] = .* no array of numbers"),
+        ("UBM", {"examination": [[0.5], [0.5, 0.5]]}, r"'examination'\] = .* not an array of numbers"),
         ("DBM", {"examination": [0.5] * 3}, r"unknown name 'examination'; allowed: \['attraction'\]"),
     ],
 )

@@ -110,7 +110,7 @@ ONE = '[[environments]]\nid = "CM-Yandex-v0"\n'
         (f"retire = 1\n{TOP}{ONE}", "retire = 1 is neither true nor false"),
         (f"seed = -1\n{TOP}{ONE}", "seed = -1 is out of range; allowed: a whole number, at least 0"),
         (f"{TOP}{ONE}rounds = 1.5\n", "environment 'CM-Yandex-v0': rounds = 1.5 is out of range"),
-        (f"record_at = 7\n{TOP}{ONE}", "record_at = 7 is no list; allowed: round numbers"),
+        (f"record_at = 7\n{TOP}{ONE}", "record_at = 7 is not a list; allowed: round numbers"),
         (f"rounds = 9\nagents = 7\n{ONE}", "agents = 7 are none; allowed: a list of names"),
         (f"rounds = 9\nagents = [{{delta = 1}}]\n{ONE}", "allowed: a name, a class, or a table with a name and knobs"),
         (
