@@ -1,9 +1,8 @@
-"""What an agent is: the base classes of those that rank items, and of those that compare arms.
+"""The base classes of agents: those that rank items, and those that compare arms.
 
-A ranking agent sees what a ranker sees: how many items and positions there are, the horizon if it is known, its base
-list, and clicks. A dueling agent sees how many arms there are, and which of the two that it compared has won. Both
-speak in batches: every array has a leading axis of ``num_envs`` rows, and row b depends on its own seed and on what its
-own users did.
+A ranking agent sees what a production ranker sees: the numbers of items and positions, the horizon if it is known, its
+base list, and clicks. A dueling agent sees the number of arms, and which of the two compared arms has won. Both work in
+batches: every array has a leading axis of ``num_envs`` rows, and row b depends on its own seed and its own users only.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankgym.arguments import env_attribute, env_horizons, plain_number
-from rankgym.arguments import probabilities as probabilities  # agents take these two from here
+from rankgym.arguments import probabilities as probabilities  # agents import these two from here
 from rankgym.arguments import whole_number as whole_number
 from rankgym.kernels import AGENT, first_fault, kernel, row_keys
 
@@ -47,21 +46,21 @@ def positive(name: str, value: Any) -> float:
 
 
 def one_of(name: str, value: Any, allowed: Mapping[str, V]) -> V:
-    """What ``allowed`` has for the word ``value``, or a ValueError that names the parameter."""
+    """The entry of ``allowed`` for the word ``value``, or a ValueError that names the parameter."""
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} = {value!r} is unknown; allowed: {', '.join(map(repr, allowed))}")
     return allowed[value]
 
 
 def row_seeds(seed: int | Sequence[int] | None, num_envs: int) -> list[int]:
-    """The rows' seeds: ``seed + b`` for row b of an int, the list itself, or fresh ones from the system for None."""
+    """The rows' seeds: ``seed + b`` for row b of an int, the list itself, or for None fresh ones from the system."""
     if seed is None:
         return [secrets.randbits(128) for _ in range(num_envs)]
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, (bool, np.bool_)):
         return [whole_number("seed", seed, 0) + row for row in range(num_envs)]
     if isinstance(seed, (str, bytes)) or not isinstance(seed, (Sequence, np.ndarray)) or np.shape(seed) == ():
         raise ValueError(
-            f"seed = {seed!r} is no seed; allowed: a whole number, at least 0, or {num_envs} of them, or None"
+            f"seed = {seed!r} is not a seed; allowed: a whole number, at least 0, or {num_envs} of them, or None"
         )
     if len(seed) != num_envs:
         raise ValueError(f"seed has {len(seed)} entries; allowed: one for each of the {num_envs} rows")
@@ -69,16 +68,16 @@ def row_seeds(seed: int | Sequence[int] | None, num_envs: int) -> list[int]:
 
 
 def seed_argument(seeds: Sequence[int]) -> int | list[int]:
-    """The seed that an agent of rows with ``seeds`` is told: a number where they are neighbours, else all of them.
+    """The argument ``seed`` for an agent whose rows have ``seeds``: a number if they are consecutive, else the list.
 
-    A class of somebody's own may take numbers alone.
+    A user's class may take numbers only.
     """
     first = seeds[0]
     return first if all(seed == first + row for row, seed in enumerate(seeds)) else list(seeds)
 
 
 class Learner:
-    """What agents of every kind have: rows with their seeds, and perhaps a horizon."""
+    """The common base of all agents: rows with their seeds, and perhaps a horizon."""
 
     def __init__(self, num_envs: int, horizon: int | None, seed: int | Sequence[int] | None) -> None:
         self.num_envs = whole_number("num_envs", num_envs, 1)
@@ -86,7 +85,7 @@ class Learner:
         self.seeds = row_seeds(seed, self.num_envs)
 
     def known_horizon(self, knob: str) -> int:
-        """The horizon, or a ValueError that says that the default of ``knob`` needs it."""
+        """The horizon, or a ValueError: the default of ``knob`` needs it."""
         if self.horizon is None:
             raise ValueError(
                 f"horizon = None and {knob} = None; allowed: one of them given, {knob}'s default needs horizon"
@@ -94,55 +93,52 @@ class Learner:
         return self.horizon
 
     def keys(self) -> NDArray[np.uint64]:
-        """One random key per row, from the rows' seeds."""
+        """One random key per row, derived from the rows' seeds: (num_envs,) uint64."""
         return row_keys(self.seeds, AGENT)
 
     def settled(self) -> NDArray[np.bool_]:
-        """Which rows can never show anything else any more, (num_envs,) bool. Asking changes nothing.
+        """Which rows will never change their list or duel again, (num_envs,) bool. Calling it changes nothing.
 
-        True is a promise: whatever users do, ``act`` gives this row one and the same list or duel in all rounds to
-        come, and a dueling agent names the same candidate, provided that what it gives is what is played. An agent that
-        was told a horizon promises it for the rounds up to there; whoever plays on for longer must not rely on it.
-        False promises nothing, and it is what agents say that never end or have no proof, as here.
+        True is a promise: whatever users do, ``act`` returns the same list or duel for this row in all further rounds,
+        and a dueling agent names the same candidate, provided that its actions are played. If the agent has a horizon,
+        the promise is not valid beyond it. False promises nothing; it is the answer of agents that never settle or have
+        no proof, as in this base class.
         """
         return np.zeros(self.num_envs, np.bool_)
 
     def snapshot(self) -> dict[str, NDArray[Any]] | None:
-        """All that decides what comes: arrays of the caller's own, each with a leading axis of rows.
+        """The full state: fresh arrays, each with a leading axis of rows. None, as here, if the agent has no snapshots.
 
-        An agent of some of the rows is one that was made for these rows, with the same arguments (and a list of their
-        seeds where they are no neighbours), and restored from ``{name: part[rows] for name, part in
-        snapshot.items()}``. The arrays hold numbers, so that ``np.savez`` keeps them without pickles. None, as here:
-        this agent cannot be written down.
+        To continue with some of the rows, make an agent for them with the same arguments (and a list of their seeds if
+        these are not consecutive) and restore it from ``{name: part[rows] for name, part in snapshot.items()}``. The
+        arrays hold numbers, so that ``np.savez`` saves them without pickles.
         """
         return None
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Go on from where the agent was that ``snapshot`` was taken from, bit for bit.
+        """Restore the state saved by ``snapshot``. The agent continues bit for bit.
 
-        What is in the arrays is trusted: that they come from an agent with the same arguments cannot be seen in them.
+        The arrays are not checked against the constructor's arguments; only names, shapes and dtypes are.
 
         Raises:
-            ValueError: the names, shapes or types are not those of this agent's snapshots; it stays as it was then.
-            NotImplementedError: this agent cannot be written down.
+            ValueError: names, shapes or dtypes are not those of this agent's snapshots; the agent stays as it was.
+            NotImplementedError: the agent has no snapshots.
         """
-        raise NotImplementedError(f"{type(self).__name__} cannot be written down: its snapshot() is None")
+        raise NotImplementedError(f"{type(self).__name__} cannot be restored: its snapshot() is None")
 
 
 def restored(
     snapshot: Mapping[str, Any], like: Mapping[str, NDArray[Any]], grows: Mapping[str, int] | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Fresh contiguous copies of what is in ``snapshot``, if it has the names, shapes and types of ``like``.
+    """Fresh contiguous copies of the arrays of ``snapshot``, checked for the names, shapes and dtypes of ``like``.
 
-    Along the axis that ``grows`` has for a name an array may be longer than in ``like``.
+    ``grows`` gives, for some names, an axis along which the array may be longer than in ``like``.
 
     Raises:
-        ValueError: it has not; the message says what is wrong and what is allowed.
+        ValueError: a name, shape or dtype differs; the message says which, and what is allowed.
     """
     if not isinstance(snapshot, Mapping):
-        raise ValueError(
-            f"snapshot is a {type(snapshot).__name__}; allowed: a dict of arrays, as snapshot() returns it"
-        )
+        raise ValueError(f"snapshot is a {type(snapshot).__name__}; allowed: a dict of arrays, as snapshot() returns")
     if set(snapshot) != set(like):
         raise ValueError(f"snapshot has {', '.join(map(str, snapshot)) or 'nothing'}; allowed: {', '.join(like)}")
     copies = {}
@@ -162,9 +158,9 @@ def restored(
 
 
 class StatefulLearner(Learner):
-    """A learner that remembers nothing but its ``state``, a NamedTuple of arrays with a leading row axis."""
+    """A learner whose whole memory is ``state``, a NamedTuple of arrays with a leading row axis."""
 
-    GROWS: ClassVar[Mapping[str, int]] = {}  # arrays that grow as rounds are played: name -> axis
+    GROWS: ClassVar[Mapping[str, int]] = {}  # {name: axis} of arrays that grow with the rounds played
     state: NamedTuple
 
     def snapshot(self) -> dict[str, NDArray[Any]] | None:
@@ -178,7 +174,7 @@ class StatefulLearner(Learner):
         self.state = self.state._replace(**restored(snapshot, parts, self.GROWS))
 
     def _in_rows(self, parts: Mapping[str, Any]) -> bool:
-        """Whether all of them are arrays of numbers with a leading row axis."""
+        """Whether all parts are arrays of numbers with a leading row axis."""
         return all(
             isinstance(part, np.ndarray) and part.shape[:1] == (self.num_envs,) and not part.dtype.hasobject
             for part in parts.values()
@@ -193,10 +189,10 @@ class Agent(Learner, ABC):
         num_positions: number of displayed positions K, 1 .. ``num_items``.
         num_envs: rows of the batch, at least 1.
         horizon: number of rounds n, if the agent may know it.
-        seed: row b gets the seed ``seed + b``; or a sequence with one seed a row; None: unpredictable. Agents with the
-            same seed draw the same random numbers, so two of them that shuffle alike show the same lists.
+        seed: row b gets the seed ``seed + b``; or a sequence with one seed per row; None: unpredictable. Agents with
+            the same seed draw the same random numbers, so two agents that shuffle alike display the same lists.
         initial_list: the production ranker's list of all items, best first: (num_items,), or (num_envs, num_items) for
-            one a row. Default: ``0 .. num_items - 1``.
+            one per row. Default: ``0 .. num_items - 1``.
 
     Raises:
         ValueError: an argument is out of range; the message names it, its value and what is allowed.
@@ -231,7 +227,7 @@ class Agent(Learner, ABC):
         row = first_fault(lists, self.num_items)
         if row >= 0:
             raise ValueError(
-                f"initial_list[{row}] = {lists[row].tolist()} is no ranking; "
+                f"initial_list[{row}] = {lists[row].tolist()} is not a ranking; "
                 f"allowed: each of 0 .. {self.num_items - 1} once"
             )
         return lists
@@ -240,16 +236,16 @@ class Agent(Learner, ABC):
     def for_env(
         cls: type[A], env: Any, *, horizon: int | None = None, seed: int | Sequence[int] | None = None, **knobs: Any
     ) -> A:
-        """An agent that fits ``env``: a rankgym environment, single or vector, wrapped or not.
+        """Make an agent for ``env``: a rankgym environment, single or vector, wrapped or not.
 
-        It is told what a ranker may know: item and position count, the number of rows, the base lists, and the
-        horizon (``horizon``, or the environment's own where it is None). ``knobs`` go to the class.
+        It gets what a ranker may know: the numbers of items, positions and rows, the base lists, and the horizon
+        (``horizon``, or the environment's if that is None). ``knobs`` go to the class.
 
-        An agent of a single environment is a batch of one: ``env.step(agent.act()[0])``, and then
+        An agent for a single environment is a batch of one: ``env.step(agent.act()[0])``, then
         ``agent.update(displayed, clicks[None])``.
         """
         if not hasattr(env, "unwrapped"):
-            raise ValueError(f"env = {env!r} is no environment; allowed: what gym.make or gym.make_vec gives")
+            raise ValueError(f"env = {env!r} is not an environment; allowed: the result of gym.make or gym.make_vec")
         space = getattr(env, "single_action_space", None) or env.action_space
         if not (hasattr(space, "n") and hasattr(space, "k")):
             raise ValueError(f"env has the action space {space}; allowed: a Permutation of items")
@@ -269,20 +265,20 @@ class Agent(Learner, ABC):
 
     @abstractmethod
     def act(self, observation: Any = None) -> NDArray[np.int64]:
-        """The lists to display, (num_envs, num_positions) int64, distinct items per row."""
+        """Return the lists to display, (num_envs, num_positions) int64, distinct items per row."""
 
     @abstractmethod
     def update(self, displayed: NDArray[np.int64], clicks: NDArray[Any]) -> None:
-        """Learn from the clicks, (num_envs, num_positions) of 0 and 1, on the lists that were displayed."""
+        """Learn from the clicks, (num_envs, num_positions) of 0 and 1, on the displayed lists."""
 
 
 def has_kernels(cls: type, *names: str) -> None:
-    """Make the kernels of a class static methods, or raise a TypeError that says which one is missing."""
+    """Make the kernels of a class static methods; a TypeError names a missing one."""
     for name in names:
         found = inspect.getattr_static(cls, name, None)
         if found is None:
-            raise TypeError(f"{cls.__name__} has no {name}; give it one: {name} = staticmethod(your_kernel)")
-        if not isinstance(found, staticmethod):  # as a method it would get self before the state
+            raise TypeError(f"{cls.__name__} has no kernel {name}; add {name} = staticmethod(your_kernel)")
+        if not isinstance(found, staticmethod):  # a method would get self before the state
             setattr(cls, name, staticmethod(found))
 
 
@@ -294,12 +290,12 @@ class KernelAgent(StatefulLearner, Agent):
         rank(state, displayed)            fills ``displayed`` (rows, positions) int64
         learn(state, displayed, clicks)   clicks (rows, positions) int8
 
-    The state is all that the agent remembers, so ``snapshot`` and ``restore`` come for free: to resume, save what the
-    one returns (``np.savez(file, **agent.snapshot())``) and give it to the other. A class that keeps something
-    elsewhere has to write them itself. ``settled`` may be overridden where the algorithm comes to an end.
-    ``examples/own_kernel_agent.py`` has a whole agent.
+    The state is the agent's whole memory, so ``snapshot`` and ``restore`` come for free: to resume, save the snapshot
+    (``np.savez(file, **agent.snapshot())``) and restore it later. A class with memory outside ``state`` has to write
+    both methods itself. Override ``settled`` if the algorithm comes to an end. ``examples/own_kernel_agent.py`` has a
+    whole agent.
 
-    Random numbers come from the row's key, the round and an index, and from nowhere else:
+    Random numbers come from the row's key, the round and an index only:
     ``uniform(bits(session_seed(s.key[row], s.round[row]), index))`` of ``rankgym.kernels``, with ``key=self.keys()`` in
     the state.
     """
@@ -324,17 +320,17 @@ class KernelAgent(StatefulLearner, Agent):
         if lists.dtype.kind not in "iu":
             raise ValueError(f"displayed has dtype {lists.dtype}; allowed: whole numbers")
         if marks.dtype != np.int8:
-            marks = np.where(marks == 0, 0, np.where(marks == 1, 1, 2)).astype(np.int8)  # 2: neither, whatever it was
+            marks = np.where(marks == 0, 0, np.where(marks == 1, 1, 2)).astype(np.int8)  # 2: neither 0 nor 1
         lists, marks = np.ascontiguousarray(lists, np.int64), np.ascontiguousarray(marks)
         row = first_fault(lists, self.num_items)
         if row >= 0:
             raise ValueError(
-                f"displayed[{row}] = {lists[row].tolist()} is no ranking; "
+                f"displayed[{row}] = {lists[row].tolist()} is not a ranking; "
                 f"allowed: {self.num_positions} different items out of 0..{self.num_items - 1}"
             )
         row = first_odd_click(marks)
         if row >= 0:
-            raise ValueError(f"clicks[{row}] = {np.asarray(clicks)[row].tolist()} are no clicks; allowed: 0 and 1")
+            raise ValueError(f"clicks[{row}] = {np.asarray(clicks)[row].tolist()} are not clicks; allowed: 0 and 1")
         self.learn(self.state, lists, marks)
 
 
@@ -345,7 +341,7 @@ class DuelingAgent(Learner, ABC):
         num_arms: number of arms K, at least 1.
         num_envs: rows of the batch, at least 1.
         horizon: number of duels n, if the agent may know it.
-        seed: row b gets the seed ``seed + b``; or a sequence with one seed a row; None: unpredictable.
+        seed: row b gets the seed ``seed + b``; or a sequence with one seed per row; None: unpredictable.
 
     Raises:
         ValueError: an argument is out of range; the message names it, its value and what is allowed.
@@ -366,16 +362,16 @@ class DuelingAgent(Learner, ABC):
     def for_env(
         cls: type[D], env: Any, *, horizon: int | None = None, seed: int | Sequence[int] | None = None, **knobs: Any
     ) -> D:
-        """An agent that fits ``env``: one of rankgym's environments of dueling arms, single or vector, wrapped or not.
+        """Make an agent for ``env``: a rankgym environment of dueling arms, single or vector, wrapped or not.
 
-        It is told how many arms and rows there are, and the horizon (``horizon``, or the environment's own where it is
-        None). ``knobs`` go to the class.
+        It gets the numbers of arms and rows, and the horizon (``horizon``, or the environment's if that is None).
+        ``knobs`` go to the class.
 
-        An agent of a single environment is a batch of one: with ``duel = agent.act()`` the action is
-        ``{side: int(arm[0]) for side, arm in duel.items()}``, and then comes ``agent.update(duel, won[None])``.
+        An agent for a single environment is a batch of one: with ``duel = agent.act()`` the action is
+        ``{side: int(arm[0]) for side, arm in duel.items()}``, then ``agent.update(duel, won[None])``.
         """
         if not hasattr(env, "unwrapped"):
-            raise ValueError(f"env = {env!r} is no environment; allowed: what gym.make or gym.make_vec gives")
+            raise ValueError(f"env = {env!r} is not an environment; allowed: the result of gym.make or gym.make_vec")
         space = getattr(env, "single_action_space", None) or env.action_space
         sides = getattr(space, "spaces", None)
         arms = (
@@ -397,28 +393,27 @@ class DuelingAgent(Learner, ABC):
     @property
     @abstractmethod
     def candidate(self) -> NDArray[np.int64]:
-        """The arm that the agent would name as the best one now, (num_envs,) int64. Asking changes nothing."""
+        """The arm that the agent now names as the best one, (num_envs,) int64. Reading it changes nothing."""
 
     @abstractmethod
     def act(self, observation: Any = None) -> dict[str, NDArray[np.int64]]:
-        """The arms to compare: ``left`` and ``right``, (num_envs,) int64 each; the same arm twice is allowed."""
+        """Return the arms to compare: ``left`` and ``right``, (num_envs,) int64 each; both may be the same arm."""
 
     @abstractmethod
     def update(self, duel: Mapping[str, Any], won: NDArray[Any]) -> None:
-        """Learn from the duels of ``act``. ``won`` (num_envs, 2) has 1 for the arm that won, left before right."""
+        """Learn from the duels. ``won`` (num_envs, 2) has 1 for the arm that won, left before right."""
 
 
 class DuelingKernelAgent(StatefulLearner, DuelingAgent):
     """A dueling agent that is a state (a NamedTuple of arrays with a leading row axis) and three kernels on it.
 
-    A subclass sets them as static methods, and ``self.state`` in ``__init__``:
+    A subclass sets these static methods, and ``self.state`` in ``__init__``:
 
         choose(state, left, right)            fills ``left`` and ``right`` (rows,) int64
         learn(state, left, right, left_won)   left_won (rows,) bool: the left arm won, else the right one
         name(state, candidate)                fills ``candidate`` (rows,) int64; reads the state only
 
-    The state is all that the agent remembers; ``snapshot``, ``restore``, ``settled`` and random numbers are as in
-    ``KernelAgent``.
+    ``state``, ``snapshot``, ``restore``, ``settled`` and random numbers are as in ``KernelAgent``.
     """
 
     choose: ClassVar[Callable[..., None]]
@@ -442,12 +437,11 @@ class DuelingKernelAgent(StatefulLearner, DuelingAgent):
 
     def update(self, duel: Mapping[str, Any], won: NDArray[Any]) -> None:
         rows = self.num_envs
-        if type(duel) is dict and "left" in duel and "right" in duel:  # nearly always: arrays as act makes them
+        if type(duel) is dict and "left" in duel and "right" in duel:  # the usual case: arrays as act returns them
             left, right = duel["left"], duel["right"]
             if plain(left, INT64, (rows,)) and plain(right, INT64, (rows,)) and plain(won, INT8, (rows, 2)):
                 left_won = np.empty(rows, np.bool_)
-                sound = first_odd_duel(left, right, won, self.num_arms, left_won) < 0
-                if sound:
+                if first_odd_duel(left, right, won, self.num_arms, left_won) < 0:
                     self.learn(self.state, left, right, left_won)
                     return
         left, right = self._arms("left", duel), self._arms("right", duel)
@@ -458,12 +452,12 @@ class DuelingKernelAgent(StatefulLearner, DuelingAgent):
         odd = (left_won == right_won) | ((marks != 0) & (marks != 1)).any(1)
         if odd.any():
             row = int(np.flatnonzero(odd)[0])
-            raise ValueError(f"won[{row}] = {marks[row].tolist()} names no winner; allowed: [1, 0] and [0, 1]")
+            raise ValueError(f"won[{row}] = {marks[row].tolist()} does not name a winner; allowed: [1, 0] and [0, 1]")
         self.learn(self.state, left, right, left_won)
 
     def _arms(self, side: str, duel: Mapping[str, Any]) -> NDArray[np.int64]:
         if not isinstance(duel, Mapping) or side not in duel:
-            raise ValueError(f"duel = {duel!r} has no {side!r}; allowed: a dict of the arms left and right")
+            raise ValueError(f"duel = {duel!r} does not have {side!r}; allowed: a dict of the arms left and right")
         arms = np.asarray(duel[side])
         if arms.shape != (self.num_envs,) or arms.dtype.kind not in "iu":
             raise ValueError(
@@ -473,7 +467,7 @@ class DuelingKernelAgent(StatefulLearner, DuelingAgent):
         wrong = (arms < 0) | (arms >= self.num_arms)
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
-            raise ValueError(f"duel[{side!r}][{row}] = {arms[row]} is no arm; allowed: 0 .. {self.num_arms - 1}")
+            raise ValueError(f"duel[{side!r}][{row}] = {arms[row]} is not an arm; allowed: 0 .. {self.num_arms - 1}")
         return np.ascontiguousarray(arms, np.int64)
 
 
@@ -481,13 +475,13 @@ INT8, INT64 = np.dtype(np.int8), np.dtype(np.int64)
 
 
 def plain(array: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
-    """Whether ``array`` is a contiguous NumPy array of just this dtype and shape."""
+    """Whether ``array`` is a contiguous NumPy array of exactly this dtype and shape."""
     return type(array) is np.ndarray and array.dtype == dtype and array.shape == shape and array.flags.c_contiguous
 
 
 @kernel
 def first_odd_duel(left, right, won, num_arms, left_won):
-    """Fill ``left_won`` (rows,) bool from ``won`` (rows, 2) int8; the first row without two arms or a winner, or -1."""
+    """Fill ``left_won`` (rows,) bool from ``won`` (rows, 2) int8; return the first wrong row, or -1."""
     for row in range(left.shape[0]):
         if left[row] < 0 or left[row] >= num_arms or right[row] < 0 or right[row] >= num_arms:
             return row

@@ -1,27 +1,27 @@
 """BatchRank (Zoghi, Tunys, Ghavamzadeh, Kveton, Szepesvari and Wen, "Online learning to rank in stochastic click
 models", ICML 2017); comments name the procedures of its listing.
 
-The items lie in batches, and each batch has some neighbouring positions to itself: at first one batch of all items has
+The items are in batches, and each batch has some neighbouring positions to itself: at first one batch of all items has
 all positions. Within a batch the order is random, so that the clicks of its items can be compared. At a check their KL
-confidence bounds cut the batch where everything above is better than everything below; from a batch with more items
-than positions those that are surely not among its best are eliminated.
+confidence bounds cut the batch where all items above are better than all below; a batch with more items than positions
+loses the items that are certainly not among its best.
 
-``schedule="authors"``, the default, is what the authors ran in their experiments. All items of a batch are shuffled
+``schedule="authors"``, the default, is what the authors used in their experiments. All items of a batch are shuffled
 uniformly in every round, and everything displayed counts. The first check comes when each item of the batch was
 displayed log(L T) / delta^2 times for delta = 1/2; delta is halved at each check that changes nothing. The bounds of an
-item displayed N times have N kl(w, q) <= log(L T). A check eliminates, and cuts at every place where it can. What comes
-of a change starts with cleared counters and delta = 1/2; without a change the counters are kept.
+item displayed N times have N kl(w, q) <= log(L T). A check eliminates, and cuts at every place where it can. A
+changed batch starts with cleared counters and delta = 1/2; without a change the counters are kept.
 
 ``schedule="paper"`` is the listing. Stage l, from 0, ends when each item was observed n = ceil(16 4^l log T) times; the
 bounds have n kl(w, q) <= log T + 3 log log T, and each stage starts from zero. The least observed items of a batch are
 displayed, at random positions of its own, and those observed more often than others do not count. A stage ends with one
 cut, at the highest numbered place that allows it, or else with eliminations.
 
-How the listing is read. It moves a batch to its next stage only where it has more items than positions; another one
-would stay in its stage, shuffled, forever: here it too goes on to its next stage. Where the exponent is negative
+How the listing is read. It moves a batch to its next stage only where it has more items than positions; another batch
+would stay in its stage, shuffled, forever: here it moves to its next stage, too. Where the exponent is negative
 (T <= 2) it is taken as 0, and for T = 1 stage l ends after 4^l observations of each item. In both schedules a batch of
-a single item is not checked, and an item counts only where it stands at a position of its own batch (that it does not
-happens where somebody else chose the list).
+a single item is not checked, and an item counts only at a position of its own batch (it may be elsewhere if another
+agent chose the list).
 """
 
 from __future__ import annotations
@@ -250,11 +250,11 @@ def kl_upper(clicked, counted, exponent):
 
 
 class BatchRank(KernelAgent):
-    """BatchRank: cuts the list into batches as it grows sure of them, and shuffles each batch.
+    """BatchRank: cuts the list into batches as their order becomes certain, and shuffles each batch.
 
     Args:
-        schedule: when batches are checked and what counts: as the ``"authors"`` ran it, or as in the ``"paper"``.
-        **shape: as in ``Agent``. ``horizon`` is T, and required. ``initial_list`` is not used.
+        schedule: when batches are checked and which clicks count: as in the ``"authors"``' code or in the ``"paper"``.
+        **shape: as in ``Agent``. ``horizon`` is T, and required. ``initial_list`` is ignored.
 
     Raises:
         ValueError: ``horizon`` is not given, or an argument is out of range.
@@ -293,5 +293,5 @@ class BatchRank(KernelAgent):
         )
 
     def settled(self) -> NDArray[np.bool_]:
-        """Where each displayed position is a batch of its own: such batches collect nothing and are never checked."""
+        """True where each displayed position is a batch of its own: such batches are never checked."""
         return np.asarray((self.state.size[:, : self.num_positions] == 1).all(1))

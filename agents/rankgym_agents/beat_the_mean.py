@@ -15,9 +15,9 @@ has a tighter bound without the 3, and its experiments use that; gamma = 1.2 wit
 How the listing is read. The opponent of line 12 is drawn from the whole working set, so that an arm may meet itself.
 Only the arm that was chosen for being least compared, the left one, counts the comparison. Where several arms are
 equally bad at line 17, or equally good at line 23, one of them is drawn. A duel with an arm outside the working set
-(which somebody else chose) teaches nothing.
+(chosen by another agent) is ignored.
 
-It assumes a total order of the arms and relaxed stochastic transitivity. Cycles alone do not mislead it: in every
+It assumes a total order of the arms and relaxed stochastic transitivity. Cycles alone do no harm: in every
 working set a Condorcet winner wins more than half of its duels, and the mean of all shares is one half, so that it is
 not the worst arm. But where it wins narrowly and another arm clearly (gamma is large then), its share lies so near the
 worst ones when the first arms are removed that it can be among them.
@@ -38,7 +38,7 @@ __all__ = ["BeatTheMean", "State", "choose", "enough_comparisons", "learn", "nam
 
 NEVER = np.iinfo(np.int64).max
 TINY = 1e-100  # any epsilon below it asks for more comparisons than can be counted
-OUT = -1  # in place of the comparisons of an arm that was removed
+OUT = -1  # instead of the comparisons of a removed arm
 LEAST, OPPONENT, WORST, BEST = range(4)  # the numbers of a round's random words
 
 
@@ -113,7 +113,7 @@ def least_compared(s, row, number):
         number -= s.compared[row, b] == s.least[row]  # no branch: which arms have it cannot be predicted
         if number < 0:
             return b
-    return s.working[row, 0]  # not reached
+    return s.working[row, 0]  # unreachable
 
 
 @kernel
@@ -183,7 +183,7 @@ def drawn(s, row, wanted, word):
             if number == 0:
                 return b
             number -= 1
-    return s.working[row, 0]  # not reached
+    return s.working[row, 0]  # unreachable
 
 
 @kernel
@@ -209,17 +209,17 @@ def enough_comparisons(scale: float, log_inv_delta: float) -> int:
 
 
 class BeatTheMean(DuelingKernelAgent):
-    """Beat the Mean: removes, one after the other, the arm that does worst against the mean of those left.
+    """Beat the Mean: removes the arm that does worst against the mean of those left, one after the other.
 
-    ``candidate`` is the arm of the working set with the best share of wins, drawn where several have it.
+    ``candidate`` is the arm of the working set with the best share of wins; ties are broken at random.
 
     Args:
         gamma: of the relaxed stochastic transitivity that the radius allows for, at least 1 (1: strong transitivity).
         radius_factor: factor of the confidence radius, above 0; 3 in the theorems, 1 in the paper's experiments.
         delta: in (0, 1). Online: chance of error of a single confidence interval, default 1 / (2 T K) for T =
             ``horizon``. PAC: chance that the arm found is worse than promised, and required.
-        epsilon: None: the online setting. A number above 0: the PAC setting, exploration ends when the arm found is
-            worse than the best one by ``epsilon`` at most.
+        epsilon: None for the online setting. A number above 0 for the PAC setting: exploration ends when the arm found
+            is worse than the best one by ``epsilon`` at most.
         **shape: as in ``DuelingAgent``. Online, exploration ends at ``horizon`` where it is known.
 
     Raises:
@@ -275,5 +275,5 @@ class BeatTheMean(DuelingKernelAgent):
         )
 
     def settled(self) -> NDArray[np.bool_]:
-        """Where exploration is over: the working set is one arm, and no duel counts any more."""
+        """True where exploration is over: one arm is left, and duels no longer count."""
         return self.state.size == 1

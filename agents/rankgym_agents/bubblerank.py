@@ -1,14 +1,14 @@
 """BubbleRank (Li, Kveton, Lattimore, Markov, de Rijke, Szepesvari and Zoghi, "BubbleRank: safe online learning to
 re-rank via implicit click feedback", UAI 2019), Algorithm 1; comments give its lines.
 
-Starts from the production list and bubbles up items that are found better than their upper neighbour. With as many
-positions as items, and under the paper's Assumption 1, it is safe (Lemma 2): with probability at least
+BubbleRank starts from the production list and moves items up that are found better than their upper neighbour. With
+as many positions as items, and under the paper's Assumption 1, it is safe (Lemma 2): with probability at least
 1 - delta^(1/2) K^2 n no displayed list has more than K / 2 incorrectly ordered pairs above those of the initial list.
 With the default delta = n^-4 that is 1 - K^2 / n.
 
 How the paper is read. The rounds are t = 1, 2, ... and h = t mod 2 as in the listing, so that the first round exchanges
-positions (2, 3), (4, 5), ... (the text of section 3.1 has it the other way round). The statistics of a pair grow also
-when it is no longer randomised. Lines 21 to 24 are one pass from the top in every round.
+positions (2, 3), (4, 5), ... (the text of section 3.1 has the opposite). The statistics of a pair keep growing when it
+is no longer randomised. Lines 21 to 24 are one pass from the top in every round.
 
 More items than positions (section 4.3, last paragraph): the base list holds all items, its first K are displayed. In
 rounds in which position K has no partner, one item below it, uniformly drawn from those that have not been shown to
@@ -23,15 +23,15 @@ are as old as that, and Lemma 2 wants their bounds to hold all the while; the ro
 with probability 1 - K^2 / n. The paper has no first estimate; it is 1 here. Any other power of two up to 256 gives the
 same lists: a pair is settled after 16 log n comparisons at the earliest, and the first n rounds have n / 2 at most.
 
-What can be promised. That each item was found better than its lower neighbour is not the end: the statistics of such
-pairs go on growing, and enough contrary clicks open the question again. They cannot any more where a pair that has m
-rounds left would still be decided if it lost all of them: (s - m)^2 > 4 (n + m) log(1 / delta) with s > m. Then it is
+When a row is settled. It is not enough that each item was found better than its lower neighbour: the statistics of
+such pairs keep growing, and enough contrary clicks undo the decision. That is impossible once a pair with m rounds left
+would still be decided if it lost all of them: (s - m)^2 > 4 (n + m) log(1 / delta) with s > m. Then it is
 decided after any w wins and l losses, w + l <= m. Fewer losses and rounds without a difference only help. So does a
 win where the pair is decided: s^2 > 4 n log(1 / delta) and s <= n make s > 4 log(1 / delta), and of the two sides the
 left one grows by 2 s + 1, the right one by 4 log(1 / delta), which is less by more than s; for s < 2^31 rounding is
 nothing beside that. A hidden item found worse than the one at K is not compared any more, and so remains worse. With
-all neighbours decided line 24 exchanges nobody. All this holds up to the horizon, if there is one: with the doubling
-trick delta changes, and the base list begins anew.
+all neighbours decided line 24 exchanges nothing. This holds up to the horizon, if it is known: with the doubling
+trick delta changes, and the base list starts again.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from rankgym.kernels import bits, kernel, session_seed, uniform_below
 __all__ = ["BubbleRank", "State", "learn", "rank"]
 
 ONE = np.uint64(1)
-LONGEST = 2**31  # in fewer rounds no lead has a square that int64 could not hold
+MAX_ROUNDS = 2**31  # in fewer rounds the square of every lead fits into int64
 
 
 class State(NamedTuple):
@@ -78,7 +78,7 @@ def rank(s, displayed):
             k = 2 * pair + h
             i, j = s.base[row, k], s.base[row, k + 1]  # line 8
             settled = better(s.wins[row, i, j], s.wins[row, j, i], s.log_inv_delta[row])  # line 9
-            exchange = coin(seed, pair) & (not settled)  # line 10, without a branch that no processor foresees
+            exchange = coin(seed, pair) & (not settled)  # line 10, without an unpredictable branch
             displayed[row, k] = j if exchange else i
             displayed[row, k + 1] = i if exchange else j
         if h + 2 * pairs < positions and coin(seed, pairs):  # section 4.3
@@ -214,7 +214,7 @@ class BubbleRank(KernelAgent):
 
     Args:
         delta: confidence parameter in (0, 1); default n to the power of -4 for the horizon n, as in section 4.3, and by
-            the doubling trick where the horizon is unknown.
+            the doubling trick if the horizon is unknown.
         **shape: as in ``Agent``. ``initial_list`` is R_0; its first ``num_positions`` items are displayed first.
 
     Raises:
@@ -241,11 +241,11 @@ class BubbleRank(KernelAgent):
         )
 
     def settled(self) -> NDArray[np.bool_]:
-        """Where all neighbours are decided so clearly that no clicks up to the horizon could change that.
+        """True where all neighbours are decided so clearly that no clicks up to the horizon could change that.
 
-        Nobody is, once the horizon has been reached or where it is not known (or of 2^31 rounds or more).
+        False once the horizon is reached, and if it is unknown or 2^31 rounds or more.
         """
         settled = super().settled()
-        if self.horizon is not None and self.horizon < LONGEST:
+        if self.horizon is not None and self.horizon < MAX_ROUNDS:
             settle(self.state, self.num_positions, self.horizon, settled)
         return settled

@@ -9,11 +9,11 @@ How the paper is read. In round t the index has the t of N_t(gamma), and the sta
 x / 0 := 1 an item never observed would have the index 1 + 2 = 3, less than one observed long ago; the text means
 optimism, so the index is infinity. Equation 4 leaves the order in the list open; it is by decreasing index, and equal
 indices are ordered at random. In the cascade model there is at most one click, and lines 21 to 24 count the items down
-to it. Elsewhere there may be more: ``feedback`` says what then counts as observed.
+to it. Other models may have more clicks: ``feedback`` says which items then count as observed.
 
 The doubling trick of section 4.3, for an unknown horizon: in the rounds 2^k <= t < 2^(k + 1) gamma is that of the
 horizon 2^k. Only gamma is reset; N and X go on, and N_t(gamma) is that of the new gamma and of t. The text has this
-for t > n, as if n were known; a horizon that is given is taken as said once and for all.
+for t > n, as if n were known; a given horizon is taken as known from the start.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rankgym.kernels import FEEDBACK, kernel, last_observed, select_top, session
 
 __all__ = ["CascadeDUCB", "State", "discount", "learn", "rank"]
 
-LONGEST = 2**62  # a longer horizon is as good as this one, and rounds are counted in 64 bits
+MAX_HORIZON = 2**62  # a longer horizon is cut to this: rounds are counted in 64 bits
 
 
 class State(NamedTuple):
@@ -112,15 +112,15 @@ def discounted_rounds(t, gamma):
 
 
 class CascadeDUCB(KernelAgent):
-    """CascadeDUCB: the items with the largest discounted upper confidence bounds, in this order.
+    """CascadeDUCB: displays the items with the largest discounted upper confidence bounds, in order.
 
     Args:
-        gamma: discount factor in (0, 1); default 1 - 1 / (4 sqrt(n)) for the horizon n, and by the doubling trick where
+        gamma: discount factor in (0, 1); default 1 - 1 / (4 sqrt(n)) for the horizon n, and by the doubling trick if
             the horizon is unknown.
         epsilon: width of the confidence interval, above 0; section 5 has 0.5, Theorem 1 holds in (0.5, 1).
-        feedback: what was observed where there are clicks: the items down to the ``"first"`` or the ``"last"`` click,
+        feedback: the items that count as observed after clicks: those down to the ``"first"`` or the ``"last"`` click,
             or ``"all"`` of them.
-        **shape: as in ``Agent``. ``initial_list`` is not used.
+        **shape: as in ``Agent``. ``initial_list`` is ignored.
 
     Raises:
         ValueError: an argument is out of range.
@@ -133,7 +133,7 @@ class CascadeDUCB(KernelAgent):
     ) -> None:
         super().__init__(**shape)
         rows, items = self.num_envs, self.num_items
-        first = discount(min(self.horizon or 1, LONGEST)) if gamma is None else open_unit("gamma", gamma)
+        first = discount(min(self.horizon or 1, MAX_HORIZON)) if gamma is None else open_unit("gamma", gamma)
         self.state = State(
             key=self.keys(),
             round=np.zeros(rows, np.int64),

@@ -9,8 +9,8 @@ Where the paper is silent: its initial observation of every item takes the first
 t first and the others shuffled, and t goes on counting from there; where f is negative it is taken as 0; ties are
 broken at random.
 
-In the cascade model there is at most one click, and the user has seen the items down to it. Elsewhere there may be
-more: ``feedback`` says what then counts as observed. Without a click everything displayed was observed.
+In the cascade model there is at most one click, and the user has seen the items down to it. Other models may have
+more clicks: ``feedback`` says which items then count as observed. Without a click everything displayed was observed.
 
 The lines that comments give are those of a later listing of the same steps, Algorithm 1 of Li and de Rijke ("Cascading
 non-stationary bandits", IJCAI 2019): 6 to 8 are the indices, 10 with equation 4 is the list, which leaves its order
@@ -177,13 +177,13 @@ def select(order, upper, observed, clicked, row, positions, seed):
 
 
 class CascadeKLUCB(KernelAgent):
-    """CascadeKL-UCB: the items with the largest KL upper confidence bounds, in this order.
+    """CascadeKL-UCB: displays the items with the largest KL upper confidence bounds, in order.
 
     Args:
         exploration: ``"log+3loglog"`` for f(t) = log t + 3 log log t, ``"log"`` for f(t) = log t.
-        feedback: what was observed where there are clicks: the items down to the ``"first"`` or the ``"last"`` click,
+        feedback: the items that count as observed after clicks: those down to the ``"first"`` or the ``"last"`` click,
             or ``"all"`` of them.
-        **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are not used.
+        **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are ignored.
 
     Raises:
         ValueError: an argument is out of range.

@@ -3,7 +3,7 @@ cascade model", IJCAI 2019), Algorithm 1 with equations 7 and 8; comments give i
 
 Old observations are forgotten: N(a) and X(a) are the observations and clicks of item a in the last tau rounds. The
 index is U(a) = X(a) / N(a) + sqrt(epsilon ln(min(t, tau)) / N(a)), and the list is the items of the largest indices. A
-ring buffer of what was observed lets a round cost as much as it displays, however long the window is.
+ring buffer of observations makes the cost of a round independent of the window's length.
 
 How the paper is read.
 
@@ -11,8 +11,8 @@ How the paper is read.
   and lines 21 to 24 add the round just played.
 * Line 19 counts the rounds in which an item was displayed, line 21 and the text ("observations") those in which it was
   observed. It is observations here; ``counts="displayed"`` has line 19, for the round just played as for the others.
-* In the cascade model there is at most one click, and the user has seen the items down to it. Elsewhere there may be
-  more: ``feedback`` says what then counts as observed. A click below that counts for nothing.
+* In the cascade model there is at most one click, and the user has seen the items down to it. Other models may have
+  more clicks: ``feedback`` says which items then count as observed. A click below those is ignored.
 * With x / 0 := 1 an item without observations in the window would have the index 1 + 1 = 2, less than others may have;
   the text means optimism, so the index is infinity, also when the item's last observation has left the window.
 * tau = 2 sqrt(n ln n) is rounded, and at least 1. Equation 4 leaves the order in the list open; it is by decreasing
@@ -20,8 +20,8 @@ How the paper is read.
 
 The doubling trick of section 4.3, for an unknown horizon: in the rounds 2^k <= t < 2^(k + 1) tau is that of the horizon
 2^k. Only tau is reset: lines 19 and 20 then sum over the longer window, so rounds that had left the shorter one count
-again, and are kept for that. The text has this for t > n, as if n were known; a horizon that is given is taken as said
-once and for all.
+again, and are kept for that. The text has this for t > n, as if n were known; a given horizon is taken as known from
+the start.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from rankgym.kernels import FEEDBACK, kernel, last_observed, select_top, session
 __all__ = ["CascadeSWUCB", "State", "learn", "rank", "window_of"]
 
 COUNTS = {"observed": False, "displayed": True}
-LONGEST = 2**62  # a longer horizon or window is as good as this one, and rounds are counted in 64 bits
-FIRST_ROOM = 256  # rounds; room for more is made when it is needed, so that a window nobody fills costs nothing
+MAX_HORIZON = 2**62  # a longer horizon or window is cut to this: rounds are counted in 64 bits
+FIRST_ROOM = 256  # rounds; the ring buffer grows when needed, so that a long window costs nothing until it is filled
 NOT_COUNTED = -1
 
 
@@ -137,18 +137,18 @@ def move(past, rounds, roomier):
 
 
 class CascadeSWUCB(KernelAgent):
-    """CascadeSWUCB: the items with the largest sliding-window upper confidence bounds, in this order.
+    """CascadeSWUCB: displays the items with the largest sliding-window upper confidence bounds, in order.
 
-    For each round of the window a row remembers ``num_positions`` small numbers, of one byte for up to 64 items.
+    Takes ``num_positions`` bytes of memory per row and round of the window for up to 64 items, more for more.
 
     Args:
         tau: length of the window in rounds, at least 1; default 2 sqrt(n ln n) for the horizon n, rounded, and by the
             doubling trick where the horizon is unknown.
         epsilon: width of the confidence interval, above 0; section 5 has 0.5.
-        feedback: what was observed where there are clicks: the items down to the ``"first"`` or the ``"last"`` click,
+        feedback: the items that count as observed after clicks: those down to the ``"first"`` or the ``"last"`` click,
             or ``"all"`` of them.
         counts: whether N counts the rounds in which an item was ``"observed"``, or ``"displayed"`` as in line 19.
-        **shape: as in ``Agent``. ``initial_list`` is not used.
+        **shape: as in ``Agent``. ``initial_list`` is ignored.
 
     Raises:
         ValueError: an argument is out of range.
@@ -169,7 +169,7 @@ class CascadeSWUCB(KernelAgent):
     ) -> None:
         super().__init__(**shape)
         rows, items = self.num_envs, self.num_items
-        first = window_of(min(self.horizon or 1, LONGEST)) if tau is None else whole_number("tau", tau, 1)
+        first = window_of(min(self.horizon or 1, MAX_HORIZON)) if tau is None else whole_number("tau", tau, 1)
         doubling = tau is None and self.horizon is None
         self.state = State(
             key=self.keys(),
@@ -178,7 +178,7 @@ class CascadeSWUCB(KernelAgent):
             displayed=np.full(rows, one_of("counts", counts, COUNTS)),
             epsilon=np.full(rows, positive("epsilon", epsilon)),
             doubling=np.full(rows, doubling),
-            tau=np.full(rows, min(first, LONGEST)),
+            tau=np.full(rows, min(first, MAX_HORIZON)),
             observed=np.zeros((rows, items), np.int64),
             clicked=np.zeros((rows, items), np.int64),
             past=np.full(
@@ -196,13 +196,13 @@ class CascadeSWUCB(KernelAgent):
             self.make_room(min(2 * room, wanted))
 
     def wanted_room(self) -> int:
-        """The rounds to remember: a window's, and under the doubling trick those of the next one."""
+        """The number of rounds to remember: the window, and with the doubling trick the next window."""
         if not self.state.doubling[0]:
             return int(self.state.tau[0])
         return int(window_of(2 ** int(self.state.round.max() + 1).bit_length()))
 
     def make_room(self, room: int) -> None:
-        """Give the past room for so many rounds, more than it has."""
+        """Enlarge the ring buffer to this number of rounds."""
         rows, _, positions = self.state.past.shape
         roomier = np.full((rows, room, positions), NOT_COUNTED, self.state.past.dtype)
         move(self.state.past, self.state.round, roomier)

@@ -4,7 +4,7 @@
 An item's index is U = w + sqrt(1.5 log t / T), w being the mean and T the number of its observations; the list is the
 items of the largest indices. t is the current round, from 1 (the authors' later code has the rounds before it, t - 1).
 
-Where the paper is silent we do as in ``cascade_klucb``: its initial observation of every item takes the first L rounds,
+Where the paper is silent, as in ``cascade_klucb``: its initial observation of every item takes the first L rounds,
 of which the t-th shows item t first and the others shuffled, and t goes on counting from there; ties are broken at
 random; ``feedback`` says what was observed where there may be more than one click. Without a click it was everything
 displayed. An item never observed, because somebody else chose the lists, has the index infinity.
@@ -80,12 +80,12 @@ def ucb1_index(clicked, observed, budget):
 
 
 class CascadeUCB1(KernelAgent):
-    """CascadeUCB1: the items with the largest UCB1 upper confidence bounds, in this order.
+    """CascadeUCB1: displays the items with the largest UCB1 upper confidence bounds, in order.
 
     Args:
-        feedback: what was observed where there are clicks: the items down to the ``"first"`` or the ``"last"`` click,
+        feedback: the items that count as observed after clicks: those down to the ``"first"`` or the ``"last"`` click,
             or ``"all"`` of them.
-        **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are not used.
+        **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are ignored.
 
     Raises:
         ValueError: an argument is out of range.

@@ -13,13 +13,14 @@ How the listing is read.
   to the tests with 1/2.
 * The candidate is the arm that has won more than half of its duels against the most others, ties broken at random. The
   paper names none.
-* A duel of an arm with itself says nothing and counts for nothing, but it takes a round.
+* A duel of an arm with itself is not counted, but it takes a round.
 * D-TS+, which breaks the ties of line 11 by estimated regret, is not here.
 
 Of the first sample it matters only which numbers exceed 1/2, and that is a coin whose chance is kept for each pair:
 with n = B_ij + B_ji it grows by C(n, B_ij) / 2^(n + 1) when i wins the n-th duel, and shrinks by as much when j does
-(the recurrence of the incomplete beta function at 1/2). The coins are numbered by the pair, so each is what it is
-whoever asks for it, and only those of the arms of line 6 are thrown; none, where that is a single arm.
+(the recurrence of the incomplete beta function at 1/2). The coins are numbered by the pair, so their
+values do not depend on the order of computation. Only those of the arms of line 6 are computed, and no coin if that is
+a single arm.
 
 Nor are the K^2 bounds computed: u_ij <= 1/2 just where i trails j by l duels of n, and l / (2 sqrt(n)) >= sqrt(alpha
 ln t). The left side changes only with a duel of the pair, the right side grows; so an arm is counted anew after a duel
@@ -169,13 +170,13 @@ def name(s, candidate):
 
 
 class DoubleThompson(DuelingKernelAgent):
-    """DoubleThompson, D-TS: both arms from posterior samples, kept to what confidence bounds leave open.
+    """DoubleThompson, D-TS: both arms from posterior samples, restricted to arms that confidence bounds allow.
 
-    A row remembers 32 bytes for each ordered pair of arms.
+    Takes 32 bytes of memory per row and ordered pair of arms.
 
     Args:
         alpha: width of the confidence bounds, above 0. The analysis has it above 1/2; 0.51 is the authors' practice.
-        **shape: as in ``DuelingAgent``. ``horizon`` is not used.
+        **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
 
     Raises:
         ValueError: an argument is out of range.

@@ -2,7 +2,7 @@
 three reductions; comments name the steps of its listing.
 
 Epoch i, from 1, has 2^i rounds. An ordinary bandit algorithm, a singleton bandit machine, starts anew in each epoch and
-chooses the right arms; it is told whether they have won. The left arms are drawn from the multiset of the right arms of
+chooses the right arms and learns whether they have won. The left arms are drawn from the multiset of the right arms of
 the epoch before, so that the machine faces a fixed opponent and has ordinary rewards. In the first epoch the left arm
 is a single one; where the paper takes any, ours is random.
 
@@ -103,17 +103,17 @@ def member(pool, number):
         number -= pool[arm]
         if number < 0:
             return arm
-    return pool.shape[0] - 1  # not reached
+    return pool.shape[0] - 1  # unreachable
 
 
 class Doubler(DuelingKernelAgent):
-    """Doubler: a UCB bandit chooses the right arms, against left arms drawn from its choices of the epoch before.
+    """Doubler: a UCB bandit chooses the right arms, against left arms drawn from its choices in the previous epoch.
 
-    ``candidate`` is the arm that was the right one most often in the last epoch that is over.
+    ``candidate`` is the most frequent right arm of the last completed epoch.
 
     Args:
         alpha: exploration of the UCB index, above 0.
-        **shape: as in ``DuelingAgent``. ``horizon`` is not used.
+        **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
 
     Raises:
         ValueError: an argument is out of range.

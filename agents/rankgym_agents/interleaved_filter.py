@@ -10,9 +10,9 @@ The incumbent's share of wins P against an arm has the confidence interval (P - 
 after t comparisons, and delta = 1 / (T K^2).
 
 How the listing is read. The pass goes through the arms in the order of their numbers. Estimates change during a pass,
-but arms are removed and incumbents replaced between passes alone, so that all estimates rest on the same number of
-comparisons. If several arms have beaten the incumbent at the end of the same pass, one of them is drawn. A duel other
-than the one that was chosen (which somebody else chose) teaches nothing.
+but arms are removed and incumbents replaced between passes only, so that all estimates rest on the same number of
+comparisons. If several arms have beaten the incumbent at the end of the same pass, one of them is drawn. A duel that
+another agent chose is ignored.
 
 It assumes a total order of the arms (strong stochastic transitivity and a triangle inequality). IF1 finds a Condorcet
 winner on cycles as well: only by an error of confidence can an incumbent remove it, and every other incumbent falls to
@@ -128,7 +128,7 @@ def replace_incumbent(s, row, number, radius):
 
 
 class InterleavedFilter(DuelingKernelAgent):
-    """Interleaved Filter: an incumbent meets all other arms in turn until it is beaten, or none remains.
+    """Interleaved Filter: an incumbent meets all other arms in turn until it is beaten, or no other arm remains.
 
     ``candidate`` is the incumbent.
 
@@ -168,5 +168,5 @@ class InterleavedFilter(DuelingKernelAgent):
         begin(self.state)
 
     def settled(self) -> NDArray[np.bool_]:
-        """Where no other arm remains: no pass begins any more, and only the end of one replaces an incumbent."""
+        """True where no other arm remains: only the end of a pass replaces an incumbent, and no pass begins."""
         return self.state.size == 0

@@ -1,13 +1,14 @@
 """MergeDTS (Li, Markov, de Rijke and Zoghi, "MergeDTS: a method for effective large-scale online ranker evaluation",
 ACM Transactions on Information Systems 38, 2020), as its authors ran it in their experiments.
 
-The arms lie in small batches, and only arms of the same batch are compared: one batch after the other, round by round.
-In its turn a batch first loses the arms that surely lose against another one of it. Then double Thompson sampling picks
-two arms: a tournament of sampled preferences has a champion, and a fresh sample of the preferences against the champion
-names the arm that is the easiest to beat, which is thereby soon out. When half of the arms are left, small batches are
-joined with large ones and the next stage begins, until a single arm remains, which is then compared with itself.
+The arms are in small batches, and only arms of the same batch are compared: one batch after the other, round by round.
+In its turn a batch first loses the arms that another of its arms beats with confidence. Then double Thompson sampling
+picks two arms: a tournament of sampled preferences has a champion, and a fresh sample of the preferences against the
+champion names the arm that is the easiest to beat, which is thereby soon out. When half of the arms are left, small
+batches are joined with large ones and the next stage begins, until a single arm remains, which is then compared with
+itself.
 
-What the authors ran, by their published code of the experiments (chang-li/MergeDTS).
+What the authors ran, according to the published code of their experiments (chang-li/MergeDTS).
 
 * The arms are shuffled into ceil(K / M) batches of M; the last one may have less. M = 4.
 * Every pair starts with one win for either side: the samples are of Beta(1 + w_ij, 1 + w_ji), and the upper bounds are
@@ -55,7 +56,7 @@ from rankgym.kernels import (
 
 __all__ = ["MergeDTS", "State", "choose", "learn", "log_constant", "name"]
 
-NOBODY, EVERYBODY = -1, -2
+NO_ARM, ALL_ARMS = -1, -2
 # Where a round's random words lie: ties of arm i at i; a lane of BETA_WORDS for each pair and for each challenger.
 TOURNAMENT, CHALLENGE, ASSIGNMENT = 1 << 40, 2 << 40, 3 << 40
 
@@ -75,8 +76,8 @@ class State(NamedTuple):
     order: NDArray[np.int64]  # (rows, arms): the arms batch by batch; behind them those that are out, latest first
     batches: NDArray[np.int64]  # (rows,): b
     start: NDArray[np.int64]  # (rows, batches + 1): where each batch begins in ``order``, and where the last one ends
-    batch_of: NDArray[np.int64]  # (rows, arms): the arm's batch; NOBODY for one that is out
-    suspect: NDArray[np.int64]  # (rows, batches): who may be out: loser * K + winner, or NOBODY or EVERYBODY
+    batch_of: NDArray[np.int64]  # (rows, arms): the arm's batch; NO_ARM for one that is out
+    suspect: NDArray[np.int64]  # (rows, batches): who may be out: loser * K + winner, or NO_ARM or ALL_ARMS
     turn: NDArray[np.int64]  # (rows,): the batch whose turn it is in the round to come
 
 
@@ -100,12 +101,12 @@ def choose(s, left, right):
                 theta = beta_variate(1.0 + s.wins[row, i, j], 1.0 + s.wins[row, j, i], seed, lane)
                 score[place] += theta > 0.5
                 score[other] += theta < 0.5
-        c, most = NOBODY, -1
+        c, most = NO_ARM, -1
         for place in range(first, stop):
             arm = s.order[row, place]
             if score[place] > most or (score[place] == most and bits(seed, arm) > bits(seed, c)):
                 c, most = arm, score[place]
-        d, least = NOBODY, 2.0
+        d, least = NO_ARM, 2.0
         for place in range(first, stop):  # the challenge
             arm = s.order[row, place]
             if arm != c:
@@ -126,9 +127,9 @@ def learn(s, left, right, left_won):
         if winner != loser:
             s.wins[row, winner, loser] += 1
             batch = s.batch_of[row, loser]
-            if batch != NOBODY and batch == s.batch_of[row, winner]:
-                clear = s.suspect[row, batch] == NOBODY
-                s.suspect[row, batch] = loser * arms + winner if clear else EVERYBODY
+            if batch != NO_ARM and batch == s.batch_of[row, winner]:
+                clear = s.suspect[row, batch] == NO_ARM
+                s.suspect[row, batch] = loser * arms + winner if clear else ALL_ARMS
         remaining = s.start[row, s.batches[row]]
         if remaining > 1:
             if s.batches[row] > 1 and remaining <= (arms >> s.stage[row]) + 1:
@@ -144,14 +145,14 @@ def learn(s, left, right, left_won):
 @kernel
 def anything_to_do(start, suspect, wins, row, batch, budget):
     """Whether an arm of the batch may be removed, or the batch has only one."""
-    if start[row, batch + 1] - start[row, batch] == 1 or suspect[row, batch] == EVERYBODY:
+    if start[row, batch + 1] - start[row, batch] == 1 or suspect[row, batch] == ALL_ARMS:
         return True
-    if suspect[row, batch] != NOBODY:
+    if suspect[row, batch] != NO_ARM:
         arms = wins.shape[1]
         loser, winner = suspect[row, batch] // arms, suspect[row, batch] % arms
         if beaten(wins[row, loser, winner], wins[row, winner, loser], budget):
             return True
-        suspect[row, batch] = NOBODY
+        suspect[row, batch] = NO_ARM
     return False
 
 
@@ -167,22 +168,22 @@ def turn_after_changes(s, row, batch, budget):
 
 @kernel
 def eliminate(s, row, batch, budget):
-    """Remove those who have surely lost against another one of the batch, the first one first."""
-    s.suspect[row, batch] = NOBODY
+    """Remove the arms that another arm of the batch beats with confidence, the first one first."""
+    s.suspect[row, batch] = NO_ARM
     place = s.start[row, batch]
     while place < s.start[row, batch + 1]:
         arm = s.order[row, place]
-        if somebody_beats(s, row, batch, arm, budget):
+        if some_arm_beats(s, row, batch, arm, budget):
             leave_batch(s.order[row], s.start[row], s.batches[row], batch, arm)
-            s.batch_of[row, arm] = NOBODY
+            s.batch_of[row, arm] = NO_ARM
             place = s.start[row, batch]
         else:
             place += 1
 
 
 @kernel
-def somebody_beats(s, row, batch, arm, budget):
-    """Whether some other arm of the batch has surely beaten this one."""
+def some_arm_beats(s, row, batch, arm, budget):
+    """Whether another arm of the batch has beaten this one with confidence."""
     for place in range(s.start[row, batch], s.start[row, batch + 1]):
         other = s.order[row, place]
         if other != arm and beaten(s.wins[row, arm, other], s.wins[row, other, arm], budget):
@@ -226,7 +227,7 @@ def next_stage(s, row):
     if 2 * least <= s.batch_size[row]:
         s.batches[row] = join_batches(s.order[row], s.start[row], s.batches[row], largest)
     for batch in range(s.batches[row]):
-        s.suspect[row, batch] = EVERYBODY
+        s.suspect[row, batch] = ALL_ARMS
     number_members(s, row)
     s.stage[row] += 1
     s.began[row] = s.round[row]
@@ -248,7 +249,7 @@ def log_of_sum(t, constant, log_constant):
 
 @kernel
 def beaten(won, lost, budget):
-    """Whether u is below 1/2 for an arm that has ``won`` and ``lost`` so many duels against another one.
+    """Whether u is below 1/2 for an arm that has these numbers of duels ``won`` and ``lost`` against another one.
 
     ``budget`` is alpha ln(t + C). u = (1 + won) / n + sqrt(budget / n) with n = 2 + won + lost, but it is not computed.
     """
@@ -291,14 +292,14 @@ def log_constant(alpha: float, num_arms: int, epsilon: float) -> float:
 class MergeDTS(DuelingKernelAgent):
     """MergeDTS: double Thompson sampling within small batches, which are merged as arms are eliminated.
 
-    ``remaining`` says how many arms are left in each row: where it is 1 the row explores no more.
+    ``remaining`` is the number of arms left in each row; a row with one arm left no longer explores.
 
     Args:
         alpha: width of the confidence intervals, above 0.5; above 0 if ``constant`` is given.
         batch_size: M, the number of arms in a batch at first, at least 2.
         epsilon: the probability of losing the Condorcet winner, in (0, 1).
         constant: C, above 0; default: what alpha, K and epsilon make of it. The guarantee holds for the default.
-        **shape: as in ``DuelingAgent``. ``horizon`` is not used.
+        **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
 
     Raises:
         ValueError: an argument is out of range.
@@ -341,16 +342,16 @@ class MergeDTS(DuelingKernelAgent):
             batches=np.full(rows, batches),
             start=np.tile(np.append(np.arange(batches) * M, arms), (rows, 1)),
             batch_of=np.empty((rows, arms), np.int64),
-            suspect=np.full((rows, batches), NOBODY),
+            suspect=np.full((rows, batches), NO_ARM),
             turn=np.empty(rows, np.int64),
         )
         begin(self.state)
 
     @property
     def remaining(self) -> NDArray[np.int64]:
-        """How many arms are left, (num_envs,) int64."""
+        """The number of arms left, (num_envs,) int64."""
         return self.state.start[np.arange(self.num_envs), self.state.batches]
 
     def settled(self) -> NDArray[np.bool_]:
-        """Where a single arm remains: nobody of its batch can remove it, and who is out never returns."""
+        """True once a single arm remains: no arm of its batch can remove it, and removed arms never return."""
         return self.remaining == 1

@@ -1,10 +1,10 @@
 """MergeRUCB (Zoghi, Whiteson and de Rijke, "MergeRUCB: a method for large-scale online ranker evaluation", WSDM 2015),
 Algorithm 1; comments give its lines.
 
-The arms lie in small batches, and only arms of the same batch are compared: one batch after the other, round by round.
-Where arm k surely loses against another one of its batch it is out. When half of the arms are left, small batches are
-joined with large ones and the next stage begins, until a single arm remains, which is then compared with itself. That
-is the Condorcet winner with probability 1 - delta, after a number of comparisons linear in K.
+The arms are in small batches, and only arms of the same batch are compared: one batch after the other, round by round.
+Arm k is removed once another arm of its batch beats it with confidence. When half of the arms are left, small batches
+are joined with large ones and the next stage begins, until a single arm remains, which is then compared with itself.
+That is the Condorcet winner with probability 1 - delta, after a number of comparisons linear in K.
 
 How the listing is read.
 
@@ -20,15 +20,15 @@ How the listing is read.
   else the largest stays alone. This is repeated while a batch has less than two arms and batches can be joined.
 * A batch of one arm whose turn it is in the middle of a stage has nothing to compare: the next one takes its turn. If
   all batches have one arm they are joined at once.
-* A duel of an arm with itself, once it is alone, says nothing and counts for nothing.
+* A duel of the last arm with itself is not counted.
 * The paper names no best arm before the end. ``candidate`` is the remaining arm that has lost more than half of its
   duels against the fewest others; of several the one with the largest share of duels won, and then the first in the
   shuffled order.
 
 Why line 8 costs one comparison and not p^2. With w duels that k won against l and v that it lost, u_kl < 1/2 just where
 v - w > 2 sqrt(alpha ln(t + C(delta)) (w + v)). The right side grows with t and with every duel of the two; the left
-side grows only when k loses to l. So if nobody was to be removed at a batch's last turn, only the loser of the duel
-since then can be now, and only because of the winner. The two sides are equal at most up to rounding.
+side grows only when k loses to l. So if no arm was to be removed at a batch's last turn, only the loser of the duel
+since then can be, and only because of the winner. The two sides are equal at most up to rounding.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from rankgym.kernels import bits, join_batches, kernel, leave_batch, session_see
 
 __all__ = ["MergeRUCB", "State", "choose", "learn", "log_constant", "name"]
 
-NOBODY, EVERYBODY = -1, -2
+NO_ARM, ALL_ARMS = -1, -2
 ASSIGNMENT = 1 << 32  # the words that shuffle the arms lie here in round 0; below, a round's: 0, and 1 + arm for ties
 
 
@@ -62,8 +62,8 @@ class State(NamedTuple):
     order: NDArray[np.int64]  # (rows, arms): the arms batch by batch; behind them those that are out, latest first
     batches: NDArray[np.int64]  # (rows,): b_S
     start: NDArray[np.int64]  # (rows, batches + 1): where each batch begins in ``order``, and where the last one ends
-    batch_of: NDArray[np.int64]  # (rows, arms): the arm's batch; NOBODY for one that is out
-    suspect: NDArray[np.int64]  # (rows, batches): who may be out by line 8: loser * K + winner, or NOBODY or EVERYBODY
+    batch_of: NDArray[np.int64]  # (rows, arms): the arm's batch; NO_ARM for one that is out
+    suspect: NDArray[np.int64]  # (rows, batches): who may be out by line 8: loser * K + winner, or NO_ARM or ALL_ARMS
     turn: NDArray[np.int64]  # (rows,): the batch whose turn it is in the round to come
 
 
@@ -77,7 +77,7 @@ def choose(s, left, right):
             continue
         seed = session_seed(s.key[row], s.round[row])
         c = s.order[row, first + uniform_below(bits(seed, 0), stop - first)]  # line 9
-        d, highest = NOBODY, -1.0
+        d, highest = NO_ARM, -1.0
         budget = s.alpha[row] * log_of_sum(s.round[row] + 1, s.constant[row], s.log_constant[row])
         for place in range(first, stop):  # line 10
             arm = s.order[row, place]
@@ -98,16 +98,16 @@ def learn(s, left, right, left_won):
         if winner != loser:
             s.wins[row, winner, loser] += 1  # line 11
             batch = s.batch_of[row, loser]
-            if batch != NOBODY and batch == s.batch_of[row, winner]:
-                clear = s.suspect[row, batch] == NOBODY
-                s.suspect[row, batch] = loser * arms + winner if clear else EVERYBODY
+            if batch != NO_ARM and batch == s.batch_of[row, winner]:
+                clear = s.suspect[row, batch] == NO_ARM
+                s.suspect[row, batch] = loser * arms + winner if clear else ALL_ARMS
         remaining = s.start[row, s.batches[row]]
         if remaining > 1:
             if remaining << s.stage[row] <= arms:  # line 12
                 next_stage(s, row)
             budget = s.alpha[row] * log_of_sum(s.round[row] + 1, s.constant[row], s.log_constant[row])
             turn = whose_turn(s.start, s.suspect, s.wins, row, s.batches[row], s.round[row] + 1, budget)
-            if turn == NOBODY:
+            if turn == NO_ARM:
                 turn = turn_after_changes(s, row, budget)
             s.turn[row] = turn
 
@@ -116,21 +116,21 @@ def learn(s, left, right, left_won):
 def whose_turn(start, suspect, wins, row, batches, t, budget):
     """Lines 6 and 8 in a round t without a change: the batch, or the next one with something to compare.
 
-    NOBODY if some arm may be removed before, or if all batches are of one arm. ``budget`` is alpha ln(t + C(delta)).
+    NO_ARM if some arm may be removed before, or if all batches are of one arm. ``budget`` is alpha ln(t + C(delta)).
     """
     arms, batch = wins.shape[1], t % batches
     for _ in range(batches):
         if start[row, batch + 1] - start[row, batch] > 1:
-            if suspect[row, batch] == EVERYBODY:
-                return NOBODY
-            if suspect[row, batch] != NOBODY:
+            if suspect[row, batch] == ALL_ARMS:
+                return NO_ARM
+            if suspect[row, batch] != NO_ARM:
                 loser, winner = suspect[row, batch] // arms, suspect[row, batch] % arms
                 if beaten(wins[row, loser, winner], wins[row, winner, loser], budget):
-                    return NOBODY
-                suspect[row, batch] = NOBODY
+                    return NO_ARM
+                suspect[row, batch] = NO_ARM
             return batch
         batch = batch + 1 if batch + 1 < batches else 0
-    return NOBODY
+    return NO_ARM
 
 
 @kernel
@@ -154,25 +154,25 @@ def turn_after_changes(s, row, budget):
 def eliminate(s, row, batch, budget):
     """Line 8: see above why there is mostly one suspect. ``budget`` is alpha ln(t + C(delta))."""
     suspect, arms = s.suspect[row, batch], s.order.shape[1]
-    s.suspect[row, batch] = NOBODY
-    if suspect == EVERYBODY:  # after a merger, or if somebody else chose the duels
+    s.suspect[row, batch] = NO_ARM
+    if suspect == ALL_ARMS:  # after a merger, or if somebody else chose the duels
         place = s.start[row, batch]
         while place < s.start[row, batch + 1]:
             arm = s.order[row, place]
-            if somebody_beats(s, row, batch, arm, budget):
+            if some_arm_beats(s, row, batch, arm, budget):
                 remove(s, row, batch, arm)
                 place = s.start[row, batch]
             else:
                 place += 1
-    elif suspect != NOBODY:
+    elif suspect != NO_ARM:
         loser, winner = suspect // arms, suspect % arms
         if beaten(s.wins[row, loser, winner], s.wins[row, winner, loser], budget):
             remove(s, row, batch, loser)
 
 
 @kernel
-def somebody_beats(s, row, batch, arm, budget):
-    """Whether some other arm of the batch has surely beaten this one."""
+def some_arm_beats(s, row, batch, arm, budget):
+    """Whether another arm of the batch has beaten this one with confidence."""
     for place in range(s.start[row, batch], s.start[row, batch + 1]):
         other = s.order[row, place]
         if other != arm and beaten(s.wins[row, arm, other], s.wins[row, other, arm], budget):
@@ -184,7 +184,7 @@ def somebody_beats(s, row, batch, arm, budget):
 def remove(s, row, batch, arm):
     """Remove an arm from its batch."""
     leave_batch(s.order[row], s.start[row], s.batches[row], batch, arm)
-    s.batch_of[row, arm] = NOBODY
+    s.batch_of[row, arm] = NO_ARM
 
 
 @kernel
@@ -200,7 +200,7 @@ def next_stage(s, row):
         if s.batches[row] == before:
             break
     for batch in range(s.batches[row]):
-        s.suspect[row, batch] = EVERYBODY
+        s.suspect[row, batch] = ALL_ARMS
         for place in range(s.start[row, batch], s.start[row, batch + 1]):
             s.batch_of[row, s.order[row, place]] = batch
     s.stage[row] += 1
@@ -214,7 +214,7 @@ def log_of_sum(t, constant, log_constant):
 
 @kernel
 def upper_bound(won, lost, budget):
-    """u of line 7 for an arm that has ``won`` and ``lost`` so many duels against another one."""
+    """u of line 7 for an arm that has these numbers of duels ``won`` and ``lost`` against another one."""
     if won + lost == 0:
         return math.inf
     return won / (won + lost) + math.sqrt(budget / (won + lost))
@@ -263,13 +263,13 @@ def log_constant(alpha: float, num_arms: int, delta: float) -> float:
 class MergeRUCB(DuelingKernelAgent):
     """MergeRUCB: compares arms within small batches, and merges batches as arms are eliminated.
 
-    ``remaining`` says how many arms are left in each row: where it is 1 the row explores no more.
+    ``remaining`` is the number of arms left in each row; a row with one arm left no longer explores.
 
     Args:
         alpha: width of the confidence intervals, above 0.5.
         batch_size: p, the number of arms in a batch at first, at least 4.
         delta: the probability of losing the Condorcet winner, in (0, 1).
-        **shape: as in ``DuelingAgent``. ``horizon`` is not used.
+        **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
 
     Raises:
         ValueError: an argument is out of range.
@@ -299,16 +299,16 @@ class MergeRUCB(DuelingKernelAgent):
             batches=np.full(rows, batches),
             start=np.tile(np.append(np.arange(batches) * p, arms), (rows, 1)),
             batch_of=np.empty((rows, arms), np.int64),
-            suspect=np.full((rows, batches), NOBODY),
+            suspect=np.full((rows, batches), NO_ARM),
             turn=np.full(rows, 1 % batches),
         )
         assign(self.state)
 
     @property
     def remaining(self) -> NDArray[np.int64]:
-        """How many arms are left, (num_envs,) int64."""
+        """The number of arms left, (num_envs,) int64."""
         return self.state.start[np.arange(self.num_envs), self.state.batches]
 
     def settled(self) -> NDArray[np.bool_]:
-        """Where a single arm remains: nobody of its batch can remove it, and who is out never returns."""
+        """True once a single arm remains: no arm of its batch can remove it, and removed arms never return."""
         return self.remaining == 1

@@ -3,8 +3,8 @@ three reductions; comments name the steps of its listing.
 
 Every arm x has an ordinary bandit algorithm, a singleton bandit machine, to choose opponents for it. The left arm is
 the right arm of the round before (at first, where the paper takes any, a random one), the right arm is what the left
-one's machine chooses, and this machine is told whether its choice has won. As the machines come to like the best arm,
-whatever they are asked for, the left arm becomes it too.
+one's machine chooses, and this machine learns whether its choice has won. As the machines of all arms come to prefer
+the best arm, the left arm becomes it, too.
 
 The paper wants a machine whose rare mistakes are bounded well enough, and has a UCB in mind. Ours is UCB with the
 index mean + sqrt(alpha ln t / n), t being the number of times that this machine was asked, from 1, and n how often it
@@ -12,8 +12,8 @@ has chosen the arm. An arm that it has not chosen has the index infinity, and ti
 what the authors of RUCB use for such an index.
 
 The paper assumes that preferences come from utilities. Without them the machine of an arm learns the arm that beats
-*this* arm most often, which need not be the Condorcet winner: on the matrix Cyclic the left arm runs round the cycle
-for ever, the winner is hardly ever played, and the regret is a third larger than that of random duels.
+*this* arm most often, which need not be the Condorcet winner: on the matrix Cyclic the left arm goes round the cycle
+forever, the winner is hardly ever played, and the regret is a third larger than that of random duels.
 """
 
 from __future__ import annotations
@@ -90,11 +90,11 @@ def name(s, candidate):
 class MultiSBM(DuelingKernelAgent):
     """MultiSBM: every arm has a UCB bandit that looks for arms that beat it; the last right arm is the next left one.
 
-    ``candidate`` is the arm that was most often the right one.
+    ``candidate`` is the most frequent right arm.
 
     Args:
         alpha: exploration of the UCB index, above 0.
-        **shape: as in ``DuelingAgent``. ``horizon`` is not used.
+        **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
 
     Raises:
         ValueError: an argument is out of range.

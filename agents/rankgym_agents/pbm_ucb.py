@@ -6,9 +6,9 @@ estimate is S / N~ and PBM-UCB's upper confidence bound is
 
     U(k) = S / N~ + sqrt(N / N~) sqrt(delta / (2 N~)).
 
-The items with the largest bounds are displayed, the best at the position that is examined most, and so on: the paper
-numbers the positions by falling kappa. Its analysis of the regret takes delta = (1 + epsilon) log t with epsilon > 0;
-the default here is epsilon = 0, delta = log t.
+The items with the largest bounds are displayed, the best at the position with the largest examination, and so on: the
+paper numbers the positions by falling kappa. Its analysis of the regret takes delta = (1 + epsilon) log t with epsilon
+> 0; the default here is epsilon = 0, delta = log t.
 
 Where the paper is silent: an item that was never displayed has the bound infinity, t counts from 1, and ties are broken
 at random. Equal kappas leave their positions in their order.
@@ -79,13 +79,13 @@ def pbm_ucb_index(clicked, displays, examined, delta):
 
 
 class PBMUCB(KernelAgent):
-    """PBM-UCB: upper confidence bounds on attraction where the examination of the positions is known.
+    """PBM-UCB: upper confidence bounds on attraction, for positions with known examination probabilities.
 
     Args:
         examination: probability in (0, 1] that position k is examined: (num_positions,), or (num_envs, num_positions)
             for one a row. Default: 1 / k for k = 1, 2, ..., a common guess; the paper's guarantee needs the truth.
         epsilon: delta = (1 + epsilon) log t; a number in [0, 1000].
-        **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are not used.
+        **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are ignored.
 
     Raises:
         ValueError: an argument is out of range.

@@ -1,4 +1,4 @@
-"""Two arms at random in every duel: the baseline of the dueling agents, which every learner must beat."""
+"""Two random arms in every duel: the baseline of the dueling agents, which every learner must beat."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["RandomDuels", "State", "choose", "learn", "name"]
 
 
 class State(NamedTuple):
-    """What the random duels are remembered by. The leading axis is the row."""
+    """What RandomDuels remembers. The leading axis is the row."""
 
     key: NDArray[np.uint64]  # (rows,): random key
     round: NDArray[np.int64]  # (rows,): rounds learned from
     wins: NDArray[np.int64]  # (rows, arms)
-    duels: NDArray[np.int64]  # (rows, arms): that the arm was in; two where it met itself
+    duels: NDArray[np.int64]  # (rows, arms): duels of the arm; a duel with itself counts twice
 
 
 @kernel
@@ -44,7 +44,7 @@ def learn(s, left, right, left_won):
 
 @kernel
 def name(s, candidate):
-    """The arm of the largest (wins + 1/2) / (duels + 1): 1/2 where there were none. Of equal ones the first."""
+    """The arm of the largest (wins + 1/2) / (duels + 1): 1/2 without duels. The first of equal ones."""
     for row in range(candidate.shape[0]):
         best, largest = 0, 0.0
         for arm in range(s.wins.shape[1]):
@@ -55,7 +55,7 @@ def name(s, candidate):
 
 
 class RandomDuels(DuelingKernelAgent):
-    """Lets two uniformly random arms duel, who may be the same; arguments as in ``DuelingAgent``.
+    """Compares two uniformly random arms, which may be the same; arguments as in ``DuelingAgent``.
 
     Its ``candidate`` is the arm that has won the largest share of its duels. That estimates the Borda winner, which
     need not be the Condorcet winner.

@@ -1,9 +1,9 @@
 """RankedEXP3: the ranked bandits algorithm (Radlinski, Kleinberg and Joachims, "Learning diverse rankings with
 multi-armed bandits", ICML 2008, section 4.2) with Exp3 at each position; comments give the listing's steps.
 
-One bandit a position, with one arm an item. From the top each bandit draws an item; one that was placed above is
-replaced by an item not placed so far. A bandit is rewarded where its own item was displayed and clicked. The paper asks
-for any bandit for adversaries and suggests Exp3 (Auer, Cesa-Bianchi, Freund and Schapire, SIAM Journal on Computing 32,
+One bandit per position, with one arm per item. From the top each bandit draws an item; an item already placed above is
+replaced by one not placed so far. A bandit is rewarded if its own item was displayed and clicked. The paper takes any
+adversarial bandit and suggests Exp3 (Auer, Cesa-Bianchi, Freund and Schapire, SIAM Journal on Computing 32,
 2002), here in the form on losses of Bubeck and Cesa-Bianchi ("Regret analysis of stochastic and nonstochastic
 multi-armed bandit problems", 2012, section 3.1): arm i is drawn with a probability proportional to exp(-eta S(i)), S(i)
 being the sum of (1 - reward) / p(i) over the rounds in which it was drawn. Their Theorem 3.1 has the default eta =
@@ -18,8 +18,9 @@ How the paper is read. The "arbitrary unselected document" of a repeat is drawn 
 placed at that moment. Every bandit learns in every round: one whose item was replaced has reward 0, whatever was
 clicked in its place.
 
-One liberty: 1 / p is rounded to a multiple of 2^-16. Exp3 feeds errors back: each draw of an arm multiplies that of its
-S by about 1 + eta / p. Unrounded, the last bits of exp decided after a few hundred rounds what was shown (eta = .3).
+One deviation: 1 / p is rounded to a multiple of 2^-16. Exp3 amplifies rounding errors: each draw of an arm multiplies
+the error of its S by about 1 + eta / p. Unrounded, the last bits of exp decided after a few hundred rounds which items
+were displayed (eta = .3).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from rankgym.kernels import bits, kernel, session_seed, uniform, uniform_below
 
 __all__ = ["RankedEXP3", "State", "draw", "learn", "rank", "reweigh"]
 
-LONGEST = 2**62  # a longer horizon is as good as this one, and rounds are counted in 64 bits
+MAX_HORIZON = 2**62  # a longer horizon is cut to this: rounds are counted in 64 bits
 FLOOR = -600.0  # exponent of the least weight: exp of it, and 1 over that, are still float64 numbers
 TO_GRID = 1.5 * 2.0**36  # added and taken away it leaves a number below 2^35 rounded to a multiple of 2^-16
 
@@ -138,11 +139,11 @@ def added(weight):
 
 
 class RankedEXP3(KernelAgent):
-    """RankedEXP3: an adversarial bandit of its own at every position.
+    """RankedEXP3: one adversarial bandit per position.
 
     Args:
         eta: learning rate, finite and above 0; default sqrt(2 ln L / (T L)), L being ``num_items`` and T ``horizon``.
-        **shape: as in ``Agent``. ``initial_list`` is not used.
+        **shape: as in ``Agent``. ``initial_list`` is ignored.
 
     Raises:
         ValueError: neither ``eta`` nor ``horizon`` is given, or an argument is out of range.
@@ -154,7 +155,7 @@ class RankedEXP3(KernelAgent):
         super().__init__(**shape)
         rows, positions, items = self.num_envs, self.num_positions, self.num_items
         if eta is None:
-            rate = math.sqrt(2 * math.log(items) / (min(self.known_horizon("eta"), LONGEST) * items))
+            rate = math.sqrt(2 * math.log(items) / (min(self.known_horizon("eta"), MAX_HORIZON) * items))
         else:
             rate = positive("eta", eta)
         self.state = State(

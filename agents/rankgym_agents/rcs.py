@@ -1,26 +1,26 @@
 """RCS, relative confidence sampling (Zoghi, Whiteson, de Rijke and Munos, "Relative confidence sampling for efficient
 on-line ranker evaluation", WSDM 2014).
 
-A round has three steps. A tournament on paper: theta_ij is drawn from Beta(w_ij + 1, w_ji + 1) for every pair, w_ij
-being the duels that arm i won against j, and the champion c is the arm with theta_cj >= 1/2 for all j; without such an
-arm it is the one that has been champion least often. A challenger: the arm d with the largest upper bound u_dc =
+A round has three steps. A simulated tournament: theta_ij is drawn from Beta(w_ij + 1, w_ji + 1) for every pair, w_ij
+being the duels that arm i won against j, and the champion c is the arm with theta_cj >= 1/2 for all j; if no arm
+does, c is the arm that has been champion least often. A challenger: the arm d with the largest upper bound u_dc =
 w_dc / (w_dc + w_cd) + sqrt(alpha ln t / (w_dc + w_cd)), where u_cc = 1/2. And the duel of c with d.
 
 How the paper is read.
 
-* Whoever is chosen as the champion has been it once more, with or without having won the tournament. The authors'
-  published code counts only the turns of those without.
+* Every choice of an arm as champion counts, whether or not it won the tournament. The authors' published code counts
+  only the choices without a tournament winner.
 * Before two arms have met their bound is infinite. Ties are broken at random; where the others tie with c's own 1/2, c
-  is not drawn. A duel of an arm with itself says nothing and counts for nothing, but it takes a round.
+  is not drawn. A duel of an arm with itself is not counted, but it takes a round.
 * The candidate is the arm that has won more than half of its duels against the most others, ties broken at random: what
   the paper on RUCB by the same authors returns.
 
 The tournament has K (K - 1) / 2 samples, but it matters only which of them exceed 1/2, and that is a coin whose chance
 is kept for each pair: with n = w_ij + w_ji it grows by C(n, w_ij) / 2^(n + 1) when i wins the n-th duel, and shrinks by
-as much when j does (the recurrence of the incomplete beta function at 1/2). Nor are all of these coins thrown. They are
-numbered by the pair, so each is what it is whoever asks for it first. Let an arm meet the others one after the other,
-and whoever beats it take its place: all but the last to stand have lost. Only whether that one beats those that it has
-not met is left to look at, down to its first defeat: at most 2 K - 3 coins.
+as much when j does (the recurrence of the incomplete beta function at 1/2). Not all of these coins are computed. They
+are numbered by the pair, so their values do not depend on the order of computation. An arm meets the others one after
+the other, and an arm that beats it takes its place: all but the last one have lost. It only remains to check whether
+the last one beats the arms that it has not met, down to its first defeat: at most 2 K - 3 coins.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from rankgym.kernels import bits, fair_coins_show, kernel, place_of_largest, ses
 __all__ = ["RCS", "State", "choose", "learn", "name", "tournament"]
 
 SUBSTITUTE, CHALLENGER, TIE, COINS = range(4)  # random words of a round; the last ones are a pair's each
-NOBODY = -1
+NO_ARM = -1
 
 
 class State(NamedTuple):
@@ -61,7 +61,7 @@ def choose(s, left, right):
     for row in range(left.shape[0]):
         seed = session_seed(s.key[row], s.round[row])
         c = tournament(s.chance[row], s.previous[row], seed)
-        if c == NOBODY:
+        if c == NO_ARM:
             c = least(s.crowned[row], bits(seed, SUBSTITUTE))
         width = math.sqrt(s.alpha[row] * math.log(s.round[row] + 1))
         left[row] = c
@@ -70,24 +70,24 @@ def choose(s, left, right):
 
 @kernel
 def tournament(chance, opening, seed):
-    """The arm that beats all others on paper, or NOBODY. Who opens decides how many coins are thrown, nothing else."""
+    """The arm that beats all others in the samples, or NO_ARM. ``opening`` does not change the result."""
     arms = chance.shape[0]
-    standing = opening
+    leader = opening
     for j in range(arms):
-        if j != opening and not beats(chance, standing, j, seed):
-            standing = j
-    if standing != opening:
-        if not beats(chance, standing, opening, seed):
-            return NOBODY
-        for j in range(standing):
-            if j != opening and not beats(chance, standing, j, seed):
-                return NOBODY
-    return standing
+        if j != opening and not beats(chance, leader, j, seed):
+            leader = j
+    if leader != opening:
+        if not beats(chance, leader, opening, seed):
+            return NO_ARM
+        for j in range(leader):
+            if j != opening and not beats(chance, leader, j, seed):
+                return NO_ARM
+    return leader
 
 
 @kernel
 def beats(chance, i, j, seed):
-    """Whether arm i beats j on paper: the pair's one coin shows that theta >= 1/2 for its lower number."""
+    """Whether arm i beats j in the sample: the pair's one coin shows that theta >= 1/2 for its lower number."""
     arms = chance.shape[0]
     coin = COINS + (i * arms + j if i < j else j * arms + i)
     return (uniform(bits(seed, coin)) < chance[i, j]) == (i < j)
@@ -105,7 +105,7 @@ def least(values, word):
             if n == 0:
                 return arm
             n -= 1
-    return NOBODY
+    return NO_ARM
 
 
 @kernel
@@ -162,11 +162,11 @@ def name(s, candidate):
 class RCS(DuelingKernelAgent):
     """RCS: the winner of a tournament of posterior samples, and the arm with the best chance to beat it.
 
-    A row remembers 32 bytes for each ordered pair of arms.
+    Takes 32 bytes of memory per row and ordered pair of arms.
 
     Args:
         alpha: width of the challenger's confidence bounds, above 0; the default is that of RUCB.
-        **shape: as in ``DuelingAgent``. ``horizon`` is not used.
+        **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
 
     Raises:
         ValueError: an argument is out of range.

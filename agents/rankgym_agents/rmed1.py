@@ -11,12 +11,12 @@ How the paper is read.
 
 * The lists are sets, and are gone through by rising number ("in an arbitrarily fixed order"). L_R, what is still to be
   drawn of L_C, is those of it above the arm just drawn.
-* J_j(t), the condition for the next list, is judged with the duel of round t counted, and with its t, the number of the
-  round since the beginning: as in the authors' library (github.com/jkomiyama/duelingbanditlib). There, however, the
-  second arm of a duel leaves L_R, here it is the first one, as in the listing.
+* J_j(t), the condition for the next list, is checked after the duel of round t, with t counted from the first round: as
+  in the authors' library (github.com/jkomiyama/duelingbanditlib). There, however, the second arm of a duel leaves L_R,
+  here it is the first one, as in the listing.
 * f(K) = 0.3 K^1.01 is what the paper's experiments have.
-* Ties of argmin are broken at random. An arm that has not met j has mu_ij = 1/2 (where somebody else chose the duels).
-* A duel of an arm with itself says nothing and counts for nothing, but it takes a round.
+* Ties of argmin are broken at random. An arm that has not met j has mu_ij = 1/2 (if another agent chose the duels).
+* A duel of an arm with itself is not counted, but it takes a round.
 * The candidate is i*, the arm with the least I; the paper names none.
 
 A duel changes the I of two arms, which are added up anew from their terms, so that no rounding is carried along.
@@ -36,7 +36,7 @@ from rankgym.kernels import bits, kernel, session_seed, uniform_below
 __all__ = ["RMED1", "State", "choose", "evidence", "learn", "name"]
 
 LIKELIEST, OPPONENT = range(2)  # the random words of a round
-NOBODY = -1
+NO_ARM = -1
 LN_2 = math.log(2.0)
 
 
@@ -51,7 +51,7 @@ class State(NamedTuple):
     term: NDArray[np.float64]  # (rows, arms, arms): N_ij d(mu_ij, 1/2) where mu_ij <= 1/2, else 0
     unlikely: NDArray[np.float64]  # (rows, arms): I_i
     first: NDArray[np.int64]  # (rows,): l(t), the next arm to be drawn
-    second: NDArray[np.int64]  # (rows,): its opponent in the initial phase; then NOBODY
+    second: NDArray[np.int64]  # (rows,): its opponent in the initial phase; then NO_ARM
     current: NDArray[np.bool_]  # (rows, arms): L_C
     following: NDArray[np.bool_]  # (rows, arms): L_N
 
@@ -61,9 +61,9 @@ def choose(s, left, right):
     """The next pair of the initial phase; or the next arm of L_C and, by Algorithm 2, its opponent."""
     for row in range(left.shape[0]):
         left[row], right[row] = s.first[row], s.second[row]
-        if s.second[row] == NOBODY:
+        if s.second[row] == NO_ARM:
             seed = session_seed(s.key[row], s.round[row])
-            likeliest = least(s.unlikely[row], NOBODY, bits(seed, LIKELIEST))
+            likeliest = least(s.unlikely[row], NO_ARM, bits(seed, LIKELIEST))
             right[row] = opponent(s.mean[row, left[row]], left[row], likeliest, bits(seed, OPPONENT))
 
 
@@ -92,7 +92,7 @@ def least(values, but, word):
             if n == 0:
                 return j
             n -= 1
-    return NOBODY
+    return NO_ARM
 
 
 @kernel
@@ -108,7 +108,7 @@ def learn(s, left, right, left_won):
             compare(s.wins[row], s.mean[row], s.term[row], s.unlikely[row], i, j)
             compare(s.wins[row], s.mean[row], s.term[row], s.unlikely[row], j, i)
         s.round[row] += 1
-        if s.second[row] != NOBODY:
+        if s.second[row] != NO_ARM:
             next_pair(s, row)
         else:
             next_arm(s.unlikely[row], s.current[row], s.following[row], s.first, row, s.round[row], s.leeway[row])
@@ -144,12 +144,12 @@ def next_pair(s, row):
         s.first[row] += 1
         s.second[row] = s.first[row] + 1
         if s.second[row] == arms:
-            s.first[row], s.second[row] = 0, NOBODY
+            s.first[row], s.second[row] = 0, NO_ARM
 
 
 @kernel
 def next_arm(unlikely, current, following, firsts, row, t, leeway):
-    """The end of the loop over L_C: who is to be in L_N; L_C becomes L_N where everybody of it was drawn."""
+    """The end of the loop over L_C: collect L_N; it becomes L_C once all arms of L_C were drawn."""
     arms, first = unlikely.shape[0], firsts[row]
     lowest = math.inf
     for j in range(arms):
@@ -162,7 +162,7 @@ def next_arm(unlikely, current, following, firsts, row, t, leeway):
         if current[j]:
             firsts[row] = j
             return
-    firsts[row] = NOBODY
+    firsts[row] = NO_ARM
     for j in range(arms - 1, -1, -1):
         current[j], following[j] = following[j], False
         if current[j]:
@@ -174,18 +174,18 @@ def name(s, candidate):
     """i*."""
     for row in range(candidate.shape[0]):
         word = bits(session_seed(s.key[row], s.round[row]), LIKELIEST)
-        candidate[row] = least(s.unlikely[row], NOBODY, word)
+        candidate[row] = least(s.unlikely[row], NO_ARM, word)
 
 
 class RMED1(DuelingKernelAgent):
     """RMED1: the arms that are likely enough to be the best, each against one that it has not beaten so far.
 
-    A row remembers 24 bytes for each ordered pair of arms.
+    Takes 24 bytes of memory per row and ordered pair of arms.
 
     Args:
-        leeway: f(K), above 0: how much less likely, beyond ln t, an arm may be than the likeliest one to be drawn
-            again. Default: 0.3 K^1.01.
-        **shape: as in ``DuelingAgent``. ``horizon`` is not used.
+        leeway: f(K), above 0: an arm is drawn again while its I is at most ln t + f(K) above the least one. Default:
+            0.3 K^1.01.
+        **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
 
     Raises:
         ValueError: an argument is out of range.
@@ -207,7 +207,7 @@ class RMED1(DuelingKernelAgent):
             term=np.zeros((rows, arms, arms)),
             unlikely=np.zeros((rows, arms)),
             first=np.zeros(rows, np.int64),
-            second=np.full(rows, 1 if arms > 1 else NOBODY),
+            second=np.full(rows, 1 if arms > 1 else NO_ARM),
             current=np.ones((rows, arms), np.bool_),
             following=np.zeros((rows, arms), np.bool_),
         )

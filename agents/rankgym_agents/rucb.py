@@ -11,7 +11,7 @@ How the listing is read.
 * Line 4 has x / 0 := 1, so u_ij = 2 before i and j have met. Others may have more by then; the text means optimism, and
   the bound is infinite.
 * Ties in line 12 are broken at random, and c itself is not drawn from a tie. It is the right arm where all others have
-  u_jc < 1/2. Such a duel says nothing and counts for nothing, but it takes a round.
+  u_jc < 1/2. Such a duel is not counted, but it takes a round.
 * The candidate is the listing's "Return", the arm that has won more than half of its duels against the most others; it
   does not say what to do with ties, which are broken at random here.
 
@@ -19,8 +19,8 @@ A round costs a few passes over K numbers, for which the bounds are kept so that
 
 * u_cj < 1/2 just where m - 1/2 > sqrt(alpha ln t) / sqrt(n), m being the share that j has won of its n duels with c, or
   sqrt(n) (m - 1/2) > sqrt(alpha ln t). The left side changes only with a duel of the pair, the right side grows. So it
-  is enough to know of each arm outside of C one arm that keeps it out, and to look for another one when that one does
-  so no longer. For a rational alpha the two sides are never equal, ln t being transcendental; where they agree in 15
+  is enough to know, for each arm outside of C, one arm that keeps it out, and to look for another when it no longer
+  does. For a rational alpha the two sides are never equal, ln t being transcendental; where they agree in 15
   digits, rounding may decide otherwise than in u_cj < 1/2.
 * u_jc is m plus sqrt(alpha ln t) times 1 / sqrt(n): two rows of numbers, for all j.
 """
@@ -39,9 +39,9 @@ from rankgym.kernels import bits, kernel, place_of_largest, session_seed, unifor
 __all__ = ["RUCB", "State", "choose", "learn", "name"]
 
 COIN, CHAMPION, CHALLENGER, TIE = range(4)  # the random words of a round
-NOBODY = -1
-FREE = -1.0  # the barrier of an arm that nobody keeps out of C
-UNMET = (0.5, 1e300)  # the bound of n = 0: as good as infinite, also after the first round in no arm's way
+NO_ARM = -1
+FREE = -1.0  # the barrier of an arm in C
+UNMET = (0.5, 1e300)  # the bound of n = 0: practically infinite
 STRETCH = 16  # arms
 OWN = (0.0, 0.0)  # at [c, c]: below u_cc = 1/2, of which ``challenger`` takes care
 
@@ -57,8 +57,8 @@ class State(NamedTuple):
         np.float64
     ]  # (rows, arms, 2, arms): at [c, :, j] w_jc / n and 1 / sqrt(n), n = w_jc + w_cj; see UNMET
     barrier: NDArray[np.float64]  # (rows, arms): what keeps the arm out of C until sqrt(alpha ln t) reaches it, or FREE
-    barred_by: NDArray[np.int64]  # (rows, arms): the arm behind which it is that far, or NOBODY
-    best: NDArray[np.int64]  # (rows,): the arm of B, or NOBODY
+    barred_by: NDArray[np.int64]  # (rows, arms): the arm behind which it is that far, or NO_ARM
+    best: NDArray[np.int64]  # (rows,): the arm of B, or NO_ARM
     beaten: NDArray[np.int64]  # (rows, arms): how many others the arm has won more than half of its duels against
 
 
@@ -84,17 +84,17 @@ def choose(s, left, right):
 
 @kernel
 def width_of(alpha, rounds):
-    """sqrt(alpha ln t) after so many ``rounds``."""
+    """sqrt(alpha ln t) after ``rounds`` rounds."""
     return math.sqrt(alpha * math.log(rounds + 1))
 
 
 @kernel
 def look_for_barrier(bound, barrier, barred_by, arm, width):
-    """Find who keeps ``arm`` out of C for the longest time, from its ``bound`` (2, arms). Whether nobody does."""
+    """Find the arm that keeps ``arm`` out of C longest, from its ``bound`` (2, arms); return whether none does."""
     found = 0
     for j in range(bound.shape[1]):
         found += bound[0, j] - width * bound[1, j] > 0.5
-    barrier[arm], barred_by[arm] = FREE, NOBODY
+    barrier[arm], barred_by[arm] = FREE, NO_ARM
     if found > 0:
         for j in range(bound.shape[1]):
             if bound[0, j] - width * bound[1, j] > 0.5 and (bound[0, j] - 0.5) / bound[1, j] > barrier[arm]:
@@ -106,22 +106,22 @@ def look_for_barrier(bound, barrier, barred_by, arm, width):
 def contender(barrier, bests, row, size, seed):
     """Lines 7 to 11: the arm c out of C, those of ``size`` arms that are FREE. B is brought up to date."""
     best = bests[row]
-    if best != NOBODY and barrier[best] != FREE:  # line 8
-        best = NOBODY
+    if best != NO_ARM and barrier[best] != FREE:  # line 8
+        best = NO_ARM
     if size == 1:  # line 9
-        best = nth_free(barrier, 0, NOBODY)
+        best = nth_free(barrier, 0, NO_ARM)
     bests[row] = best
     if size == 0:  # line 7
         return uniform_below(bits(seed, CHAMPION), barrier.shape[0])
-    if best != NOBODY and (size == 1 or uniform_below(bits(seed, COIN), 2) == 0):  # line 10
+    if best != NO_ARM and (size == 1 or uniform_below(bits(seed, COIN), 2) == 0):  # line 10
         return best
-    others = size - (best != NOBODY)
+    others = size - (best != NO_ARM)
     return nth_free(barrier, uniform_below(bits(seed, CHAMPION), others), best)
 
 
 @kernel
 def nth_free(barrier, n, but):
-    """Number ``n``, from 0, of the arms that nobody keeps out of C, ``but`` left out."""
+    """Number ``n``, from 0, of the arms in C, without ``but``."""
     arms, start = barrier.shape[0], 0
     while start < arms:  # whole stretches are counted faster than their arms are looked at
         stop, free = min(start + STRETCH, arms), 0
@@ -223,11 +223,11 @@ def name(s, candidate):
 class RUCB(DuelingKernelAgent):
     """RUCB: an arm that may be the best, and the arm with the best chance to beat it.
 
-    A row remembers 24 bytes for each ordered pair of arms.
+    Takes 24 bytes of memory per row and ordered pair of arms.
 
     Args:
         alpha: width of the confidence bounds, above 0. The analysis has it above 1/2; 0.51 is the authors' practice.
-        **shape: as in ``DuelingAgent``. ``horizon`` is not used.
+        **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
 
     Raises:
         ValueError: an argument is out of range.
@@ -248,7 +248,7 @@ class RUCB(DuelingKernelAgent):
                 np.where(np.eye(arms, dtype=bool)[:, None], np.c_[list(OWN)], np.c_[list(UNMET)]), (rows, 1, 1, 1)
             ),
             barrier=np.full((rows, arms), FREE),
-            barred_by=np.full((rows, arms), NOBODY),
-            best=np.full(rows, NOBODY),
+            barred_by=np.full((rows, arms), NO_ARM),
+            best=np.full(rows, NO_ARM),
             beaten=np.zeros((rows, arms), np.int64),
         )

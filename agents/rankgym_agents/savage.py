@@ -1,14 +1,14 @@
 """Condorcet SAVAGE (Urvoy, Clerot, Feraud and Naamane, "Generic exploration and K-armed voting bandits", ICML 2013):
-sensitivity analysis of variables for generic exploration, with a Condorcet winner as what is looked for.
+sensitivity analysis of variables for generic exploration, applied to finding the Condorcet winner.
 
-The variables are the N = K (K - 1) / 2 preferences between two arms. Each is sampled again and again, all at the same
-pace, until it can no longer matter. After t duels of a pair its preference is known within
+The variables are the N = K (K - 1) / 2 preferences between two arms. All are sampled at
+the same pace, each until it can no longer matter. After t duels of a pair its preference is known within
 
     c(t) = sqrt(ln(eta(t) / delta) / (2 t)),   eta(t) = 2 N T for the horizon T, else pi^2 N t^2 / 3,
 
 with probability 1 - delta for all pairs and rounds at once (Hoeffding's inequality, and the sum of its errors). An arm
-that is beaten with confidence, mean + c(t) < 1/2, is not the Condorcet winner, and no pair with it matters any more:
-the winner is the one that beats all others that are left. When one arm is left, or after T rounds, exploration ends,
+that is beaten with confidence, mean + c(t) < 1/2, is not the Condorcet winner, and its pairs no longer matter: the
+winner is the one that beats all others that are left. When one arm is left, or after T rounds, exploration ends,
 and the arm that looks best is compared with itself.
 
 How the paper is read.
@@ -16,13 +16,13 @@ How the paper is read.
 * The least sampled of the remaining pairs is next, ties at random: every remaining pair once in a random order, and
   then all of them once more. The code of D-TS's authors (github.com/HuasenWu/DuelingBandits) and of RMED's does so,
   too. ``sampling="uniform"`` draws any of them each time, as the mergeRUCB paper (section 3) describes the algorithm.
-  What somebody else compares counts, but not as the next pair's sample.
-* delta = 1 / T as in the paper's experiments. Some public code has a radius of 0 from a division of whole numbers, or K
-  where N belongs: the tests have the radius from its definition.
+  Duels that another agent chose count, but not as samples of this sweep.
+* delta = 1 / T as in the paper's experiments. Some public code has a radius of 0 because of an integer division, or K
+  instead of N: the tests compute the radius from its definition.
 * ``candidate``, and what is played after T rounds if more arms are left, is the remaining arm that has lost more than
   half of its duels against the fewest others; of several the one with the largest share of duels won, or a random one.
 
-Only the loser of a duel can be out by it, and only because of the winner: mean + c(t) < 1/2 says that in t duels the
+A duel can only eliminate its loser, and only because of its winner: mean + c(t) < 1/2 says that in t duels the
 other arm has won more often by more than sqrt(2 t ln(eta(t) / delta)).
 """
 
@@ -40,7 +40,7 @@ from rankgym.kernels import bits, kernel, session_seed, uniform_below
 __all__ = ["SAVAGE", "State", "choose", "learn", "log_eta", "name"]
 
 SAMPLING = {"least": False, "uniform": True}
-NOBODY = -1
+NO_ARM = -1
 
 
 class State(NamedTuple):
@@ -60,7 +60,7 @@ class State(NamedTuple):
     pairs: NDArray[np.int32]  # (rows, pairs): see above
     left: NDArray[np.int64]  # (rows,): how many pairs remain
     swept: NDArray[np.int64]  # (rows,): how many of them were sampled in this sweep; always 0 with uniform draws
-    winner: NDArray[np.int64]  # (rows,): the arm that exploration ended with, or NOBODY
+    winner: NDArray[np.int64]  # (rows,): the arm that exploration ended with, or NO_ARM
 
 
 @kernel
@@ -68,7 +68,7 @@ def choose(s, left, right):
     """A pair that still matters, or the winner alone. The choice takes the bits numbered 0."""
     arms = s.alive.shape[1]
     for row in range(left.shape[0]):
-        if s.winner[row] != NOBODY:
+        if s.winner[row] != NO_ARM:
             left[row] = right[row] = s.winner[row]
             continue
         pair = s.pairs[row, chosen(s.key[row], s.round[row], s.swept[row], s.left[row])]
@@ -77,7 +77,7 @@ def choose(s, left, right):
 
 @kernel
 def chosen(key, number, swept, left):
-    """Where the pair of round ``number`` stands."""
+    """The place in ``pairs`` of round ``number``'s pair."""
     return swept + uniform_below(bits(session_seed(key, number), 0), left - swept)
 
 
@@ -86,7 +86,7 @@ def learn(s, left, right, left_won):
     """Count the win, drop the loser if it is beaten with confidence, and see whether exploration ends."""
     arms = s.alive.shape[1]
     for row in range(left.shape[0]):
-        if s.winner[row] == NOBODY:
+        if s.winner[row] == NO_ARM:
             if not s.uniform[row]:
                 place = chosen(s.key[row], s.round[row], s.swept[row], s.left[row])
                 pair = s.pairs[row, place]
@@ -102,13 +102,13 @@ def learn(s, left, right, left_won):
             if s.swept[row] == s.left[row]:
                 s.swept[row] = 0
         s.round[row] += 1
-        if s.winner[row] == NOBODY and (s.left[row] == 0 or s.round[row] == s.horizon[row]):
+        if s.winner[row] == NO_ARM and (s.left[row] == 0 or s.round[row] == s.horizon[row]):
             s.winner[row] = best(s.wins, s.alive, row, session_seed(s.key[row], s.round[row]))
 
 
 @kernel
 def drop(s, row, arm):
-    """The arm is out, and so are its pairs; the others keep their order."""
+    """Remove an arm and its pairs; the other pairs keep their order."""
     arms = s.alive.shape[1]
     s.alive[row, arm] = False
     kept, swept = 0, s.swept[row]
@@ -133,7 +133,7 @@ def radius(t, log_eta, endless):
 
 @kernel
 def beaten(won, lost, log_eta, endless):
-    """Whether an arm with so many duels ``won`` and ``lost`` against another one is beaten with confidence."""
+    """Whether an arm with these numbers of duels ``won`` and ``lost`` against another one is beaten with confidence."""
     t = won + lost
     return lost > won and 0.5 - won / t > radius(t, log_eta, endless)
 
@@ -143,7 +143,7 @@ def name(s, candidate):
     """The winner, or the arm that looks best so far."""
     for row in range(candidate.shape[0]):
         candidate[row] = s.winner[row]
-        if candidate[row] == NOBODY:
+        if candidate[row] == NO_ARM:
             candidate[row] = best(s.wins, s.alive, row, session_seed(s.key[row], s.round[row]))
 
 
@@ -154,7 +154,7 @@ def best(wins, alive, row, seed):
     Ties are broken by the bits of ``seed`` numbered 1 + arm.
     """
     arms = alive.shape[1]
-    first, fewest, most = NOBODY, arms, -1.0
+    first, fewest, most = NO_ARM, arms, -1.0
     for arm in range(arms):
         if not alive[row, arm]:
             continue
@@ -178,15 +178,15 @@ def log_eta(num_arms: int, horizon: int | None, delta: float) -> float:
 
 
 class SAVAGE(DuelingKernelAgent):
-    """Condorcet SAVAGE: samples all pairs alike, drops the arms that are surely beaten, and then plays the one left.
+    """Condorcet SAVAGE: samples all pairs equally, drops arms that are beaten with confidence, plays the one left.
 
-    ``remaining`` says how many arms are left in each row.
+    ``remaining`` is the number of arms left in each row.
 
     Args:
         delta: the probability of losing the Condorcet winner, in (0, 1); default 1 / T.
-        sampling: which of the remaining pairs is next, the ``"least"`` sampled or a ``"uniform"`` draw.
+        sampling: the next of the remaining pairs: the ``"least"`` sampled one or a ``"uniform"`` draw.
         **shape: as in ``DuelingAgent``. ``horizon`` is T: exploration ends there at the latest, and the confidence
-            radius needs no more than that. Without it the radius holds for all times, and ``delta`` is required.
+            radius holds up to there. Without it the radius holds for all rounds, and ``delta`` is required.
 
     Raises:
         ValueError: an argument is out of range, or both ``delta`` and ``horizon`` are missing.
@@ -214,14 +214,14 @@ class SAVAGE(DuelingKernelAgent):
             pairs=np.tile((first * arms + second).astype(np.int32), (rows, 1)),
             left=np.full(rows, len(first)),
             swept=np.zeros(rows, np.int64),
-            winner=np.full(rows, NOBODY if arms > 1 else 0),
+            winner=np.full(rows, NO_ARM if arms > 1 else 0),
         )
 
     @property
     def remaining(self) -> NDArray[np.int64]:
-        """How many arms are left, (num_envs,) int64."""
+        """The number of arms left, (num_envs,) int64."""
         return self.state.alive.sum(1)
 
     def settled(self) -> NDArray[np.bool_]:
-        """Where exploration has ended: the winner is kept."""
-        return self.state.winner != NOBODY
+        """True where exploration has ended: the winner is kept."""
+        return self.state.winner != NO_ARM

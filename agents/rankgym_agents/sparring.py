@@ -79,7 +79,7 @@ class Sparring(DuelingKernelAgent):
 
     Args:
         alpha: exploration of the UCB index, above 0.
-        **shape: as in ``DuelingAgent``. ``horizon`` is not used.
+        **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
 
     Raises:
         ValueError: an argument is out of range.

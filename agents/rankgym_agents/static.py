@@ -1,4 +1,4 @@
-"""The production ranker: shows its first list for ever and learns nothing. The baseline of all re-rankers."""
+"""The production ranker: always shows its initial list and learns nothing. The baseline of all re-rankers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["State", "StaticRanker", "learn", "rank"]
 
 
 class State(NamedTuple):
-    """What the production ranker knows. The leading axis is the row."""
+    """The production ranker's state. The leading axis is the row."""
 
     initial_list: NDArray[np.int64]  # (rows, items): R_0, best first
 
@@ -27,7 +27,7 @@ def rank(s, displayed):
 
 @kernel
 def learn(s, displayed, clicks):
-    """Nothing is learned."""
+    """Learn nothing."""
 
 
 class StaticRanker(KernelAgent):

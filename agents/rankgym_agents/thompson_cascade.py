@@ -7,8 +7,8 @@ Machine Learning 11, 2018), for the prior alpha = beta = 1.
 Each round draws theta(i) of every item i from its posterior Beta(1 + clicks, 1 + observations without a click), which
 begins uniform, and displays the items with the largest ones, in this order. An observed item is a Bernoulli trial.
 
-In the cascade model there is at most one click, and the user has seen the items down to it. Elsewhere there may be
-more: ``feedback`` says what then counts as observed. Without a click everything displayed was observed.
+In the cascade model there is at most one click, and the user has seen the items down to it. Other models may have
+more clicks: ``feedback`` says which items then count as observed. Without a click everything displayed was observed.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ def learn(s, displayed, clicks):
 
 
 class ThompsonCascade(KernelAgent):
-    """ThompsonCascade: the items with the largest samples of their attraction's posterior, in this order.
+    """ThompsonCascade: displays the items with the largest samples from the posterior of their attraction, in order.
 
     Args:
-        feedback: what was observed where there are clicks: the items down to the ``"first"`` or the ``"last"`` click,
+        feedback: the items that count as observed after clicks: those down to the ``"first"`` or the ``"last"`` click,
             or ``"all"`` of them.
-        **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are not used.
+        **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are ignored.
 
     Raises:
         ValueError: an argument is out of range.

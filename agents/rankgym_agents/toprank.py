@@ -60,7 +60,7 @@ def rank(s, displayed):
 def learn(s, displayed, clicks):
     """Lines 8 to 12, and the blocks of the next round (lines 3 to 6) where G has grown.
 
-    S(i, j) is wins[i, j] - wins[j, i], and N(i, j) is their sum: a pair whose U is 0 needs no visit.
+    S(i, j) is wins[i, j] - wins[j, i], and N(i, j) is their sum: a pair with U = 0 changes nothing.
     """
     rows, positions = displayed.shape
     clicked = np.zeros(s.order.shape[1], np.bool_)
@@ -89,7 +89,7 @@ def learn(s, displayed, clicks):
 def significant(won, lost, threshold):
     """The condition of line 12, squared: S^2 >= 2 N log(c / delta sqrt(N)), S > 0, for S = won - lost, N = won + lost.
 
-    Few pairs come near it, so its part without a logarithm, which is necessary, is looked at first.
+    Few pairs come near it, so the necessary part without a logarithm is checked first.
     """
     lead, compared = won - lost, won + lost
     if lead * abs(lead) < compared * threshold:
@@ -99,7 +99,7 @@ def significant(won, lost, threshold):
 
 @kernel
 def partition(worse, order, block, start):
-    """Lines 3 to 6 for one row: peel off the items to which no remaining item is better, until none remains.
+    """Lines 3 to 6 for one row: repeatedly peel off the items that no remaining item beats.
 
     Reads ``worse`` (items, items); writes ``order`` and ``block`` (items,) and ``start`` (items + 1,).
     """
@@ -133,11 +133,11 @@ def beaten(worse, block, item, d):
 
 
 class TopRank(KernelAgent):
-    """TopRank: sorts items into blocks, and shuffles each block until it is sure of an order in it.
+    """TopRank: sorts items into blocks, and shuffles each block until its items can be told apart.
 
     Args:
         delta: failure probability per pair in (0, 1); default 1 / ``horizon``, as in the paper.
-        **shape: as in ``Agent``. ``initial_list`` is not used.
+        **shape: as in ``Agent``. ``initial_list`` is ignored.
 
     Raises:
         ValueError: neither ``delta`` nor ``horizon`` is given, or an argument is out of range.
@@ -162,12 +162,12 @@ class TopRank(KernelAgent):
         )
 
     def settled(self) -> NDArray[np.bool_]:
-        """Where each of the first K blocks is a single item: the list is these items, and no coin is thrown.
+        """True where each of the first K blocks is a single item: the list is these items, without randomness.
 
-        Nothing that is clicked on such a list counts, as its items have nobody in their blocks to be compared with
-        (line 10). Other lists, if somebody else chose them, compare lower items with each other alone. Block 1 is then
-        still the one item that G finds nobody better than: it gains no better one, and no other item loses one. So it
-        is, block by block, with the rest. (A cycle makes no block of one item.)
+        Clicks on such a list do not count, because no item shares its block with another (line 10). Lists that
+        another agent chose only compare lower items with each other. Block 1 then still is the one item that G finds
+        no better item than: it gains no better one, and no other item loses one. The same holds block by block for the
+        rest. (A cycle never makes a block of one item.)
         """
         singles = np.arange(self.num_positions + 1)
         return np.asarray((self.state.start[:, : len(singles)] == singles).all(1))

@@ -112,13 +112,13 @@ def test_the_errors_of_update_say_what_is_wrong():
     with pytest.raises(ValueError, match=r"displayed has shape \(2, 3\) and clicks \(2, 2\); allowed: \(2, 2\) each"):
         agent.update(np.zeros((2, 3), int), clicks)
     with pytest.raises(
-        ValueError, match=r"displayed\[1\] = \[2, 2\] is no ranking; allowed: 2 different items out of 0..3"
+        ValueError, match=r"displayed\[1\] = \[2, 2\] is not a ranking; allowed: 2 different items out of 0..3"
     ):
         agent.update([[0, 1], [2, 2]], clicks)
     with pytest.raises(ValueError, match=r"displayed has dtype float64; allowed: whole numbers"):
         agent.update([[0.0, 1.0], [2.0, 3.0]], clicks)
     for odd in (2, -1, 256, 0.5):
-        with pytest.raises(ValueError, match=rf"clicks\[0\] = \[.*{odd}\] are no clicks; allowed: 0 and 1"):
+        with pytest.raises(ValueError, match=rf"clicks\[0\] = \[.*{odd}\] are not clicks; allowed: 0 and 1"):
             agent.update([[0, 1], [2, 3]], [[0, odd], [1, 1]])
 
 
@@ -200,7 +200,7 @@ def test_kernels_need_no_staticmethod_but_must_be_there():
         pass
 
     assert Bare.rank is Inherited.rank is rank_nothing
-    with pytest.raises(TypeError, match=r"Half has no learn; give it one: learn = staticmethod\(your_kernel\)"):
+    with pytest.raises(TypeError, match=r"Half has no kernel learn; add learn = staticmethod\(your_kernel\)"):
 
         class Half(rankgym.KernelAgent):
             rank = rank_nothing

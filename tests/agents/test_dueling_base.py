@@ -91,18 +91,22 @@ def test_update_refuses_what_is_no_duel_or_names_no_winner_and_stays_as_it_was(n
 
 def test_the_errors_of_update_say_what_is_wrong():
     agent = RandomDuels(num_arms=4, num_envs=2, seed=0)
-    with pytest.raises(ValueError, match=r"^duel\['left'\]\[1\] = 4 is no arm; allowed: 0 \.\. 3$"):
+    with pytest.raises(ValueError, match=r"^duel\['left'\]\[1\] = 4 is not an arm; allowed: 0 \.\. 3$"):
         agent.update({**DUEL, "left": [0, 4]}, WON)
     with pytest.raises(
         ValueError, match=r"^duel\['right'\] has shape \(3,\) and dtype int64; allowed: whole numbers of"
     ):
         agent.update({**DUEL, "right": [0, 1, 2]}, WON)
-    with pytest.raises(ValueError, match=r"^duel = .* has no 'right'; allowed: a dict of the arms left and right$"):
+    with pytest.raises(
+        ValueError, match=r"^duel = .* does not have 'right'; allowed: a dict of the arms left and right$"
+    ):
         agent.update({"left": [0, 1]}, WON)
     with pytest.raises(ValueError, match=r"^won has shape \(2,\); allowed: \(2, 2\)$"):
         agent.update(DUEL, [1, 0])
     for odd in ([0, 0], [1, 1], [2, 0], [1, -1], [0.5, 0.5], [math.nan, 1]):
-        with pytest.raises(ValueError, match=r"^won\[1\] = \[.*\] names no winner; allowed: \[1, 0\] and \[0, 1\]$"):
+        with pytest.raises(
+            ValueError, match=r"^won\[1\] = \[.*\] does not name a winner; allowed: \[1, 0\] and \[0, 1\]$"
+        ):
             agent.update(DUEL, [[1, 0], odd])
 
 
@@ -130,7 +134,7 @@ def test_kernels_need_no_staticmethod_but_must_be_there():
         choose, learn, name = nothing, nothing, nothing
 
     assert Bare.choose is Bare.learn is Bare.name is nothing
-    with pytest.raises(TypeError, match=r"Half has no name; give it one: name = staticmethod\(your_kernel\)"):
+    with pytest.raises(TypeError, match=r"Half has no kernel name; add name = staticmethod\(your_kernel\)"):
 
         class Half(DuelingKernelAgent):
             choose, learn = nothing, nothing
@@ -184,7 +188,9 @@ def test_an_agent_fits_a_single_environment_as_its_docstring_says():
 def test_an_environment_without_arms_is_refused(env):
     with pytest.raises(ValueError, match=r"^env has the action space .*; allowed: a Dict of the arms left and right$"):
         RandomDuels.for_env(gym.make(env))
-    with pytest.raises(ValueError, match=r"^env = 'x' is no environment; allowed: what gym\.make or gym\.make_vec"):
+    with pytest.raises(
+        ValueError, match=r"^env = 'x' is not an environment; allowed: the result of gym\.make or gym\.make_vec"
+    ):
         RandomDuels.for_env("x")
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from rankgym_agents.rcs import NOBODY, RCS, tournament
+from rankgym_agents.rcs import NO_ARM, RCS, tournament
 
 unhurried = settings(deadline=None)  # the first example may wait for the compiler
 
@@ -92,7 +92,7 @@ def test_who_opens_the_tournament_decides_nothing(arms, data, seed, clear):
     oracle.w = {(i, j): int(wins[i, j]) for i in range(arms) for j in range(arms)}
     oracle.seed = lambda: seed
     champion = oracle.paper_champion()
-    expected = NOBODY if champion is None else champion
+    expected = NO_ARM if champion is None else champion
     chance = np.triu(beta(1 + wins, 1 + wins.T).sf(0.5), 1)
     chance += chance.T
     assert {tournament(chance, opening, np.uint64(seed)) for opening in range(arms)} == {expected}
@@ -130,7 +130,7 @@ def test_half_of_the_first_tournaments_of_four_arms_have_a_winner():
     """Four uniform coins: each arm wins its three duels with probability 1/8, and only one of them can."""
     rows = 20_000
     agent = RCS(num_arms=4, num_envs=rows, seed=7)
-    won = sum(tournament(agent.state.chance[0], 0, key) != NOBODY for key in agent.state.key)
+    won = sum(tournament(agent.state.chance[0], 0, key) != NO_ARM for key in agent.state.key)
     assert abs(won - rows / 2) < 5.5 * math.sqrt(rows / 4)  # 5.5 standard deviations: probability 4e-8
 
 

@@ -96,7 +96,7 @@ def test_every_round_may_be_the_first():
 
 def test_each_stretch_and_each_row_has_random_numbers_of_its_own():
     agent = Restarting(agent="random", every=2, **SHAPE, seed=0)
-    keys = {int(key) for r in range(20) for key in agent._made(r).state.key}
+    keys = {int(key) for r in range(20) for key in agent._make_inner(r).state.key}
     assert len(keys) == 20 * ROWS
     lists = play(agent)
     same = np.mean([(lists[t] == lists[t + 2]).all(1).mean() for t in range(ROUNDS - 2)])
@@ -254,23 +254,29 @@ def test_after_a_breakpoint_it_is_better_off(name):
             r"agent = 'topranc' is unknown; did you mean 'toprank'\? allowed: static, random, .*, package.module:Class",
         ),
         ({"agent": "xyzzy"}, "agent = 'xyzzy' is unknown; allowed: static, random, .*, package.module:Class"),
-        ({"evry": 5}, r"evry = 5 is no knob of cascade-kl-ucb; did you mean 'every'\? allowed: agent, every, and its"),
+        (
+            {"evry": 5},
+            r"evry = 5 is not a knob of cascade-kl-ucb; did you mean 'every'\? allowed: agent, every, and its",
+        ),
         (
             {"feedbak": 5},
-            r"feedbak = 5 is no knob of cascade-kl-ucb; did you mean 'feedback'\? allowed: agent, every, ",
+            r"feedbak = 5 is not a knob of cascade-kl-ucb; did you mean 'feedback'\? allowed: agent, every, ",
         ),
         ({"agent": "rankgym_agents:Mine"}, "agent = 'rankgym_agents:Mine': .* has no attribute 'Mine'; allowed: "),
-        ({"agent": "no_such_package:Mine"}, "agent = 'no_such_package:Mine': there is no module 'no_such_package'"),
+        ({"agent": "no_such_package:Mine"}, "agent = 'no_such_package:Mine': module 'no_such_package' does not exist"),
         ({"agent": "a:b:c"}, "agent = 'a:b:c': .*; allowed: package.module:Class"),
-        ({"agent": 5}, "agent = 5 makes no agents; allowed: a name, a class, or a function that makes one"),
-        ({"agent": "math:pi"}, "agent = 'math:pi' makes no agents"),
+        ({"agent": 5}, "agent = 5 does not make agents; allowed: a name, a class, or a function that makes one"),
+        ({"agent": "math:pi"}, "agent = 'math:pi' does not make agents"),
         ({"agent": "builtins:dict"}, "agent = 'builtins:dict' makes a dict; allowed: what makes an object with act"),
         ({"agent": "restarting"}, "agent = 'restarting' restarts agents itself; allowed: any other"),
         ({"agent": Restarting}, "agent = <class .*> restarts agents itself"),
-        ({"dlta": 1}, "dlta = 1 is no knob of cascade-kl-ucb; allowed: agent, every, and its own: exploration, feedba"),
-        ({"agent": StaticRanker, "delta": 1}, "delta = 1 is no knob of StaticRanker; allowed: .* its own: none"),
-        ({"agent": PlainAgent, "delta": 1}, "delta = 1 is no knob of PlainAgent"),
-        ({"agent": ReRanks, "delta": 1}, "delta = 1 is no knob of ReRanks"),
+        (
+            {"dlta": 1},
+            "dlta = 1 is not a knob of cascade-kl-ucb; allowed: agent, every, and its own: exploration, feedba",
+        ),
+        ({"agent": StaticRanker, "delta": 1}, "delta = 1 is not a knob of StaticRanker; allowed: .* its own: none"),
+        ({"agent": PlainAgent, "delta": 1}, "delta = 1 is not a knob of PlainAgent"),
+        ({"agent": ReRanks, "delta": 1}, "delta = 1 is not a knob of ReRanks"),
         ({"agent": "toprank", "delta": 2}, r"delta = 2 is out of range; allowed: a number in \(0, 1\)"),
         ({"num_items": 2}, r"num_positions = 3 is out of range; allowed: a whole number in 1 \.\. 2"),
         ({"initial_list": [0, 1]}, "initial_list has shape"),
@@ -312,7 +318,7 @@ class Inherits(Handing):
 def test_knobs_of_the_base_class_are_knobs(agent):
     made = Restarting(agent=agent, mine=3, delta=0.5, **SHAPE)
     assert made.inner.mine == 3
-    with pytest.raises(ValueError, match=rf"yours = 3 is no knob of {agent.__name__}; .* its own: mine, delta"):
+    with pytest.raises(ValueError, match=rf"yours = 3 is not a knob of {agent.__name__}; .* its own: mine, delta"):
         Restarting(agent=agent, yours=3, **SHAPE)
 
 

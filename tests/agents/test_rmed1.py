@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import rel_entr
 
-from rankgym_agents.rmed1 import NOBODY, RMED1, evidence
+from rankgym_agents.rmed1 import NO_ARM, RMED1, evidence
 
 unhurried = settings(deadline=None)  # the first example may wait for the compiler
 
@@ -117,9 +117,9 @@ def test_it_learns_the_same_from_duels_that_somebody_else_chose(arms, seed):
 def test_every_pair_meets_once_before_anything_else():
     agent = RMED1(num_arms=7, num_envs=3, seed=1)
     played(agent, matrix("planted 7"), 20)
-    assert (agent.state.second != NOBODY).all()
+    assert (agent.state.second != NO_ARM).all()
     played(agent, matrix("planted 7"), 1)
-    assert (agent.state.second == NOBODY).all()
+    assert (agent.state.second == NO_ARM).all()
     wins = agent.state.wins
     assert (wins + wins.transpose(0, 2, 1) == 1 - np.eye(7, dtype=int)).all()
 

@@ -155,7 +155,7 @@ def test_the_errors_say_what_is_wrong():
     for snapshot, words in (
         ({"key": 1}, r"^snapshot has key; allowed: key, round, items$"),
         ({}, r"^snapshot has nothing; allowed: key, round, items$"),
-        ([1], r"^snapshot is a list; allowed: a dict of arrays, as snapshot\(\) returns it$"),
+        ([1], r"^snapshot is a list; allowed: a dict of arrays, as snapshot\(\) returns$"),
         (
             {**good, "round": np.zeros(3)},
             r"^snapshot\['round'\] has shape \(3,\) and dtype float64; allowed: \(2,\), int64$",
@@ -182,7 +182,7 @@ def test_the_past_of_a_long_window_may_have_grown_but_not_shrunk():
     assert fresh.state.past.shape == past.shape
 
 
-# Who cannot be written down
+# Agents without snapshots
 
 
 class Plain(Agent):
@@ -210,7 +210,7 @@ def test_who_has_something_without_rows_is_not_written_down(more):
     for one in (agent, Plain(num_items=2, num_positions=1, num_envs=2)):
         assert one.snapshot() is None
         with pytest.raises(
-            NotImplementedError, match=rf"^{type(one).__name__} cannot be written down: its snapshot\(\) is None$"
+            NotImplementedError, match=rf"^{type(one).__name__} cannot be restored: its snapshot\(\) is None$"
         ):
             one.restore({})
 
@@ -256,7 +256,7 @@ def test_restarting_refuses_rounds_that_do_not_agree():
     inner = {name: part for name, part in good.items() if name != "inner.round"}
     with pytest.raises(ValueError, match=r"^of the inner agent: snapshot has key, loglog, .*; allowed: key, round,"):
         agent.restore(inner)
-    with pytest.raises(ValueError, match=r"^initial_list\[1\] = \[1, 1, 1\] is no ranking"):
+    with pytest.raises(ValueError, match=r"^initial_list\[1\] = \[1, 1, 1\] is not a ranking"):
         agent.restore({**good, "initial_list": np.array([[0, 1, 2], [1, 1, 1]])})
     assert agent.snapshot().keys() == good.keys()
     assert all((agent.snapshot()[name] == good[name]).all() for name in good)
