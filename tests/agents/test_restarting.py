@@ -361,11 +361,11 @@ def test_a_knob_without_a_value_is_refused(text):
 def test_the_agent_within_is_known_by_its_file(tmp_path, monkeypatch):
     """Results kept on disk are played anew when its code changes, and an error of its own is found in it."""
     file = tmp_path / "within_restarting.py"
-    file.write_text("class Mine:\n    pass\n")
+    file.write_text("class Mine:\n    act = update = print\n")
     monkeypatch.syspath_prepend(tmp_path)
     spec = parse_agent("restarting:agent=within_restarting:Mine")
     before = spec.digest()
-    file.write_text("class Mine:\n    fails = True\n")
+    file.write_text("class Mine:\n    act = update = repr\n")
     assert spec.digest() != before
     of_toprank = {
         parse_agent(text).digest() for text in ("restarting:agent=toprank", "restarting:agent=toprank:every=3")
