@@ -9,7 +9,7 @@ import gymnasium as gym
 __all__ = ["ENVS", "register_all"]
 
 RANKING = ("rankgym.envs:single_ranking", "rankgym.envs:RankingVectorEnv")  # single and vector entry points
-BREAKPOINT = ("rankgym.envs:single_breakpoint", "rankgym.envs:BreakpointVectorEnv")
+BREAKPOINT = ("rankgym.envs:single_breakpoint", "rankgym.envs:vector_breakpoint")
 DUELING = ("rankgym.envs:single_dueling", "rankgym.envs:DuelingVectorEnv")
 RANKERS = ("rankgym.envs:single_interleaved_rankers", "rankgym.envs:InterleavedRankersVectorEnv")
 RANKINGS = ("rankgym.envs:single_interleaved_rankings", "rankgym.envs:InterleavedRankingsVectorEnv")

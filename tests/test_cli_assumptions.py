@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rankgym.cli import app
-from rankgym.envs.problems import Problems
+from rankgym.envs.queries import Queries
 from rankgym.models import ASSUMPTIONS, check_assumptions
 
 
@@ -30,7 +30,7 @@ def verdicts(result):
 
 
 def truth(model, query, positions):
-    parameters = Problems.load(model, num_positions=positions).parameters
+    parameters = Queries.load(model, num_positions=positions).parameters
     return type(parameters)(*(table[query : query + 1] for table in parameters))
 
 

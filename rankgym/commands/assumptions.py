@@ -65,7 +65,7 @@ def assumptions(
     venv = _rows_of_queries(name, query, arguments)
     _, info = venv.reset(seed=0)
     queries, row_of = np.unique(info["query"], return_index=True)
-    truth = type(venv.problems.parameters)(*(table[queries] for table in venv.problems.parameters))
+    truth = type(venv.queries.parameters)(*(table[queries] for table in venv.queries.parameters))
     displayed: Any = None
     if around == "initial":
         displayed = venv.initial_list[row_of, : venv.num_positions]
@@ -104,9 +104,9 @@ def _rows_of_queries(name: str, text: str, arguments: dict[str, Any]) -> Any:
 
     chosen = queries_of(text)
     venv: Any = gym.make_vec(name, num_envs=1, query="all", **arguments).unwrapped
-    if not hasattr(venv, "problems"):
+    if not hasattr(venv, "queries"):
         raise ValueError(f"the click model of {name} is not known")
-    count = venv.problems.num_queries
+    count = venv.queries.num_queries
     rows = count if isinstance(chosen, str) else len(chosen)
     try:
         return gym.make_vec(name, num_envs=rows, query=chosen, **arguments).unwrapped

@@ -1,11 +1,9 @@
-"""The dueling environment: two arms are compared in every row, and a preference matrix says who wins how often."""
+"""The dueling environment: two arms are compared in every row, and a preference matrix says how often each wins."""
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.spaces import Dict, Discrete, MultiBinary
@@ -13,36 +11,45 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from rankgym.arguments import whole_number
-from rankgym.data import preferences
-from rankgym.envs.sessions import DEFAULT_HORIZON, SessionsVectorEnv, checked_arm, checked_arms, refuse_arm, sides
+from rankgym.envs.duels import AVERAGE, REGRETS, WEAK, checked_arm_pair, checked_arm_pairs, checked_word, refuse_arm
+from rankgym.envs.matrices import CONDORCET, WINNERS, chosen_arms, judge, matrices
+from rankgym.envs.sessions import DEFAULT_HORIZON, SessionsVectorEnv
 from rankgym.kernels import bits, kernel, session_seed, shuffle, uniform
 
-__all__ = ["REGRETS", "WINNERS", "DuelingVectorEnv"]
+__all__ = ["DuelingVectorEnv"]
 
-AVERAGE, WEAK, STRONG = range(3)
-REGRETS = {"average": AVERAGE, "weak": WEAK, "strong": STRONG}
-CONDORCET, COPELAND, BORDA = range(3)
-WINNERS = {"condorcet": CONDORCET, "copeland": COPELAND, "borda": BORDA}
-
-DRAWN_FAMILY, DRAWN_PROBLEMS, DRAWN_ARMS, DRAWN_SEED = "uniform", 100, 10, 2015
-ATTEMPTS, MOST_ATTEMPTS = 1 << 32, 1_000  # where their words lie in an episode's sequence, and how many there are
-MOST_ENTRIES = 1 << 27  # of all matrices together: a gigabyte
-USER_MODEL_OF_AN_ID = " (rankgym/Dueling-MSLR-v0 sets one; rankgym/Dueling-Synthetic-v0 takes dataset = NAME as it is)"
+ATTEMPTS, MAX_ATTEMPTS = 1 << 32, 1_000  # where their words lie in an episode's sequence, and how many there are
 
 Duel = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
+class Duels(NamedTuple):
+    """The last duel of every row, each (rows,)."""
+
+    winner: NDArray[np.int64]  # 0 left, 1 right
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    round: NDArray[np.int64]
+    problem: NDArray[np.int64]
+    regret: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, rows: int) -> Duels:
+        """Return arrays to write to."""
+        winner, left, right, round, problem = np.empty((5, rows), np.int64)
+        return cls(winner, left, right, round, problem, np.full(rows, np.nan))
+
+
 @kernel
-def duel(preference, matrix, arms, gap, entry, regret, key, session, round, left, right, won, told, worth):
-    """One duel of every row, or the first row with an arm out of range; nothing has happened then. Else -1.
+def duel(preference, matrix, arms, gap, entry, regret, key, session, round, left, right, won, reward, duels):
+    """Play one duel in every row; or return the first row with an arm out of range, with nothing done. Else return -1.
 
-    What row b compares is entry e = ``entry[b]`` of ``matrix`` (entries,), ``arms`` and ``gap`` (entries, arms): arm k
-    is arm ``arms[e, k]`` of ``preference[matrix[e]]``. ``session`` and ``round`` (rows,) are counted here.
-    ``won`` (rows, 2) is one-hot; ``told`` (5, rows) gets winner, left, right, round and problem; ``worth`` (2, rows)
-    reward and regret.
+    Row b compares arms of entry e = ``entry[b]`` of ``matrix`` (entries,), ``arms`` and ``gap`` (entries, arms): arm k
+    is arm ``arms[e, k]`` of ``preference[matrix[e]]``. ``session`` and ``round`` (rows,) are increased by one.
+    ``won`` (rows, 2) is one-hot; ``reward`` (rows,) and ``duels`` (``Duels``) are filled.
 
-    A session has one coin, whoever duels: uniform < p_ij says that i beats j, i < j. So the same pair has the same
-    winner whichever of them is on the left. An arm against itself: the left one wins below 1/2.
+    A session has one coin: uniform < p_ij says that i beats j, i < j. So the same pair has the same winner whichever of
+    them is on the left. An arm against itself: the left one wins below 1/2.
     """
     rows, count = left.shape[0], arms.shape[1]
     for row in range(rows):
@@ -63,54 +70,18 @@ def duel(preference, matrix, arms, gap, entry, regret, key, session, round, left
             loss = min(gap[e, i], gap[e, j])
         else:
             loss = max(gap[e, i], gap[e, j])
-        told[0, row], told[1, row], told[2, row] = winner, i, j
-        told[3, row], told[4, row] = round[row], matrix[e]
-        worth[0, row], worth[1, row] = -loss, loss
+        duels.winner[row], duels.left[row], duels.right[row] = winner, i, j
+        duels.round[row], duels.problem[row], duels.regret[row] = round[row], matrix[e], loss
+        reward[row] = -loss
     return -1
 
 
 @kernel
-def judge(preference, matrix, arms, winner, gap, best, condorcet):
-    """Of each entry (see ``duel``) the ``best`` (entries,) arm, each arm's ``gap`` (entries, arms) to it, and the
-    ``condorcet`` (entries,) winner, -1 for none, among the entry's arms.
-
-    By ``winner`` the gap of arm k is p_best,k - 1/2 (CONDORCET; without a winner ``best`` is -1 and the gaps NaN), or
-    what is missing to the largest share of the others that an arm beats, p > 1/2 (COPELAND), or to the largest mean of
-    p over the others (BORDA). Of equals the first is best.
-    """
-    entries, count = arms.shape
-    for e in range(entries):
-        p = preference[matrix[e]]
-        best[e], condorcet[e], top = -1, -1, -1.0
-        for k in range(count):
-            beaten, total = 0, 0.0
-            for other in range(count):
-                if other != k:
-                    chance = p[arms[e, k], arms[e, other]]
-                    beaten += 1 if chance > 0.5 else 0
-                    total += chance
-            if beaten == count - 1:
-                condorcet[e] = k
-            gap[e, k] = (beaten if winner == COPELAND else total) / max(count - 1, 1)
-            if gap[e, k] > top:
-                best[e], top = k, gap[e, k]
-        if winner == CONDORCET:
-            best[e] = condorcet[e]
-        for k in range(count):
-            if winner != CONDORCET:
-                gap[e, k] = top - gap[e, k]
-            elif best[e] >= 0:
-                gap[e, k] = p[arms[e, best[e]], arms[e, k]] - 0.5
-            else:
-                gap[e, k] = math.nan
-
-
-@kernel
 def draw_arms(key, episode, attempt, kept, order, arms):
-    """Fill ``arms`` (rows, count) with different arms in random order: ``kept`` (rows,), unless it is -1, and others.
+    """Fill ``arms`` (rows, count) with different arms in random order, ``kept`` (rows,) among them unless it is -1.
 
-    Every set is equally probable, and so is every order. ``order`` (arms of the matrix,) is scratch. The bits are those
-    of the seed of the row's episode: from number 0 on for the set, from the size of ``order`` on for its order. A later
+    Every set is equally probable, and so is every order. ``order`` (arms of the matrix,) is scratch. The bits come from
+    the seed of the row's episode: from number 0 on for the set, from the size of ``order`` on for its order. Each later
     ``attempt`` than number 0 has a seed of its own.
     """
     rows, count = arms.shape
@@ -245,63 +216,35 @@ class DuelingVectorEnv(SessionsVectorEnv):
             autoreset_mode=autoreset_mode,
             render_mode=render_mode,
         )
-        for name, word, words in (("regret", regret, REGRETS), ("winner", winner, WINNERS)):
-            if not isinstance(word, str) or word not in words:
-                raise ValueError(f"{name} = {word!r} is unknown; allowed: {', '.join(map(repr, words))}")
+        self._regret, self._winner = checked_word("regret", regret, REGRETS), checked_word("winner", winner, WINNERS)
         if not isinstance(keep_winner, bool):
             raise ValueError(f"keep_winner = {keep_winner!r} is out of range; allowed: True, False")
-        names: tuple[tuple[str, Any, str], ...] = (
-            ("dataset", dataset, "arxiv"),
-            ("source", source, "calibrated"),
-            ("user_model", user_model, "perfect"),
-        )
-        for name, word, example in names:
-            if not isinstance(word, str):
-                raise ValueError(f"{name} = {word!r} is no name; allowed: a text such as {example!r}")
-        self._regret, self._winner = REGRETS[regret], WINNERS[winner]
-        drawn_family = dataset == "synthetic" and preference is None
-        if dataset == "synthetic":
-            for name, word, default in (("source", source, "calibrated"), ("user_model", user_model, "perfect")):
-                if word != default:
-                    typed = USER_MODEL_OF_AN_ID if name == "user_model" else ""
-                    raise ValueError(
-                        f"{name} = {word!r} is of named matrices{typed}; allowed with 'synthetic': {default!r}"
-                    )
-        if drawn_family:
-            matrices = _drawn(family, knobs, num_problems, num_arms)
-        else:
-            others: dict[str, Any] = {"family": family, "knobs": knobs, "num_problems": num_problems}
-            for name, value in others.items():
-                if value is not None:
-                    raise ValueError(
-                        f"{name} = {value!r} is for drawn matrices; allowed with dataset = 'synthetic', no preference"
-                    )
-            matrices = _given(dataset, preference, source, user_model)
-        self._preference = np.stack([preferences.with_uninformative(matrix, uninformative) for matrix in matrices])
+        drawn = {"family": family, "knobs": knobs, "num_problems": num_problems}
+        named = {"dataset": dataset, "source": source, "user_model": user_model}
+        self._preference = matrices(named, preference, drawn, num_arms, uninformative)
+        draws_matrices = dataset == "synthetic" and preference is None  # then they have num_arms arms
+        self._draws_arms = num_arms is not None and not draws_matrices
         total = self._preference.shape[1]
+        self._numbers = np.arange(total)  # of the matrix's arms, as the user knows them
         if arms is not None:
-            self._numbers = _chosen(arms, total)
-            if num_arms is not None and not drawn_family:
+            self._numbers = chosen_arms(arms, total)
+            if self._draws_arms:
                 raise ValueError(f"arms = {arms!r} and num_arms = {num_arms!r} are given; allowed: one of them")
             self._preference = np.ascontiguousarray(self._preference[:, self._numbers][:, :, self._numbers])
-        else:
-            self._numbers = np.arange(total)  # of the matrix's arms, as the user knows them
 
         problems, total = self._preference.shape[:2]
-        self._draws_arms = num_arms is not None and not drawn_family
         self.num_arms = whole_number("num_arms", num_arms, 2, total) if self._draws_arms else total
         self._set_spaces(MultiBinary(2), Dict(left=Discrete(self.num_arms), right=Discrete(self.num_arms)))
         self._set_problems("problem", problem, problems)
 
-        # What rows may compare: entries that `duel` describes. There is one for each problem, or each row has its own.
-        self._enter(np.arange(problems), np.tile(np.arange(total), (problems, 1)))
+        # What rows may compare: entries, see `duel`. There is one for each problem, or each row has its own.
+        self._set_entries(np.arange(problems), np.tile(np.arange(total), (problems, 1)))
         if self._winner == CONDORCET and (self._condorcet < 0).any() and (keep_winner or not self._draws_arms):
             number = int(self._condorcet.argmin())
-            if drawn_family:
+            whose = f"dataset = {dataset!r}"
+            if draws_matrices:
                 whose = f"drawn matrix {number}"
-            elif preference is None:
-                whose = f"dataset = {dataset!r}"
-            else:
+            elif preference is not None:
                 whose = f"preference[{number}]" if problems > 1 else "preference"
             who = "no arm" if arms is None else "none of the chosen arms"
             raise ValueError(
@@ -309,22 +252,22 @@ class DuelingVectorEnv(SessionsVectorEnv):
                 "another matrix"
             )
         self._entry = self._problem
+        rows = self.num_envs
         if self._draws_arms:
-            rows = self.num_envs
             self._kept = self._best if keep_winner else np.full(problems, -1)
-            self._enter(np.zeros(rows, np.int64), np.zeros((rows, self.num_arms), np.int64))
+            self._set_entries(np.zeros(rows, np.int64), np.zeros((rows, self.num_arms), np.int64))
             self._entry = np.arange(rows)
         self._take_first_problems()
         if self._draws_arms:
-            self._draw_arms(np.arange(self.num_envs))
-        self._told = np.zeros((5, self.num_envs), np.int64)
-        self._last = self._told, np.full((2, self.num_envs), np.nan)
+            self._draw_arms(np.arange(rows))
+        self._duels = Duels.empty(rows)  # of the last session; the caller owns them once they are in info
+        self._shown = np.zeros((5, rows), np.int64)  # winner, left, right, round, problem: what render shows
 
-    # -- the truth, for wrappers and evaluation; no agent asks for it ------------------------------------------------
+    # -- the truth, for wrappers and evaluation; agents never read it --------------------------------------------------
 
     @property
     def preference(self) -> NDArray[np.float64]:
-        """The rows' preference matrices, (num_envs, num_arms, num_arms). To be read, not changed."""
+        """The rows' preference matrices, (num_envs, num_arms, num_arms). Do not write to them."""
         if len(self._matrix) == 1:  # without a copy for each row
             table = self._preference[self._matrix[0]][self._arms[0][:, None], self._arms[0]]
             return np.broadcast_to(table, (self.num_envs, *table.shape))
@@ -334,7 +277,7 @@ class DuelingVectorEnv(SessionsVectorEnv):
 
     @property
     def condorcet_winner(self) -> NDArray[np.int64]:
-        """The arm that beats every other arm, (num_envs,); -1 where there is none."""
+        """The arm that beats every other arm, (num_envs,); -1 where no arm does."""
         return self._condorcet[self._entry]
 
     @property
@@ -347,8 +290,8 @@ class DuelingVectorEnv(SessionsVectorEnv):
         """Which arms of the named matrix the rows' arms are, (num_envs, num_arms)."""
         return self._numbers[self._arms[self._entry]]
 
-    def _enter(self, matrix: NDArray[np.int64], arms: NDArray[np.int64]) -> None:
-        """New entries: ``matrix`` (entries,) and ``arms`` (entries, arms)."""
+    def _set_entries(self, matrix: NDArray[np.int64], arms: NDArray[np.int64]) -> None:
+        """Set the entries: ``matrix`` (entries,) and ``arms`` (entries, arms)."""
         self._matrix, self._arms, self._gap = matrix, arms, np.zeros(arms.shape)
         self._best, self._condorcet = np.zeros(len(arms), np.int64), np.zeros(len(arms), np.int64)
         judge(self._preference, matrix, arms, self._winner, self._gap, self._best, self._condorcet)
@@ -361,12 +304,12 @@ class DuelingVectorEnv(SessionsVectorEnv):
             self._draw_arms(np.flatnonzero(mask))
 
     def _draw_arms(self, rows: NDArray[np.int64]) -> None:
-        """New arms of the rows' problems for ``rows``, each with an entry of its own."""
+        """Draw new arms of the rows' problems for ``rows``, each of which has its own entry."""
         order = np.empty(len(self._numbers), np.int64)
-        for attempt in range(MOST_ATTEMPTS):
+        for attempt in range(MAX_ATTEMPTS):
             problem = self._problem[rows]
             arms, gap = np.empty((len(rows), self.num_arms), np.int64), np.empty((len(rows), self.num_arms))
-            episode = np.maximum(self._episode[rows], 0)  # before the first reset there is none
+            episode = np.maximum(self._episode[rows], 0)  # -1 before the first reset
             draw_arms(self._problem_key[rows], episode, attempt, self._kept[problem], order, arms)
             best, condorcet = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
             judge(self._preference, problem, arms, self._winner, gap, best, condorcet)
@@ -376,125 +319,55 @@ class DuelingVectorEnv(SessionsVectorEnv):
             if not len(rows):
                 return
         raise ValueError(
-            f"num_arms = {self.num_arms} with keep_winner = False: of {MOST_ATTEMPTS} sets drawn none had a Condorcet "
+            f"num_arms = {self.num_arms} with keep_winner = False: of {MAX_ATTEMPTS} sets drawn none had a Condorcet "
             "winner; allowed: True, or winner = 'copeland' or 'borda'"
         )
 
     def _fresh_info(self) -> dict[str, Any]:
         return {**super()._fresh_info(), "problem": self._problem.copy()}
 
-    # -- writing down ------------------------------------------------------------------------------------------------
-
     def _written(self) -> dict[str, NDArray[Any]]:
         written = super()._written() | ({"arms": self._arms} if self._draws_arms else {})
-        return written if self.render_mode is None else written | {"told": self._told.T}
+        return written if self.render_mode is None else written | {"told": self._shown.T}
 
     def _restored(self) -> None:
         super()._restored()
-        self._last = self._told, np.full((2, self.num_envs), np.nan)  # there is no last session yet
+        self._duels = Duels.empty(self.num_envs)  # the last session is not in a snapshot
         if self._draws_arms:
-            self._enter(self._problem.copy(), self._arms)
+            self._set_entries(self._problem.copy(), self._arms)
 
     def expected_rewards(self) -> NDArray[np.float64]:
-        return self._last[1][0].copy()  # it is no draw, but minus the regret
+        return -self._duels.regret  # rewards are not drawn
 
-    # -- step --------------------------------------------------------------------------------------------------------
+    # -- step ----------------------------------------------------------------------------------------------------------
 
     def _checked(self, actions: Any) -> Duel:
-        left, right = sides(actions)
-        arms, rows = self.num_arms, self.num_envs
-        return checked_arms("left", left, arms, rows), checked_arms("right", right, arms, rows)
+        return checked_arm_pairs(actions, self.num_arms, self.num_envs)
 
     def _checked_single(self, action: Any) -> Duel:
-        left, right = sides(action)
-        arms = self.num_arms
-        return np.array([checked_arm("left", left, arms)]), np.array([checked_arm("right", right, arms)])
+        return checked_arm_pair(action, self.num_arms)
 
-    def play(self, duels: Duel) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-        """One duel of every row: the winners, one-hot, and the rewards. Arms out of range are refused here."""
+    def play(self, pairs: Duel) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+        """Play one duel in every row: return the winners, one-hot, and the rewards. Refuses arms out of range."""
         rows = self.num_envs
-        won, told, worth = np.empty((rows, 2), np.int8), np.empty((5, rows), np.int64), np.empty((2, rows))
+        won, reward, duels = np.empty((rows, 2), np.int8), np.empty(rows), Duels.empty(rows)
         truth = (self._preference, self._matrix, self._arms, self._gap, self._entry, self._regret)
-        wrong = duel(*truth, self._key, self._session, self._round, *duels, won, told, worth)
+        wrong = duel(*truth, self._key, self._session, self._round, *pairs, won, reward, duels)
         if wrong >= 0:
-            refuse_arm({"left": duels[0], "right": duels[1]}, wrong, self.num_arms)
+            refuse_arm(pairs, wrong, self.num_arms)
         self._latest_round += 1
-        self._told = told if self.render_mode is None else told.copy()  # the caller owns what info has
-        self._last = told, worth
-        return won, worth[0]
+        self._duels = duels
+        if self.render_mode is not None:
+            self._shown[:] = duels[:5]
+        return won, reward
 
     def _step_info(self, won: NDArray[np.int8]) -> dict[str, Any]:
-        (winner, left, right, round, problem), worth = self._last
-        return {
-            "winner": winner,
-            "left": left,
-            "right": right,
-            "regret": worth[1],
-            "round": round,
-            "problem": problem,
-        }
-
-    def first_row_info(self, won: NDArray[np.int8]) -> dict[str, Any]:
-        told, worth = self._last
-        winner, left, right, round, problem = told[:, 0].tolist()
-        regret = worth.item(1)
+        winner, left, right, round, problem, regret = self._duels
         return {"winner": winner, "left": left, "right": right, "regret": regret, "round": round, "problem": problem}
-
-    # -- looking -----------------------------------------------------------------------------------------------------
 
     def _text(self, row: int) -> str:
         if self._round[row] < 0:
             return f"problem {self._problem[row]}: nothing compared yet"
-        winner, left, right, round, problem = self._told[:, row].tolist()
+        winner, left, right, round, problem = self._shown[:, row].tolist()
         result = f"arm {left} beats arm {right}" if winner == 0 else f"arm {right} beats arm {left}"
         return f"problem {problem}, round {round}: {result}"
-
-
-def _given(dataset: str, preference: Any, source: str, user_model: str) -> list[NDArray[np.float64]]:
-    """The matrix of a name, or those that the caller gave."""
-    if preference is None:
-        if dataset != "mslr" and user_model != "perfect" and user_model in preferences.USER_MODELS:
-            preferences.load(dataset, source=source)  # what is unknown is refused first
-            raise ValueError(
-                f"user_model = {user_model!r} belongs to 'mslr'{USER_MODEL_OF_AN_ID}; allowed for {dataset!r}: "
-                "'perfect'"
-            )
-        return [preferences.load(dataset, source=source, user_model=user_model)]
-    if isinstance(preference, (str, bytes, os.PathLike)):
-        raise ValueError(
-            f"preference = {preference!r} is no matrix; allowed: a list of lists of probabilities. A file's matrix "
-            "comes by `rankgym data import NAME FILE`; then dataset = NAME"
-        )
-    if dataset != "synthetic":
-        raise ValueError(f"preference is given, but dataset = {dataset!r} has its own; allowed with 'synthetic'")
-    try:
-        levels = np.ndim(preference)
-    except ValueError:  # lists of different lengths
-        levels = 0
-    if levels != 3 or len(preference) == 0:
-        return [preferences.check_preference("preference", preference)]
-    return [preferences.check_preference(f"preference[{n}]", one) for n, one in enumerate(preference)]
-
-
-def _drawn(family: Any, knobs: Any, num_problems: Any, num_arms: Any) -> list[NDArray[np.float64]]:
-    """Matrices of a family, from fixed seeds."""
-    problems = whole_number("num_problems", DRAWN_PROBLEMS if num_problems is None else num_problems, 1, MOST_ENTRIES)
-    most = max(math.isqrt(MOST_ENTRIES // problems), 2)
-    arms = whole_number("num_arms", DRAWN_ARMS if num_arms is None else num_arms, 2, most)
-    family = DRAWN_FAMILY if family is None else family
-    if not isinstance(family, str) or family not in preferences.FAMILIES:
-        raise ValueError(f"family = {family!r} is unknown; allowed: {', '.join(map(repr, preferences.FAMILIES))}")
-    if knobs is not None and (not isinstance(knobs, dict) or not all(isinstance(name, str) for name in knobs)):
-        raise ValueError(f"knobs = {knobs!r} is no dict of knobs; allowed: numbers by name, such as {{'gap': 0.1}}")
-    return [preferences.draw(family, arms, DRAWN_SEED + number, **knobs or {}) for number in range(problems)]
-
-
-def _chosen(arms: Any, total: int) -> NDArray[np.int64]:
-    """The argument ``arms``, at least two different ones of 0 .. ``total`` - 1."""
-    allowed = f"allowed: at least 2 different arms of 0 .. {total - 1}"
-    if not isinstance(arms, (list, tuple, range)) and not (isinstance(arms, np.ndarray) and arms.ndim == 1):
-        raise ValueError(f"arms = {arms!r} is no list; {allowed}")
-    chosen = [whole_number(f"arms[{n}]", arm, 0, total - 1) for n, arm in enumerate(arms)]
-    if len(chosen) < 2 or len(set(chosen)) < len(chosen):
-        raise ValueError(f"arms = {arms!r} has too few arms, or one of them twice; {allowed}")
-    return np.array(chosen, np.int64)

@@ -1,4 +1,4 @@
-"""The stationary ranking environment, one user session of every row a step. This native vector env is the engine."""
+"""The ranking environment: each step, one user in every row sees a list and clicks. Users may change by a schedule."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from gymnasium.spaces import MultiBinary
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from rankgym.envs.problems import Problems, checked_measure
+from rankgym.envs.queries import Queries, checked_measure
+from rankgym.envs.scenarios import Sizes
+from rankgym.envs.schedule import Schedule
 from rankgym.envs.sessions import DEFAULT_HORIZON, SessionsVectorEnv
 from rankgym.kernels import kernel
 from rankgym.metrics import better_items, misordered_pairs
@@ -37,14 +39,14 @@ def open_session(displayed, last, session, round):
 class RankingVectorEnv(SessionsVectorEnv):
     """
     ## Description
-    Online learning to rank. In each step one user comes to every row, sees the list that the agent displays, and
-    clicks as a click model says. Rows are independent: a row's history depends on its own seed and its own actions
+    Online learning to rank. In each step, one user comes to every row, sees the list that the agent displays, and
+    clicks according to a click model. Rows are independent: a row's history depends on its own seed and its own actions
     alone, whatever the batch. Two agents on the same seed meet the same users: attraction coins are indexed by (seed,
     session, item), the others by (seed, session, position).
 
     ## Action Space
-    `Permutation(num_items, num_positions)`: the displayed list, items best first. Anything but distinct items in range
-    is refused with a ValueError before anything happens.
+    `Permutation(num_items, num_positions)`: the displayed list, best item first. Lists with repeated items or items out
+    of range raise a ValueError, and nothing has happened then.
 
     ## Observation Space
     `MultiBinary(num_positions)`: the clicks on the displayed list; all 0 after a reset.
@@ -72,28 +74,29 @@ class RankingVectorEnv(SessionsVectorEnv):
     gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=600, query="all", horizon=1_000_000)
     ```
     * `model`: a key of `rankgym.models.MODELS`: `"CM"`, `"PBM"`, `"DCM"` and so on.
-    * `dataset`: `"yandex"`; or `"synthetic"`: queries with the given `parameters`, or 1,000 that were drawn once and
-      for all, of which the environment's seed draws one.
+    * `dataset`: `"yandex"`; or `"synthetic"`: queries with the given `parameters`, or 1,000 queries drawn from a fixed
+      seed; `query` chooses among them.
     * `parameters`: of synthetic queries: a dict of lists by the model's parameter names (the fields of
       `rankgym.models.MODELS[model].parameters`), with an entry for each item (attraction, satisfaction) or position
       (examination, termination); abandonment and continue_... are numbers; the UBM's examination has a row for each
       position and a column for the position of the click before, the last one for none yet. One more level of lists
-      gives each query its own. What is left out is drawn; see `rankgym.envs.problems`. (Arrays do as well, but then the
-      environment's spec has no JSON form.)
-    * `initial_list`: of any queries, the production ranker's list of all items, best first. Default: 0,
-      1, 2, ..., the order of the production result page.
-    * `source`: `"calibrated"` (embedded, made to resemble the fits) or `"published"` (the original, once fetched).
+      gives each query its own. Parameters left out are drawn; see `rankgym.envs.queries`. (Arrays work as well, but the
+      environment's spec has no JSON form then.)
+    * `initial_list`: the production ranker's list of all items, best first, for all queries. Default: 0, 1, 2, ..., the
+      order of the production result page.
+    * `source`: `"calibrated"` (embedded, made to resemble the fits) or `"published"` (the
+      original, after `rankgym data fetch`).
     * `query`: an int; a list, cycled over the rows; `"all"`: row b plays query b mod Q; `"train"`, `"test"`: the same
       over a fixed split (every fifth query is a test query); None: a new query is drawn at every reset. A single
       environment is row 0 of its batch, so of a list it plays the first query; so does each single of a
       `SyncVectorEnv`: give each its own `query`.
-    * `num_items`: the first so many of the query's items. Default: all.
-    * `num_positions`: displayed positions.
-    * `cutoff`: the first so many positions count. Default: all.
+    * `num_items`: how many of the query's items are used, from the first on. Default: all.
+    * `num_positions`: how many positions are displayed.
+    * `cutoff`: how many positions count in rewards, from the first on. Default: all.
     * `reward`: `"clicks"` or (DCM) `"abandonment"`.
-    * `reference`: what `optimal_reward` is: of the `"best"` list, or of the list `"sorted"` by attraction (the papers'
-      R*).
-    * `horizon`: sessions in an episode; None: no end. `max_episode_steps` (Gymnasium's word) lowers it.
+    * `reference`: the list that `optimal_reward` is of: the `"best"` one, or the one `"sorted"` by attraction (the
+      papers' R*).
+    * `horizon`: sessions of an episode; None: no end. `max_episode_steps` (Gymnasium's word) lowers it.
     * `autoreset_mode`: `"NextStep"`, `"SameStep"`, `"Disabled"` or Gymnasium's enum.
     * `render_mode`: None or `"ansi"`.
 
@@ -137,7 +140,7 @@ class RankingVectorEnv(SessionsVectorEnv):
             autoreset_mode=autoreset_mode,
             render_mode=render_mode,
         )
-        self.problems = problems = Problems.load(
+        self.queries = queries = Queries.load(
             model,
             dataset=dataset,
             source=source,
@@ -146,83 +149,149 @@ class RankingVectorEnv(SessionsVectorEnv):
             parameters=parameters,
             initial_list=initial_list,
         )
-        self.num_items, self.num_positions = problems.num_items, int(num_positions)
+        self.num_items, self.num_positions = queries.num_items, int(num_positions)
         self.model = MODELS[model]
         self.cutoff = checked_measure(model, self.num_positions, cutoff, reward, reference)
         self._set_spaces(MultiBinary(self.num_positions), Permutation(self.num_items, self.num_positions))
-        self._set_problems("query", query, problems.num_queries)
-
+        self._set_problems("query", query, queries.num_queries)
         self._reward, self._paid, self._reference = self.model.rewards[reward], reward, reference
-        self._optimal_of, self._better_of, self._initial_misordered_of = self._truth_of(problems)  # of each query
+        self._optimal_of, self._better_of, self._initial_misordered_of = self._truth_of(queries)  # of each query
+        self.schedule: Schedule | None = None  # see `follow`
 
-        rows = self.num_envs  # all below: the truth of the rows' queries, and what changes
-        self._parameters = type(problems.parameters)(*(np.zeros((rows, *a.shape[1:])) for a in problems.parameters))
+        rows = self.num_envs  # all below: the truth of the rows' coming sessions
+        self._parameters = type(queries.parameters)(*(np.zeros((rows, *a.shape[1:])) for a in queries.parameters))
         self._better = np.zeros((rows, *self._better_of.shape[1:]), np.uint64)
         self._optimal = np.zeros(rows)
         self.initial_list = np.zeros((rows, self.num_items), np.int64)
         self._initial_misordered = np.zeros(rows, np.int64)
-        self._displayed = np.full((rows, self.num_positions), -1, np.int64)  # the last lists, and their values
+        # the last sessions: lists and their values
+        self._displayed = np.full((rows, self.num_positions), -1, np.int64)
         self._expected = np.zeros(rows)
         self._misordered = np.zeros(rows, np.int64)
         self._take_first_problems()
 
-    # -- the truth, for wrappers and evaluation; no agent asks for it ------------------------------------------------
+    def follow(self, schedule: Schedule) -> None:
+        """Let the users change as ``schedule`` says, from the next reset on. Each environment needs its own schedule.
+
+        Raises:
+            ValueError: the schedule does not fit this environment's sizes or horizon.
+        """
+        schedule.start(self.num_envs, Sizes(self.num_items, self.num_positions, self.cutoff), self.horizon)
+        self.schedule = schedule
+
+    # -- the truth, for wrappers and evaluation; agents never read it --------------------------------------------------
 
     @property
     def parameters(self) -> Any:
         """The click model's parameters in the rows' coming sessions, a NamedTuple of arrays with an axis of rows.
 
-        As ``rankgym.models.check_assumptions(env.model, env.parameters, ...)`` takes them. To be read, not changed.
+        As ``rankgym.models.check_assumptions(env.model, env.parameters, ...)`` takes them. Do not write to them.
         """
         return self._parameters
 
     @property
     def attraction(self) -> NDArray[np.float64]:
         """Attraction probabilities in the rows' coming sessions, (num_envs, num_items)."""
-        attraction: NDArray[np.float64] = self.parameters.attraction
+        attraction: NDArray[np.float64] = self._parameters.attraction
         return attraction
 
     @property
     def initial_misordered(self) -> NDArray[np.int64]:
-        """|V(R_0)|, the number of incorrectly ordered pairs of the production lists, (num_envs,)."""
+        """|V(R_0)|, incorrectly ordered pairs of the production lists in the rows' coming sessions, (num_envs,)."""
         return self._initial_misordered
 
-    def _truth_of(self, problems: Problems) -> tuple[NDArray[np.float64], NDArray[np.uint64], NDArray[np.int64]]:
-        """Of each query the optimal reward (queries,), the better items (queries, items, words), |V(R_0)| (queries,).
+    @property
+    def changes(self) -> int:
+        return 0 if self.schedule is None else self.schedule.changes
+
+    def common_breakpoints(self, rounds: int) -> list[int] | None:
+        return super().common_breakpoints(rounds) if self.schedule is None else self.schedule.common_breakpoints(rounds)
+
+    def _truth_of(self, queries: Queries) -> tuple[NDArray[np.float64], NDArray[np.uint64], NDArray[np.int64]]:
+        """Return each query's optimal reward (queries,), better items (queries, items, words) and |V(R_0)| (queries,).
 
         The better items are those of ``rankgym.metrics.better_items``.
         """
-        best = problems.best_lists(self._paid, self.cutoff, self.num_positions, self._reference)
-        optimal = self.model.values(problems.parameters, best, self.cutoff, self._paid)
-        better = better_items(problems.parameters.attraction)
-        misordered = np.empty(problems.num_queries, np.int64)
-        misordered_pairs(better, np.ascontiguousarray(problems.initial_list[:, : self.num_positions]), misordered)
+        best = queries.best_lists(self._paid, self.cutoff, self.num_positions, self._reference)
+        optimal = self.model.values(queries.parameters, best, self.cutoff, self._paid)
+        better = better_items(queries.parameters.attraction)
+        misordered = np.empty(queries.num_queries, np.int64)
+        misordered_pairs(better, np.ascontiguousarray(queries.initial_list[:, : self.num_positions]), misordered)
         return optimal, better, misordered
 
-    # -- reset -------------------------------------------------------------------------------------------------------
+    # -- episodes and epochs -------------------------------------------------------------------------------------------
 
     def _take_problems(self, mask: NDArray[np.bool_], problems: NDArray[np.int64]) -> None:
         super()._take_problems(mask, problems)
         q = self._problem[mask]
-        for mine, table in zip(self._parameters, self.problems.parameters, strict=True):
+        for mine, table in zip(self._parameters, self.queries.parameters, strict=True):
             mine[mask] = table[q]
         self._better[mask] = self._better_of[q]
         self._optimal[mask] = self._optimal_of[q]
-        self.initial_list[mask] = self.problems.initial_list[q]
+        self.initial_list[mask] = self.queries.initial_list[q]
         self._initial_misordered[mask] = self._initial_misordered_of[q]
         self._displayed[mask] = -1  # their values are not known yet
 
-    def _fresh_info(self) -> dict[str, Any]:
-        return {"optimal_reward": self._optimal.copy(), **super()._fresh_info(), "query": self._problem.copy()}
+    def _take_seeds(self, rows: list[int], seeds: list[int]) -> None:
+        super()._take_seeds(rows, seeds)
+        if self.schedule is not None:
+            self.schedule.take_seeds(rows, seeds)
 
-    # -- writing down ------------------------------------------------------------------------------------------------
+    def _begin(self, mask: NDArray[np.bool_]) -> None:
+        super()._begin(mask)
+        if self.schedule is None:
+            return
+        if not self._draws_problems:  # else the rows have just taken their new queries
+            self._take_problems(mask, self._problem)
+        rows = np.flatnonzero(mask)
+        self.schedule.begin_episode(rows, self._episode)
+        if self.schedule.scenario.from_start:
+            self._draw_epochs(rows)
+        self.schedule.look_ahead(self._round)
+
+    def _prepare_next(self) -> None:
+        """Begin the epochs whose first session is the coming one: the attributes have the truth of that session."""
+        if self.schedule is not None and self.schedule.quiet == 0:
+            rows = self.schedule.begin_due(self._round)
+            if len(rows):
+                self._draw_epochs(rows)
+
+    def _draw_epochs(self, rows: NDArray[np.int64]) -> None:
+        assert self.schedule is not None
+        self._set_truth(rows, self.schedule.draw(rows, self._episode, self._own(rows), self.model.axes))
+
+    def _own(self, rows: NDArray[np.int64]) -> Any:
+        """Return the parameters of the queries of ``rows``, before any change."""
+        tables = self.queries.parameters
+        return type(tables)(*(table[self._problem[rows]] for table in tables))
+
+    def _set_truth(self, rows: NDArray[np.int64], parameters: Any) -> None:
+        """Make ``parameters``, with an axis of ``rows``, the truth of these rows."""
+        for mine, changed in zip(self._parameters, parameters, strict=True):
+            mine[rows] = changed
+        queries = self.queries._replace(parameters=parameters, initial_list=self.initial_list[rows])
+        self._optimal[rows], self._better[rows], self._initial_misordered[rows] = self._truth_of(queries)
+
+    def alike(self) -> int:
+        return super().alike() if self.schedule is None else min(super().alike(), self.schedule.quiet)
+
+    def repeat(self, times: int) -> None:
+        super().repeat(times)
+        if self.schedule is not None:
+            self.schedule.quiet -= times
+            self._prepare_next()
 
     def _written(self) -> dict[str, NDArray[Any]]:
         last = {"displayed": self._displayed, "expected": self._expected, "misordered": self._misordered}
-        return super()._written() | last
+        return super()._written() | last | ({} if self.schedule is None else self.schedule.written())
 
-    def expected_rewards(self) -> NDArray[np.float64]:
-        return self._expected.copy()
+    def _restored(self) -> None:
+        super()._restored()
+        if self.schedule is not None:
+            rows = np.flatnonzero(self.schedule.changed)
+            if len(rows):
+                self._set_truth(rows, self.schedule.parameters(rows, self._own(rows), self.model.axes))
+            self.schedule.look_ahead(self._round)
 
     # -- step --------------------------------------------------------------------------------------------------------
 
@@ -233,11 +302,12 @@ class RankingVectorEnv(SessionsVectorEnv):
         return self.single_action_space.checked(action)[None]
 
     def play(self, displayed: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-        """One session of every row on lists that were checked: the clicks and the rewards.
-
-        What ``info`` tells is in the attributes afterwards, and is overwritten by the next session.
-        """
-        law = self._reward
+        """Play one session in every row on checked lists: return the clicks and the rewards."""
+        law, schedule = self._reward, self.schedule
+        if schedule is not None:
+            if schedule.quiet == 0:
+                self._displayed[schedule.enter(self._round)] = -1  # their lists have other values now
+            schedule.quiet -= 1
         if open_session(displayed, self._displayed, self._session, self._round):  # a list shown again keeps its value
             law.value(*self._parameters, self._displayed, self.cutoff, self._expected)
             misordered_pairs(self._better, self._displayed, self._misordered)
@@ -246,8 +316,15 @@ class RankingVectorEnv(SessionsVectorEnv):
         self._latest_round += 1
         return clicks, reward
 
+    def expected_rewards(self) -> NDArray[np.float64]:
+        return self._expected.copy()
+
+    def _fresh_info(self) -> dict[str, Any]:
+        fresh = {"optimal_reward": self._optimal.copy(), **super()._fresh_info(), "query": self._problem.copy()}
+        return fresh if self.schedule is None else {**fresh, "epoch": self.schedule.last_epoch.copy()}
+
     def _step_info(self, clicks: NDArray[np.int8]) -> dict[str, Any]:
-        return {
+        info = {
             "displayed": self._displayed.copy(),
             "clicks": clicks.copy(),
             "expected_reward": self._expected.copy(),
@@ -257,10 +334,13 @@ class RankingVectorEnv(SessionsVectorEnv):
             "round": self._round.copy(),
             "query": self._problem.copy(),
         }
+        if self.schedule is not None:
+            info["epoch"] = self.schedule.last_epoch.copy()
+        return info
 
     def first_row_info(self, clicks: NDArray[np.int8]) -> dict[str, Any]:
         expected, optimal = self._expected.item(0), self._optimal.item(0)
-        return {
+        info = {
             "displayed": self._displayed[0].copy(),
             "clicks": clicks[0].copy(),
             "expected_reward": expected,
@@ -270,18 +350,23 @@ class RankingVectorEnv(SessionsVectorEnv):
             "round": self._round.item(0),
             "query": self._problem.item(0),
         }
-
-    # -- looking -----------------------------------------------------------------------------------------------------
+        if self.schedule is not None:
+            info["epoch"] = self.schedule.last_epoch.item(0)
+        return info
 
     def _text(self, row: int) -> str:
         if self._round[row] < 0:
             return f"query {self._problem[row]}: nothing displayed yet"
-        shown = self._displayed[row]
-        lines = [
-            f"{k + 1:3d}. item {item:<4d} {'click' if click else ''}".rstrip()
-            for k, (item, click) in enumerate(zip(shown, self.last_observation[row], strict=True))
-        ]
-        return "\n".join([self._heading(row), *lines])
+        heading = f"query {self._problem[row]}, round {self._round[row]}"
+        if self.schedule is not None:
+            heading += f", epoch {self.schedule.last_epoch[row]}"
+        return "\n".join([heading, *listed("item", self._displayed[row], self.last_observation[row])])
 
-    def _heading(self, row: int) -> str:
-        return f"query {self._problem[row]}, round {self._round[row]}"
+
+def listed(what: str, displayed: NDArray[np.int64], clicks: NDArray[np.int8]) -> list[str]:
+    """Return the lines of a displayed list with its clicks; entries below 0 are left out."""
+    return [
+        f"{k + 1:3d}. {what} {item:<4d} {'click' if click else ''}".rstrip()
+        for k, (item, click) in enumerate(zip(displayed, clicks, strict=True))
+        if item >= 0
+    ]

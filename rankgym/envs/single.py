@@ -15,12 +15,10 @@ __all__ = ["SingleEnv"]
 
 
 class SingleEnv(gym.Env[NDArray[np.int8], Any]):
-    """A native vector environment of one row as a ``gym.Env``; the vector environment's class says what it does.
+    """A vector environment of one row as a ``gym.Env``; see the vector environment's documentation.
 
-    Row 0 of the batch and this environment with the same seed have the same history, bit for bit.
-
-    It has the attributes that the engine names in ``row_attributes`` and ``common_attributes``, such as ``num_items``
-    and the truth, the former without the axis of rows.
+    It has the same history, bit for bit, as row 0 of a batch with the same seed, and the attributes that the engine
+    names in ``common_attributes`` and, without the axis of rows, ``row_attributes``, such as ``num_items``.
 
     Args:
         engine: a vector environment with one row and autoreset disabled.
@@ -36,7 +34,7 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
         self.horizon = engine.horizon
 
     def __getattr__(self, name: str) -> Any:
-        engine = self.__dict__.get("engine")  # none while a copy is being made
+        engine = self.__dict__.get("engine")  # missing while a copy is being made
         if engine is not None and name in engine.common_attributes:
             return getattr(engine, name)
         if engine is not None and name in engine.row_attributes:
@@ -49,11 +47,11 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
 
     @property
     def changes(self) -> int:
-        """How many times the truth of the coming session has changed other than by a reset."""
+        """How often the truth of the coming session has changed, resets not counted."""
         return self.engine.changes
 
     def common_breakpoints(self, rounds: int) -> list[int] | None:
-        """The rounds below ``rounds`` at which every row begins a new epoch; None where rows differ, or may differ."""
+        """Return the rounds below ``rounds`` at which every row begins a new epoch; None if rows have their own."""
         return self.engine.common_breakpoints(rounds)
 
     def reset(
@@ -61,18 +59,20 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
     ) -> tuple[NDArray[np.int8], dict[str, Any]]:
         super().reset(seed=seed)
         if seed is None and self.engine.unseeded:
-            seed = int(self.np_random.integers(2**63))  # so that np_random, wherever it comes from, decides
+            seed = int(self.np_random.integers(2**63))  # so that an np_random set from outside decides
         observation, info = self.engine.reset(seed=[seed])
         return observation[0], {name: first_row(values) for name, values in info.items()}
 
     def step(self, action: Any) -> tuple[NDArray[np.int8], float, bool, bool, dict[str, Any]]:
         engine = self.engine
-        if engine._key is None or engine._some_ended:
+        if engine.unseeded or engine._some_ended:
             raise ResetNeeded("reset the environment before its first step, and after its episode is over")
         observation, reward = engine.play(engine._checked_single(action))
         if self.render_mode is not None:
             engine.last_observation[0] = observation[0]
-        return observation[0], reward.item(), False, engine.at_horizon(), engine.first_row_info(observation)
+        truncated, info = engine.at_horizon(), engine.first_row_info(observation)
+        engine._prepare_next()
+        return observation[0], reward.item(), False, truncated, info
 
     def render(self) -> str | None:
         frames = self.engine.render()
@@ -80,5 +80,5 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
 
 
 def first_row(values: NDArray[Any]) -> Any:
-    """Row 0 of ``values``: a Python number where rows have one number each."""
+    """Return row 0 of ``values``, as a Python number where rows have one number each."""
     return values.item(0) if values.ndim == 1 else values[0]

@@ -103,14 +103,14 @@ def parameters_of(env, own, seed, episode, epoch):
     """The parameters of one row in one epoch, as a dict of arrays, from those of its query, ``own``."""
     own, items = {name: np.array(values) for name, values in own.items()}, env.num_items
     alpha = own["attraction"].tolist()
-    knobs = env._knobs
-    if env.scenario == "jump":
+    knobs = env.schedule.knobs
+    if env.schedule.name == "jump":
         up = jumped(seed, episode, epoch, items, alpha, jumps=knobs["jumps"], kept=knobs["kept"])
         new = [knobs["jump_attraction"] if i in up else a for i, a in enumerate(alpha)]
-    elif env.scenario == "two-level":
+    elif env.schedule.name == "two-level":
         best = best_set(seed, episode, epoch, items, env.num_positions)
         new = [knobs["p"] if i in best else knobs["p"] - knobs["gap"] for i in range(items)]
-    elif env.scenario == "drift":
+    elif env.schedule.name == "drift":
         new = [
             moved(a, knobs["drift_step"] * n) for a, n in zip(alpha, steps(seed, episode, epoch, items), strict=True)
         ]
@@ -121,4 +121,4 @@ def parameters_of(env, own, seed, episode, epoch):
 
 
 def own_parameters(env, query):
-    return {name: table[query] for name, table in env.problems.parameters._asdict().items()}
+    return {name: table[query] for name, table in env.queries.parameters._asdict().items()}

@@ -30,7 +30,14 @@ from plain_schedules import (
 from scipy import stats
 
 import rankgym
-from rankgym.envs import BreakpointVectorEnv, RankingVectorEnv, SingleEnv, breakpoint, single_breakpoint
+from rankgym.envs import (
+    RankingVectorEnv,
+    SingleEnv,
+    scenarios,
+    schedule,
+    single_breakpoint,
+    vector_breakpoint,
+)
 from rankgym.experiments.plan.environments import env_arguments
 from rankgym.models import MODELS
 from rankgym.registry import ENVS
@@ -44,12 +51,11 @@ ERROR = 1e-7
 
 def make(scenario="jump", rows=3, **arguments):
     """An environment of the scenario with knobs, of ten items and three positions."""
-    return BreakpointVectorEnv(rows, scenario=scenario, **{"num_positions": 3, **KNOBS[scenario], **arguments})
+    return vector_breakpoint(rows, scenario=scenario, **{"num_positions": 3, **KNOBS[scenario], **arguments})
 
 
 def truth(env):
     """The parameters of the coming session."""
-    env.changes  # noqa: B018
     return type(env._parameters)(*(values.copy() for values in env._parameters))
 
 
@@ -308,12 +314,12 @@ def test_every_other_set_of_best_items_is_equally_probable():
 
 def test_the_lower_bound_problem_replaces_attraction_alone_and_needs_none():
     env = make("two-level", model="PBM", dataset="synthetic", parameters={"examination": [1.0, 0.5, 0.1]}, num_items=7)
-    assert env.problems.num_queries == 1
+    assert env.queries.num_queries == 1
     assert env.num_items == 7
     env.reset(seed=0)
     assert (env._parameters.examination == [1.0, 0.5, 0.1]).all()
     two = {"attraction": [[0.1] * 6, [0.2] * 6]}
-    assert make("two-level", dataset="synthetic", model="CM", parameters=two).problems.num_queries == 2
+    assert make("two-level", dataset="synthetic", model="CM", parameters=two).queries.num_queries == 2
     assert (
         gym.make_vec(
             "rankgym/CM-TwoLevel-Breakpoint-v0", num_envs=2, num_items=20, num_positions=10
@@ -444,7 +450,7 @@ def test_drawn_breakpoints_are_distinct_in_range_uniform_and_each_rows_own():
 def test_the_kernel_draws_what_plain_python_draws(last, data, key):
     count = data.draw(st.integers(0, last))
     drawn = np.full((2, count), -1)
-    breakpoint.draw_breakpoints(np.array([key, 3], np.uint64), np.array([5, 0]), last, drawn)
+    schedule.draw_breakpoints(np.array([key, 3], np.uint64), np.array([5, 0]), last, drawn)
     for row, (k, episode) in enumerate(((key, 5), (3, 0))):
         start, chosen = word(word(k, episode), 0), set()
         for n in range(count):
@@ -463,21 +469,21 @@ def test_the_other_kernels_draw_what_plain_python_draws(items, data, seeds):
     whole = np.array(seeds, np.uint64)
     epoch = np.array(data.draw(st.lists(st.integers(0, 9), min_size=rows, max_size=rows)))
     out = np.empty(rows, np.uint64)
-    breakpoint.epoch_seeds(whole, epoch[::-1].copy(), epoch, out)
+    schedule.epoch_seeds(whole, epoch[::-1].copy(), epoch, out)
     assert out.tolist() == [word(word(s, e), 1 + f) for s, e, f in zip(seeds, epoch[::-1].tolist(), epoch, strict=True)]
 
     state = np.full((rows, items), 7)
-    breakpoint.draw_labels(whole, state)
+    scenarios.draw_labels(whole, state)
     assert state.tolist() == [shuffled(range(items), items, s) for s in seeds]
 
     before = state.copy()
-    breakpoint.draw_steps(whole, state)
+    scenarios.draw_steps(whole, state)
     assert (state - before).tolist() == [[1 if word(s, i) >> 63 == 0 else -1 for i in range(items)] for s in seeds]
 
     kept = data.draw(st.integers(0, items - 1))
     jumps = data.draw(st.integers(1, items - kept))
     order = [shuffled(range(items), items, s, 50) for s in seeds]
-    breakpoint.draw_jumps(whole, epoch, np.array(order), kept, jumps, state)
+    scenarios.draw_jumps(whole, epoch, np.array(order), kept, jumps, state)
     for row in range(rows):
         up = shuffled(order[row][kept:], jumps, seeds[row], kept)[:jumps] if epoch[row] % 2 else []
         assert np.flatnonzero(state[row]).tolist() == sorted(up)
@@ -488,7 +494,7 @@ def test_the_other_kernels_draw_what_plain_python_draws(items, data, seeds):
         before = np.zeros((rows, items), int)
         before[:, :count] = 1
         after = before.copy()
-        breakpoint.draw_best(whole, count, np.empty(items, int), after)
+        scenarios.draw_best(whole, count, np.empty(items, int), after)
         for row in range(rows):
             tries = (sorted(shuffled(range(items), count, seeds[row], n * items)[:count]) for n in range(10**6))
             assert np.flatnonzero(after[row]).tolist() == next(t for t in tries if t != list(range(count)))
@@ -496,7 +502,7 @@ def test_the_other_kernels_draw_what_plain_python_draws(items, data, seeds):
     own = np.array([[data.draw(st.floats(0, 1)) for _ in range(items)] for _ in range(rows)])
     step, walk = data.draw(st.floats(1e-3, 1e3)), state - 1
     attraction = np.empty_like(own)
-    breakpoint.walked(own, walk, step, attraction)
+    scenarios.walked(own, walk, step, attraction)
     for alpha, n, new in zip(own.ravel().tolist(), walk.ravel().tolist(), attraction.ravel().tolist(), strict=True):
         if n == 0 or alpha in (0, 1):
             assert new == alpha
@@ -563,7 +569,7 @@ def test_a_row_is_bit_identical_alone_in_a_batch_among_singles_and_across_autore
 @pytest.mark.parametrize("seed", [3, [9, 1, 4]], ids=["int", "list"])
 def test_native_equals_a_sync_batch_of_singles(mode, seed):
     arguments = {"scenario": "drift", "num_positions": 3, "query": 2, "horizon": 5, "num_breakpoints": 2}
-    native = BreakpointVectorEnv(3, **arguments, autoreset_mode=mode)
+    native = vector_breakpoint(3, **arguments, autoreset_mode=mode)
     singles = SyncVectorEnv([lambda: single_breakpoint(**arguments)] * 3, autoreset_mode=AutoresetMode(mode))
     native.reset(seed=seed)
     singles.reset(seed=seed)
@@ -624,7 +630,7 @@ def test_who_looks_changes_nothing(scenario, mode):
 
 def test_the_info_of_the_step_before_a_breakpoint_is_the_old_epochs():
     env = make(breakpoints=[3], horizon=6, query=[1, 2, 3])
-    old = env.problems.best_lists("clicks", 3, 3, "best")[[1, 2, 3]]
+    old = env.queries.best_lists("clicks", 3, 3, "best")[[1, 2, 3]]
     env.reset(seed=0)
     infos = [env.step(old)[4] for _ in range(6)]
     assert [i["epoch"].tolist() for i in infos] == [[0] * 3] * 3 + [[1] * 3] * 3
@@ -650,7 +656,7 @@ def test_a_new_query_and_a_new_schedule_at_every_reset():
     sets = []
     for episode in range(3):
         _, info = env.reset(seed=0 if episode == 0 else None)
-        own = env.problems.parameters.attraction[info["query"]]
+        own = env.queries.parameters.attraction[info["query"]]
         assert (env.attraction == own).all()
         env.step(random_lists(env, 1)[0])
         sets.append(env.attraction == 0.9)
@@ -665,7 +671,7 @@ def test_without_a_seed_rows_have_schedules_of_their_own():
     env.reset()
     env.step(random_lists(env, 1)[0])
     assert env.changes == 1
-    assert len({tuple(s) for s in env._state.tolist()}) > 1  # all 20 alike: (1 / 10!)^19
+    assert len({tuple(s) for s in env.schedule.state.tolist()}) > 1  # all 20 alike: (1 / 10!)^19
 
 
 # -- doors -------------------------------------------------------------------------------------------------------------
@@ -711,15 +717,15 @@ def test_the_registered_ids():
     assert ids == [*(f"rankgym/{m}-Yandex-Breakpoint-v0" for m in models), "rankgym/CM-TwoLevel-Breakpoint-v0"]
     for name in ids[:-1]:
         env = gym.make_vec(name, num_envs=2).unwrapped
-        assert (env.num_items, env.num_positions, env.cutoff, env.scenario) == (10, 3, 3, "jump")
-        assert env._knobs == {"jumps": 3, "jump_attraction": 0.9, "kept": 3}
+        assert (env.num_items, env.num_positions, env.cutoff, env.schedule.name) == (10, 3, 3, "jump")
+        assert env.schedule.knobs == {"jumps": 3, "jump_attraction": 0.9, "kept": 3}
         assert env.common_breakpoints(100_001) == list(range(10_000, 100_001, 10_000))
     reranked = gym.make_vec(CM, num_envs=2, num_positions=10).unwrapped
-    assert reranked._knobs["kept"] == 7  # of 10 displayed: three must be free to jump
+    assert reranked.schedule.knobs["kept"] == 7  # of 10 displayed: three must be free to jump
     env = gym.make_vec(ids[-1], num_envs=2, horizon=300).unwrapped
-    assert (env.num_items, env.num_positions, env.problems.num_queries) == (10, 5, 1)
+    assert (env.num_items, env.num_positions, env.queries.num_queries) == (10, 5, 1)
     assert env.common_breakpoints(300) == [100, 200]
-    assert gym.make(CM).unwrapped.engine.scenario == "jump"
+    assert gym.make(CM).unwrapped.engine.schedule.name == "jump"
 
 
 def test_all_arguments_are_listed_with_their_defaults():
@@ -731,7 +737,7 @@ def test_all_arguments_are_listed_with_their_defaults():
     assert list(own)[: len(base)] == list(base)
     assert {**base, **ENVS[CM][1]} == {k: v for k, v in own.items() if k in base or k in ENVS[CM][1]}
     assert own["num_positions"] == 3
-    BreakpointVectorEnv(2, **own)
+    vector_breakpoint(2, **own)
 
 
 def test_arguments_that_nobody_names_are_not_known():
@@ -752,7 +758,6 @@ def test_rendering_tells_the_epoch():
     assert env.render() == "query 4: nothing displayed yet"
     for t in range(3):
         env.step(np.array([3, 1, 0]))
-        env.unwrapped.changes  # noqa: B018
         assert env.render().splitlines()[0] == f"query 4, round {t}, epoch {t}"
         assert [line.split()[2] for line in env.render().splitlines()[1:]] == ["3", "1", "0"]
 
@@ -773,9 +778,9 @@ def test_rendering_tells_the_epoch():
         ({"jump_attraction": "0.9"}, r"jump_attraction = '0.9' .* \[0, 1\]"),
         (
             {"drift_step": 0.1},
-            "drift_step = 0.1 is no knob of scenario = 'jump'; allowed: jumps, jump_attraction, kept",
+            "drift_step = 0.1 is not a knob of scenario = 'jump'; allowed: jumps, jump_attraction, kept",
         ),
-        ({"scenario": "shuffle", "p": 0.5}, "p = 0.5 is no knob of scenario = 'shuffle'; allowed: none"),
+        ({"scenario": "shuffle", "p": 0.5}, "p = 0.5 is not a knob of scenario = 'shuffle'; allowed: none"),
         ({"scenario": "drift", "drift_step": 0}, r"drift_step = 0 .* \(0, 1.79769e\+308\]"),
         ({"scenario": "drift", "drift_step": -1.0}, "drift_step = -1.0"),
         ({"scenario": "drift", "drift_step": float("inf")}, "drift_step = inf"),
@@ -820,13 +825,13 @@ def test_rendering_tells_the_epoch():
 )
 def test_bad_arguments_are_named(keywords, words):
     with pytest.raises(ValueError, match=words):
-        BreakpointVectorEnv(**{"num_envs": 2, "num_positions": 3, "horizon": 7, **keywords})
+        vector_breakpoint(**{"num_envs": 2, "num_positions": 3, "horizon": 7, **keywords})
 
 
 @pytest.mark.filterwarnings("error")
 def test_small_types_are_numbers():
     """To compare a float32 with the largest float64 overflows."""
-    env = BreakpointVectorEnv(2, scenario="drift", drift_step=np.float32(0.5), epoch_lengths=np.int8(3))
+    env = vector_breakpoint(2, scenario="drift", drift_step=np.float32(0.5), epoch_lengths=np.int8(3))
     assert env.common_breakpoints(7) == [3, 6]
     assert np.array_equal(epochs(env, 7)[:, 0], [0, 0, 0, 1, 1, 1, 2])
 
@@ -834,14 +839,14 @@ def test_small_types_are_numbers():
 @pytest.mark.parametrize("horizon", [2**60, 2**63, 2**64, 10**30])
 def test_breakpoints_are_drawn_for_any_horizon(horizon):
     """None of them comes: the kernel draws 64-bit rounds, and nobody plays 2^60 of them."""
-    env = BreakpointVectorEnv(2, num_breakpoints=3, horizon=horizon)
+    env = vector_breakpoint(2, num_breakpoints=3, horizon=horizon)
     assert (epochs(env, 5) == 0).all()
     assert env.common_breakpoints(5) is None
 
 
 def test_an_unknown_argument_is_a_type_error_as_everywhere():
     with pytest.raises(TypeError, match="jump_length"):
-        BreakpointVectorEnv(2, jump_length=3)
+        vector_breakpoint(2, jump_length=3)
 
 
 PLAIN = (
@@ -870,7 +875,7 @@ def test_any_arguments_make_an_environment_that_plays_or_a_value_error(arguments
     json.dumps(arguments)
     message = "= "
     try:
-        env = BreakpointVectorEnv(2, num_positions=2, horizon=9, **arguments)
+        env = vector_breakpoint(2, num_positions=2, horizon=9, **arguments)
     except ValueError as refusal:
         message = str(refusal)
     else:
@@ -928,8 +933,8 @@ def test_plain_schedules_have_keys_of_their_own():
     """The users', queries' and schedules' streams of one seed differ."""
     env = make(rows=1)
     env.reset(seed=12)
-    assert int(env._schedule_key[0]) == key_of(12)
-    assert len({int(k[0]) for k in (env._schedule_key, env._key, env._problem_key)}) == 3
+    assert int(env.schedule.key[0]) == key_of(12)
+    assert len({int(k[0]) for k in (env.schedule.key, env._key, env._problem_key)}) == 3
     assert best_set(1, 0, 3, 6, 2) != best_set(1, 0, 2, 6, 2)
     assert sorted(labels(1, 0, 1, 6)) == list(range(6))
     assert len(steps(1, 0, 4, 6)) == 6

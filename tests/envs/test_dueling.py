@@ -21,8 +21,8 @@ import rankgym
 from rankgym.agent import DuelingAgent
 from rankgym.data import catalogue, preferences
 from rankgym.envs import DuelingVectorEnv, SingleEnv, single_dueling
-from rankgym.envs.dueling import REGRETS, WINNERS
-from rankgym.envs.sessions import first_no_arm
+from rankgym.envs.duels import REGRETS, first_wrong_arm
+from rankgym.envs.matrices import WINNERS
 
 MODES = ["NextStep", "SameStep", "Disabled"]
 IDS = [f"rankgym/Dueling-{name}-v0" for name in ("MSLR", "Arxiv", "Cyclic", "Arithmetic", "Synthetic")]
@@ -479,27 +479,27 @@ BAD = [  # for three rows of four arms
     ({side: np.zeros(3, int) for side in ("left", "middle", "right")}, "has the keys ['left', 'middle', 'right']"),
 ]
 BAD_SIDES = [
-    (2, "is a int, no array; allowed: an arm of 0 .. 3 for each of the 3 rows"),
-    (np.int64(2), "is a int64, no array"),
-    ("012", "is a str, no array"),
-    (np.zeros(3), "has dtype float64, no integer one: cast it with .astype(int); allowed: an arm of 0 .. 3"),
-    (np.zeros(3, bool), "has dtype bool, no integer one; allowed"),
-    (np.zeros(3, object), "has dtype object, no integer one; allowed"),
-    (np.array("a"), "no integer one; allowed"),
+    (2, "is a int, not an array; allowed: an arm of 0 .. 3 for each of the 3 rows"),
+    (np.int64(2), "is a int64, not an array"),
+    ("012", "is a str, not an array"),
+    (np.zeros(3), "has dtype float64, not an integer one: cast it with .astype(int); allowed: an arm of 0 .. 3"),
+    (np.zeros(3, bool), "has dtype bool, not an integer one; allowed"),
+    (np.zeros(3, object), "has dtype object, not an integer one; allowed"),
+    (np.array("a"), "not an integer one; allowed"),
     (np.zeros((3, 1), int), "has shape (3, 1), not (3,); allowed"),
     (np.zeros(4, int), "has shape (4,), not (3,); allowed"),
     (np.array(1), "has shape (), not (3,); allowed"),
     ([0, 1], "has 2 entries; allowed: an arm of 0 .. 3 for each of the 3 rows"),
-    ([0, 1, 4], "[row 2] = 4 is no arm; allowed: 0 .. 3"),
-    ([0, -1, 3], "[row 1] = -1 is no arm; allowed: 0 .. 3"),
-    ([0, True, 3], "[row 1] = True is no whole number; allowed: 0 .. 3"),
-    ([0, 1.0, 3], "[row 1] = 1.0 is no whole number; allowed: 0 .. 3"),
-    ([0, 1, 2**80], "is no arm; allowed: 0 .. 3"),
-    (np.array([0, 4, 9]), "[row 1] = 4 is no arm; allowed: 0 .. 3"),
-    (np.array([0, 1, -1]), "[row 2] = -1 is no arm; allowed: 0 .. 3"),
-    (np.array([0, 1, 4], np.int8), "[row 2] = 4 is no arm; allowed: 0 .. 3"),
-    (np.array([2**63 + 1, 1, 1], np.uint64), "[row 0] = 9223372036854775809 is no arm; allowed: 0 .. 3"),
-    (np.array([-(2**63), 1, 1]), "[row 0] = -9223372036854775808 is no arm; allowed: 0 .. 3"),
+    ([0, 1, 4], "[row 2] = 4 is not an arm; allowed: 0 .. 3"),
+    ([0, -1, 3], "[row 1] = -1 is not an arm; allowed: 0 .. 3"),
+    ([0, True, 3], "[row 1] = True is not a whole number; allowed: 0 .. 3"),
+    ([0, 1.0, 3], "[row 1] = 1.0 is not a whole number; allowed: 0 .. 3"),
+    ([0, 1, 2**80], "is not an arm; allowed: 0 .. 3"),
+    (np.array([0, 4, 9]), "[row 1] = 4 is not an arm; allowed: 0 .. 3"),
+    (np.array([0, 1, -1]), "[row 2] = -1 is not an arm; allowed: 0 .. 3"),
+    (np.array([0, 1, 4], np.int8), "[row 2] = 4 is not an arm; allowed: 0 .. 3"),
+    (np.array([2**63 + 1, 1, 1], np.uint64), "[row 0] = 9223372036854775809 is not an arm; allowed: 0 .. 3"),
+    (np.array([-(2**63), 1, 1]), "[row 0] = -9223372036854775808 is not an arm; allowed: 0 .. 3"),
 ]
 
 
@@ -551,17 +551,17 @@ def test_any_whole_numbers_are_arms_or_are_refused_with_their_row(left, right, d
         info = env.step(action)[4]
         assert [info["left"].tolist(), info["right"].tolist()] == listed
         return
-    assert_refused(env, action, "is no arm; allowed: 0 .. 3")
-    with pytest.raises(ValueError, match="is no arm") as error:
+    assert_refused(env, action, "is not an arm; allowed: 0 .. 3")
+    with pytest.raises(ValueError, match="is not an arm") as error:
         env.step(action)
-    side, row, arm = re.match(r"action\['(\w+)'\]\[row (\d)\] = (-?\d+) is no arm", str(error.value)).groups()
+    side, row, arm = re.match(r"action\['(\w+)'\]\[row (\d)\] = (-?\d+) is not an arm", str(error.value)).groups()
     assert listed[["left", "right"].index(side)][int(row)] == int(arm)
 
 
 @pytest.mark.kernels
 def test_the_first_row_with_a_wrong_arm():
     for left, right, expected in (([0, 1], [2, 0], -1), ([0, 3], [0, 0], 1), ([0, 0], [-1, 3], 0)):
-        assert first_no_arm(np.array(left), np.array(right), 3) == expected
+        assert first_wrong_arm(np.array(left), np.array(right), 3) == expected
 
 
 def test_arrays_of_other_kinds_are_taken_as_they_are():
@@ -585,11 +585,11 @@ def test_single_actions():
     for bad, message in (
         (1, "action 1 is a int; allowed: a dict with the keys 'left' and 'right'"),
         ({"left": 1}, "has the keys ['left']"),
-        ({"left": 4, "right": 0}, "action['left'] = 4 is no arm; allowed: 0 .. 3"),
-        ({"left": 0, "right": -1}, "action['right'] = -1 is no arm; allowed: 0 .. 3"),
-        ({"left": 0, "right": 1.0}, "action['right'] = 1.0 is no whole number; allowed: 0 .. 3"),
-        ({"left": True, "right": 1}, "action['left'] = True is no whole number; allowed: 0 .. 3"),
-        ({"left": np.array([1]), "right": 1}, "is no whole number; allowed: 0 .. 3"),
+        ({"left": 4, "right": 0}, "action['left'] = 4 is not an arm; allowed: 0 .. 3"),
+        ({"left": 0, "right": -1}, "action['right'] = -1 is not an arm; allowed: 0 .. 3"),
+        ({"left": 0, "right": 1.0}, "action['right'] = 1.0 is not a whole number; allowed: 0 .. 3"),
+        ({"left": True, "right": 1}, "action['left'] = True is not a whole number; allowed: 0 .. 3"),
+        ({"left": np.array([1]), "right": 1}, "is not a whole number; allowed: 0 .. 3"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             env.unwrapped.step(bad)
@@ -616,7 +616,7 @@ def test_single_actions():
         ({"arms": [0, 6]}, "arms[1] = 6 is out of range; allowed: a whole number in 0 .. 5"),
         ({"arms": [0, 0]}, "arms = [0, 0] has too few arms, or one of them twice; allowed: at least 2"),
         ({"arms": [1]}, "arms = [1] has too few arms"),
-        ({"arms": 3}, "arms = 3 is no list; allowed"),
+        ({"arms": 3}, "arms = 3 is not a list; allowed"),
         ({"problem": 1}, "problem = 1 is out of range; allowed: 0 .. 0, a list of these"),
         ({"problem": "test"}, "problem = 'test' is unknown or empty with 1 problems; allowed"),
         ({"preference": CIRCLE}, "preference is given, but dataset = 'arxiv' has its own; allowed with 'synthetic'"),
@@ -624,12 +624,12 @@ def test_single_actions():
         ({"num_problems": 3}, "num_problems = 3 is for drawn matrices"),
         ({"knobs": {}}, "knobs = {} is for drawn matrices"),
         ({"dataset": "synthetic", "family": "gauss"}, "family = 'gauss' is unknown; allowed: 'bradley-terry'"),
-        ({"dataset": "synthetic", "knobs": 3}, "knobs = 3 is no dict of knobs; allowed"),
+        ({"dataset": "synthetic", "knobs": 3}, "knobs = 3 is not a dict of knobs; allowed"),
         ({"dataset": "synthetic", "knobs": {"gape": 1}}, "gape is not a knob of the family 'uniform'"),
         ({"dataset": "synthetic", "num_problems": 0}, "num_problems = 0 is out of range"),
         ({"dataset": "synthetic", "num_problems": 10**6, "num_arms": 100}, "num_arms = 100 is out of range"),
-        ({"dataset": "synthetic", "source": "published"}, "source = 'published' is of named matrices"),
-        ({"dataset": "synthetic", "user_model": "perfekt"}, "user_model = 'perfekt' is of named matrices"),
+        ({"dataset": "synthetic", "source": "published"}, "source = 'published' is for named matrices"),
+        ({"dataset": "synthetic", "user_model": "perfekt"}, "user_model = 'perfekt' is for named matrices"),
         ({"uninformative": -1}, "uninformative = -1 is"),
         ({"source": "secret"}, "source = 'secret' is unknown"),
         ({"user_model": "informational"}, "user_model = 'informational' belongs to 'mslr'"),
@@ -658,8 +658,11 @@ def test_bad_arguments(arguments, message):
         ([[0.5, 0.6], [0.5, 0.5]], "preference[0, 1] = 0.6 and its opposite [1, 0] = 0.5 add up to 1.1"),
         ([[0.5, 0.6], [0.4, 0.4]], "preference[1, 1] = 0.4 is an arm against itself; allowed: 0.5"),
         ([[[0.5, 0.6], [0.4, 0.5]], [[0.5, 0.6], [0.3, 0.5]]], "preference[1][0, 1] = 0.6 and its opposite"),
-        ("good.csv", "preference = 'good.csv' is no matrix; allowed: a list of lists of probabilities. A file's"),
-        ("good.csv", "`rankgym data import NAME FILE`; then dataset = NAME"),
+        (
+            "good.csv",
+            "preference = 'good.csv' is not a matrix; allowed: a list of lists of probabilities. Import a file's",
+        ),
+        ("good.csv", "`rankgym data import NAME FILE` and set dataset = NAME"),
         ([["0.5", "0.6"], ["0.4", "0.5"]], "preference"),
     ],
 )

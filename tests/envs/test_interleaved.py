@@ -19,7 +19,7 @@ from nonsense import complaints
 import rankgym
 from rankgym.data import letor
 from rankgym.envs import InterleavedRankersVectorEnv, InterleavedRankingsVectorEnv, RankingVectorEnv, SingleEnv
-from rankgym.envs.interleaved import letor_rankings
+from rankgym.envs.interleaved_rankers import letor_rankings
 from rankgym.interleaving import INTERLEAVINGS, Lists, decide, make
 from rankgym.kernels import ENVIRONMENT, QUERY, bits, row_keys, uniform_below
 from rankgym.models import MODELS, users
@@ -519,7 +519,7 @@ def test_optimized_interleaving_of_rankings():
 
 def frozen(env):
     """All that changes in an engine, as bytes."""
-    arrays = (env._session, env._round, env._episode, env._left, env._right, env._displayed, env._credit, env._winner)
+    arrays = (env._session, env._round, env._episode, env._left, env._right, *env._comparison.written().values())
     return [a.tobytes() for a in (*arrays, env.last_observation, env._problem)]
 
 
@@ -576,7 +576,7 @@ def test_messages_of_bad_duels(file):
         arms.step({"left": [0, 0], "right": [0, 0]})
     arms.reset(seed=0)
     lists.reset(seed=0)
-    with pytest.raises(ValueError, match=r"action\['right'\]\[row 1\] = 4 is no arm; allowed: 0 \.\. 3"):
+    with pytest.raises(ValueError, match=r"action\['right'\]\[row 1\] = 4 is not an arm; allowed: 0 \.\. 3"):
         arms.step({"left": np.array([0, 0]), "right": np.array([0, 4])})
     good = [[0, 1, 2, 3, 4]] * 2
     with pytest.raises(ValueError, match=r"action\['right'\]\[row 1\] = .*repeats item 3"):
@@ -587,20 +587,23 @@ def test_messages_of_bad_duels(file):
         single.step({"left": [0, 0, 1, 2, 3], "right": good[0]})
     single = gym.make(LETOR, file=file).unwrapped
     single.reset(seed=0)
-    with pytest.raises(ValueError, match=r"action\['left'\] = -1 is no arm"):
+    with pytest.raises(ValueError, match=r"action\['left'\] = -1 is not an arm"):
         single.step({"left": -1, "right": 0})
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"file": None}, r"file = None is no path; allowed: that of a file in the format of LETOR, as in gym\.make"),
+        (
+            {"file": None},
+            r"file = None is not a path; allowed: the path of a file in the format of LETOR, as in gym\.make",
+        ),
         ({"file": None}, "or --set file=Fold1/vali.txt$"),
-        ({"file": "nowhere.txt"}, "file = 'nowhere.txt' is not there"),
-        ({"rankers": []}, r"rankers = \[\] is no list"),
+        ({"file": "nowhere.txt"}, "file = 'nowhere.txt' does not exist"),
+        ({"rankers": []}, r"rankers = \[\] is not a list"),
         ({"rankers": [4]}, r"rankers\[0\] = 4 is out of range"),
         ({"rankers": [1, 1]}, "repeats a feature"),
-        ({"rankers": "all"}, "rankers = 'all' is no list"),
+        ({"rankers": "all"}, "rankers = 'all' is not a list"),
         ({"query": 6}, "query = 6 is out of range"),
         ({"num_documents": 0}, "num_documents = 0 is out of range"),
         ({"interleaving": "none"}, "interleaving = 'none' is unknown; allowed: 'balanced'"),
@@ -608,12 +611,12 @@ def test_messages_of_bad_duels(file):
         ({"interleaving_knobs": {"beta": 1}}, "does not have a keyword 'beta'; allowed: 'tau', 'credit'"),
         ({"user_model": "me"}, "user_model = 'me' is unknown"),
         ({"user_model": ["me"]}, r"user_model = \['me'\] is unknown"),
-        ({"grades": 3}, "grades = 3 has no user"),
+        ({"grades": 3}, "grades = 3 is out of range"),
         ({"grades": 2}, r"grades = 2, but the file has the label 4; allowed: labels 0 \.\. 1"),
         ({"regret": "none"}, "regret = 'none' is unknown; allowed: 'average', 'weak', 'strong'"),
         ({"ties": -1}, "ties = -1 is out of range"),
-        ({"preferences": 3}, "preferences = 3 is no path"),
-        ({"preferences": "nothing"}, "preferences = 'nothing' is no file, and as a name: "),
+        ({"preferences": 3}, "preferences = 3 is neither a path"),
+        ({"preferences": "nothing"}, "preferences = 'nothing' is not a file, and as a name: "),
         ({"preferences": "arxiv"}, r"preferences = 'arxiv' has shape \(6, 6\); allowed: \(4, 4\)$"),
         ({"preferences": "arxiv", "rankers": [3, 1]}, r"has shape \(6, 6\); allowed: \(2, 2\) or \(4, 4\)$"),
         ({"horizon": 0}, "horizon = 0"),

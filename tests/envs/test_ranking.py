@@ -141,7 +141,7 @@ def test_info_has_the_contracted_keys_and_regret_is_never_negative(name):
         assert (info["displayed"] == actions).all()
         assert (info["clicks"] == observation).all()
         assert (info["round"] == t).all()
-        assert (info["query"] == np.arange(5) % env.problems.num_queries).all()
+        assert (info["query"] == np.arange(5) % env.queries.num_queries).all()
         assert (info["regret"] == info["optimal_reward"] - info["expected_reward"]).all()
         assert (info["regret"] >= -1e-12).all()
         assert not terminated.any()
@@ -156,7 +156,7 @@ def test_info_has_the_contracted_keys_and_regret_is_never_negative(name):
 def test_the_best_list_has_no_regret_and_a_repeated_list_keeps_its_value(model):
     env = gym.make_vec(f"rankgym/{model}-Yandex-v0", num_envs=100, query="all").unwrapped
     env.reset(seed=0)
-    best = env.problems.best_lists("clicks", 5, 5, "best")
+    best = env.queries.best_lists("clicks", 5, 5, "best")
     for _ in range(3):
         info = env.step(best)[4]
         assert (info["regret"] == 0).all()
@@ -191,7 +191,7 @@ def test_misordered_counts_pairs_of_the_production_list():
 def test_the_parameters_are_those_of_the_rows_queries(model):
     many = gym.make_vec(f"rankgym/{model}-Yandex-v0", num_envs=3, query=[5, 2, 5]).unwrapped
     single = gym.make(f"rankgym/{model}-Yandex-v0", query=2).unwrapped
-    for whole, of_rows, alone in zip(many.problems.parameters, many.parameters, single.parameters, strict=True):
+    for whole, of_rows, alone in zip(many.queries.parameters, many.parameters, single.parameters, strict=True):
         assert (of_rows == whole[[5, 2, 5]]).all()
         assert np.array_equal(alone, whole[2])
     assert many.parameters.attraction is many.attraction
@@ -253,7 +253,7 @@ def test_a_query_that_is_not_there_is_refused(query):
         ({"initial_list": [0] * 10}, "initial_list"),
         ({"dataset": "synthetic", "parameters": {"attraction": [0.5, 1.3]}}, r"attraction.*1\.3 .*\[0, 1\]"),
         ({"dataset": "synthetic", "parameters": {"attraction": ["a"]}}, "attraction"),
-        ({"dataset": "synthetic", "parameters": "{"}, "parameters = .* is no dict"),
+        ({"dataset": "synthetic", "parameters": "{"}, "parameters = .* is not a dict"),
         ({"dataset": "synthetic", "parameters": {"termination": [0.5]}}, "unknown name 'termination'"),
         (
             {"dataset": "synthetic", "parameters": {"examination": [0.5]}},

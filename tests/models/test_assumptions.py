@@ -744,7 +744,7 @@ def test_the_parameters_of_an_environment(name):
     many = gym.make_vec(f"rankgym/{name}", num_envs=2, num_positions=3).unwrapped
     single = gym.make(f"rankgym/{name}", num_positions=3).unwrapped.engine
     reports = [
-        check(env.model, env.problems.parameters, num_positions=env.num_positions, cutoff=env.cutoff)
+        check(env.model, env.queries.parameters, num_positions=env.num_positions, cutoff=env.cutoff)
         for env in (many, single)
     ]
     assert str(reports[0]) == str(reports[1])

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from rankgym.envs.problems import Problems
+from rankgym.envs.queries import Queries
 from rankgym.models import MODELS
 from rankgym.models.base import sorted_lists
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("published")
 
 
 def queries(model, positions):
-    return Problems.load(model, source="published", num_positions=positions).parameters
+    return Queries.load(model, source="published", num_positions=positions).parameters
 
 
 @pytest.mark.parametrize("model", ["UBM", "DBN", "CCM"])

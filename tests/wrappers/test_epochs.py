@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_schedules import cycled_breakpoints, drawn_breakpoints, epoch_at, own_parameters, parameters_of
 
-from rankgym.envs import BreakpointVectorEnv, RankingVectorEnv, single_breakpoint
+from rankgym.envs import RankingVectorEnv, Schedule, single_breakpoint, vector_breakpoint
 from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
 from rankgym.wrappers.log import Log
 
@@ -36,7 +36,7 @@ def layers(env):
 def made(form, mode, arguments):
     """Three rows, native or a batch of singles, recorded around or within the batch."""
     if form == "native":
-        return recorded(BreakpointVectorEnv(3, autoreset_mode=mode, **arguments))
+        return recorded(vector_breakpoint(3, autoreset_mode=mode, **arguments))
     return recorded(SyncVectorEnv([lambda: single_breakpoint(**arguments)] * 3, autoreset_mode=AutoresetMode(mode)))
 
 
@@ -86,7 +86,7 @@ def test_totals_are_those_of_a_slow_oracle(form, mode, scenario, when):
     """Of every session, in rows at different rounds, with a new query in each episode."""
     arguments = {"scenario": scenario, "model": "DCM", "num_positions": 4, "cutoff": 3, "horizon": 7, **KNOBS[scenario]}
     env = made(form, mode, {**arguments, **when})
-    bare = BreakpointVectorEnv(1, **arguments, **when)  # for its numbers
+    bare = vector_breakpoint(1, **arguments, **when)  # for its numbers
     plain = [PlainTotals(bare, seed, when) for seed in SEEDS]
     _, info = env.reset(seed=SEEDS)
     query = info["query"].copy()
@@ -169,7 +169,7 @@ def test_a_stationary_environment_has_no_epochs():
 
 
 def test_the_regret_by_epoch_of_an_episode_stays_until_the_first_session_of_the_next():
-    env = RecordRegret(BreakpointVectorEnv(2, epoch_lengths=2, horizon=5, autoreset_mode="Disabled"))
+    env = RecordRegret(vector_breakpoint(2, epoch_lengths=2, horizon=5, autoreset_mode="Disabled"))
     env.reset(seed=0)
     assert env.epoch_regret.shape == (0, 2)
     lists = random_lists(2, 7, 5)
@@ -188,7 +188,7 @@ def test_the_regret_by_epoch_of_an_episode_stays_until_the_first_session_of_the_
 
 
 def test_epochs_from_999_on_are_kept_together():
-    env = RecordRegret(BreakpointVectorEnv(2, scenario="shuffle", epoch_lengths=1, horizon=1200, num_positions=3))
+    env = RecordRegret(vector_breakpoint(2, scenario="shuffle", epoch_lengths=1, horizon=1200, num_positions=3))
     env.reset(seed=0)
     regret = [env.step(actions)[4]["regret"] for actions in random_lists(2, 1200, 3)]
     by_epoch = env.epoch_regret
@@ -200,7 +200,7 @@ def test_epochs_from_999_on_are_kept_together():
 def test_the_limit_of_the_safety_constraint_follows_the_epoch():
     """With all items displayed, the production list itself never violates it, whatever the epoch makes of V(R_0)."""
     env = RecordSafety(
-        BreakpointVectorEnv(20, scenario="shuffle", num_positions=10, cutoff=5, epoch_lengths=1, query="all")
+        vector_breakpoint(20, scenario="shuffle", num_positions=10, cutoff=5, epoch_lengths=1, query="all")
     )
     env.reset(seed=0)
     limits = []
@@ -212,7 +212,7 @@ def test_the_limit_of_the_safety_constraint_follows_the_epoch():
 
 
 def test_a_wrapper_that_came_after_the_reset_adds_up_regret():
-    inner = BreakpointVectorEnv(2, epoch_lengths=2, horizon=9)
+    inner = vector_breakpoint(2, epoch_lengths=2, horizon=9)
     inner.reset(seed=0)
     lists = random_lists(2, 5, 5)
     inner.step(lists[0])
@@ -257,9 +257,7 @@ def test_other_wrappers_below_do_not_hide_the_truth(mode):
 
     env = recorded(SyncVectorEnv([single] * 2, autoreset_mode=AutoresetMode(mode)))
     arguments = {"model": "CM", "query": 0, "horizon": 6, "epoch_lengths": 2, "num_positions": 3}
-    twin = recorded(
-        gym.wrappers.vector.RecordEpisodeStatistics(BreakpointVectorEnv(2, autoreset_mode=mode, **arguments))
-    )
+    twin = recorded(gym.wrappers.vector.RecordEpisodeStatistics(vector_breakpoint(2, autoreset_mode=mode, **arguments)))
     env.reset(seed=0)
     twin.reset(seed=0)
     for lists in random_lists(2, 6, 3):
@@ -272,13 +270,15 @@ def test_other_wrappers_below_do_not_hide_the_truth(mode):
 
 
 def test_an_environment_that_does_not_tell_of_changes_is_read_before_every_session():
-    class Silent(BreakpointVectorEnv):
+    class Silent(RankingVectorEnv):
         @property
         def changes(self):
             raise AttributeError("changes")
 
     shared = {"epoch_lengths": [1, 2], "query": "all", "num_positions": 4}
-    one, other = recorded(BreakpointVectorEnv(6, **shared)), recorded(Silent(6, **shared))
+    silent = Silent(6, query="all", num_positions=4)
+    silent.follow(Schedule(epoch_lengths=[1, 2]))
+    one, other = recorded(vector_breakpoint(6, **shared)), recorded(silent)
     one.reset(seed=0)
     other.reset(seed=0)
     for lists in random_lists(6, 30, 4):

@@ -265,9 +265,9 @@ def with_new_lists(env):
     """The environment with a production list of its own for every query."""
     bare = env.unwrapped
     bare = getattr(bare, "engine", bare)
-    queries, items = bare.problems.initial_list.shape
+    queries, items = bare.queries.initial_list.shape
     lists = np.random.default_rng(0).permuted(np.tile(np.arange(items), (queries, 1)), axis=1)
-    bare.problems = bare.problems._replace(initial_list=lists)
+    bare.queries = bare.queries._replace(initial_list=lists)
     return env
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rankgym.envs import BreakpointVectorEnv
+from rankgym.envs import vector_breakpoint
 from rankgym.experiments.judge.columns import EARLY, Column, counted, table_columns
 from rankgym.experiments.judge.means import known, mean_and_error
 from rankgym.experiments.plan.agents import AgentSpec, slug
@@ -97,8 +97,7 @@ class Comparison:
     @property
     def changing(self) -> bool:
         """Whether the environment has breakpoints at all, within ``rounds`` or later."""
-        creator = env_creator(self.env_id)
-        return isinstance(creator, type) and issubclass(creator, BreakpointVectorEnv)
+        return env_creator(self.env_id) is vector_breakpoint
 
     @property
     def milestones(self) -> list[int]:

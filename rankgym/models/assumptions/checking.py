@@ -53,12 +53,12 @@ def check_assumptions(
     >>> print(report["A3"].witness.text)
     in R = 0 1 2 position 2 is examined with probability 0.3, position 3 with 0.4
 
-    All queries of an environment are in ``env.problems.parameters`` (the rows' current ones in ``env.parameters``; a
+    All queries of an environment are in ``env.queries.parameters`` (the rows' current ones in ``env.parameters``; a
     single environment of ``gym.make`` has them in ``env.unwrapped.engine``). In a non-stationary environment these are
     the parameters before changes (``scenario="two-level"`` replaces attraction). Name a reward other than clicks:
 
     >>> env = gym.make_vec("rankgym/PBM-Yandex-v0", num_positions=3).unwrapped
-    >>> report = check_assumptions(env.model, env.problems.parameters, num_positions=3, cutoff=env.cutoff)
+    >>> report = check_assumptions(env.model, env.queries.parameters, num_positions=3, cutoff=env.cutoff)
     >>> report.num_queries, report.holds("toprank")
     (100, True)
 

@@ -1,4 +1,4 @@
-"""The ranking problems (queries) an environment chooses from: click-model parameters and base lists, by dataset."""
+"""The queries that a ranking environment chooses from: click-model parameters and production lists, by dataset."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rankgym.kernels import first_fault
 from rankgym.models import MODELS
 from rankgym.models.base import cut, sorted_lists, table_form
 
-__all__ = ["Problems", "checked_measure"]
+__all__ = ["DRAWN_ITEMS", "MAX_DRAWN_ITEMS", "Queries", "checked_measure"]
 
 DRAWN_QUERIES, DRAWN_SEED = 1_000, 2018
-DRAWN_ITEMS, MOST_DRAWN_ITEMS = 10, 10_000
+DRAWN_ITEMS, MAX_DRAWN_ITEMS = 10, 10_000
 
 
 def checked_measure(model: str, num_positions: int, cutoff: Any, reward: Any, reference: Any) -> int:
-    """The cutoff (default: all positions), or a ValueError if it, the reward or the reference list is no choice."""
+    """Return the cutoff (default: all positions); raise a ValueError if it, the reward or the reference is unknown."""
     rewards = MODELS[model].rewards
     checked = num_positions if cutoff is None else whole_number("cutoff", cutoff, 1, num_positions)
     if not isinstance(reward, str) or reward not in rewards:
@@ -31,7 +31,7 @@ def checked_measure(model: str, num_positions: int, cutoff: Any, reward: Any, re
     return checked
 
 
-class Problems(NamedTuple):
+class Queries(NamedTuple):
     """Queries of one click model."""
 
     model: str
@@ -57,22 +57,22 @@ class Problems(NamedTuple):
         num_positions: int,
         parameters: dict[str, Any] | None = None,
         initial_list: Sequence[int] | None = None,
-    ) -> Problems:
-        """The queries of ``dataset`` with their first ``num_items`` items, for lists of ``num_positions``.
+    ) -> Queries:
+        """Return the queries of ``dataset`` with their first ``num_items`` items, for lists of ``num_positions``.
 
         Args:
             model: a key of ``rankgym.models.MODELS``.
             dataset: ``"yandex"``; or ``"synthetic"``: given or drawn queries.
             source: of the Yandex fits: ``"calibrated"`` or ``"published"``.
-            num_items: default: all items of the dataset (where synthetic queries are drawn: 10; at most 10,000).
+            num_items: default: all items of the dataset (10 of drawn queries, which have at most 10,000).
             num_positions: 1 .. num_items.
             parameters: of the synthetic queries, by the model's parameter names: an entry for each item (attraction,
                 satisfaction) or position (examination, termination), a number (abandonment, continue_...), or a list
                 of such, one a query. The UBM's examination is a table: a row for each position k, a column for the
-                position of the click before; the last column stands for none yet, so that a table of more columns than
-                ``num_positions`` K loses those from K on, but for its last. What is not given is drawn, for 1,000
-                queries, from a fixed seed: all uniform in [0, 1], but for examination, which is 1 / k, and in the UBM
-                1 / (k - r) after a click at r (none yet: r = 0).
+                position of the click before; the last column means no click yet. Of a table with more columns than
+                ``num_positions`` K, columns K and later are dropped, but for the last. Parameters left out are drawn
+                from a fixed seed, for 1,000 queries: uniform in [0, 1], except examination, which is 1 / k, and in the
+                UBM 1 / (k - r) after a click at r (none yet: r = 0).
             initial_list: the base list of every query, a permutation of all items. Default: 0, 1, 2, ...
 
         Raises:
@@ -100,8 +100,8 @@ class Problems(NamedTuple):
         )
 
     def best_lists(self, reward: str, cutoff: int, num_positions: int, reference: str) -> NDArray[np.int64]:
-        """One list a query, (queries, num_positions): of the largest expected reward (``reference="best"``), or sorted
-        by attraction (``"sorted"``, the papers' R*)."""
+        """Return one list a query, (queries, num_positions): with the largest expected reward (``reference="best"``),
+        or sorted by attraction (``"sorted"``, the papers' R*)."""
         if reference == "sorted":
             return sorted_lists(self.parameters.attraction, num_positions)
         return MODELS[self.model].rewards[reward].best_lists(self.parameters, num_positions, cutoff)
@@ -116,19 +116,19 @@ def _initial_lists(initial_list: Sequence[int] | None, queries: int, items: int)
         given = np.array(None)
     allowed = f"allowed: each of 0 .. {items - 1} once, best first"
     if given.shape != (items,) or given.dtype.kind not in "iu":
-        raise ValueError(f"initial_list = {initial_list!r} is no list of {items} items; {allowed}")
+        raise ValueError(f"initial_list = {initial_list!r} is not a list of {items} items; {allowed}")
     lists = np.tile(given.astype(np.int64), (queries, 1))
     if first_fault(lists, items) >= 0:
-        raise ValueError(f"initial_list = {initial_list!r} is no ranking; {allowed}")
+        raise ValueError(f"initial_list = {initial_list!r} is not a ranking; {allowed}")
     return lists
 
 
 def _synthetic(
     axes: dict[str, tuple[str, ...]], num_items: int | None, num_positions: int, parameters: dict[str, Any] | None
 ) -> dict[str, NDArray[np.float64]]:
-    """Tables (queries, *axes) of the given parameters, with what is missing drawn."""
+    """Return tables (queries, *axes) of the given parameters, and of drawn ones for those left out."""
     if parameters is not None and not isinstance(parameters, dict):
-        raise ValueError(f"parameters = {parameters!r} is no dict; allowed: lists by the names {list(axes)}")
+        raise ValueError(f"parameters = {parameters!r} is not a dict; allowed: lists by the names {list(axes)}")
     unknown = sorted(set(parameters or {}) - set(axes), key=str)
     if unknown:
         raise ValueError(f"parameters has the unknown name {unknown[0]!r}; allowed: {list(axes)}")
@@ -143,7 +143,7 @@ def _synthetic(
     if "attraction" in given or (by_item and num_items is None):
         items = by_item[0].shape[1]
     else:
-        items = whole_number("num_items", DRAWN_ITEMS if num_items is None else num_items, 1, MOST_DRAWN_ITEMS)
+        items = whole_number("num_items", DRAWN_ITEMS if num_items is None else num_items, 1, MAX_DRAWN_ITEMS)
     positions = whole_number("num_positions", num_positions, 1)
     tables = {}
     for number, name in enumerate(axes):
@@ -159,7 +159,7 @@ def _synthetic(
 
 
 def _given(name: str, values: Any, axes: Sequence[str]) -> NDArray[np.float64]:
-    """A given parameter as a table (queries, *axes)."""
+    """Return a given parameter as a table (queries, *axes)."""
     label, number = f"parameters[{name!r}]", len(axes)
     try:
         table = probabilities(label, [values] if number == 0 and not hasattr(values, "__len__") else values, number + 1)
@@ -172,7 +172,7 @@ def _given(name: str, values: Any, axes: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _examination(positions: int, axes: Sequence[str]) -> NDArray[np.float64]:
-    """1 / k at position k = 1, 2, ...; with a click before, 1 / (its distance). What cannot happen is 0."""
+    """Return 1 / k at position k = 1, 2, ..., or 1 / (distance from the click before); impossible cases are 0."""
     place = np.arange(1.0, positions + 1.0)
     if "previous" not in axes:
         return 1.0 / place

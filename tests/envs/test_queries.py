@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankgym  # noqa: F401  (registers the ids)
-from rankgym.envs.problems import Problems
+from rankgym.envs.queries import Queries
 from rankgym.models import MODELS
 
 PARAMETERS = [(model, name) for model in MODELS for name in MODELS[model].axes]
 
 
 def load(model, num_positions=3, **keywords):
-    return Problems.load(model, dataset="synthetic", num_positions=num_positions, **keywords)
+    return Queries.load(model, dataset="synthetic", num_positions=num_positions, **keywords)
 
 
 def shape_of(model, name, items, positions):

@@ -1,0 +1,164 @@
+"""Duels: actions with a left and a right side, of arms or of rankings, checked; and the regret of both sides."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.kernels import kernel
+
+__all__ = [
+    "AVERAGE",
+    "REGRETS",
+    "STRONG",
+    "WEAK",
+    "checked_arm_pair",
+    "checked_arm_pairs",
+    "checked_rankings",
+    "checked_word",
+    "first_wrong_arm",
+    "joined_gaps",
+    "refuse_arm",
+]
+
+AVERAGE, WEAK, STRONG = range(3)
+REGRETS = {"average": AVERAGE, "weak": WEAK, "strong": STRONG}
+INT64 = np.dtype(np.int64)
+
+Pair = tuple[NDArray[np.int64], NDArray[np.int64]]  # of the left and the right side
+
+_short = reprlib.Repr()
+_short.maxlist = _short.maxtuple = 24
+_short.maxother = 200
+
+
+def checked_word(name: str, word: Any, words: Mapping[str, int]) -> int:
+    """Return the number of ``word``, an argument ``name``, among ``words``."""
+    if not isinstance(word, str) or word not in words:
+        raise ValueError(f"{name} = {word!r} is unknown; allowed: {', '.join(map(repr, words))}")
+    return words[word]
+
+
+def joined_gaps(left: NDArray[np.float64], right: NDArray[np.float64], regret: int) -> NDArray[np.float64]:
+    """Return the regret, of kind ``regret``, of duels whose sides have these gaps to the best one."""
+    if regret == AVERAGE:
+        return (left + right) / 2.0
+    return np.minimum(left, right) if regret == WEAK else np.maximum(left, right)
+
+
+def sides(action: Any) -> tuple[Any, Any]:
+    """Return the unchecked values of "left" and "right", or raise a ValueError if ``action`` is not such a dict."""
+    if isinstance(action, dict) and len(action) == 2:
+        try:
+            return action["left"], action["right"]
+        except KeyError:
+            pass
+    if not isinstance(action, Mapping):
+        kind = f"is a {type(action).__name__}"
+    elif set(action) != {"left", "right"}:
+        kind = f"has the keys {sorted(action, key=str)}"
+    else:
+        return action["left"], action["right"]
+    raise ValueError(f"action {_shown(action)} {kind}; allowed: a dict with the keys 'left' and 'right'")
+
+
+# -- arms --------------------------------------------------------------------------------------------------------------
+
+
+def checked_arm_pairs(actions: Any, num_arms: int, num_envs: int) -> Pair:
+    """Return the arms of both sides as C-contiguous int64 arrays (num_envs,), uncopied where they are such arrays.
+
+    The arms of such an array **may be out of range**: a kernel looks for them (``first_wrong_arm``), and ``refuse_arm``
+    raises the error.
+
+    Args:
+        actions: a dict of "left" and "right", each a list, tuple or array of whole numbers of any integer dtype.
+        num_arms, num_envs: numbers of arms and of rows.
+
+    Raises:
+        ValueError: anything else; the message names the value and what is allowed.
+    """
+    left, right = sides(actions)
+    return _checked_arms("left", left, num_arms, num_envs), _checked_arms("right", right, num_arms, num_envs)
+
+
+def checked_arm_pair(action: Any, num_arms: int) -> Pair:
+    """Return one duel as arrays (1,). A NumPy array without dimensions is an arm, too."""
+    left, right = sides(action)
+    return np.array([_checked_arm("left", left, num_arms)]), np.array([_checked_arm("right", right, num_arms)])
+
+
+def _checked_arms(side: str, arms: Any, num_arms: int, num_envs: int) -> NDArray[np.int64]:
+    if type(arms) is np.ndarray and arms.dtype == INT64 and arms.shape == (num_envs,) and arms.flags.carray:
+        return arms
+    name, allowed = f"action[{side!r}]", f"allowed: an arm of 0 .. {num_arms - 1} for each of the {num_envs} rows"
+    if isinstance(arms, np.ndarray):
+        if arms.dtype.kind not in "iu":
+            cast = ": cast it with .astype(int)" if arms.dtype.kind == "f" else ""
+            raise ValueError(f"{name} = {_shown(arms)} has dtype {arms.dtype}, not an integer one{cast}; {allowed}")
+        if arms.shape != (num_envs,):
+            raise ValueError(f"{name} = {_shown(arms)} has shape {arms.shape}, not ({num_envs},); {allowed}")
+        wrong = (arms < 0) | (arms >= num_arms)  # before the cast: huge uint64 turn negative
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise ValueError(f"{name}[row {row}] = {arms[row]} is not an arm; allowed: 0 .. {num_arms - 1}")
+        return np.array(arms, INT64, order="C", subok=False)
+    if not isinstance(arms, (list, tuple)):
+        raise ValueError(f"{name} = {_shown(arms)} is a {type(arms).__name__}, not an array; {allowed}")
+    if len(arms) != num_envs:
+        raise ValueError(f"{name} = {_shown(arms)} has {len(arms)} entries; {allowed}")
+    return np.array([_checked_arm(side, arm, num_arms, f"[row {row}]") for row, arm in enumerate(arms)], INT64)
+
+
+def _checked_arm(side: str, arm: Any, num_arms: int, row: str = "") -> int:
+    whole: int | None = None
+    if isinstance(arm, (np.generic, np.ndarray)):
+        whole = int(arm) if arm.ndim == 0 and arm.dtype.kind in "iu" else None
+    elif isinstance(arm, int) and not isinstance(arm, bool):
+        whole = int(arm)
+    if whole is None or not 0 <= whole < num_arms:
+        what = "not a whole number" if whole is None else "not an arm"
+        raise ValueError(f"action[{side!r}]{row} = {_shown(arm)} is {what}; allowed: 0 .. {num_arms - 1}")
+    return whole
+
+
+@kernel
+def first_wrong_arm(left, right, num_arms):
+    """The first row whose ``left`` or ``right`` (rows,) is not in 0 .. ``num_arms`` - 1, or -1."""
+    for row in range(left.shape[0]):
+        if left[row] < 0 or left[row] >= num_arms or right[row] < 0 or right[row] >= num_arms:
+            return row
+    return -1
+
+
+def refuse_arm(pairs: Pair, row: int, num_arms: int) -> NoReturn:
+    """Raise the error of a duel whose ``row`` has an arm out of range."""
+    side = 1 if 0 <= pairs[0][row] < num_arms else 0
+    name = f"action[{('left', 'right')[side]!r}][row {row}]"
+    raise ValueError(f"{name} = {pairs[side][row]} is not an arm; allowed: 0 .. {num_arms - 1}")
+
+
+def _shown(value: Any) -> str:
+    """Return a value for a line of a message: without line breaks, and not long."""
+    return " ".join(_short.repr(value).split())
+
+
+# -- rankings ----------------------------------------------------------------------------------------------------------
+
+
+def checked_rankings(space: Any, actions: Any) -> Pair:
+    """Return the rankings of both sides as ``checked`` of their spaces returns them; errors name the side."""
+    left, right = sides(actions)
+    return _checked_ranking("left", space["left"], left), _checked_ranking("right", space["right"], right)
+
+
+def _checked_ranking(side: str, space: Any, ranking: Any) -> NDArray[np.int64]:
+    try:
+        checked: NDArray[np.int64] = space.checked(ranking)
+    except ValueError as error:
+        raise ValueError(str(error).replace("action", f"action[{side!r}]", 1)) from None
+    return checked

@@ -1,0 +1,385 @@
+"""Duels of rankers on a learning-to-rank data set, by interleaving and simulated clicks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Dict, Discrete, MultiBinary
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from rankgym.arguments import whole_number
+from rankgym.data import letor, matrix_files, preferences
+from rankgym.envs.comparison import Comparison, open_round
+from rankgym.envs.duels import (
+    REGRETS,
+    checked_arm_pair,
+    checked_arm_pairs,
+    checked_word,
+    first_wrong_arm,
+    joined_gaps,
+    refuse_arm,
+)
+from rankgym.envs.matrices import WINNERS, judge
+from rankgym.envs.ranking import listed
+from rankgym.envs.seeds import checked_problems
+from rankgym.envs.sessions import DEFAULT_HORIZON, SessionsVectorEnv
+from rankgym.interleaving import Lists
+from rankgym.kernels import bits, kernel, uniform_below
+from rankgym.models import users
+
+__all__ = ["InterleavedRankersVectorEnv", "letor_rankings"]
+
+MAX_DOCUMENTS = 1 << 16  # of an interleaved list: each row has room for them
+
+Duel = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+@kernel
+def draw_query(key, session, pool, left, right, num_arms, start, query, first, left_list, right_list):
+    """Draw a query of ``pool`` for each row's session; fill its number, its first document and its arms' lists.
+
+    Lists are numbered ``query * num_arms + arm``. All but ``pool`` and ``start`` (queries + 1,) are (rows,).
+    """
+    for row in range(session.shape[0]):
+        q = pool[uniform_below(bits(key[row], session[row]), pool.shape[0])]
+        query[row], first[row] = q, start[q]
+        left_list[row], right_list[row] = q * num_arms + left[row], q * num_arms + right[row]
+
+
+@kernel
+def expected_clicks(clicking, stopping, labels, start, lists, num_arms, pool, length, clicks):
+    """Fill ``clicks`` (arms,): what a user (``rankgym.models.users``) clicks on the first ``length`` of an arm's list.
+
+    It is the mean over the queries of ``pool``; lists are numbered ``query * num_arms + arm``.
+    """
+    for arm in range(num_arms):
+        total = 0.0
+        for q in pool:
+            number = q * num_arms + arm
+            reading = 1.0  # the probability that the user still reads
+            for k in range(min(length, lists.size[number])):
+                grade = labels[start[q] + lists.order[lists.start[number] + k]]
+                total += reading * clicking[grade]
+                reading *= 1.0 - clicking[grade] * stopping[grade]
+        clicks[arm] = total / pool.shape[0]
+
+
+def letor_rankings(
+    data: letor.LetorData,
+    rankers: Sequence[int],
+    ties: int = 0,
+    queries: Sequence[int] | NDArray[np.int64] | None = None,
+) -> Lists:
+    """Return every ranker's ranking of all documents of every query; list ``query * len(rankers) + n`` is the n-th's.
+
+    If ``queries`` are given, the other queries' lists are empty. The order is that of
+    ``rankgym.data.letor.feature_rankings``: by decreasing feature, equal values in a random order that is drawn once a
+    query from the seed ``ties`` and that all rankers share. The lists take 4 bytes a document and ranker (8 if a query
+    has more than 32,767 documents): lists that fit a cache are read twice as fast.
+    """
+    chosen, tied = np.array(rankers, np.int64), letor.tie_order(data.start, ties)
+    listed = np.arange(len(data.query_ids)) if queries is None else np.unique(queries)
+    documents = np.zeros(len(data.query_ids), np.int64)
+    documents[listed] = np.diff(data.start)[listed]
+    size = np.repeat(documents, len(chosen))
+    start = np.concatenate([[0], np.cumsum(size)])[:-1]
+    number: Any = np.int16 if documents.max() <= np.iinfo(np.int16).max else np.int32
+    order, rank = np.empty(int(size.sum()), number), np.empty(int(size.sum()), number)
+    for query in listed:
+        mine = slice(data.start[query], data.start[query + 1])
+        ranked = letor.sorted_rankings(data.features[mine, chosen], tied[mine], documents[query])
+        here = slice(start[query * len(chosen)], start[query * len(chosen)] + ranked.size)
+        order[here] = ranked.ravel()
+        rank[here] = np.argsort(ranked, axis=1).ravel()
+    return Lists(order, rank, start, size)
+
+
+class InterleavedRankersVectorEnv(SessionsVectorEnv):
+    """
+    ## Description
+    Dueling rankers on a learning-to-rank data set. In each step a user with a new query comes to every row. The agent
+    names two rankers; their rankings of the query's documents are interleaved, the user reads the list and clicks, and
+    who has more credit for the clicks has won (Hofmann, Whiteson and de Rijke, ACM TOIS 2013; the setup of mergeRUCB,
+    Zoghi, Whiteson and de Rijke, WSDM 2015, section 5).
+
+    A ranker is a feature of the file: it sorts by decreasing value. Equal values stand in a random order that all
+    rankers share and that is the same in every environment.
+
+    Rows are independent: a row's history depends on its own seed and its own actions alone. Two agents on the same
+    seed meet the same users with the same queries, and the coins are indexed by (seed, session, document) or by (seed,
+    session, position): the same duel in the same session has the same result.
+
+    ## Action Space
+    `Dict(left=Discrete(K), right=Discrete(K))`: two of the K rankers.
+
+    ## Observation Space
+    `MultiBinary(num_documents)`: the clicks on the interleaved list; all 0 after a reset.
+
+    ## Rewards
+    The number of clicks.
+
+    ## Episode End
+    Never terminates; truncates after `horizon` sessions.
+
+    ## Information
+    `step` gives arrays with one entry a row: `winner` (0 left, 1 right; a fair coin where the credit is equal),
+    `credit` (num_envs, 2) of left and right, `left`, `right`, `displayed` (num_envs, num_documents), the documents
+    numbered within their query as in the file, from 0, and -1 behind the last of a query that has fewer, `clicks`,
+    `query`, `round` of this session in its episode (from 0), `regret`. `reset` gives `round`.
+
+    `regret` is measured with the matrix `preferences`: a gap of a ranker is the probability that the Condorcet winner
+    beats it, minus 1/2, and `regret` is the average of both rankers' gaps (`"weak"`: the smaller, `"strong"`: the
+    larger). Without a matrix, or where no ranker beats all others and `winner` asks for one that does, it is NaN (and
+    Gymnasium's `check_env` then objects that info is not the same twice, as NaN is not equal to itself).
+    `rankgym data preferences FILE` estimates such a matrix.
+    The attributes `preference` (num_envs, K, K), `condorcet_winner` and `best_arm` (num_envs,) are what is known of the
+    truth: NaN, -1 and -1 where nothing is. No agent looks at them.
+
+    ## Arguments
+    ```python
+    gym.make_vec("rankgym/Dueling-LETOR-v0", num_envs=100, file="NP2004/Fold1/vali.txt")
+    ```
+    * `file`: the path of a file in the format of LETOR or SVMlight, plain or compressed by gzip. There is no default.
+    * `rankers`: a list of features, numbered from 0 (the file's first one, 1, is 0); arm n is the n-th of them.
+      Default: all.
+    * `query`: the numbers of the queries, from 0 in the file's order, of which each session draws one, all equally
+      probable: an int, a list, `"train"`, `"test"` (a fixed split: every fifth query is a test query), or None or
+      `"all"`. A query without relevant documents is like any other: a user may click there, but it decides nothing.
+    * `num_documents`: the length of the interleaved list, up to 65,536; a query with fewer documents has a shorter
+      one.
+    * `interleaving`: a key of `rankgym.interleaving.INTERLEAVINGS`: `"probabilistic"`, `"team-draft"`, `"balanced"`,
+      `"document-constraints"`, or `"optimized"` (needs SciPy).
+    * `interleaving_knobs`: a dict of that method's keywords, such as `{"tau": 3.0, "credit": "marginalized"}`.
+    * `user_model`: `"perfect"`, `"navigational"` or `"informational"` (table II of Hofmann et al.).
+    * `grades`: 2 for users of binary labels, 5 for users of labels 0 .. 4. Default: what the largest label asks for.
+    * `preferences`: a matrix for the regret, of the rankers or of all features: a file (`.npy`, or text), or a name
+      known to `rankgym.data.preferences.load`. It should be of the queries that are drawn: with one of the whole file
+      and a `query`, regret is measured against the best ranker of the file, which may lose on that query.
+    * `regret`: `"average"`, `"weak"` or `"strong"`.
+    * `winner`: what the best ranker is by `preferences`, and with it the gaps: `"condorcet"`, `"copeland"` or
+      `"borda"`, as in `DuelingVectorEnv` (`rankgym envs Dueling-MSLR-v0` describes them).
+    * `ties`: the seed of the order of equal values.
+    * `horizon`, `max_episode_steps`, `autoreset_mode`, `render_mode`: as in `RankingVectorEnv` (`rankgym envs
+      PBM-Yandex-v0` describes them).
+
+    ## Version History
+    * v0: Initial version release
+    """
+
+    row_attributes = ("preference", "condorcet_winner", "best_arm")
+    common_attributes = ("num_arms", "num_documents", "rankers", "interleaving")
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        file: str | None = None,
+        rankers: Sequence[int] | None = None,
+        query: int | Sequence[int] | str | None = None,
+        num_documents: int = 10,
+        interleaving: str = "probabilistic",
+        interleaving_knobs: dict[str, Any] | None = None,
+        user_model: str = "navigational",
+        grades: int | None = None,
+        preferences: str | None = None,
+        regret: str = "average",
+        winner: str = "condorcet",
+        ties: int = 0,
+        horizon: int | None = DEFAULT_HORIZON,
+        max_episode_steps: int | None = None,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
+    ) -> None:
+        super().__init__(
+            num_envs,
+            horizon=horizon,
+            max_episode_steps=max_episode_steps,
+            autoreset_mode=autoreset_mode,
+            render_mode=render_mode,
+        )
+        self.num_documents = whole_number("num_documents", num_documents, 1, MAX_DOCUMENTS)
+        self._comparison = Comparison(
+            interleaving, interleaving_knobs, self.num_envs, self.num_documents, "num_documents"
+        )
+        self.interleaving = self._comparison.method
+        kind, best_by = checked_word("regret", regret, REGRETS), checked_word("winner", winner, WINNERS)
+        users.user(user_model, 2)  # refuses an unknown name before the file is read
+        ties = whole_number("ties", ties, 0)
+        if preferences is None and winner != "condorcet":
+            raise ValueError(f"winner = {winner!r} needs preferences, the matrix to find it in; allowed: 'condorcet'")
+        data = _letor_file(file)
+        self.rankers = _checked_rankers(rankers, data.features.shape[1])
+        self.num_arms = len(self.rankers)
+        _, self._pool = checked_problems("query", query, len(data.query_ids))
+        self._user = users.user(user_model, _checked_grades(grades, int(data.labels.max())))
+        matrix = _preference(preferences, self.rankers, data.features.shape[1])
+        self._lists = letor_rankings(data, self.rankers, ties, self._pool)
+        self._labels, self._start = (
+            np.array(data.labels),
+            np.array(data.start),
+        )  # writable: kernels are compiled for writable arrays
+
+        arms = self.num_arms
+        gap, best, condorcet = np.full((1, arms), np.nan), np.full(1, -1), np.full(1, -1)
+        if matrix is not None:
+            judge(matrix[None], np.zeros(1, np.int64), np.arange(arms)[None], best_by, gap, best, condorcet)
+        self._preference = np.full((arms, arms), np.nan) if matrix is None else matrix
+        self._best, self._condorcet = np.repeat(best, self.num_envs), np.repeat(condorcet, self.num_envs)
+        gap = gap[0]
+        self._regret_of = joined_gaps(gap[:, None], gap[None, :], kind)  # (arms, arms)
+        self._set_spaces(MultiBinary(self.num_documents), Dict({"left": Discrete(arms), "right": Discrete(arms)}))
+        rows = self.num_envs
+        self._left, self._right, self._first = (np.zeros(rows, np.int64) for _ in range(3))
+        self._left_list, self._right_list = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+
+    # -- the truth, as far as it is known; agents never read it --------------------------------------------------------
+
+    @property
+    def preference(self) -> NDArray[np.float64]:
+        """P(arm i beats arm j) by ``preferences``, (num_envs, num_arms, num_arms); NaN without it."""
+        return np.broadcast_to(self._preference, (self.num_envs, *self._preference.shape))
+
+    @property
+    def condorcet_winner(self) -> NDArray[np.int64]:
+        """The arm that beats all others by ``preference``, (num_envs,); -1 if unknown."""
+        return self._condorcet
+
+    @property
+    def best_arm(self) -> NDArray[np.int64]:
+        """The arm that regret is measured against, (num_envs,): the best one by ``winner``; -1 if unknown."""
+        return self._best
+
+    # -- step ----------------------------------------------------------------------------------------------------------
+
+    def _checked(self, actions: Any) -> Duel:
+        pairs = checked_arm_pairs(actions, self.num_arms, self.num_envs)
+        row = first_wrong_arm(*pairs, self.num_arms)
+        if row >= 0:
+            refuse_arm(pairs, row, self.num_arms)
+        return pairs
+
+    def _checked_single(self, action: Any) -> Duel:
+        return checked_arm_pair(action, self.num_arms)
+
+    def play(self, pairs: Duel) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+        """Play one session in every row: draw a query, interleave two rankers' lists, click."""
+        self._left[:], self._right[:] = pairs
+        open_round(self._session, self._round)
+        self._latest_round += 1
+        numbers = (self._left_list, self._right_list)
+        draw_query(
+            self._problem_key,
+            self._session,
+            self._pool,
+            self._left,
+            self._right,
+            self.num_arms,
+            self._start,
+            self._problem,
+            self._first,
+            *numbers,
+        )
+        self._comparison.interleave(self._lists, *numbers, self._key, self._session)
+        clicks, reward = np.empty((self.num_envs, self.num_documents), np.int8), np.empty(self.num_envs)
+        shown = self._comparison.displayed
+        users.click(*self._user, self._labels, self._first, self._key, self._session, shown, clicks, reward)
+        self._comparison.judge(self._lists, *numbers, self._key, self._session, clicks)
+        return clicks, reward
+
+    def _written(self) -> dict[str, NDArray[Any]]:  # lists and queries are drawn anew in each session
+        return super()._written() | {"left": self._left, "right": self._right} | self._comparison.written()
+
+    def expected_rewards(self) -> NDArray[np.float64]:
+        """Known where a ranker duels with itself, except by the probabilistic interleaving, which changes its list."""
+        expected = super().expected_rewards()
+        (rows,) = np.nonzero((self._left == self._right) & self._comparison.keeps_equals)
+        if len(rows):
+            clicks = np.empty(self.num_arms)
+            sizes = (self.num_arms, self._pool, self.num_documents)
+            expected_clicks(*self._user, self._labels, self._start, self._lists, *sizes, clicks)
+            expected[rows] = clicks[self._left[rows]]
+        return expected
+
+    def _step_info(self, observation: NDArray[np.int8]) -> dict[str, Any]:
+        return {
+            "winner": self._comparison.winner.copy(),
+            "credit": self._comparison.credit.copy(),
+            "left": self._left.copy(),
+            "right": self._right.copy(),
+            "displayed": self._comparison.displayed.copy(),
+            "clicks": observation.copy(),
+            "regret": self._regret_of[self._left, self._right],
+            "round": self._round.copy(),
+            "query": self._problem.copy(),
+        }
+
+    def _text(self, row: int) -> str:
+        if self._round[row] < 0:
+            return "nothing displayed yet"
+        duel = f"left {self._left[row].tolist()}, right {self._right[row].tolist()}"
+        heading = f"query {self._problem[row]}, round {self._round[row]}: {duel}; {self._comparison.result(row)}"
+        return "\n".join([heading, *listed("document", self._comparison.displayed[row], self.last_observation[row])])
+
+
+def _letor_file(file: Any) -> letor.LetorData:
+    example = 'as in gym.make("rankgym/Dueling-LETOR-v0", file="Fold1/vali.txt"), or --set file=Fold1/vali.txt'
+    if not isinstance(file, (str, Path)) or not str(file):
+        raise ValueError(
+            f"file = {file!r} is not a path; allowed: the path of a file in the format of LETOR, {example}"
+        )
+    if not os.path.exists(file):  # unlike Path.exists, False for an impossible file name
+        raise ValueError(f"file = {str(file)!r} does not exist; allowed: a file in the format of LETOR, {example}")
+    return letor.load(file)
+
+
+def _checked_rankers(rankers: Any, num_features: int) -> list[int]:
+    if rankers is None:
+        return list(range(num_features))
+    allowed = f"allowed: a list of different features of 0 .. {num_features - 1}"
+    if isinstance(rankers, np.ndarray):
+        rankers = rankers.tolist()
+    if not isinstance(rankers, (list, tuple, range)) or not len(rankers):
+        raise ValueError(f"rankers = {rankers!r} is not a list of rankers; {allowed}")
+    checked = [whole_number(f"rankers[{n}]", ranker, 0, num_features - 1) for n, ranker in enumerate(rankers)]
+    if len(set(checked)) < len(checked):
+        raise ValueError(f"rankers = {list(rankers)!r} repeats a feature; {allowed}")
+    return checked
+
+
+def _checked_grades(grades: Any, largest: int) -> int:
+    if grades is None:
+        if largest > 4:
+            raise ValueError(f"the file has the label {largest}; allowed: 0, 1 (binary) or 0 .. 4 (five grades)")
+        return 2 if largest <= 1 else 5
+    if isinstance(grades, bool) or not isinstance(grades, (int, np.integer)) or grades not in (2, 5):
+        raise ValueError(f"grades = {grades!r} is out of range; allowed: 2 (labels 0, 1) or 5 (labels 0 .. 4)")
+    if largest >= grades:
+        raise ValueError(f"grades = {grades}, but the file has the label {largest}; allowed: labels 0 .. {grades - 1}")
+    return int(grades)
+
+
+def _preference(name: Any, rankers: list[int], num_features: int) -> NDArray[np.float64] | None:
+    """Return the rankers' matrix, read from a file or known by its name; None if there is no name."""
+    if name is None:
+        return None
+    if not isinstance(name, (str, Path)):
+        raise ValueError(f"preferences = {name!r} is neither a path nor a name; allowed: a file, or a matrix's name")
+    if os.path.isfile(name):
+        matrix = matrix_files.read(name)
+    else:
+        try:
+            matrix = preferences.load(str(name))
+        except ValueError as error:
+            raise ValueError(f"preferences = {str(name)!r} is not a file, and as a name: {error}") from None
+    arms = len(rankers)
+    if len(matrix) == num_features:
+        return np.ascontiguousarray(matrix[np.ix_(rankers, rankers)])
+    if len(matrix) != arms:
+        sizes = " or ".join(f"({size}, {size})" for size in dict.fromkeys((arms, num_features)))
+        raise ValueError(f"preferences = {str(name)!r} has shape {matrix.shape}; allowed: {sizes}")
+    return matrix

@@ -1,0 +1,82 @@
+"""The arguments of a reset, seeds and masks, and the choice of the problems that rows play."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.arguments import whole_number
+from rankgym.kernels import bits, kernel, uniform_below
+
+__all__ = ["checked_mask", "checked_problems", "checked_seeds", "draw_numbers", "random_seed"]
+
+SPLIT = 5  # every fifth problem is a test problem
+
+
+@kernel
+def draw_numbers(key, number, n, drawn):
+    """Fill ``drawn`` (rows,) with uniform integers below ``n``, from draw ``number`` (rows,) of each key."""
+    for row in range(key.shape[0]):
+        drawn[row] = uniform_below(bits(key[row], number[row]), n)
+
+
+def random_seed() -> int:
+    """Return a seed from the operating system."""
+    return secrets.randbits(128)
+
+
+def checked_seeds(seed: Any, num_envs: int) -> list[int | None]:
+    """Return the rows' seeds, None where a row's stream continues; row b gets ``seed + b``, or its entry of a list."""
+    if seed is None:
+        return [None] * num_envs
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, (bool, np.bool_)):
+        first = whole_number("seed", seed, 0)
+        return [first + row for row in range(num_envs)]
+    if isinstance(seed, (list, tuple, np.ndarray)):
+        if len(seed) != num_envs:
+            raise ValueError(f"seed has {len(seed)} entries; allowed: one for each of the {num_envs} rows")
+        return [None if s is None else whole_number(f"seed[{row}]", s, 0) for row, s in enumerate(seed)]
+    raise ValueError(f"seed = {seed!r} is not a seed; allowed: None, a whole number, at least 0, or {num_envs} of them")
+
+
+def checked_mask(options: dict[str, Any] | None, num_envs: int) -> NDArray[np.bool_]:
+    """Return the rows to reset, (num_envs,): ``options["reset_mask"]``, by default all."""
+    if not options or "reset_mask" not in options:
+        return np.ones(num_envs, bool)
+    mask = options["reset_mask"]
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+        raise TypeError(f"options['reset_mask'] = {mask!r} is not a mask; allowed: a numpy array of bool")
+    if mask.shape != (num_envs,):
+        raise ValueError(f"options['reset_mask'] has shape {mask.shape}; allowed: ({num_envs},)")
+    if not mask.any():
+        raise ValueError("options['reset_mask'] is False everywhere; allowed: at least one True")
+    return mask
+
+
+def checked_problems(name: str, value: Any, number: int) -> tuple[bool, NDArray[np.int64]]:
+    """Return which of ``number`` problems rows play by the argument ``name``: (drawn?, problems).
+
+    Episodes draw one of these problems, or rows cycle through them.
+    """
+    everything = np.arange(number)
+    allowed = f"allowed: 0 .. {number - 1}, a list of these, 'all', 'train', 'test' or None"
+    many = f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+    if value is None:
+        return True, everything
+    if isinstance(value, str):
+        test = everything % SPLIT == SPLIT - 1
+        pools = {"all": everything, "train": everything[~test], "test": everything[test]}
+        if value not in pools or not len(pools[value]):
+            raise ValueError(f"{name} = {value!r} is unknown or empty with {number} {many}; {allowed}")
+        return False, pools[value]
+    listed = [value] if isinstance(value, (int, np.integer)) else value
+    single = isinstance(listed, np.ndarray) and listed.ndim == 0
+    if single or not isinstance(listed, (list, tuple, np.ndarray, range)) or len(listed) == 0:
+        raise ValueError(f"{name} = {value!r} is not a choice of {many}; {allowed}")
+    for one in listed:
+        if isinstance(one, (bool, np.bool_)) or not isinstance(one, (int, np.integer)) or not 0 <= one < number:
+            raise ValueError(f"{name} = {one!r} is out of range; {allowed}")
+    return False, np.array(listed, np.int64)
