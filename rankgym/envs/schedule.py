@@ -222,7 +222,7 @@ class Schedule:
     def draw(
         self, rows: NDArray[np.int64], episode: NDArray[np.int64], own: Any, axes: dict[str, tuple[str, ...]]
     ) -> Any:
-        """Draw the epochs of ``rows`` and return their parameters, from the queries' ``own``; ``axes`` are the model's."""
+        """Draw the epochs of ``rows`` and return their parameters, of the queries' ``own`` and the model's ``axes``."""
         seed = np.empty(len(rows), np.uint64)
         epoch_seeds(self.key[rows], episode[rows], self.epoch[rows], seed)
         state = self.state[rows]
