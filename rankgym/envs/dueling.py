@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Dict, Discrete, MultiBinary
@@ -23,30 +23,14 @@ ATTEMPTS, MAX_ATTEMPTS = 1 << 32, 1_000  # where their words lie in an episode's
 Duel = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-class Duels(NamedTuple):
-    """The last duel of every row, each (rows,)."""
-
-    winner: NDArray[np.int64]  # 0 left, 1 right
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    round: NDArray[np.int64]
-    problem: NDArray[np.int64]
-    regret: NDArray[np.float64]
-
-    @classmethod
-    def empty(cls, rows: int) -> Duels:
-        """Return arrays to write to."""
-        winner, left, right, round, problem = np.empty((5, rows), np.int64)
-        return cls(winner, left, right, round, problem, np.full(rows, np.nan))
-
-
 @kernel
-def duel(preference, matrix, arms, gap, entry, regret, key, session, round, left, right, won, reward, duels):
+def duel(preference, matrix, arms, gap, entry, regret, key, session, round, left, right, won, winner, reward, loss):
     """Play one duel in every row; or return the first row with an arm out of range, with nothing done. Else return -1.
 
     Row b compares arms of entry e = ``entry[b]`` of ``matrix`` (entries,), ``arms`` and ``gap`` (entries, arms): arm k
     is arm ``arms[e, k]`` of ``preference[matrix[e]]``. ``session`` and ``round`` (rows,) are increased by one.
-    ``won`` (rows, 2) is one-hot; ``reward`` (rows,) and ``duels`` (``Duels``) are filled.
+    ``won`` (rows, 2) gets the winner one-hot, ``winner`` (rows,) its number, 0 left or 1 right, ``loss`` (rows,) the
+    regret, and ``reward`` (rows,) minus the regret.
 
     A session has one coin: uniform < p_ij says that i beats j, i < j. So the same pair has the same winner whichever of
     them is on the left. An arm against itself: the left one wins below 1/2.
@@ -62,17 +46,15 @@ def duel(preference, matrix, arms, gap, entry, regret, key, session, round, left
         first, second = min(i, j), max(i, j)
         chance = preference[matrix[e], arms[e, first], arms[e, second]]
         first_won = uniform(bits(session_seed(key[row], session[row]), 0)) < chance
-        winner = 0 if first_won == (i <= j) else 1
-        won[row, 0], won[row, 1] = 1 - winner, winner
+        winner[row] = 0 if first_won == (i <= j) else 1
+        won[row, 0], won[row, 1] = 1 - winner[row], winner[row]
         if regret == AVERAGE:
-            loss = (gap[e, i] + gap[e, j]) / 2.0
+            loss[row] = (gap[e, i] + gap[e, j]) / 2.0
         elif regret == WEAK:
-            loss = min(gap[e, i], gap[e, j])
+            loss[row] = min(gap[e, i], gap[e, j])
         else:
-            loss = max(gap[e, i], gap[e, j])
-        duels.winner[row], duels.left[row], duels.right[row] = winner, i, j
-        duels.round[row], duels.problem[row], duels.regret[row] = round[row], matrix[e], loss
-        reward[row] = -loss
+            loss[row] = max(gap[e, i], gap[e, j])
+        reward[row] = -loss[row]
     return -1
 
 
@@ -216,7 +198,7 @@ class DuelingVectorEnv(SessionsVectorEnv):
             autoreset_mode=autoreset_mode,
             render_mode=render_mode,
         )
-        self._regret, self._winner = checked_word("regret", regret, REGRETS), checked_word("winner", winner, WINNERS)
+        self._regret, self._best_by = checked_word("regret", regret, REGRETS), checked_word("winner", winner, WINNERS)
         if not isinstance(keep_winner, bool):
             raise ValueError(f"keep_winner = {keep_winner!r} is out of range; allowed: True, False")
         drawn = {"family": family, "knobs": knobs, "num_problems": num_problems}
@@ -239,7 +221,7 @@ class DuelingVectorEnv(SessionsVectorEnv):
 
         # What rows may compare: entries, see `duel`. There is one for each problem, or each row has its own.
         self._set_entries(np.arange(problems), np.tile(np.arange(total), (problems, 1)))
-        if self._winner == CONDORCET and (self._condorcet < 0).any() and (keep_winner or not self._draws_arms):
+        if self._best_by == CONDORCET and (self._condorcet < 0).any() and (keep_winner or not self._draws_arms):
             number = int(self._condorcet.argmin())
             whose = f"dataset = {dataset!r}"
             if draws_matrices:
@@ -260,7 +242,12 @@ class DuelingVectorEnv(SessionsVectorEnv):
         self._take_first_problems()
         if self._draws_arms:
             self._draw_arms(np.arange(rows))
-        self._duels = Duels.empty(rows)  # of the last session; the caller owns them once they are in info
+        self._left, self._right = (
+            np.zeros(rows, np.int64),
+            np.zeros(rows, np.int64),
+        )  # of the last session, as winner ...
+        self._left, self._right, self._winner = (np.zeros(rows, np.int64) for _ in range(3))  # of the last session
+        self._loss = np.full(rows, np.nan)  # its regret; info has this array and the winner's
         self._shown = np.zeros((5, rows), np.int64)  # winner, left, right, round, problem: what render shows
 
     # -- the truth, for wrappers and evaluation; agents never read it --------------------------------------------------
@@ -294,7 +281,7 @@ class DuelingVectorEnv(SessionsVectorEnv):
         """Set the entries: ``matrix`` (entries,) and ``arms`` (entries, arms)."""
         self._matrix, self._arms, self._gap = matrix, arms, np.zeros(arms.shape)
         self._best, self._condorcet = np.zeros(len(arms), np.int64), np.zeros(len(arms), np.int64)
-        judge(self._preference, matrix, arms, self._winner, self._gap, self._best, self._condorcet)
+        judge(self._preference, matrix, arms, self._best_by, self._gap, self._best, self._condorcet)
 
     # -- reset -------------------------------------------------------------------------------------------------------
 
@@ -312,7 +299,7 @@ class DuelingVectorEnv(SessionsVectorEnv):
             episode = np.maximum(self._episode[rows], 0)  # -1 before the first reset
             draw_arms(self._problem_key[rows], episode, attempt, self._kept[problem], order, arms)
             best, condorcet = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-            judge(self._preference, problem, arms, self._winner, gap, best, condorcet)
+            judge(self._preference, problem, arms, self._best_by, gap, best, condorcet)
             self._matrix[rows], self._arms[rows], self._gap[rows] = problem, arms, gap
             self._best[rows], self._condorcet[rows] = best, condorcet
             rows = rows[best < 0]
@@ -332,12 +319,12 @@ class DuelingVectorEnv(SessionsVectorEnv):
 
     def _restored(self) -> None:
         super()._restored()
-        self._duels = Duels.empty(self.num_envs)  # the last session is not in a snapshot
+        self._loss = np.full(self.num_envs, np.nan)  # a snapshot does not have the last session
         if self._draws_arms:
             self._set_entries(self._problem.copy(), self._arms)
 
     def expected_rewards(self) -> NDArray[np.float64]:
-        return -self._duels.regret  # rewards are not drawn
+        return -self._loss  # rewards are not drawn
 
     # -- step ----------------------------------------------------------------------------------------------------------
 
@@ -350,20 +337,37 @@ class DuelingVectorEnv(SessionsVectorEnv):
     def play(self, pairs: Duel) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
         """Play one duel in every row: return the winners, one-hot, and the rewards. Refuses arms out of range."""
         rows = self.num_envs
-        won, reward, duels = np.empty((rows, 2), np.int8), np.empty(rows), Duels.empty(rows)
+        won, winner = np.empty((rows, 2), np.int8), np.empty(rows, np.int64)
+        reward, loss = np.empty(rows), np.empty(rows)
         truth = (self._preference, self._matrix, self._arms, self._gap, self._entry, self._regret)
-        wrong = duel(*truth, self._key, self._session, self._round, *pairs, won, reward, duels)
+        wrong = duel(*truth, self._key, self._session, self._round, *pairs, won, winner, reward, loss)
         if wrong >= 0:
             refuse_arm(pairs, wrong, self.num_arms)
         self._latest_round += 1
-        self._duels = duels
+        (self._left, self._right), self._winner, self._loss = pairs, winner, loss
         if self.render_mode is not None:
-            self._shown[:] = duels[:5]
+            self._shown[:] = winner, *pairs, self._round, self._problem
         return won, reward
 
     def _step_info(self, won: NDArray[np.int8]) -> dict[str, Any]:
-        winner, left, right, round, problem, regret = self._duels
-        return {"winner": winner, "left": left, "right": right, "regret": regret, "round": round, "problem": problem}
+        return {
+            "winner": self._winner,
+            "left": self._left.copy(),
+            "right": self._right.copy(),
+            "regret": self._loss,
+            "round": self._round.copy(),
+            "problem": self._problem.copy(),
+        }
+
+    def first_row_info(self, won: NDArray[np.int8]) -> dict[str, Any]:
+        return {
+            "winner": self._winner.item(0),
+            "left": self._left.item(0),
+            "right": self._right.item(0),
+            "regret": self._loss.item(0),
+            "round": self._round.item(0),
+            "problem": self._problem.item(0),
+        }
 
     def _text(self, row: int) -> str:
         if self._round[row] < 0:
