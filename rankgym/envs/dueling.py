@@ -242,10 +242,6 @@ class DuelingVectorEnv(SessionsVectorEnv):
         self._take_first_problems()
         if self._draws_arms:
             self._draw_arms(np.arange(rows))
-        self._left, self._right = (
-            np.zeros(rows, np.int64),
-            np.zeros(rows, np.int64),
-        )  # of the last session, as winner ...
         self._left, self._right, self._winner = (np.zeros(rows, np.int64) for _ in range(3))  # of the last session
         self._loss = np.full(rows, np.nan)  # its regret; info has this array and the winner's
         self._shown = np.zeros((5, rows), np.int64)  # winner, left, right, round, problem: what render shows
