@@ -16,7 +16,7 @@ from rankgym.experiments.judge.claims import (
     Measured,
     counts,
     decide,
-    for_each,
+    expand,
     judge,
     product,
     weakest,
@@ -35,7 +35,7 @@ def measured(low, high, claimed, value=None, **more):
 def claim(found, name="name", where="section 1; figure 2", text="It is so.", needs_rounds=0):
     """A claim whose measure has ``found`` just this."""
     estimate = Estimate(found.value, found.low, found.high, found.method)
-    return Claim(name, where, text, found.quantity, lambda _: estimate, (), found.claimed, needs_rounds, found.note)
+    return Claim(name, where, text, found.quantity, (lambda _: estimate,), found.claimed, needs_rounds, found.note)
 
 
 def judged(found, rounds=100, needs_rounds=0):
@@ -129,7 +129,7 @@ def test_ends_the_wrong_way_round_are_refused(found, what):
 
 def test_a_measure_that_fails_is_named():
     with pytest.raises(KeyError) as failed:
-        decide(Claim("gone", "", "", "", lambda results: results["CM", "toprank"], (), (0.0, 1.0)), NOTHING, 1)
+        decide(Claim("gone", "", "", "", (lambda results: results["CM", "toprank"],), (0.0, 1.0)), NOTHING, 1)
     assert failed.value.__notes__ == ["while measuring the claim 'gone'"]
 
 
@@ -159,13 +159,18 @@ def test_the_weakest_part_holds_only_if_all_do_and_fails_if_one_does(parts):
 
 # -- the language of claims --------------------------------------------------------------------------------------------
 
+
+def lead(results, model, agent, value):
+    """A finding that knows what it was given."""
+    return Finding(Estimate(value, 0.0, 9.0, model), {"place": agent, "by": 7})
+
+
 AHEAD = Claim(
     "{agent}-ahead-{model}",
     "section {section}; figure 1",
     "{model}: {agent} is ahead.",
     "lead of {agent} after {n} rounds, in {place}",
-    lambda results, model, agent, rounds: Finding(Estimate(rounds, 0.0, 9.0, model), {"place": agent, "by": 7}),
-    ("{model}", "{agent}", 5),
+    (lead, "{model}", "{agent}", 5),
     (0.0, 9.0),
     100,
     "{agent} by {by}",
@@ -174,7 +179,7 @@ AHEAD = Claim(
 
 def test_a_claim_of_several_cases_is_said_of_each_with_the_agents_names_in_its_words():
     cases = product(model=["CM, small", "PBM"], agent=["toprank", "rcs"])
-    claims_of_all = for_each([{**case, "section": 3} for case in cases], AHEAD)
+    claims_of_all = expand([AHEAD._replace(cases=[{**case, "section": 3} for case in cases])])
     assert [one.name for one in claims_of_all] == [
         "toprank-ahead-cm",
         "rcs-ahead-cm",
@@ -183,28 +188,26 @@ def test_a_claim_of_several_cases_is_said_of_each_with_the_agents_names_in_its_w
     ]
     first = claims_of_all[0]
     assert (first.where, first.text) == ("section 3; figure 1", "CM, small: TopRank is ahead.")
-    assert first.of == ("CM, small", "toprank", 5)  # labels
+    assert first.measure == (lead, "CM, small", "toprank", 5)  # labels
     found = decide(first, NOTHING, 1_000).measured
     assert found.quantity == "lead of TopRank after 1k rounds, in TopRank"
     assert (found.note, found.method) == ("TopRank by 7", "CM, small")
 
 
-def test_cases_of_several_claims_keep_them_together_and_may_have_a_horizon_of_their_own():
-    other = AHEAD._replace(name="{agent}-behind-{model}")
-    found = for_each(
-        [{"model": "CM", "agent": "rcs", "needs_rounds": 5}, {"model": "PBM", "agent": "rcs"}], AHEAD, other
-    )
-    assert [one.name for one in found] == ["rcs-ahead-cm", "rcs-behind-cm", "rcs-ahead-pbm", "rcs-behind-pbm"]
-    assert [one.needs_rounds for one in found] == [5, 5, 100, 100]
+def test_a_case_may_have_a_horizon_of_its_own_and_a_claim_no_cases():
+    cases = [{"model": "CM", "agent": "rcs", "needs_rounds": 5}, {"model": "PBM", "agent": "rcs"}]
+    found = expand([AHEAD._replace(cases=cases), AHEAD._replace(name="alone")])
+    assert [one.name for one in found] == ["rcs-ahead-cm", "rcs-ahead-pbm", "alone"]
+    assert [one.needs_rounds for one in found] == [5, 100, 100]
 
 
 def test_of_several_findings_the_weakest_decides_and_a_region_may_be_found():
     inside, outside = Estimate(1.0, 0.5, 1.5, "m"), Estimate(9.0, 8.0, 10.0, "m")
     findings = [Finding(inside, {"other": "rcs"}), Finding(outside, {"other": "rucb"})]
-    one = Claim("n", "", "", "lead over {other}", lambda _: findings, (), (0.0, 2.0))
+    one = Claim("n", "", "", "lead over {other}", (lambda _: findings,), (0.0, 2.0))
     assert decide(one, NOTHING, 1).measured.quantity == "lead over RUCB"
     assert decide(one, NOTHING, 1).verdict == "does not hold"
-    elsewhere = one._replace(measure=lambda _: Finding(outside, region=(8.0, 10.0)))
+    elsewhere = one._replace(measure=(lambda _: Finding(outside, region=(8.0, 10.0)),))
     assert decide(elsewhere, NOTHING, 1).verdict == "holds"
 
 

@@ -1,8 +1,8 @@
 """Claims of papers and verdicts on them. A verdict comes from a confidence interval, never from an eye.
 
 A ``Claim`` is data: a sentence, a quantity, a named function that measures it, and the region in which the sentence
-says that it lies. Its texts have placeholders: ``for_each`` fills in the models and agents that the sentence speaks of,
-the measure those that only results know.
+says that the quantity lies. Its texts have placeholders: ``expand`` fills in the models and agents that the sentence
+speaks of, the measure what only results know.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from rankgym.experiments.judge.comparison import counted
@@ -29,7 +29,7 @@ __all__ = [
     "as_json",
     "counts",
     "decide",
-    "for_each",
+    "expand",
     "interval",
     "judge",
     "markdown",
@@ -76,19 +76,19 @@ class Finding(NamedTuple):
 class Claim(NamedTuple):
     """One sentence of a paper that a figure supports.
 
-    The measure is called with the results and the values of ``of``. It returns one finding, or one for each part of a
-    claim about several quantities: then the part that fails first decides.
+    The measure is called with the results and its arguments. It returns one finding, or one for each part of a claim
+    about several quantities: then the part that fails first decides.
     """
 
     name: str  # short, unique within its figure: "kl-ucb-linear-in-pbm"
     where: str  # "section 5.2, paragraph 2, sentence 3; figure 1"
     text: str  # the claim in our words
     quantity: str  # what is measured, in words, with its unit; {n}: the rounds played
-    measure: Callable[..., Estimate | Finding | Sequence[Finding]]
-    of: tuple[Any, ...]  # what the measure is given besides the results: labels of environments and agents, ...
+    measure: tuple[Any, ...]  # a function, and its arguments after the results: (measures.level, "PBM", "static")
     region: Region  # where the claim says that the quantity lies
     needs_rounds: int = 0  # with fewer rounds nothing is decided, because the claim speaks of that horizon
     note: str = ""  # for the reader: a stand-in for data, a tolerance for the paper's "about"
+    cases: Sequence[Mapping[str, Any]] = ()  # what the placeholders stand for, if it is said of several models, agents
 
 
 class Measured(NamedTuple):
@@ -115,18 +115,18 @@ class Judgement(NamedTuple):
 # -- one sentence, several models and agents --------------------------------------------------------------------------
 
 
-def for_each(cases: Iterable[Mapping[str, Any]], *claims: Claim) -> tuple[Claim, ...]:
-    """Return ``claims`` for each of ``cases``, which say what the claims' placeholders stand for.
+def expand(claims: Iterable[Claim]) -> tuple[Claim, ...]:
+    """Return a claim for each case of each of ``claims``.
 
     In the name a placeholder becomes the value in small letters, without what follows a comma; in other texts the
-    value, of agents the name in papers; an element of ``of`` that is a placeholder alone becomes the value itself. The
-    key ``needs_rounds`` replaces the claims' horizon.
+    value, of agents the name in papers; an argument of the measure that is a placeholder alone becomes the value
+    itself. The key ``needs_rounds`` replaces the claim's horizon.
     """
-    return tuple(_filled_claim(claim, case) for case in cases for claim in claims)
+    return tuple(_filled_claim(claim, case) for claim in claims for case in claim.cases or ({},))
 
 
 def product(**values: Iterable[Any]) -> list[dict[str, Any]]:
-    """Return the cases of ``for_each`` for all combinations of values, the last changing fastest."""
+    """Return the cases of all combinations of values, the last changing fastest."""
     return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
 
 
@@ -138,9 +138,10 @@ def _filled_claim(claim: Claim, case: Mapping[str, Any]) -> Claim:
         where=_filled(claim.where, case),
         text=_filled(claim.text, _named(case)),
         quantity=_filled(claim.quantity, _named(case)),
-        of=tuple(case[value[1:-1]] if value in whole else value for value in claim.of),
+        measure=tuple(case[value[1:-1]] if value in whole else value for value in claim.measure),
         needs_rounds=case.get("needs_rounds", claim.needs_rounds),
         note=_filled(claim.note, _named(case)),
+        cases=(),
     )
 
 
@@ -188,7 +189,8 @@ def judge(claims: Sequence[Claim], results: Results, rounds: int) -> list[Judgem
 
 
 def _measured(claim: Claim, results: Results, rounds: int) -> Measured:
-    found = claim.measure(results, *claim.of)
+    function, *arguments = claim.measure
+    found: Estimate | Finding | Sequence[Finding] = function(results, *arguments)
     if isinstance(found, Estimate):
         found = Finding(found)
     parts = []

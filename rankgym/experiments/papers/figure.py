@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.arguments import near
-from rankgym.experiments.judge.claims import Claim
+from rankgym.experiments.judge.claims import Claim, expand
 from rankgym.experiments.judge.comparison import counted
 from rankgym.experiments.judge.measures import last_round
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Played, Results
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
+else:
+    Drawing = Any  # importing matplotlib takes half a second
 
 __all__ = [
     "SCALES",
     "SOURCES",
+    "Drawing",
     "PaperFigure",
     "Scale",
     "check_scale",
     "check_source",
     "even_rounds",
+    "figures_of",
     "mean_caption",
     "select_rows",
 ]
@@ -43,9 +48,26 @@ class PaperFigure(NamedTuple):
     title: str  # what it shows, in a line
     setting: str  # how ours differs from the paper's: data, queries, runs; in a few sentences
     sweep: Callable[[Scale, str], Sweep]  # of scale and source
-    draw: Callable[[Results], Figure]
+    draw: Callable[[Results], Drawing]
     claims: tuple[Claim, ...]
     prepare: Callable[[Scale, str], None] | None = None  # writes the data that the sweep names
+
+
+def figures_of(name: str, paper: str, *modules: ModuleType) -> tuple[PaperFigure, ...]:
+    """The figures of a paper, by the modules ``figure_N``: their TITLE, SETTING, SWEEP, CLAIMS and draw."""
+    return tuple(
+        PaperFigure(
+            f"{name}-figure-{module.__name__.rpartition('_')[2]}",
+            paper,
+            module.TITLE,
+            module.SETTING,
+            module.SWEEP,
+            module.draw,
+            expand(module.CLAIMS),
+            getattr(module, "PREPARE", None),
+        )
+        for module in modules
+    )
 
 
 def check_scale(scale: str) -> Scale:

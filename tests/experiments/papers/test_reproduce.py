@@ -128,7 +128,7 @@ def verdicts(holding, unsure, long):
     found = []
     for verdict, needs, number in ((0, 0, holding), (2, 0, unsure), (2, 1000, long)):
         measure = lambda results: pytest.fail("not measured here")  # noqa: E731
-        claim = claims.Claim("name", "section 1", "text", "quantity", measure, (), (0.0, 1.0), needs)
+        claim = claims.Claim("name", "section 1", "text", "quantity", (measure,), (0.0, 1.0), needs)
         found += [claims.Judgement(claim, None, claims.VERDICTS[verdict], "why")] * number
     return found
 
@@ -243,10 +243,10 @@ def test_missing_published_data_say_how_to_get_them(tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(("library", "extra"), papers.EXTRAS.items())
-def test_missing_libraries_say_which_extra_has_them(library, extra, tmp_path, monkeypatch):
+@pytest.mark.parametrize("library", papers.LIBRARIES)
+def test_missing_libraries_say_which_extra_has_them(library, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(RuntimeError, match=rf'{library}.*pip install "rankgym\[{extra}\]"'):
+    with pytest.raises(RuntimeError, match=rf'{library}.*pip install "rankgym\[experiments\]"'):
         papers.reproduce("toprank", scale="smoke", source="calibrated", out=tmp_path / "out", progress=False)
     assert not (tmp_path / "out").exists()
 

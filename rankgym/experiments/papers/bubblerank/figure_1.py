@@ -1,31 +1,24 @@
 """BubbleRank, figure 1: regret of five agents in three click models."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals, measures
-from rankgym.experiments.judge.claims import AGENT_NAMES, Claim, Finding, for_each, product
+from rankgym.experiments.judge.claims import AGENT_NAMES, Claim, Finding, product
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, BELOW_0, REGRET, SECOND_HALF, Span
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import AGENTS, FEW, HORIZON, LEARNING, LINEAR, MODELS, SHUFFLING
-from rankgym.experiments.papers.figure import PaperFigure
+from rankgym.experiments.papers.figure import Drawing
 from rankgym.experiments.run.results import Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+TITLE = "Regret of BubbleRank, CascadeKL-UCB, BatchRank, TopRank and Baseline in the CM, DCM and PBM"
+SETTING = setup.DATA + setup.SCALES_OF_RUNS
 SWEEP = setup.comparison
 QUICK = (-math.inf, 0.25)  # of what the first half of the rounds adds
 CONVERGED = 0.01  # of Baseline's regret a round
-
-
-# -- measures ---------------------------------------------------------------------------------------------------------
 
 
 def second_best(results: Results, model: str) -> Estimate:
@@ -50,8 +43,6 @@ def lead(results: Results, model: str, agent: str, span: Span) -> Finding:
     return Finding(measures.difference(results, model, "bubblerank", agent, span), {"crossing": note})
 
 
-# -- claims -----------------------------------------------------------------------------------------------------------
-
 HALVES = "regret in the second half of {n} rounds, in units of that in the first"
 EVERY_MODEL = product(model=MODELS)
 EVERY_PAIR = product(model=MODELS, agent=SHUFFLING)
@@ -64,109 +55,98 @@ SLOWER_THAN_ALL = "section 5.3, paragraph 1, sentence 1"
 BUT_LINEAR = "the sentence speaks of all three models, but section 5.2 says that CascadeKL-UCB's regret is linear here"
 
 CLAIMS = (
-    *for_each(
-        EVERY_MODEL,
-        Claim(
-            "two-converge-{model}",
-            "section 5.1, paragraph 6, sentence 6; figure 1",
-            "{model}: after 5 M rounds at least two algorithms display the best list",
-            "second smallest regret a round in the last tenth of {n} rounds, in units of Baseline's",
-            second_best,
-            ("{model}",),
-            (-math.inf, CONVERGED),
-            HORIZON,
-        ),
+    Claim(
+        "two-converge-{model}",
+        "section 5.1, paragraph 6, sentence 6; figure 1",
+        "{model}: after 5 M rounds at least two algorithms display the best list",
+        "second smallest regret a round in the last tenth of {n} rounds, in units of Baseline's",
+        (second_best, "{model}"),
+        (-math.inf, CONVERGED),
+        HORIZON,
+        cases=EVERY_MODEL,
     ),
-    *for_each(
-        EVERY_MODEL,
-        Claim(
-            "baseline-linear-{model}",
-            "section 5.2, paragraph 2, sentence 2; figure 1",
-            "{model}: Baseline's regret is linear in time",
-            HALVES,
-            measures.second_half_growth,
-            ("{model}", "static"),
-            LINEAR,
-        ),
-        Claim(
-            "baseline-not-optimal-{model}",
-            "section 5.2, paragraph 2, sentence 2; figure 1",
-            "{model}: Baseline's list is not the best one on average over queries",
-            "Baseline's regret after {n} rounds",
-            measures.level,
-            ("{model}", "static"),
-            ABOVE_0,
-        ),
+    Claim(
+        "baseline-linear-{model}",
+        "section 5.2, paragraph 2, sentence 2; figure 1",
+        "{model}: Baseline's regret is linear in time",
+        HALVES,
+        (measures.second_half_growth, "{model}", "static"),
+        LINEAR,
+        cases=EVERY_MODEL,
     ),
-    *for_each(
-        [{"model": "CM", "also": "section 5.1, paragraph 6, sentence 2; "}, {"model": "DCM", "also": ""}],
-        Claim(
-            "kl-ucb-learns-quickly-{model}",
-            "section 5.2, paragraph 2, sentence 3; {also}figure 1",
-            "{model}: CascadeKL-UCB learns the best list quickly",
-            HALVES,
-            measures.second_half_growth,
-            ("{model}", "cascade-kl-ucb"),
-            QUICK,
-            HORIZON,
-        ),
+    Claim(
+        "baseline-not-optimal-{model}",
+        "section 5.2, paragraph 2, sentence 2; figure 1",
+        "{model}: Baseline's list is not the best one on average over queries",
+        "Baseline's regret after {n} rounds",
+        (measures.level, "{model}", "static"),
+        ABOVE_0,
+        cases=EVERY_MODEL,
+    ),
+    Claim(
+        "kl-ucb-learns-quickly-{model}",
+        "section 5.2, paragraph 2, sentence 3; {also}figure 1",
+        "{model}: CascadeKL-UCB learns the best list quickly",
+        HALVES,
+        (measures.second_half_growth, "{model}", "cascade-kl-ucb"),
+        QUICK,
+        HORIZON,
+        cases=[{"model": "CM", "also": "section 5.1, paragraph 6, sentence 2; "}, {"model": "DCM", "also": ""}],
     ),
     Claim(
         "kl-ucb-linear-pbm",
         "section 5.2, paragraph 2, sentence 3; section 5.1, paragraph 6, sentence 2; figure 1",
         "PBM: the regret of CascadeKL-UCB is linear",
         HALVES,
-        measures.second_half_growth,
-        ("PBM", "cascade-kl-ucb"),
+        (measures.second_half_growth, "PBM", "cascade-kl-ucb"),
         LINEAR,
         HORIZON,
     ),
-    *for_each(
-        [
+    Claim(
+        "{agent}-learns-{model}",
+        "section 5.2, paragraph 2, sentence 6; {also}figure 1",
+        "{model}: {agent} can learn: its regret grows less than linearly",
+        HALVES,
+        (measures.second_half_growth, "{model}", "{agent}"),
+        LEARNING,
+        HORIZON,
+        cases=[
             {"model": model, "agent": agent, "also": also}
             for model in MODELS
             for agent, also in (("bubblerank", ""), ("batchrank", CAN_LEARN), ("toprank", CAN_LEARN))
         ],
-        Claim(
-            "{agent}-learns-{model}",
-            "section 5.2, paragraph 2, sentence 6; {also}figure 1",
-            "{model}: {agent} can learn: its regret grows less than linearly",
-            HALVES,
-            measures.second_half_growth,
-            ("{model}", "{agent}"),
-            LEARNING,
-            HORIZON,
-        ),
     ),
-    *for_each(
-        EVERY_PAIR,
-        Claim(
-            "bubblerank-above-{agent}-{model}",
-            "section 5.2, paragraph 2, sentence 7; figure 1",
-            "{model}: after 5 M rounds BubbleRank has more regret than {agent}",
-            "regret of BubbleRank after {n} rounds, less that of {agent}",
-            lead,
-            ("{model}", "{agent}", REGRET),
-            ABOVE_0,
-            HORIZON,
-            "{crossing}",
-        ),
+    Claim(
+        "bubblerank-above-{agent}-{model}",
+        "section 5.2, paragraph 2, sentence 7; figure 1",
+        "{model}: after 5 M rounds BubbleRank has more regret than {agent}",
+        "regret of BubbleRank after {n} rounds, less that of {agent}",
+        (lead, "{model}", "{agent}", REGRET),
+        ABOVE_0,
+        HORIZON,
+        "{crossing}",
+        cases=EVERY_PAIR,
     ),
-    *for_each(
-        EVERY_PAIR,
-        Claim(
-            "bubblerank-first-below-{agent}-{model}",
-            "section 5.2, paragraph 2, sentence 8; section 5.1, paragraph 6, sentence 5; figure 1",
-            "{model}: in earlier rounds BubbleRank has less regret than {agent}",
-            f"regret of BubbleRank after {FEW} rounds, less that of {{agent}}",
-            lead,
-            ("{model}", "{agent}", Span(rounds=FEW)),
-            BELOW_0,
-            note="{crossing}",
-        ),
+    Claim(
+        "bubblerank-first-below-{agent}-{model}",
+        "section 5.2, paragraph 2, sentence 8; section 5.1, paragraph 6, sentence 5; figure 1",
+        "{model}: in earlier rounds BubbleRank has less regret than {agent}",
+        f"regret of BubbleRank after {FEW} rounds, less that of {{agent}}",
+        (lead, "{model}", "{agent}", Span(rounds=FEW)),
+        BELOW_0,
+        note="{crossing}",
+        cases=EVERY_PAIR,
     ),
-    *for_each(
-        [
+    Claim(
+        "bubblerank-slower-than-{agent}-{model}",
+        "{where}; figure 1",
+        "{model}: BubbleRank converges to the best list more slowly than {agent}",
+        "regret of BubbleRank in the second half of {n} rounds, less that of {agent}",
+        (measures.difference, "{model}", "bubblerank", "{agent}", SECOND_HALF),
+        ABOVE_0,
+        HORIZON,
+        "{note}",
+        cases=[
             {"model": model, "agent": agent, "where": where, "note": note if model == "PBM" else ""}
             for model in MODELS
             for agent, where, note in (
@@ -175,36 +155,11 @@ CLAIMS = (
                 ("toprank", SLOWER, ""),
             )
         ],
-        Claim(
-            "bubblerank-slower-than-{agent}-{model}",
-            "{where}; figure 1",
-            "{model}: BubbleRank converges to the best list more slowly than {agent}",
-            "regret of BubbleRank in the second half of {n} rounds, less that of {agent}",
-            measures.difference,
-            ("{model}", "bubblerank", "{agent}", SECOND_HALF),
-            ABOVE_0,
-            HORIZON,
-            "{note}",
-        ),
     ),
 )
 
 
-# -- drawing ----------------------------------------------------------------------------------------------------------
-
-
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Drawing:
     from rankgym.experiments.show import figures
 
     return setup.draw_models(results, AGENTS, figures.curve, ylabel="regret", xscale="log", yscale="log")
-
-
-FIGURE = PaperFigure(
-    name="bubblerank-figure-1",
-    paper=setup.PAPER,
-    title="Regret of BubbleRank, CascadeKL-UCB, BatchRank, TopRank and Baseline in the CM, DCM and PBM",
-    setting=setup.DATA + setup.SCALES_OF_RUNS,
-    sweep=SWEEP,
-    draw=draw,
-    claims=CLAIMS,
-)

@@ -1,22 +1,22 @@
 """BubbleRank, figure 2: violations of the safety constraint in the runs of figure 1."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 from rankgym.experiments.judge import intervals, measures
-from rankgym.experiments.judge.claims import Claim, Finding, for_each, product
+from rankgym.experiments.judge.claims import Claim, Finding, product
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, Span
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import AGENTS, FEW, HORIZON, LINEAR, MODELS, SHUFFLING
-from rankgym.experiments.papers.figure import PaperFigure
+from rankgym.experiments.papers.figure import Drawing
 from rankgym.experiments.run.results import Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+TITLE = "Violations of the safety constraint in the runs of figure 1"
+SETTING = (
+    setup.DATA
+    + setup.SCALES_OF_RUNS
+    + " The paper leaves out BubbleRank, whose violations it says are none; here it is drawn."
+)
 SWEEP = setup.comparison
 EARLY = Span("violations", rounds=FEW)
 OFTEN = (
@@ -30,9 +30,6 @@ PUBLISHED = {  # mean violations in the first 100 steps, and their standard erro
     "toprank": {"CM": (83.56, 0.70), "DCM": (71.47, 1.07), "PBM": (57.00, 1.24)},
 }
 SENTENCE = {"cascade-kl-ucb": 3, "batchrank": 7, "toprank": 8}
-
-
-# -- measures ---------------------------------------------------------------------------------------------------------
 
 
 def all_violations(results: Results, model: str) -> Finding:
@@ -54,110 +51,85 @@ def early_less_published(results: Results, model: str, agent: str, mean: float, 
     return Finding(estimate, words, (-SAME * mean, SAME * mean))
 
 
-# -- claims -----------------------------------------------------------------------------------------------------------
-
 EARLY_WORDS = f"violations in the first {FEW} rounds"
 EVERY_MODEL = product(model=MODELS)
 
 CLAIMS = (
-    *for_each(
-        EVERY_MODEL,
-        Claim(
-            "bubblerank-never-{model}",
-            "section 5.3, paragraph 2, sentence 2; paragraph 3, sentence 1; section 4.3, paragraph 4, sentence 4; "
-            "figure 2",
-            "{model}: BubbleRank never violates the safety constraint",
-            "rounds that violated the constraint, of {rows} rows with {n} each",
-            all_violations,
-            ("{model}",),
-            (0.0, 0.0),
-            HORIZON,
-            "so at most {share} of such queries have any ({method})",
-        ),
+    Claim(
+        "bubblerank-never-{model}",
+        "section 5.3, paragraph 2, sentence 2; paragraph 3, sentence 1; section 4.3, paragraph 4, sentence 4; figure 2",
+        "{model}: BubbleRank never violates the safety constraint",
+        "rounds that violated the constraint, of {rows} rows with {n} each",
+        (all_violations, "{model}"),
+        (0.0, 0.0),
+        HORIZON,
+        "so at most {share} of such queries have any ({method})",
+        cases=EVERY_MODEL,
     ),
-    *for_each(
-        [
+    Claim(
+        f"{{agent}}-first-{FEW}-{{model}}",
+        "section 5.3, paragraph 2, sentence {sentence}; figure 2",
+        f"{{model}}: {{agent}} violates it in {{mean}} ± {{error}} of the first {FEW} rounds",
+        f"{EARLY_WORDS} ({{ours}}), less the published {{theirs}}",
+        (early_less_published, "{model}", "{agent}", "{mean}", "{error}"),
+        (-SAME, SAME),
+        note=f"reproduced means within {SAME:.0%} of the published number; the paper's queries and lists R_0 are "
+        "others",
+        cases=[
             {"model": model, "agent": agent, "sentence": SENTENCE[agent], "mean": mean, "error": error}
             for agent, numbers in PUBLISHED.items()
             for model, (mean, error) in numbers.items()
         ],
-        Claim(
-            f"{{agent}}-first-{FEW}-{{model}}",
-            "section 5.3, paragraph 2, sentence {sentence}; figure 2",
-            f"{{model}}: {{agent}} violates it in {{mean}} ± {{error}} of the first {FEW} rounds",
-            f"{EARLY_WORDS} ({{ours}}), less the published {{theirs}}",
-            early_less_published,
-            ("{model}", "{agent}", "{mean}", "{error}"),
-            (-SAME, SAME),
-            note=f"reproduced means within {SAME:.0%} of the published number; the paper's queries and lists R_0 are "
-            "others",
-        ),
     ),
-    *for_each(
-        EVERY_MODEL,
-        Claim(
-            "kl-ucb-unsafe-{model}",
-            "section 5.3, paragraph 2, sentence 4; paragraph 3, sentence 1; figure 2",
-            f"{{model}}: CascadeKL-UCB may show unsafe lists in more than {OFTEN} % of the first {FEW} sessions",
-            EARLY_WORDS,
-            measures.level,
-            ("{model}", "cascade-kl-ucb", EARLY),
-            (OFTEN, math.inf),
-        ),
+    Claim(
+        "kl-ucb-unsafe-{model}",
+        "section 5.3, paragraph 2, sentence 4; paragraph 3, sentence 1; figure 2",
+        f"{{model}}: CascadeKL-UCB may show unsafe lists in more than {OFTEN} % of the first {FEW} sessions",
+        EARLY_WORDS,
+        (measures.level, "{model}", "cascade-kl-ucb", EARLY),
+        (OFTEN, math.inf),
+        cases=EVERY_MODEL,
     ),
     Claim(
         "kl-ucb-violations-linear-pbm",
         "section 5.3, paragraph 2, sentence 5; figure 2",
         "PBM: CascadeKL-UCB goes on violating it at a constant rate",
         "violations in the second half of {n} rounds, in units of those in the first",
-        measures.second_half_growth,
-        ("PBM", "cascade-kl-ucb", "violations"),
+        (measures.second_half_growth, "PBM", "cascade-kl-ucb", "violations"),
         LINEAR,
         HORIZON,
     ),
-    *for_each(
-        product(model=MODELS, agent=SHUFFLING),
-        Claim(
-            "{agent}-less-safe-than-kl-ucb-{model}",
-            "section 5.3, paragraph 2, sentence 6; figure 2",
-            "{model}: {agent} is less safe than CascadeKL-UCB",
-            f"{EARLY_WORDS} of {{agent}}, less those of CascadeKL-UCB",
-            measures.difference,
-            ("{model}", "{agent}", "cascade-kl-ucb", EARLY),
-            ABOVE_0,
-        ),
+    Claim(
+        "{agent}-less-safe-than-kl-ucb-{model}",
+        "section 5.3, paragraph 2, sentence 6; figure 2",
+        "{model}: {agent} is less safe than CascadeKL-UCB",
+        f"{EARLY_WORDS} of {{agent}}, less those of CascadeKL-UCB",
+        (measures.difference, "{model}", "{agent}", "cascade-kl-ucb", EARLY),
+        ABOVE_0,
+        cases=product(model=MODELS, agent=SHUFFLING),
     ),
-    *for_each(
-        EVERY_MODEL,
-        Claim(
-            "toprank-as-batchrank-{model}",
-            "section 5.3, paragraph 2, sentence 9; figure 2",
-            f"{{model}}: TopRank is about as safe as BatchRank in the first {FEW} rounds",
-            f"{EARLY_WORDS} of TopRank, in units of BatchRank's",
-            measures.ratio,
-            ("{model}", "toprank", "batchrank", EARLY),
-            (1 - CLOSE, 1 + CLOSE),
-        ),
+    Claim(
+        "toprank-as-batchrank-{model}",
+        "section 5.3, paragraph 2, sentence 9; figure 2",
+        f"{{model}}: TopRank is about as safe as BatchRank in the first {FEW} rounds",
+        f"{EARLY_WORDS} of TopRank, in units of BatchRank's",
+        (measures.ratio, "{model}", "toprank", "batchrank", EARLY),
+        (1 - CLOSE, 1 + CLOSE),
+        cases=EVERY_MODEL,
     ),
-    *for_each(
-        product(model=MODELS, agent=SHUFFLING),
-        Claim(
-            "{agent}-often-unsafe-{model}",
-            "section 5.3, paragraph 2, sentence 10; paragraph 3, sentence 1; figure 2",
-            "{model}: early on {agent} often displays unsafe lists",
-            f"{EARLY_WORDS} (often: more than the {OFTEN} of sentence 4)",
-            measures.level,
-            ("{model}", "{agent}", EARLY),
-            (OFTEN, math.inf),
-        ),
+    Claim(
+        "{agent}-often-unsafe-{model}",
+        "section 5.3, paragraph 2, sentence 10; paragraph 3, sentence 1; figure 2",
+        "{model}: early on {agent} often displays unsafe lists",
+        f"{EARLY_WORDS} (often: more than the {OFTEN} of sentence 4)",
+        (measures.level, "{model}", "{agent}", EARLY),
+        (OFTEN, math.inf),
+        cases=product(model=MODELS, agent=SHUFFLING),
     ),
 )
 
 
-# -- drawing ----------------------------------------------------------------------------------------------------------
-
-
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Drawing:
     from rankgym.experiments.show import figures
 
     return setup.draw_models(
@@ -168,16 +140,3 @@ def draw(results: Results) -> Figure:
         xscale="log",
         yscale="symlog",
     )
-
-
-FIGURE = PaperFigure(
-    name="bubblerank-figure-2",
-    paper=setup.PAPER,
-    title="Violations of the safety constraint in the runs of figure 1",
-    setting=setup.DATA
-    + setup.SCALES_OF_RUNS
-    + " The paper leaves out BubbleRank, whose violations it says are none; here it is drawn.",
-    sweep=SWEEP,
-    draw=draw,
-    claims=CLAIMS,
-)

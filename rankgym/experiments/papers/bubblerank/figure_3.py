@@ -1,28 +1,30 @@
 """BubbleRank, figure 3: regret by the misordered pairs |V_0| of the initial list, and by chi_min."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals, regression
-from rankgym.experiments.judge.claims import Claim, for_each, product
+from rankgym.experiments.judge.claims import Claim, product
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, units_of
 from rankgym.experiments.judge.units import Units
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import HORIZON, MODELS, QUERIES, ROUNDS, RUNS
-from rankgym.experiments.papers.figure import PaperFigure, Scale, check_scale, check_source, even_rounds, mean_caption
+from rankgym.experiments.papers.figure import Drawing, Scale, check_scale, check_source, even_rounds, mean_caption
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+TITLE = "Regret of BubbleRank by the misordered pairs of its initial list, and by the least examination probability"
+SETTING = (
+    setup.DATA
+    + " Left: ten random initial lists for each query, the same ten for all of them, as |V_0| differs by query all the "
+    "same. Right: section 5.4 writes R_0 = (2, ..., K - 1, 1), read as (2, ..., K, 1); metrics at all positions; ten "
+    "runs on the same seeds for each chi_min." + setup.SCALES_OF_RUNS.replace("one run", "one run, 4 lists")
+)
 LISTS: dict[Scale, int] = {"full": 10, "small": 4, "smoke": 2}  # random initial lists
 WEAK_RUNS: dict[Scale, int] = {"full": 10, "small": 10, "smoke": 2}
 WEAK_HORIZON = 1_000_000
@@ -65,9 +67,6 @@ def SWEEP(scale: Scale, source: str) -> Sweep:
 def random_list(number: int) -> list[int]:
     """The random initial list of this number."""
     return [int(item) for item in np.random.default_rng([54, number]).permutation(10)]
-
-
-# -- measures ---------------------------------------------------------------------------------------------------------
 
 
 def by_misordered(results: Results, model: str) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
@@ -121,55 +120,46 @@ def exponent(results: Results, last: int, first: int) -> Estimate:
     return intervals.of_means(of, _weak_regret(results, last), _weak_regret(results, first))
 
 
-# -- claims -----------------------------------------------------------------------------------------------------------
-
 CLAIMS = (
-    *for_each(
-        product(model=MODELS),
-        Claim(
-            "regret-grows-with-misordered-{model}",
-            "section 5.4, paragraph 2, sentence 4; section 4.3, paragraph 2, sentences 3 and 4; figure 3, left",
-            "{model}: BubbleRank's regret is larger the more pairs of the initial list are misordered",
-            "regret of BubbleRank for each misordered pair of the initial list, within queries",
-            slope,
-            ("{model}",),
-            ABOVE_0,
-            HORIZON,
-        ),
-        Claim(
-            "regret-linear-in-misordered-{model}",
-            "section 5.4, paragraph 2, sentence 4; figure 3, left",
-            "{model}: BubbleRank's regret depends linearly on how many pairs of the initial list are misordered",
-            "curvature of BubbleRank's regret over the number of misordered pairs |V_0|: the change of its slope from "
-            "the tenth of the lists with the fewest to that with the most, in units of the mean slope",
-            curvature,
-            ("{model}",),
-            (-BENT, BENT),
-            HORIZON,
-            f"linear means that neither slope is more than {FACTOR} times the other",
-        ),
+    Claim(
+        "regret-grows-with-misordered-{model}",
+        "section 5.4, paragraph 2, sentence 4; section 4.3, paragraph 2, sentences 3 and 4; figure 3, left",
+        "{model}: BubbleRank's regret is larger the more pairs of the initial list are misordered",
+        "regret of BubbleRank for each misordered pair of the initial list, within queries",
+        (slope, "{model}"),
+        ABOVE_0,
+        HORIZON,
+        cases=product(model=MODELS),
     ),
-    *for_each(
-        [{"i": i, "before": i - 1} for i in HALVINGS[1:]],
-        Claim(
-            "regret-doubles-{before}-{i}",
-            "section 5.4, paragraph 3, sentences 4 and 5; figure 3, right",
-            "BubbleRank's regret about doubles where chi_min falls from 0.5^{before} to 0.5^{i}",
-            "regret at chi_min = 0.5^{i}, in units of that at 0.5^{before}",
-            times_at,
-            ("{i}", "{before}"),
-            (2 / FACTOR, 2 * FACTOR),
-            WEAK_HORIZON,
-            f"about double means within a factor of {FACTOR} of 2",
-        ),
+    Claim(
+        "regret-linear-in-misordered-{model}",
+        "section 5.4, paragraph 2, sentence 4; figure 3, left",
+        "{model}: BubbleRank's regret depends linearly on how many pairs of the initial list are misordered",
+        "curvature of BubbleRank's regret over the number of misordered pairs |V_0|: the change of its slope from "
+        "the tenth of the lists with the fewest to that with the most, in units of the mean slope",
+        (curvature, "{model}"),
+        (-BENT, BENT),
+        HORIZON,
+        f"linear means that neither slope is more than {FACTOR} times the other",
+        cases=product(model=MODELS),
+    ),
+    Claim(
+        "regret-doubles-{before}-{i}",
+        "section 5.4, paragraph 3, sentences 4 and 5; figure 3, right",
+        "BubbleRank's regret about doubles where chi_min falls from 0.5^{before} to 0.5^{i}",
+        "regret at chi_min = 0.5^{i}, in units of that at 0.5^{before}",
+        (times_at, "{i}", "{before}"),
+        (2 / FACTOR, 2 * FACTOR),
+        WEAK_HORIZON,
+        f"about double means within a factor of {FACTOR} of 2",
+        cases=[{"i": i, "before": i - 1} for i in HALVINGS[1:]],
     ),
     Claim(
         "regret-inverse-in-chi-min",
         "section 5.4, paragraph 3, sentence 6; section 4.3, paragraph 3, sentence 2; figure 3, right",
         "BubbleRank's regret does depend on chi_min as 1 / chi_min",
         "exponent of BubbleRank's regret in 1 / chi_min, from 0.5 to 0.5^5",
-        exponent,
-        (HALVINGS[-1], HALVINGS[0]),
+        (exponent, HALVINGS[-1], HALVINGS[0]),
         (1 / FACTOR, FACTOR),
         WEAK_HORIZON,
         f"proportional means an exponent within a factor of {FACTOR} of 1",
@@ -177,10 +167,7 @@ CLAIMS = (
 )
 
 
-# -- drawing ----------------------------------------------------------------------------------------------------------
-
-
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Drawing:
     """Regret over |V_0|, a panel a click model; and over rounds for each chi_min."""
     from rankgym.experiments.show import figures
 
@@ -206,17 +193,3 @@ def draw(results: Results) -> Figure:
     runs = len(np.unique(results[weak[0], "bubblerank"].run))
     caption = mean_caption(results).replace(" each;", f", {lists} random initial lists each;")
     return figures.panels(made, caption=f"{caption[:-1]}; rarely examined tail: {runs:,} runs.")
-
-
-FIGURE = PaperFigure(
-    name="bubblerank-figure-3",
-    paper=setup.PAPER,
-    title="Regret of BubbleRank by the misordered pairs of its initial list, and by the least examination probability",
-    setting=setup.DATA
-    + " Left: ten random initial lists for each query, the same ten for all of them, as |V_0| differs by query all the "
-    "same. Right: section 5.4 writes R_0 = (2, ..., K - 1, 1), read as (2, ..., K, 1); metrics at all positions; ten "
-    "runs on the same seeds for each chi_min." + setup.SCALES_OF_RUNS.replace("one run", "one run, 4 lists"),
-    sweep=SWEEP,
-    draw=draw,
-    claims=CLAIMS,
-)

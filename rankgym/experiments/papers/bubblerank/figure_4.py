@@ -1,33 +1,30 @@
 """BubbleRank, figure 4: NDCG@5 of a round in the runs of figure 1."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals, measures
-from rankgym.experiments.judge.claims import Claim, for_each, product
+from rankgym.experiments.judge.claims import Claim, product
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, Span
 from rankgym.experiments.judge.units import curves
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import FEW, HORIZON, MODELS, SHUFFLING
-from rankgym.experiments.papers.figure import PaperFigure
+from rankgym.experiments.papers.figure import Drawing
 from rankgym.experiments.run.results import Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+TITLE = "NDCG@5 of a round of BubbleRank, BatchRank, TopRank and Baseline in the runs of figure 1"
+SETTING = (
+    setup.DATA
+    + setup.SCALES_OF_RUNS
+    + " NDCG@5 of a round is the mean between neighbouring records, about 20 a decade."
+)
 SWEEP = setup.comparison
 RANKERS = ("bubblerank", "batchrank", "toprank", "static")  # the paper leaves CascadeKL-UCB out
 FIRST, LAST = Span("ndcg", rounds=FEW), Span("ndcg", start=0.9)
 SIMILAR, GOOD, NEAR, LOW, PERFECT = 0.02, 0.8, 0.05, 0.1, 0.99
-
-
-# -- measures ---------------------------------------------------------------------------------------------------------
 
 
 def distance_from_1(results: Results, model: str, agent: str) -> Estimate:
@@ -49,117 +46,82 @@ def least_lead(results: Results, model: str, one: str, other: str) -> Estimate:
     return intervals.of_means(least, curves(mine, "ndcg"), curves(others, "ndcg"))
 
 
-# -- claims -----------------------------------------------------------------------------------------------------------
-
 FIRST_WORDS, LAST_WORDS = f"NDCG@5 of the first {FEW} rounds", "NDCG@5 in the last tenth of {n} rounds"
 PAIRS = (("bubblerank", "batchrank"), ("bubblerank", "toprank"), ("batchrank", "toprank"))
-STARTS_LOW = Claim(
-    "{agent}-starts-low-{model}",
-    "appendix B, paragraph 3, sentence 4; figure 4",
-    "{model}: at first {agent}'s lists are very bad by NDCG@5",
-    f"{FIRST_WORDS}, {{agent}} less Baseline (very low: at least {LOW} below)",
-    measures.difference,
-    ("{model}", "{agent}", "static", FIRST),
-    (-math.inf, -LOW),
-)
-
 CLAIMS = (
-    *for_each(
-        product(model=MODELS),
-        Claim(
-            "baseline-good-{model}",
-            "appendix B, paragraph 3, sentence 1; figure 4",
-            "{model}: Baseline's lists are good",
-            f"NDCG@5 of Baseline (good: at least {GOOD})",
-            measures.level,
-            ("{model}", "static", LAST),
-            (GOOD, 1.0),
-        ),
-        Claim(
-            "baseline-can-be-improved-{model}",
-            "appendix B, paragraph 3, sentence 2; figure 4",
-            "{model}: Baseline's lists could be better",
-            "1 less the NDCG@5 of Baseline",
-            distance_from_1,
-            ("{model}", "static"),
-            ABOVE_0,
-        ),
+    Claim(
+        "baseline-good-{model}",
+        "appendix B, paragraph 3, sentence 1; figure 4",
+        "{model}: Baseline's lists are good",
+        f"NDCG@5 of Baseline (good: at least {GOOD})",
+        (measures.level, "{model}", "static", LAST),
+        (GOOD, 1.0),
+        cases=product(model=MODELS),
     ),
-    *for_each(
-        [{"model": model, "one": one, "other": other} for model in MODELS for one, other in PAIRS],
-        Claim(
-            "{one}-{other}-similar-{model}",
-            "appendix B, paragraph 3, sentence 3; figure 4",
-            "{model}: after 5 M rounds the lists of {one} are about as good as those of {other}",
-            f"{LAST_WORDS}, {{one}} less {{other}} (similar: within {SIMILAR})",
-            measures.difference,
-            ("{model}", "{one}", "{other}", LAST),
-            (-SIMILAR, SIMILAR),
-            HORIZON,
-        ),
+    Claim(
+        "baseline-can-be-improved-{model}",
+        "appendix B, paragraph 3, sentence 2; figure 4",
+        "{model}: Baseline's lists could be better",
+        "1 less the NDCG@5 of Baseline",
+        (distance_from_1, "{model}", "static"),
+        ABOVE_0,
+        cases=product(model=MODELS),
     ),
-    *for_each(
-        product(model=MODELS),
-        Claim(
-            "bubblerank-starts-as-baseline-{model}",
-            "appendix B, paragraph 3, sentence 4; figure 4",
-            "{model}: at first BubbleRank's lists are about as good as Baseline's",
-            f"{FIRST_WORDS}, BubbleRank less Baseline (close: within {NEAR})",
-            measures.difference,
-            ("{model}", "bubblerank", "static", FIRST),
-            (-NEAR, NEAR),
-        ),
-        *for_each(({"agent": agent} for agent in SHUFFLING), STARTS_LOW),
+    Claim(
+        "{one}-{other}-similar-{model}",
+        "appendix B, paragraph 3, sentence 3; figure 4",
+        "{model}: after 5 M rounds the lists of {one} are about as good as those of {other}",
+        f"{LAST_WORDS}, {{one}} less {{other}} (similar: within {SIMILAR})",
+        (measures.difference, "{model}", "{one}", "{other}", LAST),
+        (-SIMILAR, SIMILAR),
+        HORIZON,
+        cases=[{"model": model, "one": one, "other": other} for model in MODELS for one, other in PAIRS],
     ),
-    *for_each(
-        product(model=MODELS),
-        Claim(
-            "bubblerank-approaches-1-{model}",
-            "appendix B, paragraph 4, sentence 2; section 5.3, paragraph 3, sentence 3; figure 4",
-            "{model}: BubbleRank's NDCG@5 approaches 1",
-            f"{LAST_WORDS}, BubbleRank (approaches 1: at least {PERFECT})",
-            measures.level,
-            ("{model}", "bubblerank", LAST),
-            (PERFECT, 1.0),
-            HORIZON,
-        ),
+    Claim(
+        "bubblerank-starts-as-baseline-{model}",
+        "appendix B, paragraph 3, sentence 4; figure 4",
+        "{model}: at first BubbleRank's lists are about as good as Baseline's",
+        f"{FIRST_WORDS}, BubbleRank less Baseline (close: within {NEAR})",
+        (measures.difference, "{model}", "bubblerank", "static", FIRST),
+        (-NEAR, NEAR),
+        cases=product(model=MODELS),
     ),
-    *for_each(
-        product(model=MODELS),
-        Claim(
-            "bubblerank-never-much-worse-{model}",
-            "appendix B, paragraph 4, sentence 3; figure 4",
-            "{model}: BubbleRank's NDCG@5 is never much below Baseline's",
-            f"least NDCG@5 of BubbleRank, less Baseline's, of the first {FEW} rounds and between later records up to "
-            f"{{n}} rounds (much worse: more than {NEAR} below)",
-            least_lead,
-            ("{model}", "bubblerank", "static"),
-            (-NEAR, math.inf),
-            HORIZON,
-        ),
+    Claim(
+        "{agent}-starts-low-{model}",
+        "appendix B, paragraph 3, sentence 4; figure 4",
+        "{model}: at first {agent}'s lists are very bad by NDCG@5",
+        f"{FIRST_WORDS}, {{agent}} less Baseline (very low: at least {LOW} below)",
+        (measures.difference, "{model}", "{agent}", "static", FIRST),
+        (-math.inf, -LOW),
+        cases=product(model=MODELS, agent=SHUFFLING),
+    ),
+    Claim(
+        "bubblerank-approaches-1-{model}",
+        "appendix B, paragraph 4, sentence 2; section 5.3, paragraph 3, sentence 3; figure 4",
+        "{model}: BubbleRank's NDCG@5 approaches 1",
+        f"{LAST_WORDS}, BubbleRank (approaches 1: at least {PERFECT})",
+        (measures.level, "{model}", "bubblerank", LAST),
+        (PERFECT, 1.0),
+        HORIZON,
+        cases=product(model=MODELS),
+    ),
+    Claim(
+        "bubblerank-never-much-worse-{model}",
+        "appendix B, paragraph 4, sentence 3; figure 4",
+        "{model}: BubbleRank's NDCG@5 is never much below Baseline's",
+        f"least NDCG@5 of BubbleRank, less Baseline's, of the first {FEW} rounds and between later records up to "
+        f"{{n}} rounds (much worse: more than {NEAR} below)",
+        (least_lead, "{model}", "bubblerank", "static"),
+        (-NEAR, math.inf),
+        HORIZON,
+        cases=product(model=MODELS),
     ),
 )
 
 
-# -- drawing ----------------------------------------------------------------------------------------------------------
-
-
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Drawing:
     from rankgym.experiments.show import figures
 
     return setup.draw_models(
         results, RANKERS, figures.per_round, ylabel="NDCG@5 of a round", xscale="log", from_zero=False
     )
-
-
-FIGURE = PaperFigure(
-    name="bubblerank-figure-4",
-    paper=setup.PAPER,
-    title="NDCG@5 of a round of BubbleRank, BatchRank, TopRank and Baseline in the runs of figure 1",
-    setting=setup.DATA
-    + setup.SCALES_OF_RUNS
-    + " NDCG@5 of a round is the mean between neighbouring records, about 20 a decade.",
-    sweep=SWEEP,
-    draw=draw,
-    claims=CLAIMS,
-)

@@ -18,13 +18,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rankgym.experiments.papers.figure import Scale, check_scale, check_source, even_rounds, mean_caption
+from rankgym.experiments.papers.figure import Drawing, Scale, check_scale, check_source, even_rounds, mean_caption
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Played, Results
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from rankgym.experiments.show.figures import Curve
 
 PAPER = "Li et al., BubbleRank: safe online learning to re-rank via implicit click feedback, UAI 2019"
@@ -77,7 +75,7 @@ def comparison(scale: Scale, source: str) -> Sweep:
     )
 
 
-def draw_models(results: Results, agents: Sequence[str], curve: Callable[[Played], Curve], **panel: Any) -> Figure:
+def draw_models(results: Results, agents: Sequence[str], curve: Callable[[Played], Curve], **panel: Any) -> Drawing:
     """One panel a click model, with a curve an agent."""
     from rankgym.experiments.show import figures
 

@@ -1,7 +1,9 @@
 """MergeRUCB: Zoghi, Whiteson and de Rijke (WSDM 2015), figures 1 to 7: duels among many rankers."""
 
+from rankgym.experiments.papers.figure import figures_of
 from rankgym.experiments.papers.mergerucb import figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, figure_7
+from rankgym.experiments.papers.mergerucb.setup import PAPER
 
 __all__ = ["FIGURES"]
 
-FIGURES = tuple(module.FIGURE for module in (figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, figure_7))
+FIGURES = figures_of("mergerucb", PAPER, figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, figure_7)

@@ -1,24 +1,29 @@
 """MergeRUCB, figure 1: regret over time on four large problems."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
-from typing import TYPE_CHECKING
 
 from rankgym.experiments.judge import intervals
-from rankgym.experiments.judge.claims import Claim, Finding, for_each
+from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.measures import ABOVE_0, ABOVE_1, last_round
 from rankgym.experiments.judge.units import Units, amount
-from rankgym.experiments.papers.figure import PaperFigure, Scale
+from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup
 from rankgym.experiments.papers.mergerucb.setup import BTM, HORIZON, LONG_HORIZON, MERGE, RUCB, regret
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+SPREAD = 0.275  # of the stand-ins' utilities: half of all pairs are as near to a tie as in the MSLR matrix
+TITLE = "Regret over time on four large problems: mergeRUCB, RUCB and Beat the Mean"
+SETTING = (
+    "ONE OF THE FOUR PROBLEMS IS THE PAPER'S, THE OTHERS ARE STAND-INS: the Yandex and Yahoo collections "
+    "cannot be had, and no matrices of them were published. The stand-ins have as many rankers (245; 700 of "
+    "which 104, or 181, are uninformative as section 7 has it), utilities that are normal with a standard "
+    f"deviation of {SPREAD} and duels by the logistic function of their differences (Bradley-Terry: a total "
+    "order, no circles), so that half of all pairs are as close as in MSLR; each run has a matrix of its own. A "
+    "stand-in of 136 is played too, to see the number of rankers by itself. Duels are coins, not interleaved "
+    f"lists. Runs: 10; the paper does not say. {setup.MATRICES} {setup.PARAMETERS}"
+)
 THREE = (MERGE, RUCB, BTM)
 ALL_MSLR = "MSLR, 136"
 CONTROL, YANDEX, YAHOO_1, YAHOO_2 = (
@@ -31,7 +36,6 @@ LARGE = (ALL_MSLR, YANDEX, YAHOO_1, YAHOO_2)  # the paper's four
 # Informative and uninformative rankers: section 7, assumption A2, has the Yahoo sets' uninformative ones. With this
 # spread of utilities half of all pairs are as near to a tie as in the MSLR matrix: |p - 1/2| up to .065.
 SIZES = {CONTROL: (136, 0), YANDEX: (245, 0), YAHOO_1: (596, 104), YAHOO_2: (519, 181)}
-SPREAD = 0.275
 SUBSTANTIAL = 1.25  # a substantially larger regret is at least this multiple of the other
 LONG_ROUNDS: dict[Scale, int] = {**setup.ROUNDS, "full": LONG_HORIZON}
 
@@ -55,9 +59,6 @@ def SWEEP(scale: Scale, source: str) -> Sweep:
         for label, (informative, uninformative) in SIZES.items()
     ]
     return Sweep((mslr, *drawn), THREE, LONG_ROUNDS[scale], name=f"mergeRUCB figure 1, {scale}")
-
-
-# -- measures ---------------------------------------------------------------------------------------------------------
 
 
 def second_share_converged(results: Results, label: str) -> Finding:
@@ -86,19 +87,24 @@ def growth_of_lead(results: Results) -> list[Finding]:
     return setup.together(parts, partial(intervals.difference, paired=False))
 
 
-# -- claims -----------------------------------------------------------------------------------------------------------
-
-ON_ONE_PROBLEM = (
+EVERY_PROBLEM = [
+    {"label": ALL_MSLR, "sentence": 3, "duels": "10,000,000", "needs_rounds": HORIZON},
+    *(
+        {"label": label, "sentence": 4, "duels": "25,000,000", "needs_rounds": LONG_HORIZON}
+        for label in (YANDEX, YAHOO_1, YAHOO_2)
+    ),
+]
+CLAIMS = (
     Claim(
         "two-converge-{label}",
         "section 6.1, paragraph 1, sentence {sentence}; figure 1",
         "Two of the three agents find the Condorcet winner within {duels} duels.",
         "{label}: share of the runs in which the agent that is second in this ({second}) names the Condorcet winner in "
         "the end",
-        second_share_converged,
-        ("{label}",),
+        (second_share_converged, "{label}"),
         (0.5, 1.0),
         note="converging is read as: in most runs",
+        cases=EVERY_PROBLEM,
     ),
     Claim(
         "mergerucb-ahead-{label}",
@@ -106,40 +112,26 @@ ON_ONE_PROBLEM = (
         "figure 1",
         "MergeRUCB has clearly and substantially less regret than the others.",
         "{label}: {other}'s regret as a multiple of mergeRUCB's",
-        setup.multiples,
-        ("{label}", (RUCB, BTM), (MERGE,)),
+        (setup.multiples, "{label}", (RUCB, BTM), (MERGE,)),
         (SUBSTANTIAL, math.inf),
         note=f"called substantial from {SUBSTANTIAL:g} on",
+        cases=EVERY_PROBLEM,
     ),
     Claim(
         "ahead-of-btm-{label}",
         "section 3, paragraph 2, sentence 7; section 5, RQ1; figure 1",
         "MergeRUCB has less regret than Beat the Mean on large problems.",
         "{label}: Beat the Mean's regret as a multiple of mergeRUCB's",
-        setup.multiple,
-        ("{label}", BTM, MERGE),
+        (setup.multiple, "{label}", BTM, MERGE),
         ABOVE_1,
-    ),
-)
-
-CLAIMS = (
-    *for_each(
-        [
-            {"label": ALL_MSLR, "sentence": 3, "duels": "10,000,000", "needs_rounds": HORIZON},
-            *(
-                {"label": label, "sentence": 4, "duels": "25,000,000", "needs_rounds": LONG_HORIZON}
-                for label in (YANDEX, YAHOO_1, YAHOO_2)
-            ),
-        ],
-        *ON_ONE_PROBLEM,
+        cases=EVERY_PROBLEM,
     ),
     Claim(
         "gap-grows-with-rankers",
         "section 6.1, paragraph 2, sentence 2; figure 1",
         "The more rankers, from 136 to 245 to 700, the more is mergeRUCB ahead of the others.",
         "{other}'s regret less mergeRUCB's after {stop} duels: by how much more it is with {more} than with {fewer}",
-        growth_of_lead,
-        (),
+        (growth_of_lead,),
         ABOVE_0,
         HORIZON,
         "all three sizes are stand-ins of one family, so that nothing but the size differs",
@@ -147,22 +139,5 @@ CLAIMS = (
 )
 
 
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Drawing:
     return setup.draw_over_time(results, (*LARGE, CONTROL), THREE, columns=3)
-
-
-FIGURE = PaperFigure(
-    name="mergerucb-figure-1",
-    paper=setup.PAPER,
-    title="Regret over time on four large problems: mergeRUCB, RUCB and Beat the Mean",
-    setting="ONE OF THE FOUR PROBLEMS IS THE PAPER'S, THE OTHERS ARE STAND-INS: the Yandex and Yahoo collections "
-    "cannot be had, and no matrices of them were published. The stand-ins have as many rankers (245; 700 of "
-    "which 104, or 181, are uninformative as section 7 has it), utilities that are normal with a standard "
-    f"deviation of {SPREAD} and duels by the logistic function of their differences (Bradley-Terry: a total "
-    "order, no circles), so that half of all pairs are as close as in MSLR; each run has a matrix of its own. A "
-    "stand-in of 136 is played too, to see the number of rankers by itself. Duels are coins, not interleaved "
-    f"lists. Runs: 10; the paper does not say. {setup.MATRICES} {setup.PARAMETERS}",
-    sweep=SWEEP,
-    draw=draw,
-    claims=CLAIMS,
-)

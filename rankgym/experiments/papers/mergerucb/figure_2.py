@@ -1,26 +1,31 @@
 """MergeRUCB, figure 2: duels by interleaving and simulated clicks, or by coins with the same chances."""
 
-from __future__ import annotations
-
 import os
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankgym.experiments.judge import intervals
-from rankgym.experiments.judge.claims import Claim, Finding, for_each
+from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.units import Units
-from rankgym.experiments.papers.figure import PaperFigure, Scale
+from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import collection, setup
 from rankgym.experiments.papers.mergerucb.setup import FIVE, HORIZON, SAME_ORDER, Array, regret
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+TITLE = "Duels by interleaving and simulated clicks, and duels by coins with the same chances"
+SETTING = (
+    "Calibrated: a SYNTHETIC collection of 100 queries of 20 documents, 136 rankers (32 at small scale), "
+    "five grades, which is written into the data cache with its matrix (imported as mergerucb-figure-2-...). "
+    f"Published: the LETOR file that the environment variable {collection.LETOR_FILE} names, such as a fold of "
+    "MSLR-WEB30K. Lists are interleaved by team draft, whose chances are evaluated exactly, instead of by "
+    "probabilistic interleaving, whose were estimated from 400,000 comparisons. As users come independently of each "
+    "other, duels by clicks are then Bernoulli trials with just these chances: the figure checks the simulation, not "
+    f"an approximation. {setup.FIVE_AGENTS}"
+)
+PREPARE = collection.prepare
 CLICKS, COINS = "Interleaving and clicks", "Coins of the same matrix"
 ALIKE = 2.0  # two regrets of one agent by two ways to play are alike up to this factor
 
@@ -38,9 +43,6 @@ def SWEEP(scale: Scale, source: str) -> Sweep:
     }
     clicks = Environment(CLICKS, "rankgym/Dueling-LETOR-v0", kwargs)
     return setup.sweep(2, scale, (clicks, Environment(COINS, setup.SYNTHETIC, {"dataset": matrix})))
-
-
-# -- measures ---------------------------------------------------------------------------------------------------------
 
 
 def clicks_over_coins(results: Results) -> list[Finding]:
@@ -62,16 +64,13 @@ def tau_of_clicks_and_coins(results: Results) -> Estimate:
     return intervals.of_means(tau, all_five(CLICKS), all_five(COINS), paired=False)
 
 
-# -- claims -----------------------------------------------------------------------------------------------------------
-
 CLAIMS = (
     Claim(
         "proxy-alike",
         "section 6.2, paragraph 1, sentence 2; figure 2",
         "Duels by coins give results like those of duels by interleaving and clicks.",
         "{agent}'s regret by interleaving and clicks as a multiple of that by coins",
-        clicks_over_coins,
-        (),
+        (clicks_over_coins,),
         (1.0 / ALIKE, ALIKE),
         HORIZON,
         f"called alike up to a factor of {ALIKE:g}",
@@ -81,46 +80,24 @@ CLAIMS = (
         "section 6.2, paragraph 1, sentence 5; figure 2",
         "How the agents compare does not differ between the two in kind.",
         "Kendall's tau between the orders of the five agents by regret: interleaving and clicks, and coins",
-        tau_of_clicks_and_coins,
-        (),
+        (tau_of_clicks_and_coins,),
         (SAME_ORDER, 1.0),
         HORIZON,
         f"one exchange of neighbours, {SAME_ORDER:g}, is no qualitative difference",
     ),
-    *for_each(
-        [{"label": COINS}],
-        Claim(
-            "end-stands-for-course-all",
-            "section 6.3, paragraph 3, sentence 2; figures 2 and 3",
-            "With all rankers the regret after ten million duels tells how the agents compare over the whole time.",
-            setup.END_AND_COURSE[0],
-            setup.end_and_course,
-            ("{label}",),
-            (SAME_ORDER, 1.0),
-            HORIZON,
-            setup.END_AND_COURSE[1],
-        ),
+    Claim(
+        "end-stands-for-course-all",
+        "section 6.3, paragraph 3, sentence 2; figures 2 and 3",
+        "With all rankers the regret after ten million duels tells how the agents compare over the whole time.",
+        setup.END_AND_COURSE[0],
+        (setup.end_and_course, "{label}"),
+        (SAME_ORDER, 1.0),
+        HORIZON,
+        setup.END_AND_COURSE[1],
+        cases=[{"label": COINS}],
     ),
 )
 
 
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Drawing:
     return setup.draw_over_time(results, (CLICKS, COINS), FIVE, columns=2)
-
-
-FIGURE = PaperFigure(
-    name="mergerucb-figure-2",
-    paper=setup.PAPER,
-    title="Duels by interleaving and simulated clicks, and duels by coins with the same chances",
-    setting="Calibrated: a SYNTHETIC collection of 100 queries of 20 documents, 136 rankers (32 at small scale), "
-    "five grades, which is written into the data cache with its matrix (imported as mergerucb-figure-2-...). "
-    f"Published: the LETOR file that the environment variable {collection.LETOR_FILE} names, such as a fold of "
-    "MSLR-WEB30K. Lists are interleaved by team draft, whose chances are evaluated exactly, instead of by "
-    "probabilistic interleaving, whose were estimated from 400,000 comparisons. As users come independently of each "
-    "other, duels by clicks are then Bernoulli trials with just these chances: the figure checks the simulation, not "
-    f"an approximation. {setup.FIVE_AGENTS}",
-    sweep=SWEEP,
-    prepare=collection.prepare,
-    draw=draw,
-    claims=CLAIMS,
-)

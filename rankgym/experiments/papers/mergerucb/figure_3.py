@@ -1,18 +1,15 @@
 """MergeRUCB, figure 3: regret after ten million duels by the number of rankers."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankgym.experiments.judge import intervals
-from rankgym.experiments.judge.claims import Claim, Finding, for_each, product
+from rankgym.experiments.judge.claims import Claim, Finding, product
 from rankgym.experiments.judge.measures import ABOVE_0, ABOVE_1
 from rankgym.experiments.judge.units import Units
-from rankgym.experiments.papers.figure import PaperFigure, Scale
+from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup
 from rankgym.experiments.papers.mergerucb.setup import (
     BTM,
@@ -34,17 +31,16 @@ from rankgym.experiments.papers.mergerucb.setup import (
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+TITLE = "Regret after ten million duels by the number of rankers"
+SETTING = (
+    "As in the paper: 10 random subsets of each size with a Condorcet winner, navigational users. "
+    f"{setup.MATRICES} {setup.FIVE_AGENTS}"
+)
 ARMS: dict[Scale, tuple[int, ...]] = {"full": setup.ARMS, "small": (10, 40, 70, 100, 130), "smoke": (10, 70)}
 
 
 def SWEEP(scale: Scale, source: str) -> Sweep:
     return setup.sweep(3, scale, setup.subsets(ARMS[scale], source))
-
-
-# -- measures ---------------------------------------------------------------------------------------------------------
 
 
 def multiples_with_many(results: Results, agent: str) -> list[Finding]:
@@ -98,8 +94,6 @@ def _many(results: Results) -> str:
     return f"K of {', '.join(map(str, arms))} together" if len(arms) > 1 else f"K = {arms[0]}"
 
 
-# -- claims -----------------------------------------------------------------------------------------------------------
-
 WITH_FEW = f"{{behind}}'s regret as a multiple of {{ahead}}'s, K = {FEW}"
 WITH_MANY = "{behind}'s regret as a multiple of {ahead}'s, {many}"
 
@@ -109,8 +103,7 @@ CLAIMS = (
         "section 6.3, paragraph 2, sentence 2; section 3, paragraph 6, sentence 5; figure 3",
         "From 70 rankers on mergeRUCB has less regret than all other agents.",
         "{other}'s regret as a multiple of mergeRUCB's, K = {number}",
-        multiples_with_many,
-        (MERGE,),
+        (multiples_with_many, MERGE),
         ABOVE_1,
         HORIZON,
     ),
@@ -119,84 +112,67 @@ CLAIMS = (
         "section 6.1, paragraph 2, sentence 1; figure 3",
         "MergeRUCB and RUCB are the two best where there are many rankers.",
         "{other}'s regret as a multiple of {one}'s, {many}",
-        multiples_of_two,
-        ((MERGE, RUCB),),
+        (multiples_of_two, (MERGE, RUCB)),
         ABOVE_1,
         HORIZON,
     ),
-    *for_each(
-        [{"ahead": RCS, "behind": RUCB}],
-        Claim(
-            "{ahead}-better-with-few",
-            "section 3, paragraph 6, sentence 4, first half, and sentence 2 (of earlier experiments); figure 3",
-            "With few rankers {ahead} tends to have less regret than {behind}.",
-            WITH_FEW,
-            multiple,
-            ("{behind}", "{ahead}", True),
-            ABOVE_1,
-            HORIZON,
-        ),
+    Claim(
+        "{ahead}-better-with-few",
+        "section 3, paragraph 6, sentence 4, first half, and sentence 2 (of earlier experiments); figure 3",
+        "With few rankers {ahead} tends to have less regret than {behind}.",
+        WITH_FEW,
+        (multiple, "{behind}", "{ahead}", True),
+        ABOVE_1,
+        HORIZON,
+        cases=[{"ahead": RCS, "behind": RUCB}],
     ),
-    *for_each(
-        [{"ahead": RUCB, "behind": RCS}],
-        Claim(
-            "{ahead}-better-with-many",
-            "section 3, paragraph 6, sentence 4, second half; figure 3",
-            "With many rankers {ahead} has less regret than {behind}.",
-            WITH_MANY,
-            multiple,
-            ("{behind}", "{ahead}", False),
-            ABOVE_1,
-            HORIZON,
-        ),
+    Claim(
+        "{ahead}-better-with-many",
+        "section 3, paragraph 6, sentence 4, second half; figure 3",
+        "With many rankers {ahead} has less regret than {behind}.",
+        WITH_MANY,
+        (multiple, "{behind}", "{ahead}", False),
+        ABOVE_1,
+        HORIZON,
+        cases=[{"ahead": RUCB, "behind": RCS}],
     ),
-    *for_each(
-        product(ahead=[RUCB, RCS], behind=[MERGE]),
-        Claim(
-            "{ahead}-ahead-with-few",
-            "section 8, paragraph 3, sentence 2; figure 3",
-            "With few rankers RUCB and RCS have less regret than {behind}; here {ahead}.",
-            WITH_FEW,
-            multiple,
-            ("{behind}", "{ahead}", True),
-            ABOVE_1,
-            HORIZON,
-        ),
+    Claim(
+        "{ahead}-ahead-with-few",
+        "section 8, paragraph 3, sentence 2; figure 3",
+        "With few rankers RUCB and RCS have less regret than {behind}; here {ahead}.",
+        WITH_FEW,
+        (multiple, "{behind}", "{ahead}", True),
+        ABOVE_1,
+        HORIZON,
+        cases=product(ahead=[RUCB, RCS], behind=[MERGE]),
     ),
-    *for_each(
-        [{"ahead": SAVAGE, "behind": BTM}],
-        Claim(
-            "savage-ahead-of-btm-with-few",
-            "section 3, paragraph 4, sentence 1 (of earlier experiments); figure 3",
-            "With few rankers {ahead} is ahead of {behind} by a wide margin.",
-            WITH_FEW,
-            multiple,
-            ("{behind}", "{ahead}", True),
-            (WIDE, math.inf),
-            HORIZON,
-            f"a wide margin is read as: at least {WIDE:g} times as much",
-        ),
+    Claim(
+        "savage-ahead-of-btm-with-few",
+        "section 3, paragraph 4, sentence 1 (of earlier experiments); figure 3",
+        "With few rankers {ahead} is ahead of {behind} by a wide margin.",
+        WITH_FEW,
+        (multiple, "{behind}", "{ahead}", True),
+        (WIDE, math.inf),
+        HORIZON,
+        f"a wide margin is read as: at least {WIDE:g} times as much",
+        cases=[{"ahead": SAVAGE, "behind": BTM}],
     ),
-    *for_each(
-        [{"ahead": BTM, "behind": SAVAGE}],
-        Claim(
-            "btm-ahead-of-savage-with-many",
-            "section 3, paragraph 4, sentence 2 (of earlier experiments); figure 3",
-            "With many rankers {ahead} is ahead of {behind}.",
-            WITH_MANY,
-            multiple,
-            ("{behind}", "{ahead}", False),
-            ABOVE_1,
-            HORIZON,
-        ),
+    Claim(
+        "btm-ahead-of-savage-with-many",
+        "section 3, paragraph 4, sentence 2 (of earlier experiments); figure 3",
+        "With many rankers {ahead} is ahead of {behind}.",
+        WITH_MANY,
+        (multiple, "{behind}", "{ahead}", False),
+        ABOVE_1,
+        HORIZON,
+        cases=[{"ahead": BTM, "behind": SAVAGE}],
     ),
     Claim(
         "others-hard-to-scale",
         "section 1, paragraph 4, sentence 4; figure 3",
         "SAVAGE, RUCB and RCS do not scale well to many rankers.",
         "exponent of the growth of {agent}'s regret with K, less that of mergeRUCB's",
-        steeper,
-        ((SAVAGE, RUCB, RCS), MERGE),
+        (steeper, (SAVAGE, RUCB, RCS), MERGE),
         ABOVE_0,
         HORIZON,
         "difficulty is read as: steeper than mergeRUCB on logarithmic axes",
@@ -204,7 +180,7 @@ CLAIMS = (
 )
 
 
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Drawing:
     from rankgym.experiments.show import figures
 
     panel = figures.Panel(
@@ -215,15 +191,3 @@ def draw(results: Results) -> Figure:
         bottom=0.0,
     )
     return figures.panels([panel], caption=setup.subsets_caption(results))
-
-
-FIGURE = PaperFigure(
-    name="mergerucb-figure-3",
-    paper=setup.PAPER,
-    title="Regret after ten million duels by the number of rankers",
-    setting="As in the paper: 10 random subsets of each size with a Condorcet winner, navigational users. "
-    f"{setup.MATRICES} {setup.FIVE_AGENTS}",
-    sweep=SWEEP,
-    draw=draw,
-    claims=CLAIMS,
-)

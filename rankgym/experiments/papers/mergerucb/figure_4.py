@@ -1,19 +1,14 @@
 """MergeRUCB, figure 4: regret over time with 70 rankers."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from rankgym.experiments.judge.claims import Claim, for_each
-from rankgym.experiments.papers.figure import PaperFigure, Scale
+from rankgym.experiments.judge.claims import Claim
+from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup
 from rankgym.experiments.papers.mergerucb.setup import FIVE, HORIZON, MANY, SAME_ORDER
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+TITLE = "Regret over time with 70 rankers"
+SETTING = f"The runs of figure 3 with 70 rankers. {setup.MATRICES} {setup.FIVE_AGENTS}"
 SUBSET = setup.subset_label(MANY)
 
 
@@ -21,32 +16,20 @@ def SWEEP(scale: Scale, source: str) -> Sweep:
     return setup.sweep(4, scale, setup.subsets([MANY], source))
 
 
-CLAIMS = for_each(
-    [{"label": SUBSET}],
+CLAIMS = (
     Claim(
         "end-stands-for-course-70",
         "section 6.3, paragraph 3, sentence 3; figure 4",
         "With 70 rankers, too, the regret after ten million duels tells how the agents compare over the whole time.",
         setup.END_AND_COURSE[0],
-        setup.end_and_course,
-        ("{label}",),
+        (setup.end_and_course, "{label}"),
         (SAME_ORDER, 1.0),
         HORIZON,
         setup.END_AND_COURSE[1],
+        cases=[{"label": SUBSET}],
     ),
 )
 
 
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Drawing:
     return setup.draw_over_time(results, [SUBSET], FIVE, columns=1)
-
-
-FIGURE = PaperFigure(
-    name="mergerucb-figure-4",
-    paper=setup.PAPER,
-    title="Regret over time with 70 rankers",
-    setting=f"The runs of figure 3 with 70 rankers. {setup.MATRICES} {setup.FIVE_AGENTS}",
-    sweep=SWEEP,
-    draw=draw,
-    claims=CLAIMS,
-)

@@ -1,10 +1,7 @@
 """MergeRUCB, figure 5: regret by the number of rankers, for three user models."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,23 +10,19 @@ from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_1
 from rankgym.experiments.judge.units import Units
-from rankgym.experiments.papers.figure import PaperFigure, Scale
+from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup
 from rankgym.experiments.papers.mergerucb.setup import FIVE, HORIZON, MERGE, RCS, RUCB, USERS, WIDE, Array
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+TITLE = "Regret by the number of rankers with perfect, navigational and informational users"
+SETTING = f"As figure 3, for each user model. {setup.MATRICES} {setup.FIVE_AGENTS}"
 ARMS: dict[Scale, tuple[int, ...]] = {"full": setup.ARMS, "small": (10, 70, 130), "smoke": (10, 70)}
 
 
 def SWEEP(scale: Scale, source: str) -> Sweep:
     return setup.sweep(5, scale, setup.subsets(ARMS[scale], source, USERS))
-
-
-# -- measures ---------------------------------------------------------------------------------------------------------
 
 
 def _regret(results: Results, agent: str, user: str) -> Units:
@@ -66,8 +59,6 @@ def multiple_of_first(results: Results, agent: str) -> Estimate:
     return intervals.ratio(_regret(results, agent, USERS[-1]), _regret(results, agent, USERS[0]))
 
 
-# -- claims -----------------------------------------------------------------------------------------------------------
-
 CLAIMS = (
     Claim(
         "rcs-most-affected-by-users",
@@ -75,8 +66,7 @@ CLAIMS = (
         "The user model matters more to RCS than to mergeRUCB or RUCB.",
         "regret with the worst user model as a multiple of that with the best one, all K together: RCS's factor over "
         "{other}'s",
-        effects_of_users,
-        (RCS, (MERGE, RUCB)),
+        (effects_of_users, RCS, (MERGE, RUCB)),
         ABOVE_1,
         HORIZON,
     ),
@@ -85,8 +75,7 @@ CLAIMS = (
         "section 6.4, paragraph 2, sentences 2 and 3; figure 5",
         "RCS gets worse from perfect to navigational to informational users, as the winner's margins shrink.",
         "RCS's regret with {after} users as a multiple of that with {before} ones, all K together",
-        multiples_of_neighbours,
-        (RCS,),
+        (multiples_of_neighbours, RCS),
         ABOVE_1,
         HORIZON,
     ),
@@ -95,8 +84,7 @@ CLAIMS = (
         "section 6.4, paragraph 2, sentence 2; figure 5",
         "As they shrink RCS gets dramatically worse.",
         "RCS's regret with informational users as a multiple of that with perfect ones, all K together",
-        multiple_of_first,
-        (RCS,),
+        (multiple_of_first, RCS),
         (WIDE, math.inf),
         HORIZON,
         f"dramatic is read as: at least {WIDE:g} times as much",
@@ -104,7 +92,7 @@ CLAIMS = (
 )
 
 
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Drawing:
     from rankgym.experiments.show import figures
 
     curves = [setup.curves_by_arms(results, FIVE, user) for user in USERS]
@@ -121,14 +109,3 @@ def draw(results: Results) -> Figure:
         for number, (user, of_user) in enumerate(zip(USERS, curves, strict=True))
     ]
     return figures.panels(panels, columns=3, caption=setup.subsets_caption(results), share_y=True)
-
-
-FIGURE = PaperFigure(
-    name="mergerucb-figure-5",
-    paper=setup.PAPER,
-    title="Regret by the number of rankers with perfect, navigational and informational users",
-    setting=f"As figure 3, for each user model. {setup.MATRICES} {setup.FIVE_AGENTS}",
-    sweep=SWEEP,
-    draw=draw,
-    claims=CLAIMS,
-)

@@ -1,16 +1,13 @@
 """MergeRUCB, figure 6: the default parameters beside the best and the worst of a grid."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankgym.experiments.judge import intervals
 from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.measures import ABOVE_1
-from rankgym.experiments.papers.figure import PaperFigure, Scale
+from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup
 from rankgym.experiments.papers.mergerucb.setup import (
     HORIZON,
@@ -24,9 +21,11 @@ from rankgym.experiments.papers.mergerucb.setup import (
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+TITLE = "MergeRUCB's parameters: the least and the largest regret of a grid, and that of the default"
+SETTING = (
+    "As figure 3; at small scale three of the six values of alpha. Largest and least are of means over "
+    f"runs. {setup.MATRICES}"
+)
 BATCH_SIZES = (4, 6, 8, 10)
 LEAST_ALPHA = 0.71
 ALPHAS: dict[Scale, tuple[float, ...]] = {
@@ -48,9 +47,6 @@ def SWEEP(scale: Scale, source: str) -> Sweep:
 def variant(batch_size: int, alpha: float) -> str:
     """The agent's label; that of the default has no arguments."""
     return MERGE if (batch_size, alpha) == (4, 1.01) else f"{MERGE}:batch_size={batch_size}:alpha={alpha}"
-
-
-# -- measures ---------------------------------------------------------------------------------------------------------
 
 
 def _grid(results: Results) -> list[str]:
@@ -101,16 +97,13 @@ def spread_with_few(results: Results) -> Finding:
     return Finding(intervals.of_means(share, *units), {"few": arms[0], "many": arms[-1]})
 
 
-# -- claims -----------------------------------------------------------------------------------------------------------
-
 CLAIMS = (
     Claim(
         "default-close-to-best",
         "section 6.5, paragraph 2, sentence 3; figure 6",
         "The regret of the default parameters is close to that of the best ones, or equal, at every number of rankers.",
         "regret with p = 4, alpha = 1.01 as a multiple of the least of {choices} choices, K = {number}",
-        default_over_best,
-        (),
+        (default_over_best,),
         (0.0, CLOSE),
         HORIZON,
         f"called close up to {CLOSE:g}; the least of noisy means is too small, so that the factor is rather too large",
@@ -120,8 +113,7 @@ CLAIMS = (
         "section 5, paragraph 8, sentence 4; figure 6",
         "Other values of p and alpha gain little or nothing.",
         "share of the regret, all K together, that the best of {choices} choices of p and alpha would save",
-        share_saved_by_best,
-        (),
+        (share_saved_by_best,),
         (-math.inf, LITTLE),
         HORIZON,
         f"called little up to {LITTLE:.0%}",
@@ -132,8 +124,7 @@ CLAIMS = (
         "Towards alpha = 0.5 the exploration at the start costs more than narrower intervals save.",
         f"regret with alpha = {LEAST_ALPHA}, the least of the grid, as a multiple of that with 1.01, p = 4, all K "
         "together",
-        least_alpha_over_default,
-        (LEAST_ALPHA,),
+        (least_alpha_over_default, LEAST_ALPHA),
         ABOVE_1,
         HORIZON,
     ),
@@ -142,8 +133,7 @@ CLAIMS = (
         "section 6.5, paragraph 2, sentence 2; figure 6",
         "With few rankers the three curves could not be told apart on a linear axis.",
         "largest less least regret of the choices at K = {few}, as a share of the largest at K = {many}",
-        spread_with_few,
-        (),
+        (spread_with_few,),
         (-math.inf, INDISTINCT),
         HORIZON,
         f"called indistinct up to {INDISTINCT:.0%} of the axis",
@@ -151,7 +141,7 @@ CLAIMS = (
 )
 
 
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Drawing:
     from rankgym.experiments.show import figures
 
     grid = _grid(results)
@@ -170,15 +160,3 @@ def draw(results: Results) -> Figure:
         yscale="log",
     )
     return figures.panels([panel], caption=f"{len(grid)} choices of p and alpha. {setup.subsets_caption(results)}")
-
-
-FIGURE = PaperFigure(
-    name="mergerucb-figure-6",
-    paper=setup.PAPER,
-    title="MergeRUCB's parameters: the least and the largest regret of a grid, and that of the default",
-    setting="As figure 3; at small scale three of the six values of alpha. Largest and least are of means over "
-    f"runs. {setup.MATRICES}",
-    sweep=SWEEP,
-    draw=draw,
-    claims=CLAIMS,
-)

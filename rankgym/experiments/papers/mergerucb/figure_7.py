@@ -1,24 +1,25 @@
 """MergeRUCB, figure 7: Sparring and MultiSBM, where Sparring does well and where the best Borda scores are close."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from rankgym.experiments.judge import intervals
-from rankgym.experiments.judge.claims import Claim, Finding, for_each, product
+from rankgym.experiments.judge.claims import Claim, Finding, product
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_1
-from rankgym.experiments.papers.figure import PaperFigure, Scale
+from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup
 from rankgym.experiments.papers.mergerucb.setup import FIVE, MERGE, RCS, RUCB, WIDE, regret
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+TITLE = "Sparring and MultiSBM, where Sparring does well and where the best Borda scores are close"
+SETTING = (
+    "The paper does not say which problems its two plots are of, nor their horizon. Here: three small "
+    "matrices of the literature, Cyclic with a winner that is closer to the others, and two of ours, alike but "
+    "for how close the two best Borda scores are. Runs: 50. Claims are judged from a million duels on. "
+    f"{setup.FIVE_AGENTS}"
+)
 SPARRING, MULTISBM = "sparring", "multisbm"
 SEVEN = (*FIVE, SPARRING, MULTISBM)
 WELL, ARXIV, CIRCLE = "Arithmetic", "Arxiv", "Cyclic"
@@ -60,9 +61,6 @@ def SWEEP(scale: Scale, source: str) -> Sweep:
     return Sweep(environments, SEVEN, setup.ROUNDS[scale], runs=RUNS[scale], name=name)
 
 
-# -- measures ---------------------------------------------------------------------------------------------------------
-
-
 def behind_most(results: Results, agent: str) -> list[Finding]:
     """In each problem the third largest of five factors: the agent's regret as a multiple of each of the five's."""
     level = intervals.for_each_of(len(PROBLEMS) * len(FIVE))
@@ -84,8 +82,6 @@ def degradation(results: Results, agent: str, near: str, far: str) -> Estimate:
     return intervals.ratio(regret(results, near, agent), regret(results, far, agent))
 
 
-# -- claims -----------------------------------------------------------------------------------------------------------
-
 DEGRADATION = "Sparring's regret in '{near}' as a multiple of that in '{far}'"
 DRAMATIC = f"dramatic is read as: at least {WIDE:g} times as much"
 
@@ -96,8 +92,7 @@ CLAIMS = (
         "MultiSBM is behind most of the other agents, consistently.",
         "{label}: MultiSBM's regret as a multiple of that of mergeRUCB, RUCB, RCS, Beat the Mean and SAVAGE: the third "
         "largest of the five factors",
-        behind_most,
-        (MULTISBM,),
+        (behind_most, MULTISBM),
         ABOVE_1,
         MILLION,
         "consistently behind most is read as: in all problems behind three of five",
@@ -107,79 +102,54 @@ CLAIMS = (
         "section 8, paragraph 3, sentences 1 and 2; figure 7, top",
         "There are problems with few rankers in which Sparring does well, and better than mergeRUCB.",
         f"{WELL}: mergeRUCB's regret as a multiple of Sparring's",
-        setup.multiple,
-        (WELL, MERGE, SPARRING),
+        (setup.multiple, WELL, MERGE, SPARRING),
         ABOVE_1,
         MILLION,
     ),
-    *for_each(
-        product(agent=[RUCB, RCS]),
-        Claim(
-            "{agent}-ahead-with-few",
-            "section 8, paragraph 3, sentence 2; figure 7, top",
-            "With few rankers RUCB and RCS are ahead of mergeRUCB, too; here {agent}.",
-            f"{WELL}, 8 arms: mergeRUCB's regret as a multiple of {{agent}}'s",
-            setup.multiple,
-            (WELL, MERGE, "{agent}"),
-            ABOVE_1,
-            MILLION,
-        ),
+    Claim(
+        "{agent}-ahead-with-few",
+        "section 8, paragraph 3, sentence 2; figure 7, top",
+        "With few rankers RUCB and RCS are ahead of mergeRUCB, too; here {agent}.",
+        f"{WELL}, 8 arms: mergeRUCB's regret as a multiple of {{agent}}'s",
+        (setup.multiple, WELL, MERGE, "{agent}"),
+        ABOVE_1,
+        MILLION,
+        cases=product(agent=[RUCB, RCS]),
     ),
     Claim(
         "sparring-does-badly",
         "section 8, paragraph 3, sentence 3; section 9, paragraph 4, sentence 1; figure 7, bottom",
         "There are problems with few rankers in which Sparring does badly.",
         f"{CIRCLE}: Sparring's regret as a multiple of {{agent}}'s",
-        setup.multiples,
-        (CIRCLE, (SPARRING,), (MERGE, RUCB, RCS)),
+        (setup.multiples, CIRCLE, (SPARRING,), (MERGE, RUCB, RCS)),
         ABOVE_1,
         MILLION,
     ),
-    *for_each(
-        [{"near": CLOSE_CIRCLE, "far": CIRCLE}],
-        Claim(
-            "sparring-degrades-with-borda",
-            "section 8, paragraph 3, sentence 4; figure 7, bottom",
-            "Sparring gets dramatically worse as the best Borda scores come closer to each other.",
-            DEGRADATION,
-            degradation,
-            (SPARRING, "{near}", "{far}"),
-            (WIDE, math.inf),
-            MILLION,
-            f"{DRAMATIC}; a duel costs a fifth where scores are closer, and the winner is as much harder to tell from "
-            "the others",
-        ),
+    Claim(
+        "sparring-degrades-with-borda",
+        "section 8, paragraph 3, sentence 4; figure 7, bottom",
+        "Sparring gets dramatically worse as the best Borda scores come closer to each other.",
+        DEGRADATION,
+        (degradation, SPARRING, "{near}", "{far}"),
+        (WIDE, math.inf),
+        MILLION,
+        f"{DRAMATIC}; a duel costs a fifth where scores are closer, and the winner is as much harder to tell from "
+        "the others",
+        cases=[{"near": CLOSE_CIRCLE, "far": CIRCLE}],
     ),
-    *for_each(
-        [{"near": NEAR, "far": FAR}],
-        Claim(
-            "borda-alone-degrades-sparring",
-            "section 8, paragraph 3, sentence 5; figure 7, bottom",
-            "This is so because it chooses arms by their Borda scores.",
-            DEGRADATION,
-            degradation,
-            (SPARRING, "{near}", "{far}"),
-            (WIDE, math.inf),
-            MILLION,
-            f"{DRAMATIC}; nothing but these scores differs: the winner's margins, and what a duel costs, are the same",
-        ),
+    Claim(
+        "borda-alone-degrades-sparring",
+        "section 8, paragraph 3, sentence 5; figure 7, bottom",
+        "This is so because it chooses arms by their Borda scores.",
+        DEGRADATION,
+        (degradation, SPARRING, "{near}", "{far}"),
+        (WIDE, math.inf),
+        MILLION,
+        f"{DRAMATIC}; nothing but these scores differs: the winner's margins, and what a duel costs, are the same",
+        cases=[{"near": NEAR, "far": FAR}],
     ),
 )
 
 
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Drawing:
     return setup.draw_over_time(results, PROBLEMS, SEVEN, columns=3, leaving=2)
-
-
-FIGURE = PaperFigure(
-    name="mergerucb-figure-7",
-    paper=setup.PAPER,
-    title="Sparring and MultiSBM, where Sparring does well and where the best Borda scores are close",
-    setting="The paper does not say which problems its two plots are of, nor their horizon. Here: three small "
-    "matrices of the literature, Cyclic with a winner that is closer to the others, and two of ours, alike but "
-    "for how close the two best Borda scores are. Runs: 50. Claims are judged from a million duels on. "
-    f"{setup.FIVE_AGENTS}",
-    sweep=SWEEP,
-    draw=draw,
-    claims=CLAIMS,
-)

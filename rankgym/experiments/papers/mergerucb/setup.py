@@ -19,13 +19,11 @@ from rankgym.experiments.judge.claims import Finding
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import last_round
 from rankgym.experiments.judge.units import Units, amount, curves
-from rankgym.experiments.papers.figure import Scale
+from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Results
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from rankgym.experiments.show.figures import Curve
 
 Array = NDArray[np.float64]
@@ -176,7 +174,7 @@ def kendalls_tau(one: Sequence[Array] | Array, other: Sequence[Array] | Array) -
 
 def draw_over_time(
     results: Results, labels: Sequence[str], agents: Sequence[str], columns: int, leaving: int = 0
-) -> Figure:
+) -> Drawing:
     """A panel for each environment: regret on a linear axis over rounds on a logarithmic one, as in the paper.
 
     The ``leaving`` agents with the largest regrets may leave the frame.

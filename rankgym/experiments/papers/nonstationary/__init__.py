@@ -1,7 +1,9 @@
 """Cascading non-stationary bandits: Li and de Rijke (IJCAI 2019), figures 1 and 2."""
 
+from rankgym.experiments.papers.figure import figures_of
 from rankgym.experiments.papers.nonstationary import figure_1, figure_2
+from rankgym.experiments.papers.nonstationary.setup import PAPER
 
 __all__ = ["FIGURES"]
 
-FIGURES = (figure_1.FIGURE, figure_2.FIGURE)
+FIGURES = figures_of("nonstationary", PAPER, figure_1, figure_2)

@@ -1,33 +1,26 @@
 """Non-stationary bandits, figure 1: regret, and regret of each epoch."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals, measures
-from rankgym.experiments.judge.claims import Claim, Finding, for_each, product
+from rankgym.experiments.judge.claims import Claim, Finding, product
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, last_round, units_of
 from rankgym.experiments.judge.units import each_row, epochs
-from rankgym.experiments.papers.figure import PaperFigure
+from rankgym.experiments.papers.figure import Drawing
 from rankgym.experiments.papers.nonstationary import setup
 from rankgym.experiments.papers.nonstationary.setup import AGENTS, BASELINES, CM, EPOCHS, FORGETTING, HORIZON, LINEAR
 from rankgym.experiments.run.results import Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+TITLE = "Regret of agents that forget, and of baselines that do not, where three items jump every other 10,000 rounds"
+SETTING = f"As in section 5: 10 items, 3 positions, 10 epochs of 10,000 rounds. {setup.DATA}"
 SWEEP = setup.changing_users
 SAME = 0.2  # of a published number: a mean that is no farther from it is the same
 SMALL_GAP = 0.25  # the gap between two agents is small up to this share of the larger regret
 NORMAL = 2.576  # standard errors to either side of a 99 % interval
-
-
-# -- measures ---------------------------------------------------------------------------------------------------------
 
 
 def growth(results: Results, agent: str) -> Finding:
@@ -101,81 +94,63 @@ def ratio_of_bounds(results: Results, one: str, other: str) -> Finding:
     return Finding(measures.ratio(results, CM, one, other), {"factor": f"{factor:.2f}"}, (1.0, factor))
 
 
-# -- claims -----------------------------------------------------------------------------------------------------------
-
 EACH_BASELINE, EACH_FORGETTING = product(agent=BASELINES), product(agent=FORGETTING)
 GROWTH = "growth exponent of {agent}'s regret from round {start} to {end} (1: linear)"
 BORDER = f"called linear from {LINEAR} on, sub-linear below"
-PUBLISHED = Claim(
-    "kl-ucb-{epoch}-epoch",
-    "section 5, paragraph 4, sentence 5; figure 1",
-    "CascadeKL-UCB has a regret of {words}.",
-    "CascadeKL-UCB's regret in epoch {number} (published: {theirs})",
-    in_epoch,
-    ("cascade-kl-ucb", "{number}", "{mean}", "{error}"),
-    (-SAME, SAME),
-    HORIZON,
-    f"reproduced means within {SAME:.0%} of the published number, or within {NORMAL} of its standard errors if that is "
-    "more; the paper's queries are others",
-)
-
 CLAIMS = (
-    *for_each(
-        EACH_BASELINE,
-        Claim(
-            "{agent}-linear",
-            "section 5, paragraph 4, sentence 2; section 1, paragraph 3, sentence 1; figure 1",
-            "The regret of every baseline is linear in time; here {agent}'s.",
-            GROWTH,
-            growth,
-            ("{agent}",),
-            (LINEAR, math.inf),
-            HORIZON,
-            BORDER,
-        ),
+    Claim(
+        "{agent}-linear",
+        "section 5, paragraph 4, sentence 2; section 1, paragraph 3, sentence 1; figure 1",
+        "The regret of every baseline is linear in time; here {agent}'s.",
+        GROWTH,
+        (growth, "{agent}"),
+        (LINEAR, math.inf),
+        HORIZON,
+        BORDER,
+        cases=EACH_BASELINE,
     ),
-    *for_each(
-        EACH_BASELINE,
-        Claim(
-            "{agent}-inferior",
-            "section 5, paragraph 3, sentence 7; figure 1",
-            "Where users change, the two that forget are better than the baselines; here than {agent}.",
-            "{agent}'s regret less the larger one of CascadeDUCB and CascadeSWUCB",
-            lead_of_forgetting,
-            ("{agent}",),
-            ABOVE_0,
-            HORIZON,
-        ),
+    Claim(
+        "{agent}-inferior",
+        "section 5, paragraph 3, sentence 7; figure 1",
+        "Where users change, the two that forget are better than the baselines; here than {agent}.",
+        "{agent}'s regret less the larger one of CascadeDUCB and CascadeSWUCB",
+        (lead_of_forgetting, "{agent}"),
+        ABOVE_0,
+        HORIZON,
+        cases=EACH_BASELINE,
     ),
-    *for_each(
-        EACH_BASELINE,
-        Claim(
-            "{agent}-misses-breakpoints",
-            "section 5, paragraph 4, sentence 3; figure 1",
-            "The baselines do not notice the breakpoints; here {agent}.",
-            "{agent}'s regret in an epoch after a breakpoint, less the larger one of CascadeDUCB and CascadeSWUCB",
-            lead_after_breakpoints,
-            ("{agent}",),
-            ABOVE_0,
-            HORIZON,
-            "the sentence is read as: they lose more in the epochs after breakpoints than those that forget",
-        ),
+    Claim(
+        "{agent}-misses-breakpoints",
+        "section 5, paragraph 4, sentence 3; figure 1",
+        "The baselines do not notice the breakpoints; here {agent}.",
+        "{agent}'s regret in an epoch after a breakpoint, less the larger one of CascadeDUCB and CascadeSWUCB",
+        (lead_after_breakpoints, "{agent}"),
+        ABOVE_0,
+        HORIZON,
+        "the sentence is read as: they lose more in the epochs after breakpoints than those that forget",
+        cases=EACH_BASELINE,
     ),
-    *for_each(
-        EACH_BASELINE,
-        Claim(
-            "{agent}-worse-in-default-epochs",
-            "section 5, paragraph 4, sentence 4; figure 1",
-            "Changes harm the baselines even in epochs in which users are as they were at first; here {agent}.",
-            "{agent}'s regret in epochs 2, 4, 6, 8 (mean) less that in epoch 0; the users are the same in all five",
-            harm_in_default_epochs,
-            ("{agent}",),
-            ABOVE_0,
-            HORIZON,
-        ),
+    Claim(
+        "{agent}-worse-in-default-epochs",
+        "section 5, paragraph 4, sentence 4; figure 1",
+        "Changes harm the baselines even in epochs in which users are as they were at first; here {agent}.",
+        "{agent}'s regret in epochs 2, 4, 6, 8 (mean) less that in epoch 0; the users are the same in all five",
+        (harm_in_default_epochs, "{agent}"),
+        ABOVE_0,
+        HORIZON,
+        cases=EACH_BASELINE,
     ),
-    *for_each(
-        [
+    Claim(
+        "kl-ucb-{epoch}-epoch",
+        "section 5, paragraph 4, sentence 5; figure 1",
+        "CascadeKL-UCB has a regret of {words}.",
+        "CascadeKL-UCB's regret in epoch {number} (published: {theirs})",
+        (in_epoch, "cascade-kl-ucb", "{number}", "{mean}", "{error}"),
+        (-SAME, SAME),
+        HORIZON,
+        f"reproduced means within {SAME:.0%} of the published number, or within {NORMAL} of its standard errors if "
+        "that is more; the paper's queries are others",
+        cases=[
             {
                 "epoch": "first",
                 "number": 0,
@@ -191,43 +166,35 @@ CLAIMS = (
                 "words": "447.82 (standard error 137.16) from round 80,000 to 90,000",
             },
         ],
-        PUBLISHED,
     ),
-    *for_each(
-        EACH_FORGETTING,
-        Claim(
-            "{agent}-converges",
-            "section 5, paragraph 4, sentence 8; figure 1",
-            "Those that forget notice the breakpoints and converge; here {agent}.",
-            "{agent}'s regret in the last fifth of an epoch, as a share of that in its first fifth, epochs 1 to 9",
-            fall_within_epochs,
-            ("{agent}",),
-            (0.0, 1.0),
-            HORIZON,
-            "the sentence is read as: after a breakpoint the regret of a round falls",
-        ),
+    Claim(
+        "{agent}-converges",
+        "section 5, paragraph 4, sentence 8; figure 1",
+        "Those that forget notice the breakpoints and converge; here {agent}.",
+        "{agent}'s regret in the last fifth of an epoch, as a share of that in its first fifth, epochs 1 to 9",
+        (fall_within_epochs, "{agent}"),
+        (0.0, 1.0),
+        HORIZON,
+        "the sentence is read as: after a breakpoint the regret of a round falls",
+        cases=EACH_FORGETTING,
     ),
-    *for_each(
-        EACH_FORGETTING,
-        Claim(
-            "{agent}-sub-linear",
-            "section 7, paragraph 1, sentences 4 and 5; figure 1",
-            "The experiments confirm the theory, that the regret of both is sub-linear; here {agent}'s.",
-            GROWTH,
-            growth,
-            ("{agent}",),
-            (-math.inf, LINEAR),
-            HORIZON,
-            f"{BORDER}; the theory speaks of agents tuned to ever longer horizons, the figure has one",
-        ),
+    Claim(
+        "{agent}-sub-linear",
+        "section 7, paragraph 1, sentences 4 and 5; figure 1",
+        "The experiments confirm the theory, that the regret of both is sub-linear; here {agent}'s.",
+        GROWTH,
+        (growth, "{agent}"),
+        (-math.inf, LINEAR),
+        HORIZON,
+        f"{BORDER}; the theory speaks of agents tuned to ever longer horizons, the figure has one",
+        cases=EACH_FORGETTING,
     ),
     Claim(
         "swucb-better-than-ducb",
         "section 5, paragraph 4, sentence 9; section 4.3, paragraph 1, sentence 4; figure 1",
         "CascadeSWUCB has less regret than CascadeDUCB.",
         "CascadeDUCB's regret less CascadeSWUCB's",
-        measures.difference,
-        (CM, *FORGETTING),
+        (measures.difference, CM, *FORGETTING),
         ABOVE_0,
         HORIZON,
     ),
@@ -236,8 +203,7 @@ CLAIMS = (
         "section 5, paragraph 4, sentence 9; figure 1",
         "The gap between CascadeSWUCB and CascadeDUCB is small.",
         "the gap between them as a share of CascadeDUCB's regret",
-        gap,
-        FORGETTING,
+        (gap, *FORGETTING),
         (0.0, SMALL_GAP),
         HORIZON,
         f"called small up to {SMALL_GAP:.0%}",
@@ -247,8 +213,7 @@ CLAIMS = (
         "section 5, paragraph 4, sentence 10; figure 1",
         "This agrees with the bounds, of which CascadeSWUCB's is better by a factor of sqrt(ln n).",
         "CascadeDUCB's regret as a multiple of CascadeSWUCB's",
-        ratio_of_bounds,
-        FORGETTING,
+        (ratio_of_bounds, *FORGETTING),
         (1.0, math.inf),
         HORIZON,
         "the bounds differ by sqrt(ln n) = {factor} at most: consistent is what lies between 1 and that",
@@ -256,10 +221,7 @@ CLAIMS = (
 )
 
 
-# -- drawing ----------------------------------------------------------------------------------------------------------
-
-
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Drawing:
     from rankgym.experiments.show import figures
 
     played = [results[CM, agent] for agent in AGENTS]
@@ -276,15 +238,3 @@ def draw(results: Results) -> Figure:
         caption=f"Cascade model, {queries} queries, {runs} run{'' if runs == 1 else 's'} of each; bands and bars: one "
         "standard error over all of them",
     )
-
-
-FIGURE = PaperFigure(
-    name="nonstationary-figure-1",
-    paper=setup.PAPER,
-    title="Regret of agents that forget, and of baselines that do not, where three items jump every other 10,000 "
-    "rounds",
-    setting=f"As in section 5: 10 items, 3 positions, 10 epochs of 10,000 rounds. {setup.DATA}",
-    sweep=SWEEP,
-    draw=draw,
-    claims=CLAIMS,
-)

@@ -1,24 +1,22 @@
 """Non-stationary bandits, figure 2: regret on single queries, in the runs of figure 1."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals
-from rankgym.experiments.judge.claims import Claim, Finding, for_each
+from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.measures import last_round
 from rankgym.experiments.judge.units import amount
-from rankgym.experiments.papers.figure import PaperFigure, select_rows
+from rankgym.experiments.papers.figure import Drawing, select_rows
 from rankgym.experiments.papers.nonstationary import setup
 from rankgym.experiments.papers.nonstationary.setup import AGENTS, BASELINES, CM, FORGETTING, HORIZON, LINEAR, SINGLE
 from rankgym.experiments.run.results import Played, Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+TITLE = "The same on single queries"
+SETTING = (
+    f"The runs of figure 1, on the first {SINGLE} queries; how the paper picked its 20 is not said. Its "
+    f"caption names BubbleRank where figure 1 has BatchRank; here both have the baselines of section 5. {setup.DATA}"
+)
 SWEEP = setup.changing_users
 
 
@@ -43,11 +41,7 @@ def share_growing(results: Results, agent: str, linear: bool) -> Finding:
     return Finding(intervals.share(grows, late, early), words)
 
 
-CLAIMS = for_each(
-    [
-        *({"agent": agent, "kind": "sub-linear", "exponent": "below", "linear": False} for agent in FORGETTING),
-        *({"agent": agent, "kind": "linear", "exponent": "of at least", "linear": True} for agent in BASELINES),
-    ],
+CLAIMS = (
     Claim(
         "{agent}-{kind}-on-single-queries",
         "appendix B, paragraph 1, sentence 3; figure 2",
@@ -55,16 +49,19 @@ CLAIMS = for_each(
         "{kind}.",
         f"share of {{queries}} queries on which {{agent}}'s regret grows with an exponent {{exponent}} {LINEAR} from "
         "round {start} to {end}",
-        share_growing,
-        ("{agent}", "{linear}"),
+        (share_growing, "{agent}", "{linear}"),
         (0.5, 1.0),
         HORIZON,
         "read as: on most queries; the interval is that of a share among queries like these",
+        cases=[
+            *({"agent": agent, "kind": "sub-linear", "exponent": "below", "linear": False} for agent in FORGETTING),
+            *({"agent": agent, "kind": "linear", "exponent": "of at least", "linear": True} for agent in BASELINES),
+        ],
     ),
 )
 
 
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Drawing:
     from rankgym.experiments.show import figures
 
     panels, runs = [], 0
@@ -78,15 +75,3 @@ def draw(results: Results) -> Figure:
         caption=f"Regret on the first {len(panels)} queries, mean of {runs} run{'' if runs == 1 else 's'}; bands: one "
         "standard error over runs",
     )
-
-
-FIGURE = PaperFigure(
-    name="nonstationary-figure-2",
-    paper=setup.PAPER,
-    title="The same on single queries",
-    setting=f"The runs of figure 1, on the first {SINGLE} queries; how the paper picked its 20 is not said. Its "
-    f"caption names BubbleRank where figure 1 has BatchRank; here both have the baselines of section 5. {setup.DATA}",
-    sweep=SWEEP,
-    draw=draw,
-    claims=CLAIMS,
-)

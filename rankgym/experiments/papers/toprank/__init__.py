@@ -1,7 +1,9 @@
 """TopRank: Lattimore, Kveton, Li and Szepesvari (NeurIPS 2018), figures 3 and 4."""
 
+from rankgym.experiments.papers.figure import figures_of
 from rankgym.experiments.papers.toprank import figure_3, figure_4
+from rankgym.experiments.papers.toprank.setup import PAPER
 
 __all__ = ["FIGURES"]
 
-FIGURES = (figure_3.FIGURE, figure_4.FIGURE)
+FIGURES = figures_of("toprank", PAPER, figure_3, figure_4)

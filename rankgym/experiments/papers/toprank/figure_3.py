@@ -1,34 +1,32 @@
 """TopRank, figure 3: regret in three problems. The paper's text speaks of all queries, and so do the claims."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals, measures
-from rankgym.experiments.judge.claims import Claim, Finding, for_each
+from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.comparison import counted
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import FIRST_HALF, SECOND_HALF, Span, last_round, units_of
 from rankgym.experiments.judge.units import Units
-from rankgym.experiments.papers.figure import PaperFigure, select_rows
+from rankgym.experiments.papers.figure import Drawing, select_rows
 from rankgym.experiments.papers.toprank import setup
 from rankgym.experiments.papers.toprank.setup import AGENTS, HORIZON, LAST, MILLION, READINGS
 from rankgym.experiments.run.results import Played, Results
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+TITLE = "Regret of TopRank, CascadeKL-UCB and BatchRank in three problems"
+SETTING = (
+    setup.DATA + " The paper does not name its three problems. Here they are, of the runs of figure 4: in the CM the "
+    "query in which TopRank's regret is the median one; in the PBM, of the queries in which CascadeKL-UCB's regret "
+    "(down to the last click) is not linear and of those in which it is, the ones of its median regret. Claims are "
+    "about all queries, as the text is."
+)
 SWEEP = setup.comparison
 STILL = 0.8  # linear: the second half of the rounds adds more than this share of what the first half adds
 TWO_THIRDS = (2 / 3 - 0.2, 2 / 3 + 0.2)
 MANY, MOST, NEARLY_ALL = (1 / 3, 1.0), (0.5, 1.0), (0.9, 1.0)
-
-
-# -- measures ---------------------------------------------------------------------------------------------------------
 
 
 def _halves(played: Played) -> tuple[Units, Units]:
@@ -62,8 +60,6 @@ def early_share_ahead(results: Results, model: str, one: str, other: str) -> Fin
     return Finding(found, words)
 
 
-# -- claims -----------------------------------------------------------------------------------------------------------
-
 CLAIMS = (
     Claim(
         "kl-ucb-beats-toprank-cm",
@@ -71,8 +67,7 @@ CLAIMS = (
         "CM: CascadeKL-UCB outperforms TopRank",
         "share of the queries in which CascadeKL-UCB has less regret than TopRank after {n} rounds (outperforms: more "
         "than half)",
-        measures.share_ahead,
-        ("CM", "cascade-kl-ucb", "toprank"),
+        (measures.share_ahead, "CM", "cascade-kl-ucb", "toprank"),
         MOST,
         HORIZON,
     ),
@@ -82,37 +77,33 @@ CLAIMS = (
         "CM: TopRank consistently outperforms BatchRank",
         "share of the queries in which TopRank has less regret than BatchRank after {n} rounds (consistently: in 9 of "
         "10)",
-        measures.share_ahead,
-        ("CM", "toprank", "batchrank"),
+        (measures.share_ahead, "CM", "toprank", "batchrank"),
         NEARLY_ALL,
         HORIZON,
     ),
-    *for_each(
-        READINGS,
-        Claim(
-            "kl-ucb-good-or-linear-pbm-{click}-click",
-            "section 6, paragraph 2, sentence 9; figure 3",
-            "PBM, CascadeKL-UCB learning down to the {click} click: it ends with very good lists for two queries in "
-            "three or so; for the others its regret is linear",
-            f"share of the queries in which the second half of {{n}} rounds adds at most {STILL} times what the first "
-            "half adds",
-            share_learned,
-            ("PBM", "{agent}"),
-            TWO_THIRDS,
-            HORIZON,
-        ),
-        Claim(
-            "toprank-beats-linear-kl-ucb-pbm-{click}-click",
-            "section 6, paragraph 2, sentence 10; figure 3",
-            "PBM, CascadeKL-UCB learning down to the {click} click: in many of the queries with linear regret TopRank "
-            "has less after 1 M rounds",
-            "share of the queries with linear regret in which TopRank has less after {million} rounds (many: at least "
-            "a third)",
-            early_share_ahead,
-            ("PBM", "toprank", "{agent}"),
-            MANY,
-            HORIZON,  # linear means linear up to there
-        ),
+    Claim(
+        "kl-ucb-good-or-linear-pbm-{click}-click",
+        "section 6, paragraph 2, sentence 9; figure 3",
+        "PBM, CascadeKL-UCB learning down to the {click} click: it ends with very good lists for two queries in "
+        "three or so; for the others its regret is linear",
+        f"share of the queries in which the second half of {{n}} rounds adds at most {STILL} times what the first "
+        "half adds",
+        (share_learned, "PBM", "{agent}"),
+        TWO_THIRDS,
+        HORIZON,
+        cases=READINGS,
+    ),
+    Claim(
+        "toprank-beats-linear-kl-ucb-pbm-{click}-click",
+        "section 6, paragraph 2, sentence 10; figure 3",
+        "PBM, CascadeKL-UCB learning down to the {click} click: in many of the queries with linear regret TopRank "
+        "has less after 1 M rounds",
+        "share of the queries with linear regret in which TopRank has less after {million} rounds (many: at least "
+        "a third)",
+        (early_share_ahead, "PBM", "toprank", "{agent}"),
+        MANY,
+        HORIZON,
+        cases=READINGS,
     ),
     Claim(
         "toprank-beats-batchrank-pbm",
@@ -120,15 +111,11 @@ CLAIMS = (
         "PBM: TopRank typically outperforms BatchRank",
         "share of the queries in which TopRank has less regret than BatchRank after {n} rounds (typically: more than "
         "half)",
-        measures.share_ahead,
-        ("PBM", "toprank", "batchrank"),
+        (measures.share_ahead, "PBM", "toprank", "batchrank"),
         MOST,
         HORIZON,
     ),
 )
-
-
-# -- drawing ----------------------------------------------------------------------------------------------------------
 
 
 def problems(results: Results) -> list[tuple[str, int]]:
@@ -150,7 +137,7 @@ def problems(results: Results) -> list[tuple[str, int]]:
     ]
 
 
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> Drawing:
     from rankgym.experiments.show import figures
 
     made = []
@@ -161,18 +148,3 @@ def draw(results: Results) -> Figure:
     runs = len(np.unique(played.run))
     error = "one run" if runs == 1 else f"mean and standard error over {runs} runs"
     return figures.panels(made, caption=f"Regret: {error} each; {counted(last_round(played))} rounds.")
-
-
-FIGURE = PaperFigure(
-    name="toprank-figure-3",
-    paper=setup.PAPER,
-    title="Regret of TopRank, CascadeKL-UCB and BatchRank in three problems",
-    setting=setup.DATA
-    + " The paper does not name its three problems. Here they are, of the runs of figure 4: in the CM the "
-    "query in which TopRank's regret is the median one; in the PBM, of the queries in which CascadeKL-UCB's regret "
-    "(down to the last click) is not linear and of those in which it is, the ones of its median regret. Claims are "
-    "about all queries, as the text is.",
-    sweep=SWEEP,
-    draw=draw,
-    claims=CLAIMS,
-)
