@@ -1,8 +1,12 @@
 """Preference matrices of feature rankers: exact evaluation beside enumeration in plain Python and beside simulation."""
 
+import _thread
+import contextlib
 import itertools
 import json
 import re
+import signal
+import time
 from pathlib import Path
 
 import gymnasium as gym
@@ -13,9 +17,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from rankgym import cli, data
-from rankgym.experiments.preferences import estimate
-from rankgym.experiments.preferences import estimate as preferences
+from rankgym.experiments.preferences import matrix, part_jobs
+from rankgym.experiments.preferences.estimate import estimate
 from rankgym.experiments.preferences.exact import PICKS, evaluate_pairs
+from rankgym.experiments.run import driver, worker
 from rankgym.interleaving import INTERLEAVINGS
 
 NP2004 = Path(__file__).resolve().parents[3] / "shared" / "data" / "np2004_vali.txt.gz"
@@ -272,78 +277,105 @@ SIMULATED = {"method": "simulate", "interleaving": "probabilistic", "comparisons
 def test_parts_do_not_matter(file, monkeypatch, settings_):
     expected = estimate(file, **settings_)
     for work in (1, 100, 700):
-        monkeypatch.setitem(preferences.WORK, expected.settings["method"], work)
+        monkeypatch.setitem(part_jobs.PART_SIZE, expected.settings["method"], work)
         found = estimate(file, **settings_)
         np.testing.assert_allclose(found.preference, expected.preference, rtol=0, atol=1e-13)
         np.testing.assert_allclose(found.error, expected.error, rtol=0, atol=1e-13)
 
 
 def test_processes_do_not_matter(file, monkeypatch):
-    monkeypatch.setitem(preferences.WORK, "simulate", 200)
+    monkeypatch.setitem(part_jobs.PART_SIZE, "simulate", 200)
     one, two = (estimate(file, **SIMULATED, jobs=jobs) for jobs in (1, 2))
     np.testing.assert_array_equal(one.preference, two.preference)
     np.testing.assert_array_equal(one.error, two.error)
 
 
-def counted(monkeypatch, stop_after=None):
-    """The parts that are evaluated from now on for a result; after so many Ctrl-C is pressed."""
-    done = []
-    evaluate = preferences.evaluate
+@contextlib.contextmanager
+def counted(press_after=None):
+    """The parts that are evaluated from now on for a result; after ``press_after`` of them Ctrl-C is pressed."""
+    done, report = [], worker._Worker.report
 
-    def evaluating(problem, part):
-        if len(done) == stop_after:
-            raise KeyboardInterrupt
-        done.append(part)
-        return evaluate(problem, part)
+    def reporting(self, computed, *, finished=False):
+        report(self, computed, finished=finished)
+        if finished:
+            done.append(self.job)
+        if len(done) == press_after:
+            _thread.interrupt_main()
+            end = time.monotonic() + 10
+            while not (self.folder.path / "stop").exists() and time.monotonic() < end:
+                time.sleep(0.005)
 
-    monkeypatch.setattr(preferences, "evaluate", evaluating)
-    monkeypatch.setattr(preferences, "_cost", lambda problem, parts: 0.0)
-    return done
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored where the tests run
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(worker._Worker, "report", reporting)
+            patch.setattr(worker, "PROGRESS_EVERY", 0.0)
+            yield done
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def test_an_interrupted_run_goes_on(file, tmp_path, monkeypatch):
-    monkeypatch.setitem(preferences.WORK, "simulate", 20)
+    monkeypatch.setitem(part_jobs.PART_SIZE, "simulate", 20)
     expected = estimate(file, **SIMULATED)
     out = tmp_path / "deep" / "matrix.npy"
-    with monkeypatch.context() as patch:
-        counted(patch, stop_after=7)
-        with pytest.raises(KeyboardInterrupt) as caught:
-            estimate(file, **SIMULATED, out=out)
+    with counted(press_after=7), pytest.raises(KeyboardInterrupt) as caught:
+        estimate(file, **SIMULATED, out=out)
+    folder = out.with_suffix(".parts")
     assert caught.value.__notes__ == [
-        f"finished parts are in {out.with_suffix('.parts')}; the same command goes on from them"
+        f"finished jobs and checkpoints are kept in {folder}; to resume: the same command"
     ]
-    kept = sorted((tmp_path / "deep" / "matrix.parts").iterdir())
+    kept = sorted((folder / "results").iterdir())
     assert len(kept) == 7
     assert not out.exists()
     kept[0].write_bytes(b"damaged")
     kept[1].write_bytes(kept[1].read_bytes()[:-40])
-    done = counted(monkeypatch)
-    found = estimate(file, **SIMULATED, out=out)
-    assert len(done) == 30 - 5
+    kept[2].write_bytes(kept[3].read_bytes())
+    with counted() as done:
+        found = estimate(file, **SIMULATED, out=out)
+    assert len(done) == 30 - 4
     np.testing.assert_array_equal(found.preference, expected.preference)
     np.testing.assert_array_equal(found.error, expected.error)
-    assert found.notes == ["5 of 30 parts were kept from an earlier run; --fresh evaluates them again"]
+    assert found.notes == ["4 of 30 parts were kept from an earlier run; --fresh evaluates them again"]
     assert sorted(path.name for path in out.parent.iterdir()) == ["matrix.errors.npy", "matrix.json", "matrix.npy"]
     np.testing.assert_array_equal(np.load(out), expected.preference)
     np.testing.assert_array_equal(np.load(out.with_suffix(".errors.npy")), expected.error)
 
-    again = estimate(file, **SIMULATED, out=out)  # only read
-    assert len(done) == 25
-    np.testing.assert_array_equal(again.preference, expected.preference)
-    assert again.notes == ["kept from an earlier run; --fresh does it again"]
-    estimate(file, **SIMULATED, out=out, fresh=True)
-    assert len(done) == 55
-    other = estimate(file, **{**SIMULATED, "seed": 1}, out=out)
-    assert len(done) == 85
-    assert other.notes == [f"replaces the matrix of some.txt, probabilistic, navigational, simulate in {out}"]
+    with counted() as done:
+        again = estimate(file, **SIMULATED, out=out)  # only read
+        assert done == []
+        np.testing.assert_array_equal(again.preference, expected.preference)
+        assert again.notes == ["kept from an earlier run; --fresh does it again"]
+        estimate(file, **SIMULATED, out=out, fresh=True)
+        assert len(done) == 30
+        other = estimate(file, **{**SIMULATED, "seed": 1}, out=out)
+        assert len(done) == 60
+        assert other.notes == [f"replaces the matrix of some.txt, probabilistic, navigational, simulate in {out}"]
     out.write_bytes(b"damaged")
     estimate(file, **{**SIMULATED, "seed": 1}, out=out)
     np.testing.assert_array_equal(np.load(out), other.preference)
 
 
+def test_a_part_resumes_from_its_checkpoint(file, tmp_path, monkeypatch):
+    """Interrupted after its first query, the only part goes on with the second one."""
+    expected = estimate(file, **SIMULATED)
+    out = tmp_path / "matrix.npy"
+    with counted(press_after=0), pytest.raises(KeyboardInterrupt):
+        estimate(file, **SIMULATED, out=out)
+    (checkpoint,) = out.with_suffix(".parts").glob("work-*/*.npz")
+    with np.load(checkpoint) as arrays:
+        assert int(arrays["job.query"]) == 1
+    found = estimate(file, **SIMULATED, out=out)
+    np.testing.assert_array_equal(found.preference, expected.preference)
+    np.testing.assert_array_equal(found.error, expected.error)
+    assert sorted(path.name for path in tmp_path.glob("matrix*")) == ["matrix.errors.npy", "matrix.json", "matrix.npy"]
+
+
 def test_an_interruption_before_the_first_part_speaks_of_no_folder(file, tmp_path, monkeypatch):
-    monkeypatch.setitem(preferences.WORK, "simulate", 20)
-    counted(monkeypatch, stop_after=0)
+    def press(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(driver._Driver, "beat", lambda *_, **__: press(None))
     with pytest.raises(KeyboardInterrupt) as caught:
         estimate(file, **SIMULATED, out=tmp_path / "matrix.npy")
     assert not hasattr(caught.value, "__notes__")
@@ -410,15 +442,12 @@ def test_the_environment_plays_by_this_matrix(file, tmp_path):
 
 def test_parts_are_neither_too_many_nor_too_long():
     for queries, pairs, per_query in ((15, 2016, 26_667), (30_000, 9180, 14), (1, 1, 10**9), (5, 7, 2)):
-        problem = preferences.Problem(*[None] * 13)._replace(
-            start=np.arange(queries + 1), pairs=np.empty((pairs, 2)), method="simulate", per_query=per_query
-        )
-        parts = preferences._parts(problem)
+        parts = part_jobs.parts_of(queries, pairs, "simulate", per_query)
         assert sum(part.cells for part in parts) == queries * pairs
-        assert len(parts) <= 2.1 * preferences.MOST_PARTS
+        assert len(parts) <= 2.1 * part_jobs.MAX_PARTS
         assert len(set(parts)) == len(parts)
         most = max(part.cells for part in parts) * per_query
-        assert most <= max(1.5 * preferences.WORK["simulate"], 1.1 * queries * pairs * per_query / 1000, per_query)
+        assert most <= max(1.5 * part_jobs.PART_SIZE["simulate"], 1.1 * queries * pairs * per_query / 1000, per_query)
 
 
 # -- the door ---------------------------------------------------------------------------------------------------------
@@ -479,7 +508,7 @@ def run(*words):
 def test_the_summary_says_what_follows_where_there_is_no_condorcet_winner():
     circle = np.array([[0.5, 0.9, 0.2], [0.1, 0.5, 0.7], [0.8, 0.3, 0.5]])
     settings = {"method": "exact", "queries": 2, "cpu_seconds": 0.0}
-    lines = preferences.summary(preferences.Preferences(circle, np.zeros((3, 3)), np.array([4, 5, 7]), settings, []), 1)
+    lines = matrix.summary(matrix.Preferences(circle, np.zeros((3, 3)), np.array([4, 5, 7]), settings, []), 1)
     assert lines[2].startswith("no Condorcet winner; rankers 4, 5, 7 beat the most others, 1 of 2. Environments")
     assert "winner=copeland or winner=borda" in lines[2]
 
@@ -527,11 +556,11 @@ def test_the_command_complains_in_one_line(file, tmp_path):
 
 
 def test_what_it_costs_is_said_first(file, capsys, monkeypatch):
-    monkeypatch.setattr(preferences, "PATIENCE", 0.0)
+    monkeypatch.setattr(driver, "PATIENCE", 0.0)
     estimate(file, **SIMULATED)
     assert "6 pairs x 5 queries x 20 comparisons: about 0 seconds" in capsys.readouterr().err
-    assert preferences._duration(200) == "about 3.33 minutes"
-    assert preferences._duration(1e5) == "about 27.8 hours"
+    assert driver._roughly(200) == "about 3.33 minutes"
+    assert driver._roughly(1e5) == "about 27.8 hours"
     estimate(file, **SIMULATED, progress=False)
     assert capsys.readouterr().err == ""
 

@@ -83,11 +83,12 @@ def preferences(
     in `Dueling-LETOR-v0` stays unknown, and the comparison shows the reward; `--set winner=copeland` measures it
     against the ranker that beats the most others.
     """
-    from rankgym.experiments.preferences import estimate as room
+    from rankgym.experiments.preferences.estimate import estimate
+    from rankgym.experiments.preferences.matrix import summary
 
     name, knobs = with_keywords("--interleaving", interleaving)
     begin = time.perf_counter()
-    result = room.estimate(
+    result = estimate(
         file,
         interleaving=name,
         interleaving_knobs=knobs,
@@ -103,7 +104,7 @@ def preferences(
         out=out,
         fresh=fresh,
     )
-    for line in room.summary(result, time.perf_counter() - begin):
+    for line in summary(result, time.perf_counter() - begin):
         typer.echo(line)
     stem = out.with_suffix("")
     typer.echo(f"Written: {out}, {stem}.errors.npy, {stem}.json")

@@ -20,10 +20,10 @@ from pathlib import Path
 from rankgym.experiments.run import store, worker
 from rankgym.experiments.run.display import JobsDisplay
 from rankgym.experiments.run.executor import Executor
-from rankgym.experiments.run.job import Playable
+from rankgym.experiments.run.job import Playable, Playing
 from rankgym.experiments.run.work_folder import WorkFolder
 from rankgym.outputs import remove
-from rankgym.progress import working
+from rankgym.progress import PATIENCE, working
 
 __all__ = ["LOG", "play_jobs"]
 
@@ -44,6 +44,7 @@ def play_jobs(
     checkpoint_every: float = 120.0,
     progress: bool = True,
     notes: Sequence[str] = (),
+    announce: str = "",
     failure: type[Exception] = RuntimeError,
 ) -> None:
     """Play the jobs that have no sound result in ``folder`` yet.
@@ -56,13 +57,14 @@ def play_jobs(
         checkpoint_every: seconds between checkpoints of a running job.
         progress: show how far the jobs are.
         notes: to show first.
+        announce: what is to be played, in words, to show with its expected time, if that is more than two seconds.
         failure: raised if jobs fail, once all others are finished.
 
     Raises:
         RuntimeError: workers die again and again.
         OSError: the disk is full, or the like; results and checkpoints stay.
     """
-    _Driver(jobs, folder, executor, resume, checkpoint_every, progress, failure).drive(notes)
+    _Driver(jobs, folder, executor, resume, checkpoint_every, progress, failure).drive(notes, announce)
 
 
 class _Driver:
@@ -86,19 +88,23 @@ class _Driver:
         self.beaten, self.beats = -math.inf, 0
         self.since = _now()
 
-    def drive(self, notes: Sequence[str]) -> None:
+    def drive(self, notes: Sequence[str], announce: str) -> None:
         examined = store.examine(self.root, self.jobs)
         todo = [job for job in self.jobs if job.key not in examined.finished]
         said = [self.put_aside(job, examined.damaged[job.key]) for job in todo if job.key in examined.damaged]
-        order = self.rehearse(todo)
+        costs = self.rehearse(todo)
+        expected = sum(costs.values()) / self.executor.processes(len(todo)) if todo else 0.0
         folder = self.take_over({job.key for job in todo})
         if todo:
             (self.root / store.RESULTS).mkdir(exist_ok=True)
             with JobsDisplay(self.jobs, examined.finished, shown=self.shown) as display:
                 for note in [*said, *notes]:
                     display.say(note, "yellow")
+                if announce and expected >= PATIENCE:
+                    display.say(f"{announce}: {_roughly(expected)}")
                 try:
-                    self.play_all(order, folder, display)
+                    # those that take long first, so that all workers end at about the same time
+                    self.play_all(sorted(todo, key=lambda job: -costs[job.key]), folder, display)
                 except KeyboardInterrupt as interruption:
                     if self.marks(folder):
                         kept = f"finished jobs and checkpoints are kept in {self.root}; to resume: {self.resume}"
@@ -113,11 +119,11 @@ class _Driver:
         os.replace(self.root / store.RESULTS / job.file, place)
         return f"{wrong}; it was moved to {place.parent}, and its job is played again"
 
-    def rehearse(self, todo: Sequence[Playable]) -> list[Playable]:
+    def rehearse(self, todo: Sequence[Playable]) -> dict[str, float]:
         """Try a job of each kind for a moment: compiles what is not compiled yet, and finds what fails.
 
         Returns:
-            The jobs, those that will take long first, so that all workers end at about the same time.
+            The seconds that each job will take, by its key.
         """
         paces: dict[str, float] = {}
         with working(
@@ -126,7 +132,7 @@ class _Driver:
             for job in todo:
                 if job.kind not in paces:
                     paces[job.kind] = _pace(job.sample())
-        return sorted(todo, key=lambda job: -paces[job.kind] * job.size)
+        return {job.key: paces[job.kind] * job.size for job in todo}
 
     def take_over(self, keys: set[str]) -> WorkFolder:
         """A new work folder, with the checkpoints of ``keys`` that earlier drivers have left."""
@@ -312,6 +318,13 @@ def _now() -> str:
     return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
 
 
+def _roughly(seconds: float) -> str:
+    for size, unit in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
+        if seconds > 2 * size:
+            return f"about {seconds / size:.3g} {unit}"
+    return f"about {seconds:.0f} seconds"
+
+
 def _pace(sample: Playable) -> float:
     """Seconds for one unit of a job, tried for a moment.
 
@@ -321,8 +334,14 @@ def _pace(sample: Playable) -> float:
     with contextlib.closing(sample.start()) as playing:
         playing.play(lambda number: None, lambda: True)  # compiles
         playing.snapshot()
-        done: list[int] = []
-        begin = time.perf_counter()
         if not playing.finished:
-            playing.play(done.append, lambda: time.perf_counter() - begin > TRIAL_SECONDS)
-        return (time.perf_counter() - begin) / sum(done) if sum(done) else 0.0
+            return _timed(playing)
+    with contextlib.closing(sample.start()) as playing:
+        return _timed(playing)
+
+
+def _timed(playing: Playing) -> float:
+    done: list[int] = []
+    begin = time.perf_counter()
+    playing.play(done.append, lambda: time.perf_counter() - begin > TRIAL_SECONDS)
+    return (time.perf_counter() - begin) / sum(done) if sum(done) else 0.0

@@ -11,7 +11,7 @@ from pathlib import Path
 from rankgym.extras import require
 from rankgym.outputs import read_regular_file
 
-__all__ = ["locked", "who_runs"]
+__all__ = ["LOCK", "locked", "who_runs"]
 
 LOCK = "lock"
 LOCK_WAIT = 1.0  # seconds to wait for the lock: `rankgym sweep status` holds it for a moment
