@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.experiments.plan.digests import code_digest, source_digest
+from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.plan.jobs import RESULT_FORMAT
 from rankgym.experiments.preferences.problem import (
     MatrixPart,
@@ -21,6 +21,7 @@ from rankgym.experiments.preferences.problem import (
     query_sums,
 )
 from rankgym.experiments.run.result_file import Contents
+from rankgym.source import source_digest
 
 __all__ = ["PartJob", "evaluation_code", "parts_of"]
 
