@@ -14,7 +14,7 @@ from rankgym.arguments import ActionKind, action_kind, env_attribute, env_horizo
 from rankgym.play.history import DuelingHistory, History
 from rankgym.wrappers.against_itself import AgainstItself
 from rankgym.wrappers.log import record_rounds
-from rankgym.wrappers.recorder import VectorRecordAll, VectorRecorder, VectorRecordRegret
+from rankgym.wrappers.recorder import RecordRegret, VectorRecordAll, VectorRecorder
 
 __all__ = ["DuelingRecords", "ExpectedRewards", "GameRecords", "RankingRecords", "snapshot_part"]
 
@@ -38,7 +38,7 @@ class GameRecords(ABC):
     """The recorders of one kind of environment, and the feedback that its agents learn from."""
 
     env: Any  # with its recorders
-    regret: VectorRecordRegret | VectorRecordAll
+    regret: VectorRecorder
     due: NDArray[np.int64]  # the recorded rounds
 
     def begin(self) -> None:  # noqa: B027
@@ -106,7 +106,7 @@ class DuelingRecords(GameRecords):
         self.due = record_rounds(env_horizons(env)[1], record_at)
         self.accuracy: list[NDArray[np.float64]] = []
         inner = AgainstItself(env) if action_kind(env) is ActionKind.DUEL_OF_RANKINGS else env
-        self.env = self.regret = VectorRecordRegret(inner, record_at=record_at)
+        self.env = self.regret = RecordRegret.vector(inner, record_at=record_at)
 
     @property
     def recorders(self) -> dict[str, VectorRecorder]:

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 LAYERS: dict[str, type[Layer]] = {
-    wrapper.__name__: wrapper.vector.layer_class
+    wrapper.__name__: wrapper.layer_class
     for wrapper in (
         ItemStatistics,
         LastDisplayed,

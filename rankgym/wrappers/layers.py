@@ -23,6 +23,7 @@ from numpy import count_nonzero  # of a small array it costs a tenth of any()
 from numpy.typing import NDArray
 
 from rankgym.arguments import ActionKind, action_kind, env_attribute, env_horizons, is_duel
+from rankgym.wrappers.forms import vector_form
 
 __all__ = ["Layer", "Setting", "SingleLayered", "VectorLayered", "layers_of"]
 
@@ -87,11 +88,14 @@ class Layer:
         self.setting = setting
         self.observation_space, self.action_space = observation_space, action_space
 
+    def check_begin(self, rows: NDArray[np.bool_]) -> None:
+        """Raise a ValueError if a new episode cannot start now in ``rows`` (num_envs,) alone."""
+
     def begin(self, rows: NDArray[np.bool_], initial_list: NDArray[np.int64]) -> None:
         """Start a new episode in ``rows`` (num_envs,), with these production lists (num_envs, num_items)."""
 
     def learn(self, displayed: NDArray[np.int64], clicks: NDArray[np.int8], rows: NDArray[np.bool_]) -> None:
-        """Learn from a session: lists and clicks (num_envs, num_positions), of which only ``rows`` (num_envs,) count."""
+        """Learn from a session: lists and clicks (num_envs, num_positions), only ``rows`` (num_envs,) count."""
 
     def observe(self, inner: NDArray[Any]) -> NDArray[Any]:
         """Return the observation (num_envs, ...) for ``inner``, that of the environment below. Changes no state.
@@ -171,6 +175,8 @@ class VectorLayered(VectorWrapper[Any, Any, Any, Any, Any]):
         mask = (options or {}).get(
             "reset_mask"
         )  # read it now: Gymnasium's batch of singles removes it from the options
+        if isinstance(mask, np.ndarray) and mask.dtype == np.bool_:  # env refuses any other
+            self.layer.check_begin(mask)
         self._inner, info = self.env.reset(seed=seed, options=options)
         self._begin(np.ones(self.num_envs, bool) if mask is None else np.array(mask))
         return self._shown(), info
@@ -237,10 +243,15 @@ class VectorLayered(VectorWrapper[Any, Any, Any, Any, Any]):
 class SingleLayered(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """The shell over a single environment; called with a vector environment it makes the vector shell.
 
-    It is row 0 of the vector shell, bit for bit.
+    A subclass names its ``layer_class``, from which its vector form is made. The single shell is row 0 of that form,
+    bit for bit.
     """
 
+    layer_class: ClassVar[type[Layer]]
     vector: ClassVar[type[VectorLayered]]
+
+    def __init_subclass__(cls) -> None:
+        cls.vector = vector_form(cls, VectorLayered, layer_class=cls.layer_class)
 
     def __new__(cls, env: Any = None, *args: Any, **kwargs: Any) -> Any:
         if isinstance(env, VectorEnv):
@@ -248,12 +259,11 @@ class SingleLayered(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return super().__new__(cls)
 
     def __init__(self, env: gym.Env[Any, Any], **keywords: Any) -> None:
-        layer_class = self.vector.layer_class
-        keywords = _keywords(layer_class, keywords)
+        keywords = _keywords(self.layer_class, keywords)
         RecordConstructorArgs.__init__(self, **keywords)
         gym.Wrapper.__init__(self, env)
-        self.form = (layer_class.name, keywords)  # what makes this layer again
-        self.layer = layer_class(Setting.of(env), env.observation_space, env.action_space, **deepcopy(keywords))
+        self.form = (self.layer_class.name, keywords)  # what makes this layer again
+        self.layer = self.layer_class(Setting.of(env), env.observation_space, env.action_space, **deepcopy(keywords))
         self.observation_space, self.action_space = self.layer.observation_space, self.layer.action_space
         self._acts = _acts(self.layer)
         self._inner: Any = None  # the observation below, with an axis of rows; None where a reset is needed

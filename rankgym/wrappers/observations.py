@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rankgym.arguments import plain_number
 from rankgym.kernels import kernel
-from rankgym.wrappers.layers import Layer, Setting, SingleLayered, VectorLayered
+from rankgym.wrappers.layers import Layer, Setting, SingleLayered
 from rankgym.wrappers.widening import widened
 
 __all__ = ["ItemStatistics", "LastDisplayed", "TimeAware"]
@@ -262,24 +262,6 @@ def with_columns(layer: str, space: Any, items: int, low: Sequence[float], high:
     return widened(Box(0.0, 1.0, (items, 0), np.float32), low, high), False
 
 
-class VectorItemStatistics(VectorLayered):
-    """``ItemStatistics`` over a vector environment."""
-
-    layer_class = ItemStatisticsLayer
-
-
-class VectorLastDisplayed(VectorLayered):
-    """``LastDisplayed`` over a vector environment."""
-
-    layer_class = LastDisplayedLayer
-
-
-class VectorTimeAware(VectorLayered):
-    """``TimeAware`` over a vector environment."""
-
-    layer_class = TimeAwareLayer
-
-
 class ItemStatistics(SingleLayered):
     """Show what was displayed and clicked so far, by item: a table (num_items, features) float32.
 
@@ -322,7 +304,7 @@ class ItemStatistics(SingleLayered):
         ValueError: ``env`` is not a ranking environment or shows a flat Box, or a discount is out of range.
     """
 
-    vector = VectorItemStatistics
+    layer_class = ItemStatisticsLayer
 
     def __init__(self, env: gym.Env[Any, Any], *, discounts: Sequence[float] = (1.0,)) -> None:
         super().__init__(env, discounts=discounts)
@@ -348,10 +330,7 @@ class LastDisplayed(SingleLayered):
         ValueError: ``env`` is not a ranking environment or shows a flat Box.
     """
 
-    vector = VectorLastDisplayed
-
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
-        super().__init__(env)
+    layer_class = LastDisplayedLayer
 
 
 class TimeAware(SingleLayered):
@@ -371,7 +350,4 @@ class TimeAware(SingleLayered):
             dimension, or one of two.
     """
 
-    vector = VectorTimeAware
-
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
-        super().__init__(env)
+    layer_class = TimeAwareLayer

@@ -17,6 +17,7 @@ from numpy import count_nonzero  # faster than any() on small arrays: a tenth of
 from numpy.typing import NDArray
 
 from rankgym.arguments import action_kind, env_attribute, env_horizons, is_duel, round_numbers
+from rankgym.wrappers.forms import vector_form
 from rankgym.wrappers.log import Log, record_rounds
 from rankgym.wrappers.meters import Meter, RankingMeter, RegretMeter, SafetyMeter
 
@@ -227,6 +228,9 @@ class SingleRecorder(Recorder, gym.Wrapper[Any, Any, Any, Any], RecordConstructo
 
     vector: ClassVar[type[VectorRecorder]]
 
+    def __init_subclass__(cls) -> None:
+        cls.vector = vector_form(cls, VectorRecorder, meters=cls.meters)
+
     def __new__(cls, env: Any = None, *args: Any, **kwargs: Any) -> Any:
         if isinstance(env, VectorEnv):
             return cls.vector(env, *args, **kwargs)
@@ -251,24 +255,6 @@ class SingleRecorder(Recorder, gym.Wrapper[Any, Any, Any, Any], RecordConstructo
         return observation, reward, terminated, truncated, info
 
 
-class VectorRecordRegret(VectorRecorder):
-    """``RecordRegret`` over a vector environment."""
-
-    meters = (RegretMeter,)
-
-
-class VectorRecordSafety(VectorRecorder):
-    """``RecordSafety`` over a vector environment."""
-
-    meters = (SafetyMeter,)
-
-
-class VectorRecordRanking(VectorRecorder):
-    """``RecordRanking`` over a vector environment."""
-
-    meters = (RankingMeter,)
-
-
 class VectorRecordAll(VectorRecorder):
     """The three recorders in one. In small batches three nested wrappers would take a third of the time."""
 
@@ -286,7 +272,7 @@ class RecordRegret(SingleRecorder):
         record_at: rounds to record besides the log-spaced ones, 1 .. horizon.
     """
 
-    meters, vector = (RegretMeter,), VectorRecordRegret
+    meters = (RegretMeter,)
 
 
 class RecordSafety(SingleRecorder):
@@ -304,7 +290,7 @@ class RecordSafety(SingleRecorder):
         record_at: rounds to record besides the log-spaced ones, 1 .. horizon.
     """
 
-    meters, vector = (SafetyMeter,), VectorRecordSafety
+    meters = (SafetyMeter,)
 
 
 class RecordRanking(SingleRecorder):
@@ -318,4 +304,4 @@ class RecordRanking(SingleRecorder):
         record_at: rounds to record besides the log-spaced ones, 1 .. horizon.
     """
 
-    meters, vector = (RankingMeter,), VectorRecordRanking
+    meters = (RankingMeter,)

@@ -49,12 +49,8 @@ class WitnessLayer(Layer):
             self.told.append((int(row), displayed[row].tolist(), clicks[row].tolist()))
 
 
-class VectorWitness(VectorLayered):
-    layer_class = WitnessLayer
-
-
 class Witness(SingleLayered):
-    vector = VectorWitness
+    layer_class = WitnessLayer
 
     def __init__(self, env, *, words=("a", "b"), number=2):
         super().__init__(env, words=words, number=number)
@@ -88,12 +84,8 @@ class ThriceLayer(Layer):
         return np.arange(self.setting.num_items) >= np.full((self.setting.num_envs, 1), len(self.said))
 
 
-class VectorThrice(VectorLayered):
-    layer_class = ThriceLayer
-
-
 class Thrice(SingleLayered):
-    vector = VectorThrice
+    layer_class = ThriceLayer
 
 
 class PlainActsLayer(Layer):
@@ -105,12 +97,8 @@ class PlainActsLayer(Layer):
         return actions
 
 
-class VectorPlainActs(VectorLayered):
-    layer_class = PlainActsLayer
-
-
 class PlainActs(SingleLayered):
-    vector = VectorPlainActs
+    layer_class = PlainActsLayer
 
 
 # ---- environments ----
@@ -605,3 +593,11 @@ def test_single_environments_get_actions_of_every_kind_as_they_are():
             env.step(action)
         assert str(mine.value) == str(theirs.value)
     assert env.step([0, 1, 2, 3, 4])[1] == bare.step([0, 1, 2, 3, 4])[1]
+
+
+@pytest.mark.parametrize("wrapper", [ItemStatistics, Witness, RecordRegret, RecordSafety, RecordRanking])
+def test_the_vector_form_of_a_wrapper_is_named_and_pickled_by_its_single_form(wrapper):
+    env = wrapper(gym.make_vec(PBM, num_envs=2))
+    assert type(env) is wrapper.vector
+    assert type(env).__name__ == f"Vector{wrapper.__name__}"
+    assert pickle.loads(pickle.dumps(type(env))) is wrapper.vector

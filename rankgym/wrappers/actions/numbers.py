@@ -6,14 +6,13 @@ import itertools
 import math
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Discrete, Space
 from numpy.typing import NDArray
 
 from rankgym.spaces import BatchedPermutation
 from rankgym.wrappers.actions.checks import checked_numbers, require_rankings
-from rankgym.wrappers.layers import Layer, Setting, SingleLayered, VectorLayered
+from rankgym.wrappers.layers import Layer, Setting, SingleLayered
 
 __all__ = ["RankingNumber"]
 
@@ -56,12 +55,6 @@ class RankingNumberLayer(Layer):
         return number
 
 
-class VectorRankingNumber(VectorLayered):
-    """``RankingNumber`` over a vector environment."""
-
-    layer_class = RankingNumberLayer
-
-
 class RankingNumber(SingleLayered):
     """Act by a ranking's number: for small problems and algorithms with discrete actions, such as DQN.
 
@@ -77,7 +70,4 @@ class RankingNumber(SingleLayered):
         ValueError: there are more than 100,000 rankings.
     """
 
-    vector = VectorRankingNumber
-
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
-        super().__init__(env)
+    layer_class = RankingNumberLayer

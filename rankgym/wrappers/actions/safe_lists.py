@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankgym.kernels import kernel
 from rankgym.spaces import BatchedPermutation, Permutation
 from rankgym.wrappers.actions.base_list import BaseListLayer, exchange_neighbours
-from rankgym.wrappers.layers import SingleLayered, VectorLayered
+from rankgym.wrappers.layers import SingleLayered
 
 __all__ = ["SafeLists"]
 
@@ -109,12 +109,6 @@ class SafeListsLayer(BaseListLayer):
         return displayed
 
 
-class VectorSafeLists(VectorLayered):
-    """``SafeLists`` over a vector environment."""
-
-    layer_class = SafeListsLayer
-
-
 class SafeLists(SingleLayered):
     """Act by rankings, but only by those that ``AdjacentSwaps`` can make: for a masked Plackett-Luce policy.
 
@@ -127,7 +121,7 @@ class SafeLists(SingleLayered):
         env, delta: see ``AdjacentSwaps``.
     """
 
-    vector = VectorSafeLists
+    layer_class = SafeListsLayer
 
     def __init__(self, env: gym.Env[Any, Any], *, delta: float | None = None) -> None:
         super().__init__(env, delta=delta)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Space
 from numpy.typing import NDArray
 
 from rankgym.kernels import kernel
 from rankgym.wrappers.actions.checks import checked_array, require_rankings
-from rankgym.wrappers.layers import Layer, Setting, SingleLayered, VectorLayered
+from rankgym.wrappers.layers import Layer, Setting, SingleLayered
 
 __all__ = ["ScoresToRanking"]
 
@@ -72,12 +71,6 @@ class ScoresToRankingLayer(Layer):
         return displayed
 
 
-class VectorScoresToRanking(VectorLayered):
-    """``ScoresToRanking`` over a vector environment."""
-
-    layer_class = ScoresToRankingLayer
-
-
 class ScoresToRanking(SingleLayered):
     """Act by one score per item: the items of the largest scores are displayed, best first.
 
@@ -91,7 +84,4 @@ class ScoresToRanking(SingleLayered):
         env: a ranking environment, single or vector, wrapped or not.
     """
 
-    vector = VectorScoresToRanking
-
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
-        super().__init__(env)
+    layer_class = ScoresToRankingLayer

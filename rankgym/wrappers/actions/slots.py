@@ -5,14 +5,13 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Discrete, MultiDiscrete, Space
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from rankgym.wrappers.actions.checks import checked_numbers, require_rankings, short
-from rankgym.wrappers.layers import Layer, Setting, SingleLayered, VectorLayered
+from rankgym.wrappers.layers import Layer, Setting, SingleLayered
 from rankgym.wrappers.widening import Widened
 
 __all__ = ["SlotBySlot"]
@@ -85,8 +84,7 @@ class SlotBySlotLayer(Layer):
         self.filled = 0
         self.placed[:] = 0.0
 
-    def refuse_begin(self, rows: NDArray[np.bool_]) -> None:
-        """Raise a ValueError if some rows, but not all, would be reset in the middle of a list."""
+    def check_begin(self, rows: NDArray[np.bool_]) -> None:
         if self.filled and rows.any() and not rows.all():
             raise ValueError(
                 f"rows {np.flatnonzero(rows).tolist()} cannot be reset in the middle of a list: "
@@ -95,7 +93,7 @@ class SlotBySlotLayer(Layer):
             )
 
     def begin(self, rows: NDArray[np.bool_], initial_list: NDArray[np.int64]) -> None:
-        self.refuse_begin(rows)
+        self.check_begin(rows)
         if rows.all():
             self._empty()
 
@@ -131,22 +129,6 @@ class SlotBySlotLayer(Layer):
         return self.placed == 0
 
 
-class VectorSlotBySlot(VectorLayered):
-    """``SlotBySlot`` over a vector environment, whose rows all fill the same slot.
-
-    With autoreset disabled, rows can be reset by mask between two lists; in the middle of a list only all together.
-    """
-
-    layer_class = SlotBySlotLayer
-    layer: SlotBySlotLayer
-
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        mask = (options or {}).get("reset_mask")
-        if isinstance(mask, np.ndarray) and mask.dtype == np.bool_:  # env refuses any other
-            self.layer.refuse_begin(mask)
-        return super().reset(seed=seed, options=options)
-
-
 class SlotBySlot(SingleLayered):
     """Fill one slot of the list in each step, from the top: ``num_positions`` steps make one session.
 
@@ -171,7 +153,4 @@ class SlotBySlot(SingleLayered):
         env: a ranking environment, single or vector, wrapped or not.
     """
 
-    vector = VectorSlotBySlot
-
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
-        super().__init__(env)
+    layer_class = SlotBySlotLayer

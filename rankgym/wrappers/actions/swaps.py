@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankgym.wrappers.actions.base_list import BaseListLayer, exchange_neighbours
 from rankgym.wrappers.actions.checks import checked_array
-from rankgym.wrappers.layers import SingleLayered, VectorLayered
+from rankgym.wrappers.layers import SingleLayered
 
 __all__ = ["AdjacentSwaps"]
 
@@ -35,12 +35,6 @@ class AdjacentSwapsLayer(BaseListLayer):
         displayed = np.empty((rows, self.setting.num_positions), np.int64)
         exchange_neighbours(self.base, np.ascontiguousarray(wishes != 0), displayed)
         return displayed
-
-
-class VectorAdjacentSwaps(VectorLayered):
-    """``AdjacentSwaps`` over a vector environment."""
-
-    layer_class = AdjacentSwapsLayer
 
 
 class AdjacentSwaps(SingleLayered):
@@ -83,7 +77,7 @@ class AdjacentSwaps(SingleLayered):
         ValueError: ``delta`` is out of range, or None and ``env`` has no horizon.
     """
 
-    vector = VectorAdjacentSwaps
+    layer_class = AdjacentSwapsLayer
 
     def __init__(self, env: gym.Env[Any, Any], *, delta: float | None = None) -> None:
         super().__init__(env, delta=delta)
