@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["PATIENCE", "AgentBars", "count_bar", "rate_bar", "round_reporter", "short_number", "working"]
+__all__ = ["PATIENCE", "AgentBars", "count_bar", "late_bar", "rate_bar", "short_number", "working"]
 
 PATIENCE = 2.0  # seconds: nothing shorter gets a bar
 
@@ -46,28 +46,39 @@ def rate_bar(unit: str, *, news: bool = False, console: Any = None) -> Any:
     )
 
 
-class round_reporter:
-    """Context manager: yields a function to report played rounds to: the caller's, a bar's, or one without effect."""
+class late_bar:
+    """Context manager: yields a function to report finished parts to, and shows a bar if all take over 2 seconds.
 
-    def __init__(self, progress: bool | Callable[[int], None], rounds: int) -> None:
-        self.progress, self.rounds = progress, rounds
-        self.played, self.start = 0, time.perf_counter()
+    Args:
+        progress: whether to show a bar; or the caller's own function, which is yielded as it is.
+        total: number of parts.
+        task: the bar's description.
+        make_bar: makes a ``rich.progress.Progress``, or returns None for no bar.
+    """
+
+    def __init__(
+        self, progress: bool | Callable[[int], None], total: int, task: str, make_bar: Callable[[], Any]
+    ) -> None:
+        self.progress, self.total, self.task, self.make_bar = progress, total, task, make_bar
+        self.done, self.start = 0, time.perf_counter()
+        self.late = False
         self.bar: Any = None
 
     def __enter__(self) -> Callable[[int], None]:
         if callable(self.progress):
             return self.progress
-        return self._advance if self.progress else lambda played: None
+        return self._advance if self.progress else lambda finished: None
 
-    def _advance(self, played: int) -> None:
-        self.played += played
+    def _advance(self, finished: int) -> None:
+        self.done += finished
         spent = time.perf_counter() - self.start
-        if self.bar is None and spent > PATIENCE / 4 and spent * self.rounds / self.played > PATIENCE:
-            self.bar = rate_bar("rounds")
-            self.bar.add_task("simulate", total=self.rounds)
-            self.bar.start()
+        if not self.late and spent > PATIENCE / 4 and spent * self.total / self.done > PATIENCE:
+            self.late, self.bar = True, self.make_bar()
+            if self.bar is not None:
+                self.bar.add_task(self.task, total=self.total)
+                self.bar.start()
         if self.bar is not None:
-            self.bar.update(self.bar.task_ids[0], completed=self.played)
+            self.bar.update(self.bar.task_ids[0], completed=self.done)
 
     def __exit__(self, *_: Any) -> None:
         if self.bar is not None:

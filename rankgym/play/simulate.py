@@ -11,7 +11,7 @@ from rankgym.agent import DuelingAgent
 from rankgym.play.compatibility import ActsAndUpdates
 from rankgym.play.game import Game
 from rankgym.play.history import DuelingHistory, History
-from rankgym.progress import round_reporter
+from rankgym.progress import late_bar, rate_bar
 
 __all__ = ["simulate"]
 
@@ -75,6 +75,6 @@ def simulate(
     """
     game = Game(agent, env, rounds, record_at)
     game.reset(seed)
-    with round_reporter(progress, game.rounds) as report:
+    with late_bar(progress, game.rounds, "simulate", lambda: rate_bar("rounds")) as report:
         game.play(game.rounds, report)
     return game.history()

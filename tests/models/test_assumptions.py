@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from rankgym import progress
 from rankgym.models import ASSUMPTIONS, MODELS, PAPERS, ClickModel, check_assumptions, pbm
 from rankgym.models.assumptions import checking
 from rankgym.models.assumptions.search import MAX_EXCHANGES, MAX_ROWS, QuerySearch, exchanges
@@ -704,7 +705,7 @@ def test_a_bar_is_shown_where_it_takes_long(monkeypatch):
     monkeypatch.setattr(checking, "count_bar", lambda unit: Bar())
     check_assumptions("CM", {"attraction": ALPHA})
     assert shown == []
-    monkeypatch.setattr(checking, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
     check_assumptions("CM", {"attraction": ALPHA}, progress=False)
     assert shown == []
     check_assumptions("CM", {"attraction": [ALPHA, ALPHA]})
@@ -715,8 +716,9 @@ def test_a_bar_is_shown_where_it_takes_long(monkeypatch):
 
 def test_nothing_is_left_of_a_bar_where_standard_error_is_a_file():
     script = (
+        "from rankgym import progress\n"
         "from rankgym.models.assumptions import check_assumptions, checking\n"
-        "checking.PATIENCE = 0.0\n"
+        "progress.PATIENCE = 0.0\n"
         "checking.count_bar = lambda unit, make=checking.count_bar: made.append(unit) or make(unit)\n"
         "made = []\n"
         f"check_assumptions('CM', {{'attraction': {ALPHA}}})\n"

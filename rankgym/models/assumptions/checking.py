@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,7 @@ from rankgym.models.assumptions.statements import NAMES
 from rankgym.models.assumptions.violations import A1, T1, T2
 from rankgym.models.base import ClickModel, cut
 from rankgym.models.table import MODELS
-from rankgym.progress import PATIENCE, count_bar
+from rankgym.progress import count_bar, late_bar
 
 EXACT_UP_TO = 4_000_000  # lists: one query of 10! = 3,628,800, or 132 queries of 10 items at 5 positions
 SAMPLES = 20_000  # random lists of each query if there are more
@@ -107,7 +105,8 @@ def check_assumptions(
     exact = np.full((count, len(NAMES)), everything)
     exact[:, T1] = True
     found = []
-    with _list_reporter((total if everything else samples) * count, progress and lists is None) as report:
+    number = (total if everything else samples) * count
+    with late_bar(progress and lists is None, number, "checking", _list_bar) as report:
         for query in range(count):
             own = click_model.parameters(*(table[query : query + 1].copy() for table in queries))
             search = QuerySearch(click_model, own, positions, paid, reward)
@@ -202,27 +201,7 @@ def _checked_lists(displayed: ArrayLike, queries: int, items: int, positions: in
     return lists
 
 
-@contextlib.contextmanager
-def _list_reporter(lists: int, shown: bool) -> Iterator[Callable[[int], None]]:
-    """Context manager: yields a function to report finished lists to, which shows a bar if they take long."""
-    bar, done, start = None, 0, time.perf_counter()
-
-    def report(finished: int) -> None:
-        nonlocal bar, done, shown
-        done += finished
-        spent = time.perf_counter() - start
-        if bar is None and shown and spent > PATIENCE / 4 and spent * lists / done > PATIENCE:
-            made = count_bar("lists")
-            shown = made.console.is_interactive or made.console.is_jupyter  # a file would get an empty line
-            if shown:
-                bar = made
-                bar.add_task("checking", total=lists)
-                bar.start()
-        if bar is not None:
-            bar.update(bar.task_ids[0], completed=done)
-
-    try:
-        yield report
-    finally:
-        if bar is not None:
-            bar.stop()
+def _list_bar() -> Any:
+    """A bar of lists; None if standard error is a file, which would get an empty line."""
+    bar = count_bar("lists")
+    return bar if bar.console.is_interactive or bar.console.is_jupyter else None
