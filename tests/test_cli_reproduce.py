@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from rankgym.commands import reproduce as command
 from rankgym.commands.errors import OneLineErrors
 from rankgym.experiments.papers import FIGURES
-from rankgym.experiments.papers.reproduce import Pace
+from rankgym.experiments.papers.pace import Pace
 
 
 @pytest.fixture

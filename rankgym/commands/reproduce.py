@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from rankgym.experiments.papers.reproduce import Entry, Pace, Reproduced
+    from rankgym.experiments.papers.listing import ListedFigure
+    from rankgym.experiments.papers.pace import Pace
+    from rankgym.experiments.papers.reproduce import Reproduced
 
 __all__ = ["reproduce"]
 
@@ -71,16 +73,18 @@ def reproduce(
     from rich.console import Console
     from rich.text import Text
 
-    from rankgym.experiments.papers import reproduce as papers
+    from rankgym.experiments.papers.listing import list_figures
+    from rankgym.experiments.papers.reproduce import FILES
+    from rankgym.experiments.papers.reproduce import reproduce as reproduce_figures
 
     console = Console()
     if list_:
-        _show_list(papers.listing(source), console)
+        _show_list(list_figures(source), console)
         return
     if not names:
         raise ValueError("no figure was named; `rankgym reproduce --list` shows their names")
 
-    done = papers.reproduce(
+    done = reproduce_figures(
         names,
         scale=scale,
         source=source,
@@ -88,10 +92,10 @@ def reproduce(
         jobs=jobs,
         backend=backend,
         address=address,
-        tell=lambda found: _show(found, console),
+        on_done=lambda found: _show(found, console),
     )
     for found in done:
-        console.print(Text(f"Written to {found.folder}: {', '.join(papers.FILES)}"), soft_wrap=True)
+        console.print(Text(f"Written to {found.folder}: {', '.join(FILES)}"), soft_wrap=True)
     seen: set[Any] = set()
     for found in done:  # figures of the same runs have the same pace
         if found.pace is not None and found.pace not in seen:
@@ -137,7 +141,7 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.3g} seconds"
 
 
-def _show_list(entries: Sequence[Entry], console: Any) -> None:
+def _show_list(entries: Sequence[ListedFigure], console: Any) -> None:
     """Two lines a figure, below the name of its paper."""
     from rich.text import Text
 

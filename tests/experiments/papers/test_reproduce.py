@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from rankgym.data import MissingData
 from rankgym.experiments.judge import claims
-from rankgym.experiments.papers import FIGURES, PAPERS, SCALES
+from rankgym.experiments.papers import FIGURES, PAPERS, SCALES, listing
 from rankgym.experiments.papers import reproduce as papers
 from rankgym.experiments.papers.figure import SOURCES, check_scale, check_source
+from rankgym.experiments.papers.listing import count_sessions, find_figures, list_figures
+from rankgym.experiments.papers.pace import measure_pace
 from rankgym.experiments.run.results import Played, Results
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -27,28 +29,28 @@ MINE = [figure for paper in ("bubblerank", "toprank") for figure in PAPERS[paper
 
 
 def test_names_of_figures_of_papers_and_all():
-    assert papers.find("toprank-figure-4") == [FIGURES["toprank-figure-4"]]
-    assert papers.find("bubblerank") == list(PAPERS["bubblerank"])
-    assert papers.find(["toprank-figure-4", "toprank"]) == [FIGURES["toprank-figure-4"], FIGURES["toprank-figure-3"]]
-    assert papers.find(["all", "toprank"]) == list(FIGURES.values())
+    assert find_figures("toprank-figure-4") == [FIGURES["toprank-figure-4"]]
+    assert find_figures("bubblerank") == list(PAPERS["bubblerank"])
+    assert find_figures(["toprank-figure-4", "toprank"]) == [FIGURES["toprank-figure-4"], FIGURES["toprank-figure-3"]]
+    assert find_figures(["all", "toprank"]) == list(FIGURES.values())
 
 
 def test_a_near_name_is_suggested():
     with pytest.raises(ValueError, match="did you mean 'bubblerank-figure-1'"):
-        papers.find("bubblerank-figure1")
+        find_figures("bubblerank-figure1")
     with pytest.raises(ValueError, match="no figure was named"):
-        papers.find([])
+        find_figures([])
 
 
 @given(st.lists(st.text() | st.sampled_from([*FIGURES, *PAPERS, "all"]) | st.integers(), min_size=1))
 def test_any_names_are_found_or_refused(names):
     known = [name in FIGURES or name in PAPERS or name == "all" for name in names]
     if all(known):
-        found = papers.find(names)
+        found = find_figures(names)
         assert len({figure.name for figure in found}) == len(found) > 0
     else:
         with pytest.raises(ValueError, match=re.escape(repr(names[known.index(False)]))):
-            papers.find(names)
+            find_figures(names)
 
 
 @given(st.text() | st.sampled_from([*SCALES, *SOURCES]) | st.none() | st.integers())
@@ -81,22 +83,22 @@ def test_claims_have_names_of_their_own_and_say_where_they_stand(figure):
 @pytest.mark.parametrize("figure", MINE, ids=lambda figure: figure.name)
 def test_sessions_are_counted_without_making_environments(figure):
     sweep = figure.sweep("smoke", "calibrated")
-    assert papers.sessions_of(sweep) == sum(job.sessions for job in sweep.jobs())
+    assert count_sessions(sweep) == sum(job.sessions for job in sweep.jobs())
     assert "settings" in vars(sweep)  # by jobs()
     assert "settings" not in vars(figure.sweep("full", "published"))
-    assert papers.sessions_of(figure.sweep("full", "published")) > 1e10
+    assert count_sessions(figure.sweep("full", "published")) > 1e10
 
 
 def test_the_list_says_what_is_needed(tmp_path, monkeypatch):
     monkeypatch.setenv("RANKGYM_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(papers, "FIGURES", {figure.name: figure for figure in MINE})
-    entries = papers.listing("published")
+    monkeypatch.setattr(listing, "FIGURES", {figure.name: figure for figure in MINE})
+    entries = list_figures("published")
     assert [entry.figure for entry in entries] == MINE
     first = entries[0]
     assert first.sessions == {"full": 45_000_000_000, "small": 2_250_000_000, "smoke": 90_000}
     assert "yandex60" in first.data[0]
     assert "rankgym data fetch yandex60" in first.data[0]
-    assert all(entry.data == [] for entry in papers.listing("calibrated"))
+    assert all(entry.data == [] for entry in list_figures("calibrated"))
 
 
 # -- one figure of each paper, in seconds -----------------------------------------------------------------------------
@@ -224,13 +226,13 @@ def test_the_pace_is_that_of_the_log(reproduced, tmp_path):
     ]
     log = tmp_path / "log.jsonl"
     log.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"key": "half a li', encoding="utf-8")
-    pace = papers.pace(first.figure, sweep, tmp_path, "calibrated")
+    pace = measure_pace(first.figure, sweep, tmp_path, "calibrated")
     assert (pace.sessions, pace.played, pace.seconds) == (90_000, 45_000, 30.0)
     assert pace.full == 3 * 5 * 100 * 10 * 5_000_000
     assert pace.full_seconds == pytest.approx(30.0 * pace.full / 90_000)
     assert pace.rate == 3_000
     log.unlink()
-    assert papers.pace(first.figure, sweep, tmp_path, "calibrated") is None
+    assert measure_pace(first.figure, sweep, tmp_path, "calibrated") is None
 
 
 # -- what goes wrong --------------------------------------------------------------------------------------------------
@@ -251,22 +253,13 @@ def test_missing_libraries_say_which_extra_has_them(library, tmp_path, monkeypat
     assert not (tmp_path / "out").exists()
 
 
-def test_an_interruption_says_that_the_same_command_goes_on(tmp_path, monkeypatch):
-    def interrupted(sweep, folder, **options):
-        error = KeyboardInterrupt()
-        error.add_note(f"`rankgym sweep resume {folder}`")
-        raise error
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_an_interruption_or_a_failure_says_that_the_same_command_resumes(error, tmp_path, monkeypatch):
+    def stopped(sweep, folder, *, resume, **options):  # there is no sweep.json for `rankgym sweep resume`
+        raise error(f"results are kept in {folder}; to resume: {resume}")
 
-    def failed(sweep, folder, **options):
-        raise OSError(f"the disk is full; make room, and `rankgym sweep resume {folder}` goes on from there")
-
-    monkeypatch.setattr(papers, "run_sweep", interrupted)
-    with pytest.raises(KeyboardInterrupt) as caught:
-        papers.reproduce("toprank", scale="smoke", source="calibrated", out=tmp_path, progress=False)
-    assert "the same command goes on" in caught.value.__notes__[0]
-    assert len(caught.value.__notes__) == 1
-    monkeypatch.setattr(papers, "run_sweep", failed)
-    with pytest.raises(OSError, match="make room, and the same command goes on from there"):
+    monkeypatch.setattr(papers, "run_sweep", stopped)
+    with pytest.raises(error, match=r"data; to resume: the same command$"):
         papers.reproduce("toprank", scale="smoke", source="calibrated", out=tmp_path, progress=False)
 
 

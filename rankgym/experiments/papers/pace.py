@@ -1,0 +1,79 @@
+"""How fast figures were played, by the log of their folder, and how long the paper's scale would take."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rankgym.experiments.papers.figure import PaperFigure
+from rankgym.experiments.papers.listing import sessions_by_agent
+from rankgym.experiments.plan.environments import env_id as full_id
+from rankgym.experiments.plan.sweep import Sweep
+from rankgym.experiments.run.driver import LOG
+
+__all__ = ["Pace", "measure_pace"]
+
+
+class Pace(NamedTuple):
+    """How fast a sweep was played, and how long the paper's scale would take at these rates."""
+
+    sessions: int  # of all rows, including those that retired rows did not play
+    played: int  # without them
+    seconds: float  # of processes, added up
+    full: int  # sessions of the full scale
+    full_seconds: float  # of processes, added up; NaN: an agent of it was not played at this scale
+
+    @property
+    def rate(self) -> float:
+        """Sessions a second of one process."""
+        return self.sessions / max(self.seconds, 1e-9)
+
+
+def measure_pace(figure: PaperFigure, sweep: Sweep, data: Path, source: str) -> Pace | None:
+    """Return the pace of ``sweep`` by the log of the folder; None if the log has none of its jobs.
+
+    A rate is that of an agent in an environment or, for an environment that only the full scale has, in all of the same
+    id. Rates rise with the number of rows, and with the rounds if agents settle.
+    """
+    lines = _log(data / LOG)
+    taken = [(job, lines[job.key]) for job in sweep.jobs() if job.key in lines]
+    if not taken:
+        return None
+    seconds: dict[tuple[str, str], float] = defaultdict(float)
+    sessions: dict[tuple[str, str], int] = defaultdict(int)
+    for job, line in taken:
+        for place in ((job.environment, job.block.agent.label), (job.block.env_id, job.block.agent.label)):
+            seconds[place] += float(line["seconds"])
+            sessions[place] += job.sessions
+    ids = {}
+    full: dict[tuple[str, str], int] = {}
+    with contextlib.suppress(ValueError, OSError):  # the full scale's data may be missing
+        whole = figure.sweep("full", source)
+        ids = {environment.label: full_id(environment.env_id) for environment in whole.environments}
+        full = sessions_by_agent(whole)
+    projected = 0.0 if full else math.nan
+    for (label, agent), number in full.items():
+        place = (label, agent) if sessions.get((label, agent)) else (ids[label], agent)
+        projected += number * seconds[place] / sessions[place] if sessions.get(place) else math.nan
+    return Pace(
+        sum(job.sessions for job, _ in taken),
+        sum(int(line["played"]) for _, line in taken),
+        sum(float(line["seconds"]) for _, line in taken),
+        sum(full.values()),
+        projected,
+    )
+
+
+def _log(path: Path) -> dict[str, dict[str, Any]]:
+    """The log's lines by the keys of their jobs, without malformed lines."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                line = json.loads(text)
+                found[line["key"]] = {name: float(line[name]) for name in ("seconds", "sessions", "played")}
+    return found
