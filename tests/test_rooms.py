@@ -222,3 +222,10 @@ def test_the_readmes_python_runs():
     assert blocks
     for block in blocks:
         exec(compile(re.sub(r"\b(\d{1,3}(?:_\d{3})+)\b", "200", block), "README.md", "exec"), {})
+
+
+def test_contributing_names_files_that_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text().split("## Where to change what\n", 1)[1].split("\n## ", 1)[0]
+    named = re.findall(r"`((?:rankgym|agents)/[^`]*)`", text)
+    assert len(named) > 20
+    assert [path for path in named if not (ROOT / path).exists()] == []
