@@ -1,8 +1,8 @@
 """The script that drew the calibrated queries: ``python -m rankgym.data.make_calibrated``.
 
 It writes ``yandex_calibrated.npz`` beside this file: 100 synthetic queries for CM, PBM, DCM, DBN, UBM and CCM. Nothing
-in them is anybody's click: all that was taken from the published fits of 60 Yandex queries are the ``FIGURES`` below,
-which ``--estimate FILE`` prints again from a copy of them.
+in them is anybody's click: all that was taken from the published fits of 60 Yandex queries are the
+``PUBLISHED_STATISTICS`` below, which ``--estimate FILE`` prints again from a copy of them.
 
 The model behind the draw
 -------------------------
@@ -57,7 +57,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FIGURES", "MODELS", "SEED", "Figures", "compare", "draw", "estimate", "main", "markdown"]
+__all__ = ["MODELS", "PUBLISHED_STATISTICS", "SEED", "FittedStatistics", "compare", "draw", "estimate", "main",
+"markdown"]
 
 Array = NDArray[np.float64]
 
@@ -72,7 +73,7 @@ CONTINUATIONS = ("ccm_continue_noclick", "ccm_continue_click_irrelevant", "ccm_c
 LOG_SPREAD_NOISE = 0.071  # variance of the logarithm of a standard deviation from 9 values: trigamma(4) / 4
 
 
-class Figures(NamedTuple):
+class FittedStatistics(NamedTuple):
     """All that the draw takes from the published fits."""
 
     # by MODELS
@@ -101,7 +102,7 @@ class Figures(NamedTuple):
     continuation: list[float]  # CCM: after no click, after one on an irrelevant item, after one on a relevant item
 
 
-FIGURES = Figures(
+PUBLISHED_STATISTICS = FittedStatistics(
     mean=[
         [0.404, 0.204, 0.125, 0.082, 0.069, 0.055, 0.045, 0.048, 0.05, 0.052],
         [0.403, 0.217, 0.188, 0.164, 0.145, 0.153, 0.123, 0.144, 0.142, 0.152],
@@ -168,7 +169,8 @@ class Latent(NamedTuple):
     relevance: Array  # (queries, 9): r
 
 
-def draw(seed: int = SEED, seed_beside: int = SEED_BESIDE, figures: Figures = FIGURES) -> dict[str, Array]:
+def draw(seed: int = SEED, seed_beside: int = SEED_BESIDE, figures: FittedStatistics = PUBLISHED_STATISTICS) ->
+dict[str, Array]:
     """The queries of two seeds, the first for CM, PBM and DCM, and the parameters that all queries share.
 
     That is, ``<model>_attraction`` (100, 10) of each model and ``dbn_satisfaction`` (100, 10), both by item;
@@ -209,7 +211,7 @@ def _normals(source: random.Random) -> Callable[..., Array]:
     return normal
 
 
-def _joint(normal: Callable[..., Array], figures: Figures) -> tuple[Array, dict[str, Latent]]:
+def _joint(normal: Callable[..., Array], figures: FittedStatistics) -> tuple[Array, dict[str, Latent]]:
     """CM, PBM and DCM, and the white columns that their levels are made of: two a model, and the last is w."""
     raw = _whitened(normal(QUERIES, 2 * len(JOINT) + 1))
     levels = raw[:, :-1] @ np.linalg.cholesky(np.array(figures.correlation)).T
@@ -221,7 +223,8 @@ def _joint(normal: Callable[..., Array], figures: Figures) -> tuple[Array, dict[
     return raw, latent
 
 
-def _beside(normal: Callable[..., Array], raw: Array, joint: dict[str, Latent], figures: Figures) -> dict[str, Latent]:
+def _beside(normal: Callable[..., Array], raw: Array, joint: dict[str, Latent], figures: FittedStatistics) -> dict[str,
+Latent]:
     """DBN, UBM and CCM, with levels that are uncorrelated with ``raw`` but for what they share with the others."""
     own = _whitened(np.hstack([raw, normal(QUERIES, len(BESIDE))]))[:, raw.shape[1] :]
     noise = normal(len(BESIDE), QUERIES, RANKS - 1)
@@ -240,7 +243,8 @@ def _beside(normal: Callable[..., Array], raw: Array, joint: dict[str, Latent], 
     return latent
 
 
-def _satisfaction(normal: Callable[..., Array], first: Array, level: Array, own: Array, figures: Figures) -> Array:
+def _satisfaction(normal: Callable[..., Array], first: Array, level: Array, own: Array, figures: FittedStatistics) ->
+Array:
     """Satisfaction (queries, 10) of the DBN, given what its logits of attraction are made of."""
     by_level, by_own = np.array(figures.satisfaction_level), np.array([0.0, *figures.satisfaction_own])
     common = figures.satisfaction_common
@@ -301,8 +305,8 @@ def _matched(shape: Array, mean: Array, deviation: Array) -> Array:
     raise RuntimeError("no logits of this shape have these means and standard deviations")
 
 
-def estimate(published: Mapping[str, Array]) -> Figures:
-    """The figures of converted published queries, rounded as they stand in ``FIGURES``."""
+def estimate(published: Mapping[str, Array]) -> FittedStatistics:
+    """The figures of converted published queries, rounded as they stand in ``PUBLISHED_STATISTICS``."""
     attraction = [published[f"{model.lower()}_attraction"] for model in MODELS]
     logits = [_standardised(_logits(a)) for a in attraction]
     levels = [z[:, 1:].mean(1) for z in logits]
@@ -325,7 +329,7 @@ def estimate(published: Mapping[str, Array]) -> Figures:
     joint, dbn = len(JOINT), MODELS.index("DBN")
     satisfaction = published["dbn_satisfaction"]
     by_level, by_own, unexplained = _explained(satisfaction, logits[dbn][:, 0], levels[dbn], residuals[dbn])
-    return Figures(
+    return FittedStatistics(
         [np.round(a.mean(0), 3).tolist() for a in attraction],
         [np.round(a.std(0), 3).tolist() for a in attraction],
         np.round(common, 2).tolist(),

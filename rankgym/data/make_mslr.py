@@ -2,8 +2,8 @@
 
 It writes ``mslr_calibrated.npz`` beside this file: three synthetic preference matrices, one a user model, of as many
 rankers as the published matrices of the MSLR feature rankers have (136; 135 for the informational user). Nothing in
-them is anybody's comparison: all that was taken from the published matrices are the ``FIGURES`` below, which
-``--estimate FILE`` prints again from a copy of one of them.
+them is anybody's comparison: all that was taken from the published matrices are the ``PUBLISHED_STATISTICS`` below,
+which ``--estimate FILE`` prints again from a copy of one of them.
 
 The model behind the draw
 -------------------------
@@ -55,7 +55,7 @@ from numpy.typing import NDArray
 from rankgym.data.matrices import condorcet_winner, cyclic_triples
 from rankgym.data.matrix_files import LEVELS, packed, read
 
-__all__ = ["FIGURES", "SEEDS", "Figures", "draw", "estimate", "main", "markdown", "search"]
+__all__ = ["PUBLISHED_STATISTICS", "SEEDS", "MatrixStatistics", "draw", "estimate", "main", "markdown", "search"]
 
 Array = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ POOR, POOR_QUALITY, POOR_SPREAD = 11, -4.0, 0.5
 BEND, KAPPA, JITTER, NOISE = 0.15, 0.06, 0.002, 0.01
 
 
-class Figures(NamedTuple):
+class MatrixStatistics(NamedTuple):
     """All that the draw takes from one published matrix."""
 
     rankers: int
@@ -80,14 +80,14 @@ class Figures(NamedTuple):
     near: int  # rankers that nearly tie with more than MANY others
 
 
-FIGURES = {
-    "perfect": Figures(
+PUBLISHED_STATISTICS = {
+    "perfect": MatrixStatistics(
         136, 109, 0.163, (0.006, 0.012, 0.031, 0.075, 0.136, 0.250), (0.0066, 0.0175, 0.0204), 0.117, 447, 20
     ),
-    "navigational": Figures(
+    "navigational": MatrixStatistics(
         136, 109, 0.164, (0.005, 0.010, 0.027, 0.065, 0.124, 0.241), (0.0056, 0.0058, 0.0145), 0.105, 377, 32
     ),
-    "informational": Figures(
+    "informational": MatrixStatistics(
         135, 113, 0.095, (0.007, 0.013, 0.035, 0.086, 0.169, 0.307), (0.0047, 0.0058, 0.0090), 0.115, 336, 10
     ),
 }
@@ -97,7 +97,7 @@ SEEDS = {"perfect": 567, "navigational": 870, "informational": 602}
 
 def draw(user_model: str, seed: int | None = None) -> Array:
     """The matrix (rankers, rankers) of a user model and a seed; without one, that of ``SEEDS``: the embedded one."""
-    figures = FIGURES[user_model]
+    figures = PUBLISHED_STATISTICS[user_model]
     arms = figures.rankers
     source = random.Random(f"mslr {user_model} {SEEDS[user_model] if seed is None else seed}")
     lead = _leads(source, arms, CLUSTERS[user_model])
@@ -138,7 +138,7 @@ def _leads(source: random.Random, arms: int, clusters: Sequence[int]) -> Array:
     return lead
 
 
-def _margins(size: Array, figures: Figures) -> Array:
+def _margins(size: Array, figures: MatrixStatistics) -> Array:
     """|p - 1/2| (arms, arms) of the pairs: the figures' quantiles, in the order of the leads' sizes."""
     arms, winner = figures.rankers, figures.winner
     i, j = np.triu_indices(arms, 1)
@@ -163,7 +163,7 @@ def _margins(size: Array, figures: Figures) -> Array:
     return full
 
 
-def _winner_margins(row: Array, figures: Figures) -> Array:
+def _winner_margins(row: Array, figures: MatrixStatistics) -> Array:
     """The winner's margins in the same order, with the figures' three smallest and the figures' mean."""
     order = np.argsort(row, kind="stable")
     third = figures.winner_smallest[-1]
@@ -175,14 +175,14 @@ def _winner_margins(row: Array, figures: Figures) -> Array:
     return found
 
 
-def estimate(matrix: Array) -> Figures:
-    """The figures of a preference matrix with a Condorcet winner, rounded as they stand in ``FIGURES``."""
+def estimate(matrix: Array) -> MatrixStatistics:
+    """The figures of a preference matrix with a Condorcet winner, rounded as they stand in ``PUBLISHED_STATISTICS``."""
     arms, winner = len(matrix), condorcet_winner(matrix)
     margin = np.abs(matrix - 0.5)
     row = np.sort(np.delete(margin[winner], winner))
     quantiles = np.quantile(margin[np.triu_indices(arms, 1)], QUANTILES)
     one, two, three = np.round(row[:3], 4).tolist()
-    return Figures(
+    return MatrixStatistics(
         arms,
         winner,
         round(float(matrix.min()), 3),
@@ -201,7 +201,7 @@ def search(user_model: str, seeds: Sequence[int] = range(1_000)) -> tuple[int, f
     whose winner does not lead all others by itself do not count.
     """
     best = (-1, np.inf)
-    figures = FIGURES[user_model]
+    figures = PUBLISHED_STATISTICS[user_model]
     for seed in seeds:
         source = random.Random(f"mslr {user_model} {seed}")
         lead = _leads(source, figures.rankers, CLUSTERS[user_model])
@@ -216,10 +216,10 @@ def search(user_model: str, seeds: Sequence[int] = range(1_000)) -> tuple[int, f
 
 def markdown() -> str:
     """The documentation's table: the figures of the published matrices, and those of the embedded ones."""
-    lines = ["| | " + " | ".join(f"{user} target | {user} made" for user in FIGURES) + " |"]
-    lines.append("|---|" + "---|" * 2 * len(FIGURES))
+    lines = ["| | " + " | ".join(f"{user} target | {user} made" for user in PUBLISHED_STATISTICS) + " |"]
+    lines.append("|---|" + "---|" * 2 * len(PUBLISHED_STATISTICS))
     rows: dict[str, list[str]] = {}
-    for user, target in FIGURES.items():
+    for user, target in PUBLISHED_STATISTICS.items():
         for figures in (target, estimate(draw(user))):
             rows.setdefault("rankers", []).append(str(figures.rankers))
             rows.setdefault("Condorcet winner", []).append(str(figures.winner))
@@ -236,7 +236,7 @@ def markdown() -> str:
 
 def write(path: Path) -> None:
     """Write the calibrated matrices to ``path``, the same bytes each time: see ``matrix_files.packed``."""
-    arrays: dict[str, NDArray[Any]] = {user: packed(draw(user)) for user in FIGURES}
+    arrays: dict[str, NDArray[Any]] = {user: packed(draw(user)) for user in PUBLISHED_STATISTICS}
     np.savez(path, version=np.array(VERSION), **arrays)  # type: ignore[arg-type]
 
 
@@ -253,7 +253,7 @@ def main(arguments: list[str] | None = None) -> None:
         for name, value in estimate(read(asked.estimate))._asdict().items():
             print(f"{name} = {value}")
     elif asked.search:
-        for user in FIGURES:
+        for user in PUBLISHED_STATISTICS:
             print("{}: seed {}, distance {:.3f}".format(user, *search(user)))
     elif asked.table:
         print(markdown())
