@@ -1,8 +1,8 @@
 """The script that drew the calibrated queries: ``python -m rankgym.data.make_calibrated``.
 
-It writes ``yandex_calibrated.npz`` beside this file: 100 synthetic queries for CM, PBM, DCM, DBN, UBM and CCM. Nothing
-in them is anybody's click: all that was taken from the published fits of 60 Yandex queries are the
-``PUBLISHED_STATISTICS`` below, which ``--estimate FILE`` prints again from a copy of them.
+It writes ``yandex_calibrated.npz`` beside this file: 100 synthetic queries for CM, PBM, DCM, DBN, UBM and CCM. They
+contain no user's clicks: only the ``FIT_STATISTICS`` below were taken from the published fits of 60 Yandex queries;
+``--estimate FILE`` prints them again from a copy of the fits.
 
 The model behind the draw
 -------------------------
@@ -34,10 +34,10 @@ Shift and scale are solved for, so that the 100 drawn queries have exactly the m
 attraction and satisfaction probabilities by rank that the 60 published ones have. For the same reason f, t and w are
 made to have exactly mean 0, variance 1 and their correlations within the sample.
 
-What remains is luck, and regret is sensitive to it: the published queries' own mean regret of BubbleRank has a standard
-error of 10 to 25 %. So the seeds were not the first at hand: ``--search FILE`` compares the draws of the seeds below
+The rest is random, and regret is sensitive to it: the published queries' own mean regret of BubbleRank has a standard
+error of 10 to 25 %. So the seeds were chosen: ``--search FILE`` compares the draws of the seeds below
 1000 with the published queries in the measures of ``compare``, and ``SEED`` gave the nearest for CM, PBM and DCM; with
-that, ``SEED_BESIDE`` gave the nearest for DBN, UBM and CCM. That is, the sample was chosen to resemble the other one;
+that, ``SEED_BESIDE`` gave the nearest for DBN, UBM and CCM. The sample was chosen to resemble the published one;
 do not use it to estimate how much samples of queries differ.
 
 Random numbers are Python's Mersenne Twister through the inverse normal distribution, and results are rounded to six
@@ -57,8 +57,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MODELS", "PUBLISHED_STATISTICS", "SEED", "FittedStatistics", "compare", "draw", "estimate", "main",
-"markdown"]
+__all__ = ["FIT_STATISTICS", "MODELS", "SEED", "FitStatistics", "compare", "draw", "estimate", "main", "markdown"]
 
 Array = NDArray[np.float64]
 
@@ -73,8 +72,8 @@ CONTINUATIONS = ("ccm_continue_noclick", "ccm_continue_click_irrelevant", "ccm_c
 LOG_SPREAD_NOISE = 0.071  # variance of the logarithm of a standard deviation from 9 values: trigamma(4) / 4
 
 
-class FittedStatistics(NamedTuple):
-    """All that the draw takes from the published fits."""
+class FitStatistics(NamedTuple):
+    """The statistics of the published fits that the draw uses."""
 
     # by MODELS
     mean: list[list[float]]  # attraction by rank
@@ -102,7 +101,7 @@ class FittedStatistics(NamedTuple):
     continuation: list[float]  # CCM: after no click, after one on an irrelevant item, after one on a relevant item
 
 
-PUBLISHED_STATISTICS = FittedStatistics(
+FIT_STATISTICS = FitStatistics(
     mean=[
         [0.404, 0.204, 0.125, 0.082, 0.069, 0.055, 0.045, 0.048, 0.05, 0.052],
         [0.403, 0.217, 0.188, 0.164, 0.145, 0.153, 0.123, 0.144, 0.142, 0.152],
@@ -169,8 +168,7 @@ class Latent(NamedTuple):
     relevance: Array  # (queries, 9): r
 
 
-def draw(seed: int = SEED, seed_beside: int = SEED_BESIDE, figures: FittedStatistics = PUBLISHED_STATISTICS) ->
-dict[str, Array]:
+def draw(seed: int = SEED, seed_beside: int = SEED_BESIDE, figures: FitStatistics = FIT_STATISTICS) -> dict[str, Array]:
     """The queries of two seeds, the first for CM, PBM and DCM, and the parameters that all queries share.
 
     That is, ``<model>_attraction`` (100, 10) of each model and ``dbn_satisfaction`` (100, 10), both by item;
@@ -211,7 +209,7 @@ def _normals(source: random.Random) -> Callable[..., Array]:
     return normal
 
 
-def _joint(normal: Callable[..., Array], figures: FittedStatistics) -> tuple[Array, dict[str, Latent]]:
+def _joint(normal: Callable[..., Array], figures: FitStatistics) -> tuple[Array, dict[str, Latent]]:
     """CM, PBM and DCM, and the white columns that their levels are made of: two a model, and the last is w."""
     raw = _whitened(normal(QUERIES, 2 * len(JOINT) + 1))
     levels = raw[:, :-1] @ np.linalg.cholesky(np.array(figures.correlation)).T
@@ -223,8 +221,9 @@ def _joint(normal: Callable[..., Array], figures: FittedStatistics) -> tuple[Arr
     return raw, latent
 
 
-def _beside(normal: Callable[..., Array], raw: Array, joint: dict[str, Latent], figures: FittedStatistics) -> dict[str,
-Latent]:
+def _beside(
+    normal: Callable[..., Array], raw: Array, joint: dict[str, Latent], figures: FitStatistics
+) -> dict[str, Latent]:
     """DBN, UBM and CCM, with levels that are uncorrelated with ``raw`` but for what they share with the others."""
     own = _whitened(np.hstack([raw, normal(QUERIES, len(BESIDE))]))[:, raw.shape[1] :]
     noise = normal(len(BESIDE), QUERIES, RANKS - 1)
@@ -243,8 +242,9 @@ Latent]:
     return latent
 
 
-def _satisfaction(normal: Callable[..., Array], first: Array, level: Array, own: Array, figures: FittedStatistics) ->
-Array:
+def _satisfaction(
+    normal: Callable[..., Array], first: Array, level: Array, own: Array, figures: FitStatistics
+) -> Array:
     """Satisfaction (queries, 10) of the DBN, given what its logits of attraction are made of."""
     by_level, by_own = np.array(figures.satisfaction_level), np.array([0.0, *figures.satisfaction_own])
     common = figures.satisfaction_common
@@ -305,8 +305,8 @@ def _matched(shape: Array, mean: Array, deviation: Array) -> Array:
     raise RuntimeError("no logits of this shape have these means and standard deviations")
 
 
-def estimate(published: Mapping[str, Array]) -> FittedStatistics:
-    """The figures of converted published queries, rounded as they stand in ``PUBLISHED_STATISTICS``."""
+def estimate(published: Mapping[str, Array]) -> FitStatistics:
+    """The figures of converted published queries, rounded as they stand in ``FIT_STATISTICS``."""
     attraction = [published[f"{model.lower()}_attraction"] for model in MODELS]
     logits = [_standardised(_logits(a)) for a in attraction]
     levels = [z[:, 1:].mean(1) for z in logits]
@@ -329,7 +329,7 @@ def estimate(published: Mapping[str, Array]) -> FittedStatistics:
     joint, dbn = len(JOINT), MODELS.index("DBN")
     satisfaction = published["dbn_satisfaction"]
     by_level, by_own, unexplained = _explained(satisfaction, logits[dbn][:, 0], levels[dbn], residuals[dbn])
-    return FittedStatistics(
+    return FitStatistics(
         [np.round(a.mean(0), 3).tolist() for a in attraction],
         [np.round(a.std(0), 3).tolist() for a in attraction],
         np.round(common, 2).tolist(),

@@ -1,9 +1,9 @@
 """The script that drew the calibrated MSLR matrices: ``python -m rankgym.data.make_mslr``.
 
 It writes ``mslr_calibrated.npz`` beside this file: three synthetic preference matrices, one a user model, of as many
-rankers as the published matrices of the MSLR feature rankers have (136; 135 for the informational user). Nothing in
-them is anybody's comparison: all that was taken from the published matrices are the ``PUBLISHED_STATISTICS`` below,
-which ``--estimate FILE`` prints again from a copy of one of them.
+rankers as the published matrices of the MSLR feature rankers have (136; 135 for the informational user). They contain
+no user's comparisons: only the ``MATRIX_STATISTICS`` below were taken from the published matrices; ``--estimate FILE``
+prints them again from a copy of one of these.
 
 The model behind the draw
 -------------------------
@@ -12,8 +12,8 @@ over ranker j is
 
     q_i - q_j  +  KAPPA (a_i b_j - a_j b_i)  +  NOISE e_ij,       e_ij normal, e_ji = -e_ij
 
-The first term is a total order. The second is what makes rankers beat each other in circles; it is the same for
-rankers of the same tastes. The third is the error of a matrix that was estimated from about 400,000 comparisons a
+The first term is a total order. The second makes rankers beat each other in cycles; it is the same for rankers
+of the same tastes. The third is the error of a matrix that was estimated from about 400,000 comparisons a
 pair (its standard deviation, 1/2 / sqrt(400000) = .0008, is .01 on the latent scale): it decides among rankers that
 do not differ.
 
@@ -30,10 +30,10 @@ the mean is its figure.
 
 Probabilities are multiples of 1/65536, so that p_ij + p_ji is exactly 1, and never 1/2: there are no exact ties.
 Rankers are in random order, with the winner at the index that it has in the published matrix. The user models are
-drawn independently of each other: no figure says how much the published ones agree.
+drawn independently of each other: no statistic says how much the published ones agree.
 
-What remains is luck, so seeds were chosen: ``--search`` compares the draws of the seeds below 1000 with the figures
-for circles and near-ties, and ``SEEDS`` are the nearest. That is, the matrices were chosen to resemble the published
+The rest is random, so seeds were chosen: ``--search`` compares the draws of the seeds below 1000 with the figures
+for cycles and near-ties, and ``SEEDS`` are the nearest. The matrices were chosen to resemble the published
 ones; do not use them to estimate how much such matrices differ.
 
 Random numbers are Python's Mersenne Twister through the inverse normal distribution, and results are rounded to 16
@@ -55,7 +55,7 @@ from numpy.typing import NDArray
 from rankgym.data.matrices import condorcet_winner, cyclic_triples
 from rankgym.data.matrix_files import LEVELS, packed, read
 
-__all__ = ["PUBLISHED_STATISTICS", "SEEDS", "MatrixStatistics", "draw", "estimate", "main", "markdown", "search"]
+__all__ = ["MATRIX_STATISTICS", "SEEDS", "MatrixStatistics", "draw", "estimate", "main", "markdown", "search"]
 
 Array = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ BEND, KAPPA, JITTER, NOISE = 0.15, 0.06, 0.002, 0.01
 
 
 class MatrixStatistics(NamedTuple):
-    """All that the draw takes from one published matrix."""
+    """The statistics of one published matrix that the draw uses."""
 
     rankers: int
     winner: int
@@ -80,7 +80,7 @@ class MatrixStatistics(NamedTuple):
     near: int  # rankers that nearly tie with more than MANY others
 
 
-PUBLISHED_STATISTICS = {
+MATRIX_STATISTICS = {
     "perfect": MatrixStatistics(
         136, 109, 0.163, (0.006, 0.012, 0.031, 0.075, 0.136, 0.250), (0.0066, 0.0175, 0.0204), 0.117, 447, 20
     ),
@@ -97,7 +97,7 @@ SEEDS = {"perfect": 567, "navigational": 870, "informational": 602}
 
 def draw(user_model: str, seed: int | None = None) -> Array:
     """The matrix (rankers, rankers) of a user model and a seed; without one, that of ``SEEDS``: the embedded one."""
-    figures = PUBLISHED_STATISTICS[user_model]
+    figures = MATRIX_STATISTICS[user_model]
     arms = figures.rankers
     source = random.Random(f"mslr {user_model} {SEEDS[user_model] if seed is None else seed}")
     lead = _leads(source, arms, CLUSTERS[user_model])
@@ -176,7 +176,7 @@ def _winner_margins(row: Array, figures: MatrixStatistics) -> Array:
 
 
 def estimate(matrix: Array) -> MatrixStatistics:
-    """The figures of a preference matrix with a Condorcet winner, rounded as they stand in ``PUBLISHED_STATISTICS``."""
+    """The figures of a preference matrix with a Condorcet winner, rounded as they stand in ``MATRIX_STATISTICS``."""
     arms, winner = len(matrix), condorcet_winner(matrix)
     margin = np.abs(matrix - 0.5)
     row = np.sort(np.delete(margin[winner], winner))
@@ -201,7 +201,7 @@ def search(user_model: str, seeds: Sequence[int] = range(1_000)) -> tuple[int, f
     whose winner does not lead all others by itself do not count.
     """
     best = (-1, np.inf)
-    figures = PUBLISHED_STATISTICS[user_model]
+    figures = MATRIX_STATISTICS[user_model]
     for seed in seeds:
         source = random.Random(f"mslr {user_model} {seed}")
         lead = _leads(source, figures.rankers, CLUSTERS[user_model])
@@ -216,10 +216,10 @@ def search(user_model: str, seeds: Sequence[int] = range(1_000)) -> tuple[int, f
 
 def markdown() -> str:
     """The documentation's table: the figures of the published matrices, and those of the embedded ones."""
-    lines = ["| | " + " | ".join(f"{user} target | {user} made" for user in PUBLISHED_STATISTICS) + " |"]
-    lines.append("|---|" + "---|" * 2 * len(PUBLISHED_STATISTICS))
+    lines = ["| | " + " | ".join(f"{user} target | {user} made" for user in MATRIX_STATISTICS) + " |"]
+    lines.append("|---|" + "---|" * 2 * len(MATRIX_STATISTICS))
     rows: dict[str, list[str]] = {}
-    for user, target in PUBLISHED_STATISTICS.items():
+    for user, target in MATRIX_STATISTICS.items():
         for figures in (target, estimate(draw(user))):
             rows.setdefault("rankers", []).append(str(figures.rankers))
             rows.setdefault("Condorcet winner", []).append(str(figures.winner))
@@ -236,7 +236,7 @@ def markdown() -> str:
 
 def write(path: Path) -> None:
     """Write the calibrated matrices to ``path``, the same bytes each time: see ``matrix_files.packed``."""
-    arrays: dict[str, NDArray[Any]] = {user: packed(draw(user)) for user in PUBLISHED_STATISTICS}
+    arrays: dict[str, NDArray[Any]] = {user: packed(draw(user)) for user in MATRIX_STATISTICS}
     np.savez(path, version=np.array(VERSION), **arrays)  # type: ignore[arg-type]
 
 
@@ -253,7 +253,7 @@ def main(arguments: list[str] | None = None) -> None:
         for name, value in estimate(read(asked.estimate))._asdict().items():
             print(f"{name} = {value}")
     elif asked.search:
-        for user in PUBLISHED_STATISTICS:
+        for user in MATRIX_STATISTICS:
             print("{}: seed {}, distance {:.3f}".format(user, *search(user)))
     elif asked.table:
         print(markdown())

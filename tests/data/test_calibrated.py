@@ -178,7 +178,7 @@ def test_every_click_model_gets_the_parameters_that_it_takes(model):
 def test_parameters_are_the_callers_own():
     data.parameters("yandex", "PBM")["examination"][:] = 0.0
     found = data.parameters("yandex", "PBM")
-    assert found["examination"][7].tolist() == make_calibrated.PUBLISHED_STATISTICS.examination
+    assert found["examination"][7].tolist() == make_calibrated.FIT_STATISTICS.examination
     assert found["examination"].flags.writeable
     assert found["examination"].flags.c_contiguous
 
@@ -221,13 +221,11 @@ def test_the_listing_cannot_be_misread(tmp_path, monkeypatch):
 def test_the_drawn_means_and_deviations_by_rank_are_the_figures(drawn):
     for m, model in enumerate(make_calibrated.MODELS):
         attraction = drawn[f"{model.lower()}_attraction"]
-        np.testing.assert_allclose(attraction.mean(0), make_calibrated.PUBLISHED_STATISTICS.mean[m], atol=1e-6)
-        np.testing.assert_allclose(attraction.std(0), make_calibrated.PUBLISHED_STATISTICS.deviation[m], atol=1e-6)
+        np.testing.assert_allclose(attraction.mean(0), make_calibrated.FIT_STATISTICS.mean[m], atol=1e-6)
+        np.testing.assert_allclose(attraction.std(0), make_calibrated.FIT_STATISTICS.deviation[m], atol=1e-6)
     satisfaction = drawn["dbn_satisfaction"]
-    np.testing.assert_allclose(satisfaction.mean(0), make_calibrated.PUBLISHED_STATISTICS.satisfaction_mean, atol=1e-6)
-    np.testing.assert_allclose(
-        satisfaction.std(0), make_calibrated.PUBLISHED_STATISTICS.satisfaction_deviation, atol=1e-6
-    )
+    np.testing.assert_allclose(satisfaction.mean(0), make_calibrated.FIT_STATISTICS.satisfaction_mean, atol=1e-6)
+    np.testing.assert_allclose(satisfaction.std(0), make_calibrated.FIT_STATISTICS.satisfaction_deviation, atol=1e-6)
 
 
 def test_another_seed_draws_other_queries_with_the_same_figures(drawn):
@@ -277,7 +275,7 @@ def published():
 
 @needs_published
 def test_the_figures_are_estimated_from_the_published_queries(published, capsys):
-    assert make_calibrated.estimate(published) == make_calibrated.PUBLISHED_STATISTICS
+    assert make_calibrated.estimate(published) == make_calibrated.FIT_STATISTICS
     make_calibrated.main(["--estimate", str(SHARED / "yandex60.npz")])
     assert "bend = 0.14" in capsys.readouterr().out
 

@@ -16,7 +16,7 @@ from rankgym.data.preferences import USER_MODELS, condorcet_winner, load
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = resources.files("rankgym.data").joinpath("mslr_calibrated.npz")
-# of the published matrices, as they were handed to us; beside make_mslr.PUBLISHED_STATISTICS, which has to have the same
+# of the published matrices, as they were handed to us; beside make_mslr.MATRIX_STATISTICS, which has to have the same
 PUBLISHED = {
     "perfect": (136, 109, 0.163, [0.006, 0.012, 0.031, 0.075, 0.136, 0.250], [0.0066, 0.0175, 0.0204], 0.117),
     "navigational": (136, 109, 0.164, [0.005, 0.010, 0.027, 0.065, 0.124, 0.241], [0.0056, 0.0058, 0.0145], 0.105),
@@ -89,7 +89,7 @@ def test_the_made_matrices_have_the_published_figures(user):
 
 def test_the_figures_of_the_script_are_these():
     for user, (arms, winner, smallest, quantiles, of_winner, mean) in PUBLISHED.items():
-        figures = make_mslr.PUBLISHED_STATISTICS[user]
+        figures = make_mslr.MATRIX_STATISTICS[user]
         assert figures[:3] == (arms, winner, smallest)
         assert (list(figures.margins), list(figures.winner_smallest)) == (quantiles, of_winner)
         assert (figures.winner_mean, figures.cyclic, figures.near) == (mean, CYCLIC[user], NEAR[user])
@@ -97,7 +97,7 @@ def test_the_figures_of_the_script_are_these():
 
 def test_estimating_the_figures_from_a_draw_gives_them_back(drawn, tmp_path, capsys):
     for user, matrix in drawn.items():
-        found, wanted = make_mslr.estimate(matrix), make_mslr.PUBLISHED_STATISTICS[user]
+        found, wanted = make_mslr.estimate(matrix), make_mslr.MATRIX_STATISTICS[user]
         assert found[:6] == wanted[:6]
     np.savetxt(tmp_path / "m.txt", drawn["perfect"])
     make_mslr.main(["--estimate", str(tmp_path / "m.txt")])
@@ -110,8 +110,8 @@ def test_estimating_the_figures_from_a_draw_gives_them_back(drawn, tmp_path, cap
 def test_every_seed_gives_matrices_with_what_is_solved_for(seed, drawn):
     for user in USER_MODELS:
         matrix = make_mslr.draw(user, seed)
-        assert make_mslr.estimate(matrix)[:6] == make_mslr.PUBLISHED_STATISTICS[user][:6]
-        assert condorcet_winner(matrix) == make_mslr.PUBLISHED_STATISTICS[user].winner
+        assert make_mslr.estimate(matrix)[:6] == make_mslr.MATRIX_STATISTICS[user][:6]
+        assert condorcet_winner(matrix) == make_mslr.MATRIX_STATISTICS[user].winner
         assert (matrix + matrix.T == 1.0).all()
         assert (matrix != drawn[user]).mean() > 0.9
 
