@@ -1,13 +1,13 @@
 """Two arms are compared in every round: which agent finds the one that beats all others, and at what regret?
 
-The arms are rankers of a data set; the matrix that says who beats whom how often comes with the package.
+The arms are rankers of a data set; their preference matrix comes with the package.
 
 python examples/dueling.py
 
-Duels of random arms lose about the same in every round. Both others find the best arm in every row, and then lose
-little more. RUCB, which keeps every pair in mind, is ahead among 15 arms. MergeRUCB, which compares within small groups
-of arms and merges these, is made for many: with --arms 136, all that there are, it is ahead after as many rounds, in
-which neither finds the best arm in most rows.
+Random duels lose about the same in every round. The two others find the best arm in every row, and then lose little
+more. RUCB, which keeps statistics of every pair, is ahead among 15 arms. MergeRUCB, which compares within small groups
+of arms and merges these, is made for many: with --arms 136, the maximum, it is ahead after the same number of rounds,
+in which neither finds the best arm in most rows.
 """
 
 import argparse

@@ -2,12 +2,12 @@
 
 python examples/dueling_scaling.py --rounds 1000000
 
-For each number of arms so many of MSLR's 136 rankers are drawn for each row, again and again until one of them beats
-all others (section 5 of the paper). What was played is kept in --out: the same command goes on from there, and more
-runs or other numbers of arms play only what is missing. A million duels among 20 arms took two minutes on a busy core.
+For each number of arms, that many of MSLR's 136 rankers are drawn for each row, repeatedly until one of them beats all
+others (section 5 of the paper). Results are kept in --out: the same command resumes from there, and more runs or other
+numbers of arms play only what is missing. A million duels among 20 arms took two minutes on a busy core.
 
-Few arms are soon told apart, whoever compares all pairs; mergeRUCB, which does not, is level with RUCB at 60 and 70
-arms after a million duels, and ahead of it from 80 on.
+With few arms, agents that compare all pairs are ahead; mergeRUCB, which does not, is level with RUCB at 60 and 70 arms
+after a million duels, and ahead of it from 80 on.
 """
 
 import argparse
@@ -39,7 +39,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20, help="sets of arms (default: 20)")
     parser.add_argument("--arms", default="10,20,30,40,50,60,70,80,90,100,110,120,130", help="numbers of arms")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
-    parser.add_argument("--out", type=Path, default=None, help="a folder for results and figure (default: none kept)")
+    parser.add_argument(
+        "--out", type=Path, default=None, help="a folder for results and figure (default: nothing is kept)"
+    )
     arguments = parser.parse_args()
     arms = [int(number) for number in arguments.arms.split(",")]
 

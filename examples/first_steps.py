@@ -26,4 +26,4 @@ while not truncated:
         print(f"clicks {observation}, reward {reward:.0f}, regret {info['regret']:.3f}\n")
 
 print(f"{rounds:,} random lists: regret {info['episode_regret']:.1f}, clicks {info['episode_reward']:.0f}, ", end="")
-print(f"lists that were far worse than the production ranker's: {info['episode_violations']:.0f}")
+print(f"lists far worse than the production ranker's: {info['episode_violations']:.0f}")

@@ -1,4 +1,4 @@
-"""An agent of one's own in plain Python, checked against the contract and compared with TopRank on the same users.
+"""Your own agent in plain Python, checked against the contract and compared with TopRank on the same users.
 
 python examples/own_agent.py
 """
@@ -13,21 +13,21 @@ from rankgym_agents import StaticRanker, TopRank
 
 
 class EpsilonGreedy(rankgym.Agent):
-    """Ranks items by their clicks a display; in each round a row is shuffled with probability ``epsilon``.
+    """Ranks items by their clicks per display; in each round a row is shuffled with probability ``epsilon``.
 
-    It knows nothing of positions: an item that is displayed low looks worse than it is. And its exploration never ends:
-    it is ahead of TopRank after 10,000 rounds, and far behind after 100,000.
+    It ignores positions: an item that is displayed low looks worse than it is. And its exploration never ends: it is
+    ahead of TopRank after 10,000 rounds, and far behind after 100,000.
     """
 
     def __init__(self, *, epsilon=0.1, **shape):
         super().__init__(**shape)
         self.epsilon = epsilon
-        self.rngs = [np.random.default_rng(seed) for seed in self.seeds]  # one a row: rows must not share randomness
+        self.rngs = [np.random.default_rng(seed) for seed in self.seeds]  # one per row: rows must not share randomness
         self.clicks = np.zeros((self.num_envs, self.num_items))
         self.displays = np.zeros((self.num_envs, self.num_items))
 
     def act(self, observation=None):
-        rate = (self.clicks + 1) / (self.displays + 1)  # optimistic about what was never displayed
+        rate = (self.clicks + 1) / (self.displays + 1)  # optimistic about items never displayed
         lists = np.argsort(-rate, axis=1, kind="stable")
         for row, rng in enumerate(self.rngs):
             if rng.random() < self.epsilon:

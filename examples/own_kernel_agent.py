@@ -1,4 +1,4 @@
-"""A fast agent of one's own: a state of arrays and two compiled kernels, on hundreds of users at a time.
+"""Your own fast agent: a state of arrays and two compiled kernels, on hundreds of users at a time.
 
 python examples/own_kernel_agent.py
 """
@@ -14,7 +14,7 @@ from rankgym.kernels import bits, kernel, session_seed, uniform
 
 
 class State(NamedTuple):
-    """All that the agent remembers. The leading axis is the row: one row, one user stream, one learner."""
+    """The agent's memory. The leading axis is the row: one row, one user stream, one learner."""
 
     key: np.ndarray  # (rows,) uint64: the row's random numbers
     round: np.ndarray  # (rows,) int64
@@ -25,7 +25,7 @@ class State(NamedTuple):
 
 @kernel
 def rank(s, displayed):
-    """Fill ``displayed`` (rows, positions): by clicks a display, or with probability epsilon at random."""
+    """Fill ``displayed`` (rows, positions): by clicks per display, or with probability epsilon at random."""
     rows, positions = displayed.shape
     for row in range(rows):
         seed = session_seed(s.key[row], s.round[row])  # this round's random numbers: bits(seed, 0), bits(seed, 1), ...
@@ -48,7 +48,7 @@ def learn(s, displayed, clicks):
 
 
 class FastEpsilonGreedy(rankgym.KernelAgent):
-    """Ranks items by their clicks a display; shuffles with probability ``epsilon``."""
+    """Ranks items by their clicks per display; shuffles with probability ``epsilon``."""
 
     rank, learn = staticmethod(rank), staticmethod(learn)
 

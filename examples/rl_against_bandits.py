@@ -1,4 +1,4 @@
-"""Trained policies beside bandits, on queries that the policies have never seen and by the same users for all.
+"""Trained policies against bandits, on queries that the policies have never seen, with the same users for all.
 
 For each environment: regret after 100, 1,000, ... sessions, sessions with an unsafe list, and NDCG; then the difference
 between each policy and the best bandit, paired over queries, with its 95 % interval.
@@ -28,7 +28,7 @@ BANDITS = (
     "thompson-cascade:feedback=all",
     "pbm-ucb",
 )
-CASES = {  # what is played: the environment, its arguments, and the models that come with the package
+CASES = {  # the environment, its arguments, and the models that come with the package
     "CM": ("CM-Yandex-v0", {}, ("ppo-cm", "ppo-pbm")),
     "PBM": ("PBM-Yandex-v0", {}, ("ppo-pbm",)),
     "DCM": ("DCM-Yandex-v0", {}, ("ppo-dcm", "ppo-pbm")),
@@ -53,7 +53,7 @@ def arguments():
     given.cases = list(CASES) if given.cases == ["all"] else given.cases
     for case in given.cases:
         if case not in CASES:
-            parser.error(f"{case} is no case; allowed: {', '.join(CASES)}, all")
+            parser.error(f"{case} is not a case; allowed: {', '.join(CASES)}, all")
     return given
 
 
