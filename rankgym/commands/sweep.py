@@ -100,7 +100,7 @@ def run(
 
     Clusters: with `--backend dask --address tcp://HOST:8786` the workers of a Dask cluster play the jobs (start them
     with one thread each: `dask worker tcp://HOST:8786 --nthreads 1`), and with `--backend ray` those of a Ray cluster
-    (`pip install ray`). They need the same versions of everything, and FOLDER shared under the same path.
+    (`pip install "rankgym[ray]"`). They need the same versions of everything, and FOLDER shared under the same path.
 
     Examples:
 

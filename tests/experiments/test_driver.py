@@ -719,6 +719,42 @@ def test_a_cluster_one_of_whose_workers_is_killed(cluster, tmp_path):
     assert len((folder / "log.jsonl").read_text().splitlines()) == len(longer.jobs())
 
 
+@pytest.mark.slow
+def test_a_ray_cluster_one_of_whose_workers_is_killed(tmp_path):
+    """A local one of two workers, with jobs that take seconds."""
+    ray = pytest.importorskip("ray")
+    longer = replace(LONG, rounds=80_000)
+    folder, killed = tmp_path / "results_here", []
+
+    def kill():
+        while not any(folder.glob("work-*/*.npz")) and not over.is_set():
+            time.sleep(0.01)
+        lines = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
+        (worker, *_) = [int(line.split()[0]) for line in lines.splitlines() if "ray::PoolActor.run_batch" in line]
+        os.kill(worker, signal.SIGKILL)
+        killed.append(not over.is_set())
+
+    ray.init(num_cpus=2, include_dashboard=False)
+    over, thread = threading.Event(), threading.Thread(target=kill)
+    thread.start()
+    try:
+        run_sweep(longer, folder, jobs=2, backend="ray", progress=False, checkpoint_every=0.1)
+    finally:
+        over.set()
+        thread.join()
+        ray.shutdown()
+    assert killed == [True]
+    run_sweep(longer, tmp_path / "undisturbed", **QUIET)
+    assert results(folder) == results(tmp_path / "undisturbed")
+    assert names(folder) == ["lock", "log.jsonl", "plan.json", "results"]
+
+
+def test_ray_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(RuntimeError, match=r'needs ray, which is not installed; pip install "rankgym\[ray\]"'):
+        run_sweep(SWEEP, tmp_path, backend="ray")
+
+
 def test_a_cluster_that_is_not_there(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr(executor, "CONNECT_WAIT", 0.3)

@@ -23,7 +23,8 @@ class Executor:
     """Context manager that can play jobs.
 
     Args:
-        backend: of joblib. None: processes of this machine. "dask": a Dask cluster.
+        backend: of joblib. None: processes of this machine. "dask": a Dask cluster. "ray": a Ray
+            cluster, the one that RAY_ADDRESS names, or one on this machine.
         address: of the cluster's scheduler, with "dask". None: the current client's.
         jobs: processes; 1: this one. None: all processors, or all of a cluster's workers.
 
@@ -43,6 +44,9 @@ class Executor:
             )
         self.backend, self.address, self.jobs = backend or "loky", address, jobs
         self.client: Any = None
+        if self.backend == "ray":
+            require("ray", "ray")
+            require("ray.util.joblib", "ray").register_ray()
         if self.backend not in _backends():
             raise ValueError(
                 f"backend = {backend!r} is unknown to joblib; allowed: {', '.join(map(repr, _backends()))}"

@@ -116,8 +116,8 @@ def run_sweep(
         folder: of the results; made if it does not exist. Results of other sweeps in it are kept, and used where the
             job is the same.
         jobs: processes; 1: this one. Default: all processors. A Dask cluster plays with all of its workers.
-        backend: of joblib. Default: processes of this machine. ``"dask"``: an existing Dask cluster, whose workers must
-            share the folder.
+        backend: of joblib. Default: processes of this machine. ``"dask"``: an existing Dask cluster; ``"ray"``: a
+            Ray cluster. The workers must share the folder.
         address: of the scheduler, ``"tcp://host:8786"``, with ``"dask"``. Default: the current client's.
         progress: show how far the jobs are, and after the first minute how long it will take.
         checkpoint_every: seconds between checkpoints of a running job: a kill loses at most this much work.
