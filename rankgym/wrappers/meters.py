@@ -18,6 +18,7 @@ class Meter(ABC):
     """One quantity, or several, of every session. A recorder adds them up."""
 
     series: ClassVar[tuple[str, ...]]  # the names of its quantities
+    reads: ClassVar[tuple[str, ...]]  # the entries of a step's info that amounts are made of
     measures_duels: ClassVar[bool] = False  # whether it also works if actions are duels
 
     def read_truth(self, env: Any) -> None:  # noqa: B027
@@ -32,6 +33,7 @@ class RegretMeter(Meter):
     """Expected regret, and reward."""
 
     series = ("regret", "reward")
+    reads = ("regret",)
     measures_duels = True
 
     def amounts(self, info: dict[str, Any], reward: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
@@ -42,6 +44,7 @@ class SafetyMeter(Meter):
     """Violations of |V(R_t)| <= |V(R_0)| + K / 2 (BubbleRank, Lemma 2 and section 5.3): 1 or 0 in each session."""
 
     series = ("violations",)
+    reads = ("misordered",)
 
     def read_truth(self, env: Any) -> None:
         positions = np.atleast_1d(env_attribute(env, "num_positions"))
@@ -55,6 +58,7 @@ class RankingMeter(Meter):
     """NDCG of the displayed lists at the cutoff (BubbleRank, appendix B)."""
 
     series = ("ndcg",)
+    reads = ("displayed",)
 
     def read_truth(self, env: Any) -> None:
         attraction = np.array(env_attribute(env, "attraction"), np.float64)

@@ -1,7 +1,8 @@
 """Recording wrappers: regret, safety violations and ranking quality, per row, at log-spaced rounds.
 
 ``RecordRegret(env)`` takes a ``gym.Env`` or a ``VectorEnv``. A recorder is a tuple of meters (``meters.py``) whose
-amounts it adds up in one log (``log.py``). The environment computes regret, the recorder only sums it.
+amounts it adds up in one log (``log.py``). The environment computes regret, the recorder only sums it. Your own
+recorder is a subclass of ``SingleRecorder`` with ``meters``.
 """
 
 from __future__ import annotations
@@ -23,8 +24,6 @@ from rankgym.wrappers.meters import Meter, RankingMeter, RegretMeter, SafetyMete
 
 __all__ = ["RecordRanking", "RecordRegret", "RecordSafety", "Recording", "VectorRecorder"]
 
-INPUTS = ("displayed", "regret", "misordered", "epoch")  # the entries of info that meters read
-
 
 class Recording:
     """Meters that follow one environment, and the log of their amounts. Both shells have one.
@@ -42,6 +41,8 @@ class Recording:
     def __init__(self, env: Any, num_envs: int, meters: Sequence[type[Meter]], record_at: Iterable[int] = ()) -> None:
         self.meters = [meter() for meter in meters]
         self.series = tuple(name for meter in meters for name in meter.series)
+        # the entries of info in use: regret shows that a session was played
+        self.reads = ("regret", "epoch", *(name for meter in meters for name in meter.reads if name != "regret"))
         duels_allowed = all(meter.measures_duels for meter in meters)
         duels = is_duel(action_kind(env.unwrapped))
         if duels and not duels_allowed:
@@ -115,7 +116,7 @@ class Recording:
             ended, final = info["_final_info"], info["final_info"]
             info = {
                 name: np.where(_like(ended, final[name]), final[name], info.get(name, final[name]))
-                for name in INPUTS
+                for name in self.reads
                 if name in final
             }
             rows, fresh = None, ~ended
@@ -249,7 +250,7 @@ class SingleRecorder(Recorder, gym.Wrapper[Any, Any, Any, Any], RecordConstructo
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(action)
-        batch = {name: np.asarray(info[name])[None] for name in INPUTS if name in info}
+        batch = {name: np.asarray(info[name])[None] for name in self._recording.reads if name in info}
         extra = self._recording.record_step(np.array([reward], np.float64), np.array([terminated or truncated]), batch)
         info |= {name: float(value[0]) for name, value in extra.items() if not name.startswith("_")}
         return observation, reward, terminated, truncated, info

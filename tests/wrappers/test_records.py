@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from rankgym.metrics import ideal_dcg, rank_discounts
 from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety, record_rounds
+from rankgym.wrappers.meters import Meter, SafetyMeter
+from rankgym.wrappers.recorder import SingleRecorder
 
 PBM = "rankgym/PBM-Yandex-v0"
 MODES = ["NextStep", "SameStep", "Disabled"]
@@ -162,3 +164,34 @@ def test_other_wrappers_below_may_put_what_they_like_into_info(mode):
         info = env.step(actions)[4]
     ends = info["final_info"] if mode == "SameStep" else info
     assert (info["episode_reward"] == ends["episode"]["r"]).all()
+
+
+class TopClickMeter(Meter):
+    """Whether the first position was clicked."""
+
+    series = ("top",)
+    reads = ("clicks",)
+
+    def amounts(self, info, reward):
+        return (info["clicks"][:, 0],)
+
+
+class RecordTopClicks(SingleRecorder):
+    meters = (TopClickMeter, SafetyMeter)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_own_meters_are_recorded_in_both_shells_and_all_autoreset_modes(mode):
+    horizon, rows = 40, 3
+    one = RecordTopClicks(gym.make(PBM, horizon=horizon))
+    env = RecordTopClicks(RecordSafety(gym.make_vec(PBM, num_envs=rows, horizon=horizon, autoreset_mode=mode)))
+    one.reset(seed=0)
+    env.reset(seed=0)
+    top, lists = 0, random_lists(rows, horizon)
+    for actions in lists:
+        top += one.step(actions[0])[4]["clicks"][0]
+        *_, info = env.step(actions)
+    assert top > 0
+    assert one.totals["top"] == top == env.totals["top"][0] == info["episode_top"][0]
+    assert np.array_equal(env.totals["violations"], env.env.totals["violations"])
+    assert not hasattr(env, "epoch_regret")
