@@ -19,7 +19,7 @@ from rankgym.commands.agents import agent_texts
 from rankgym.commands.compare import folder_name
 from rankgym.commands.tables import comparison_table
 from rankgym.experiments import compare
-from rankgym.experiments.bench import bench
+from rankgym.experiments.bench import measure, timing
 from rankgym.experiments.plan.agents import SHAPE, knobs
 from rankgym.models import MODELS
 from rankgym_agents import AGENTS, DUELERS, RANKERS
@@ -399,7 +399,7 @@ def test_errors_are_one_plain_line_and_exit_code_2(run, tmp_path, words, message
 @pytest.mark.parametrize("out", ["taken", "taken/inside"])
 def test_a_bad_folder_is_refused_before_anything_is_played(run, monkeypatch, tmp_path, out):
     (tmp_path / "taken").write_text("a file")
-    monkeypatch.setattr(bench, "measure", lambda *_, **__: pytest.fail("measured"))
+    monkeypatch.setattr(measure, "measure", lambda *_, **__: pytest.fail("measured"))
     result = run("compare", "PBM-Synthetic-v0", *TINY, "--out", out)
     assert result.exit_code == 2
     assert result.stderr.startswith(f"error: out = '{out}' cannot be written: ")
@@ -613,7 +613,7 @@ def test_data_errors_are_one_line(run, monkeypatch, tmp_path):
 
 
 def test_bench_prints_all(run, monkeypatch, tmp_path):
-    monkeypatch.setattr(bench, "QUICK", bench.Effort(turns=1, slice=0.0002, learning=3))
+    monkeypatch.setattr(timing, "QUICK", timing.Effort(turns=1, slice=0.0002, learning=3))
     result = run("bench", "--quick", "--rows", "1", "--out", "speed.json")
     assert result.exit_code == 0, result.output
     for words in (*AGENTS, "single PBM / CartPole-v1", "DCM, random lists, all recorded"):

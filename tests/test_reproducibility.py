@@ -14,7 +14,7 @@ import pytest
 
 import rankgym
 from rankgym.arguments import ActionKind, action_kind
-from rankgym.experiments.bench.bench import write_letor
+from rankgym.experiments.bench.cases import write_letor
 from rankgym.experiments.plan.agents import fitting_agents
 from rankgym.wrappers import AgainstItself
 from rankgym_agents import AGENTS, DUELERS, RANKERS

@@ -31,18 +31,19 @@ def bench(
     """
     from rich.console import Console
 
-    from rankgym.experiments.bench import bench as benches
+    from rankgym.experiments.bench.measure import check_out, measure, write
+    from rankgym.experiments.bench.tables import tables
 
     try:
         sizes = [int(part) for part in rows.split(",")]
     except ValueError:
         raise ValueError(f"--rows {rows} is no list of numbers; allowed: 1,64,600,6000") from None
     if out is not None:
-        benches.check_out(out)
-    report = benches.measure(sizes, quick=quick, letor=letor)
+        check_out(out)
+    report = measure(sizes, quick=quick, letor=letor)
     console = Console()
-    for part in benches.tables(report):
+    for part in tables(report):
         console.print(part)
     if out is not None:
-        benches.write(report, out)
+        write(report, out)
         typer.echo(f"written: {out}")

@@ -10,41 +10,43 @@ import pytest
 from rich.console import Console
 
 from rankgym.data import letor
-from rankgym.experiments.bench import bench
+from rankgym.experiments.bench import cases, scenarios, timing
+from rankgym.experiments.bench.measure import measure, write
+from rankgym.experiments.bench.tables import NO_TRAINING, _rate, tables
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 
-TINY = bench.Effort(turns=1, slice=0.0002, learning=3)
+TINY = timing.Effort(turns=1, slice=0.0002, learning=3)
 
 
 @pytest.fixture(scope="module")
 def report():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bench, "QUICK", TINY)
-        patch.setattr(bench, "LETOR_SHAPE", (4, 20, 5))
-        patch.setattr(bench, "TRAINING_ROWS", 3)
-        return bench.measure([1, 8], quick=True, progress=False)
+        patch.setattr(timing, "QUICK", TINY)
+        patch.setattr(scenarios, "LETOR_SHAPE", (4, 20, 5))
+        patch.setattr(scenarios, "TRAINING_ROWS", 3)
+        return measure([1, 8], quick=True, progress=False)
 
 
 def test_everything_was_measured(report):
     found = [(e["what"], e.get("model"), e.get("agent"), e["rows"]) for e in report["measured"]]
-    for model in bench.STEPS:
+    for model in scenarios.STEPS:
         assert found.count(("step", model, None, 8)) == 6  # fixed and random lists, three recordings
-    for model in bench.MODELS:
+    for model in scenarios.MODELS:
         assert ("single", model, None, 1) in found
         assert {(name, 600) for name in RANKERS} == {(a, r) for w, m, a, r in found if (w, m) == ("agent", model)}
     assert {(name, 100) for name in DUELERS} == {(a, r) for w, _, a, r in found if w == "dueler"}
     duels = [(e["environment"], e["recording"]) for e in report["measured"] if e["what"] == "duel"]
-    assert duels == [(label, recording) for label in bench.DUELS for recording in ("nothing", "regret")]
+    assert duels == [(label, recording) for label in scenarios.DUELS for recording in ("nothing", "regret")]
     assert ("single", "CartPole-v1", None, 1) in found
     assert {r for w, _, _, r in found if w == "cartpole"} == {1, 8, 600}
     trained = [(e["shown"], e["adapter"]) for e in report["measured"] if e["what"] == "adapter"]
     learned = [e["adapter"] for e in report["measured"] if e["what"] == "ppo"]
-    if bench.can_train():
-        assert trained == [(shown, adapter) for shown in bench.SHOWN for adapter in bench.ADAPTERS]
-        assert learned == list(bench.ADAPTERS)
+    if cases.can_train():
+        assert trained == [(shown, adapter) for shown in scenarios.SHOWN for adapter in scenarios.ADAPTERS]
+        assert learned == list(scenarios.ADAPTERS)
     else:
         assert trained == learned == []
-    assert len(found) == bench._number_of_cases([1, 8, 600])
+    assert len(found) == cases.number_of_cases([1, 8, 600])
     assert all(0 < e["low"] <= e["sessions_per_second"] <= e["high"] for e in report["measured"])
 
 
@@ -55,16 +57,16 @@ def test_ratios_are_of_what_was_measured(report):
 
 
 def test_goals_of_training_are_ratios(report):
-    assert len(report["ratio_goals"]) == (3 if bench.can_train() else 0)
+    assert len(report["ratio_goals"]) == (3 if cases.can_train() else 0)
     steps = {(e["shown"], e["adapter"]): e["sessions_per_second"] for e in report["measured"] if e["what"] == "adapter"}
     learned = {e["adapter"]: e["sessions_per_second"] for e in report["measured"] if e["what"] == "ppo"}
-    ours, theirs = bench.ADAPTERS
+    ours, theirs = scenarios.ADAPTERS
     for goal in report["ratio_goals"]:
         if goal["goal"].startswith("PPO.learn"):
             assert goal["measured"] == learned[ours] / learned[theirs]
             assert goal["wanted"] == 1.3
         else:
-            (shown,) = (s for s in bench.SHOWN if s in goal["goal"])
+            (shown,) = (s for s in scenarios.SHOWN if s in goal["goal"])
             assert goal["measured"] == steps[shown, ours] / steps[shown, theirs]
             assert goal["wanted"] == 20
         assert goal["met"] == (goal["measured"] >= goal["wanted"])
@@ -75,8 +77,8 @@ def test_both_adapters_play_the_same_sessions():
     pytest.importorskip("stable_baselines3")
     lists = [np.argsort(np.random.default_rng(n).random((256, 10)), axis=1)[:, :5].copy() for n in range(3)]
     told = []
-    for adapter in bench.ADAPTERS:
-        env = bench._adapter(adapter, "item statistics", None)
+    for adapter in scenarios.ADAPTERS:
+        env = cases._adapter(adapter, "item statistics", None)
         env.seed(0)
         told.append([env.reset(), *(part for displayed in lists for part in env.step(displayed)[:3])])
         env.close()
@@ -84,7 +86,7 @@ def test_both_adapters_play_the_same_sessions():
 
 
 def test_where_nothing_can_be_trained_a_note_says_so(report, monkeypatch):
-    assert (bench.NO_TRAINING in shown(report, 120)) == (not bench.can_train())
+    assert (NO_TRAINING in shown(report, 120)) == (not cases.can_train())
     ours = [goal["goal"] for goal in report["ratio_goals"]]
     bare = {
         **report,
@@ -92,11 +94,11 @@ def test_where_nothing_can_be_trained_a_note_says_so(report, monkeypatch):
         "ratios": {name: ratio for name, ratio in report["ratios"].items() if name not in ours},
         "ratio_goals": [],
     }
-    assert bench.NO_TRAINING in shown(bare, 120)
-    cases = bench._number_of_cases([1])
-    monkeypatch.setattr(bench.importlib.util, "find_spec", lambda name: None)
-    assert not bench.can_train()
-    assert bench._number_of_cases([1]) == cases - 2 * len(ours)
+    assert NO_TRAINING in shown(bare, 120)
+    count = cases.number_of_cases([1])
+    monkeypatch.setattr(cases.importlib.util, "find_spec", lambda name: None)
+    assert not cases.can_train()
+    assert cases.number_of_cases([1]) == count - 2 * len(ours)
 
 
 def test_goals_are_judged_by_the_medians(report):
@@ -105,9 +107,9 @@ def test_goals_are_judged_by_the_medians(report):
     assert goal["wanted"] == 6e6
     assert goal["measured"] == toprank["sessions_per_second"]
     assert goal["met"] == (goal["measured"] >= 6e6)
-    assert {g["goal"] for g in report["goals"]} == set(bench.goals())
-    assert all(f"{name} on {model}" in bench.goals() for name in RANKERS for model in ("CM", "PBM"))
-    assert {goal for goal in bench.goals() if "MSLR" in goal} == {
+    assert {g["goal"] for g in report["goals"]} == set(scenarios.goals())
+    assert all(f"{name} on {model}" in scenarios.goals() for name in RANKERS for model in ("CM", "PBM"))
+    assert {goal for goal in scenarios.goals() if "MSLR" in goal} == {
         "Duel step, MSLR's matrix, 100 rows",
         "mergerucb on MSLR's matrix",
         "rucb on MSLR's matrix",
@@ -116,7 +118,7 @@ def test_goals_are_judged_by_the_medians(report):
 
 def test_tables_and_file(report, tmp_path):
     text = io.StringIO()
-    for part in bench.tables(report):
+    for part in tables(report):
         Console(file=text, width=120).print(part)
     for words in (
         *AGENTS,
@@ -126,18 +128,18 @@ def test_tables_and_file(report, tmp_path):
         "The project's own goals",
     ):
         assert words in text.getvalue()
-    bench.write(report, tmp_path / "bench.json")
+    write(report, tmp_path / "bench.json")
     assert json.loads((tmp_path / "bench.json").read_text()) == report
 
 
 def test_a_synthetic_letor_file_has_one_relevant_document_a_query(tmp_path, monkeypatch):
     monkeypatch.setenv("RANKGYM_DATA_HOME", str(tmp_path))
-    bench.write_letor(tmp_path / "file.txt", 5, 7, 3)
+    cases.write_letor(tmp_path / "file.txt", 5, 7, 3)
     data = letor.load(tmp_path / "file.txt")
     assert data.features.shape == (35, 3)
     assert data.labels.reshape(5, 7).sum(axis=1).tolist() == [1] * 5
     with pytest.raises(ValueError, match=r"^letor = '.*missing' is not there; allowed: a file in the format of LETOR$"):
-        bench.measure([1], letor=tmp_path / "missing")
+        measure([1], letor=tmp_path / "missing")
 
 
 def test_the_data_cache_is_left_as_it_was(monkeypatch):
@@ -145,7 +147,7 @@ def test_the_data_cache_is_left_as_it_was(monkeypatch):
         monkeypatch.delenv("RANKGYM_DATA_HOME", raising=False)
         if home:
             monkeypatch.setenv("RANKGYM_DATA_HOME", home)
-        with bench._synthetic_letor() as path:
+        with cases._synthetic_letor() as path:
             assert os.environ["RANKGYM_DATA_HOME"] == str(path.parent)
         assert os.environ.get("RANKGYM_DATA_HOME") == home
         assert not path.exists()
@@ -159,7 +161,7 @@ def rows_of(text):
 
 def shown(report, width):
     text = io.StringIO()
-    for part in bench.tables(report):
+    for part in tables(report):
         Console(file=text, width=width).print(part)
     return text.getvalue()
 
@@ -169,18 +171,18 @@ def test_goals_stand_beside_what_they_are_goals_of(report):
     table = rows_of(shown(report, 120))
     assert list(table) == list(AGENTS)
     for name in DUELERS:
-        goal = goals.get(f"{name} on {bench.MATRIX}")
+        goal = goals.get(f"{name} on {scenarios.MATRIX}")
         (rate,) = (e for e in report["measured"] if (e["what"], e.get("agent")) == ("dueler", name))
-        expected = bench._rate(rate["sessions_per_second"]).split()
+        expected = _rate(rate["sessions_per_second"]).split()
         if goal is not None:
             expected += ["1", "M", "met" if goal["met"] else f"{goal['measured'] / 1e6:.0%}"]
         assert table.pop(name) == expected
     for name, words in table.items():
         expected = []
-        for model in bench.MODELS:
+        for model in scenarios.MODELS:
             goal = goals.get(f"{name} on {model}")
             (rate,) = (e for e in report["measured"] if (e.get("agent"), e.get("model")) == (name, model))
-            expected += bench._rate(rate["sessions_per_second"]).split()
+            expected += _rate(rate["sessions_per_second"]).split()
             if goal is not None:
                 assert goal["measured"] == rate["sessions_per_second"]
                 reached = "met" if goal["met"] else f"{goal['measured'] / goal['wanted']:.0%}"
@@ -206,7 +208,7 @@ def test_no_number_is_cut_on_a_narrow_terminal(report, width):
     for ratio in report["ratios"].values():
         assert f" {ratio:.2f}x" in text
     for entry in others if width >= 80 else []:  # below, the agents' table has its units on lines of their own
-        assert f" {bench._rate(entry['sessions_per_second'])} " in text
+        assert f" {_rate(entry['sessions_per_second'])} " in text
 
 
 def test_cases_take_turns_and_a_median_ignores_a_slow_slice():
@@ -217,9 +219,9 @@ def test_cases_take_turns_and_a_median_ignores_a_slow_slice():
             played.append(name)
             return steps * seconds
 
-        return bench.Case((name,), 10, play)
+        return timing.Case((name,), 10, play)
 
-    found = bench.side_by_side([case("a", 0.001), case("b", 0.002)], bench.Effort(turns=3, slice=0.01, learning=0))
+    found = timing.side_by_side([case("a", 0.001), case("b", 0.002)], timing.Effort(turns=3, slice=0.01, learning=0))
     assert "".join(played[-6:]) == "ababab"
     assert [rates for _, rates in found] == [pytest.approx([10_000] * 3), pytest.approx([5_000] * 3)]
 
@@ -234,9 +236,9 @@ def test_resets_are_not_timed():
         def step(self, action):
             return None, 0.0, True, False, {}
 
-    assert bench._single_stepper(Slow(), [0])(10) < 0.02
+    assert timing.time_single_steps(Slow(), [0])(10) < 0.02
 
 
 def test_a_batch_size_out_of_range_is_refused():
     with pytest.raises(ValueError, match=r"^rows = 0 is out of range; allowed: a whole number in 1 \.\. 1000000$"):
-        bench.measure([0])
+        measure([0])

@@ -11,7 +11,7 @@ from rich.console import Console
 
 import rankgym
 from rankgym.experiments import compare
-from rankgym.experiments.bench.bench import write_letor
+from rankgym.experiments.bench.cases import write_letor
 from rankgym.experiments.judge.columns import Column
 from rankgym.experiments.judge.comparison import caption
 from rankgym.experiments.judge.means import known, mean_and_error

@@ -1,0 +1,174 @@
+"""Measure speed: sessions, or duels, per second through the public interface, on one core; and write it as JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rankgym.arguments import whole_number
+from rankgym.experiments.bench import scenarios, timing
+from rankgym.experiments.bench.cases import groups, number_of_cases
+from rankgym.experiments.bench.timing import Case, side_by_side
+from rankgym.outputs import atomic_path, check_writable, versions
+from rankgym.progress import count_bar
+
+__all__ = ["check_out", "measure", "training_label", "write"]
+
+NAMES = {  # of the parts of a case's key, by its first part
+    "step": ("what", "model", "rows", "lists", "recording"),
+    "agent": ("what", "agent", "model"),
+    "single": ("what", "model"),
+    "cartpole": ("what", "rows"),
+    "duel": ("what", "environment", "recording"),
+    "dueler": ("what", "agent"),
+    "adapter": ("what", "shown", "adapter"),
+    "ppo": ("what", "adapter"),
+}
+
+
+def measure(
+    rows: Sequence[int] = (1, 64, 600, 6000),
+    *,
+    quick: bool = False,
+    letor: Path | None = None,
+    progress: bool = True,
+) -> dict[str, Any]:
+    """Measure everything once.
+
+    Args:
+        rows: batch sizes of the ranking environments' steps; 600 is added, as the goals are at 600.
+        quick: shorter slices, and fewer.
+        letor: a LETOR file, to interleave its rankers. Default: a synthetic one, of the shape of NP2004's.
+        progress: show a bar on standard error.
+
+    Returns:
+        Plain JSON values: ``machine``; ``measured``: a list of dicts, each with ``what`` ("step", "agent", "single",
+        "cartpole", "duel", "dueler", and with stable-baselines3 "adapter" and "ppo"), its particulars,
+        ``sessions_per_second`` (the median) and ``low`` and ``high``; ``ratios``: a dict of numbers; ``goals`` and
+        ``ratio_goals``: lists of dicts.
+
+    Raises:
+        ValueError: a batch size is out of range, or the file does not exist.
+    """
+    if letor is not None and not Path(letor).is_file():
+        raise ValueError(f"letor = {str(letor)!r} is not there; allowed: a file in the format of LETOR")
+    sizes = sorted({whole_number("rows", size, 1, 1_000_000) for size in rows} | {scenarios.AGENT_ROWS})
+    effort = timing.QUICK if quick else timing.THOROUGH
+    rates: dict[tuple[Any, ...], list[float]] = {}
+    measured = []
+    wall, worked = time.perf_counter(), time.process_time()
+    with count_bar("measurements") if progress else contextlib.nullcontext() as bar:
+        task = bar.add_task("bench", total=number_of_cases(sizes) * (effort.turns + 1)) if bar is not None else None
+        for group in groups(sizes, effort, letor):
+            with contextlib.ExitStack() as opened:
+                for case, found in side_by_side(
+                    group(opened), effort, lambda: bar.advance(task) if bar is not None else None
+                ):
+                    rates[case.key] = found
+                    measured.append(_described(case, found))
+    share = (time.process_time() - worked) / (time.perf_counter() - wall)
+    medians = {key: statistics.median(found) for key, found in rates.items()}
+    return {
+        "machine": {"cpu": _cpu(), "cores": os.cpu_count(), "share_of_a_core": share, **versions()},
+        "setting": {
+            "items": 10,
+            "positions": scenarios.POSITIONS,
+            "quick": quick,
+            "turns": effort.turns,
+            "slice": effort.slice,
+        },
+        "measured": measured,
+        "ratios": _ratios(medians, sizes),
+        "ratio_goals": [
+            {"goal": name, "wanted": wanted, "measured": ratio, "met": ratio >= wanted}
+            for name, (ratio, wanted) in _training_ratios(medians).items()
+        ],
+        "goals": [
+            {
+                "goal": name,
+                "wanted": wanted,
+                "measured": medians[key],
+                "fastest": max(rates[key]),
+                "met": medians[key] >= wanted,
+            }
+            for name, (key, wanted) in scenarios.goals().items()
+        ],
+    }
+
+
+def _described(case: Case, rates: list[float]) -> dict[str, Any]:
+    return {
+        **dict(zip(NAMES[case.key[0]], case.key, strict=True)),
+        "rows": case.rows,
+        "sessions_per_second": statistics.median(rates),
+        "low": min(rates),
+        "high": max(rates),
+    }
+
+
+def _ratios(medians: dict[tuple[Any, ...], float], sizes: Sequence[int]) -> dict[str, float]:
+    ratios = {
+        f"single {m} / {scenarios.CARTPOLE}": medians["single", m] / medians["single", scenarios.CARTPOLE]
+        for m in scenarios.MODELS
+    }
+    for rows in sizes:
+        name = f"{rows:,} {'row' if rows == 1 else 'rows'}"
+        for kind in scenarios.LISTS:
+            step = medians["step", "PBM", rows, kind, "nothing"]
+            ratios[f"PBM step, {kind} / {scenarios.CARTPOLE} native vector, {name}"] = step / medians["cartpole", rows]
+    for recording in ("regret", "all"):
+        bare, recorded = (
+            medians["step", "PBM", scenarios.AGENT_ROWS, scenarios.LISTS[0], r] for r in ("nothing", recording)
+        )
+        ratios[f"PBM step, fixed list, recording {recording} / nothing, {scenarios.AGENT_ROWS} rows"] = recorded / bare
+    for kind in scenarios.LISTS:
+        still, moving = (medians["step", m, scenarios.AGENT_ROWS, kind, "all"] for m in ("PBM", "PBM with breakpoints"))
+        ratios[f"PBM step, {kind}, all recorded, with breakpoints / without, {scenarios.AGENT_ROWS} rows"] = (
+            moving / still
+        )
+    return ratios | {name: ratio for name, (ratio, _) in _training_ratios(medians).items()}
+
+
+def _training_ratios(medians: dict[tuple[Any, ...], float]) -> dict[str, tuple[float, float]]:
+    """Return the rate of our adapter over the other's, and the goal; empty if training was not measured."""
+    ratios = {}
+    for key, wanted in scenarios.TRAINING_GOALS.items():
+        ours, theirs = (medians.get((*key, adapter)) for adapter in scenarios.ADAPTERS)
+        if ours is not None and theirs is not None:
+            name = f"{training_label(key)}, {' / '.join(scenarios.ADAPTERS)}, {scenarios.TRAINING_ROWS} rows"
+            ratios[name] = (ours / theirs, wanted)
+    return ratios
+
+
+def training_label(key: tuple[Any, ...]) -> str:
+    """Return the words for a key of ``scenarios.TRAINING_GOALS``."""
+    return "PPO.learn, Plackett-Luce policy" if key[0] == "ppo" else f"PBM step, {key[1]} shown"
+
+
+def _cpu() -> str:
+    """Return the processor's name, if the system has it."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def check_out(path: Path) -> None:
+    """Raise a ValueError if ``write`` could not write to ``path``, before anything is measured."""
+    if path.is_dir():
+        raise ValueError(f"out = {str(path)!r} is a folder; allowed: a file")
+    check_writable(path, path.parent)
+
+
+def write(report: dict[str, Any], path: Path) -> None:
+    """Write ``report`` as JSON."""
+    with atomic_path(path) as unfinished:
+        unfinished.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
