@@ -142,7 +142,6 @@ def test_a_claim_of_many_parts_fails_by_its_weakest():
     assert weakest([*good, *open_, *bad])[:4] == bad[1][:4]
     assert weakest(good).note == "of 3 parts 3 hold; this is the one nearest to failing"
     assert weakest([*good, *bad]).note == "of 5 parts 2 do not hold; this is the one farthest from holding"
-    assert weakest(good, "the worst ratio").quantity == "the worst ratio"
     assert weakest(good[:1]) == good[0]
     with pytest.raises(ValueError, match="at least one"):
         weakest([])

@@ -45,6 +45,11 @@ Region = tuple[float, float]  # ends included; infinite ends are allowed
 Verdict = Literal["holds", "does not hold", "cannot be decided at this scale"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 COLOURS = {"holds": "green", "does not hold": "red", "cannot be decided at this scale": "yellow"}
+VERBS = {  # of several parts; the gravest verdict first
+    "does not hold": "do not hold",
+    "cannot be decided at this scale": "cannot be decided",
+    "holds": "hold",
+}
 HEAD = ("claim", "measured", "value and interval", "claimed", "verdict")
 AGENT_NAMES = {  # how the papers write the agents, by their labels; texts of claims have these
     "bubblerank": "BubbleRank",
@@ -203,7 +208,7 @@ def _measured(claim: Claim, results: Results, rounds: int) -> Measured:
     return weakest(parts)
 
 
-def weakest(parts: Sequence[Measured], quantity: str = "") -> Measured:
+def weakest(parts: Sequence[Measured]) -> Measured:
     """Return the part by which a claim about several quantities fails first.
 
     That is a part that does not hold, else one that cannot be decided, else one that holds; among these, the one whose
@@ -211,26 +216,20 @@ def weakest(parts: Sequence[Measured], quantity: str = "") -> Measured:
     do, so its error is no larger than a part's; but one of many parts may fail by chance: use intervals of the level
     ``intervals.for_each_of(len(parts))``.
 
-    Args:
-        parts: at least one.
-        quantity: replaces the part's own words.
-
     Raises:
         ValueError: there are no parts.
     """
     if not parts:
         raise ValueError("parts is empty; allowed: at least one part")
-    order = ("does not hold", "cannot be decided at this scale", "holds")
     verdicts = [_verdict(part)[0] for part in parts]
+    order = list(VERBS)
     found = min(range(len(parts)), key=lambda n: (order.index(verdicts[n]), _room(parts[n])))
-    part, same = parts[found], verdicts.count(verdicts[found])
-    said = {"holds": "hold", "does not hold": "do not hold", "cannot be decided at this scale": "cannot be decided"}
-    words = ""
-    if len(parts) > 1:
-        words = f"of {len(parts)} parts {same} {said[verdicts[found]]}; this is the one nearest to failing"
-        if verdicts[found] != "holds":
-            words = f"of {len(parts)} parts {same} {said[verdicts[found]]}; this is the one farthest from holding"
-    return part._replace(quantity=quantity or part.quantity, note="; ".join(filter(None, (part.note, words))))
+    part, verdict = parts[found], verdicts[found]
+    if len(parts) == 1:
+        return part
+    which = "nearest to failing" if verdict == "holds" else "farthest from holding"
+    words = f"of {len(parts)} parts {verdicts.count(verdict)} {VERBS[verdict]}; this is the one {which}"
+    return part._replace(note="; ".join(filter(None, (part.note, words))))
 
 
 def _verdict(measured: Measured) -> tuple[Verdict, str]:

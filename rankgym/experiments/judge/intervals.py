@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.experiments.judge.units import Units, check_paired, counted_units, curves, each_row, nearest
+from rankgym.experiments.judge.units import Units, check_paired, counted_units, curves, each_row
 from rankgym.experiments.run.results import Played
 from rankgym.extras import require
 
@@ -173,9 +173,7 @@ def proportion(successes: int, trials: int, kind: str = "trials", *, level: floa
     return Estimate(successes / trials, float(found.low), float(found.high), method)
 
 
-def growth(
-    played: Played, measure: str = "regret", stop: int | None = None, *, start: int | None = None, level: float = LEVEL
-) -> Estimate:
+def growth(played: Played, measure: str = "regret", *, start: int, stop: int, level: float = LEVEL) -> Estimate:
     """Estimate the growth exponent of the mean curve: d log R / d log t between two recorded rounds.
 
     A linear R has 1, a square root 0.5, c log t about 1 / ln t (0.07 between 0.5 M and 5 M rounds), and a constant 0. A
@@ -184,15 +182,12 @@ def growth(
     Args:
         played: an agent in an environment.
         measure: a cumulative one.
-        stop: a recorded round; default: the last.
-        start: a recorded round; default: the one nearest to a tenth of ``stop``.
+        start, stop: recorded rounds.
         level: of the interval.
 
     Raises:
         ValueError: a round was not recorded, or ``start`` is not before ``stop``.
     """
-    stop = int(played.rounds[-1]) if stop is None else stop
-    start = nearest(played, stop / 10) if start is None else start
     if not 0 < start < stop:
         raise ValueError(f"start = {start} is not before stop = {stop}; allowed: 0 < start < stop")
     both = each_row(played, np.stack([played.at(measure, start), played.at(measure, stop)]))

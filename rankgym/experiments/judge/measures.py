@@ -15,7 +15,9 @@ __all__ = [
     "ABOVE_1",
     "BELOW_0",
     "FIRST_HALF",
+    "NORMAL_99",
     "REGRET",
+    "SAME",
     "SECOND_HALF",
     "Span",
     "difference",
@@ -27,6 +29,8 @@ __all__ = [
     "units_of",
 ]
 
+NORMAL_99 = 2.576  # standard errors to either side of a 99 % interval
+SAME = 0.2  # of a published number: a mean that is no farther from it is called reproduced
 ABOVE_0, BELOW_0, ABOVE_1 = (0.0, math.inf), (-math.inf, 0.0), (1.0, math.inf)  # regions
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rankgym.experiments.judge.means import mean_and_error
 from rankgym.experiments.run.results import Played, Results
 
-__all__ = ["Units", "amount", "check_paired", "counted_units", "curves", "each_row", "epochs", "means", "nearest"]
+__all__ = ["Units", "amount", "check_paired", "counted_units", "curves", "each_row", "epochs", "means"]
 
 SINGULAR = {"queries": "query", "problems": "problem", "runs": "run", "points": "point", "trials": "trial"}
 
@@ -81,11 +81,6 @@ def epochs(played: Played, which: Sequence[int]) -> Units:
             allowed = f"allowed: 0 .. {count - 1}" if count else "the environment has no epochs"
             raise ValueError(f"which has epoch {epoch}; {allowed}")
     return each_row(played, played.epoch_regret[list(which)].sum(axis=0))
-
-
-def nearest(played: Played, round: float) -> int:
-    """The recorded round nearest to ``round`` on a logarithmic axis."""
-    return int(played.rounds[np.argmin(np.abs(np.log(played.rounds) - np.log(max(round, 1))))])
 
 
 def means(results: Results, measure: str = "regret", stop: int | None = None) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from rankgym.experiments.plan.sweep import Sweep
 
 __all__ = ["ListedFigure", "count_sessions", "data_needed", "find_figures", "list_figures", "sessions_by_agent"]
 
-PUBLISHED = {"yandex": "yandex60", "mslr": "mslr"}  # data sets that have an original, and its name in the catalogue
+ORIGINALS = {"yandex": "yandex60", "mslr": "mslr"}  # data sets that have an original, and its name in the catalogue
 
 
 def find_figures(names: str | Iterable[str]) -> list[PaperFigure]:
@@ -86,7 +86,7 @@ def data_needed(sweep: Sweep) -> list[str]:
         file = arguments.get("file")
         if file is not None and catalogue.home() not in Path(str(file)).parents:  # what a figure prepares lies there
             found[f"the file {Path(str(arguments['file'])).name}"] = None
-        original = PUBLISHED.get(str(arguments.get("dataset")))
+        original = ORIGINALS.get(str(arguments.get("dataset")))
         if original is not None and arguments.get("source") == "published":
             there = catalogue.cached(original).exists()
             command = " or ".join(f"`{command}`" for command in catalogue.DATASETS[original].commands)

@@ -46,7 +46,7 @@ class Reproduced(NamedTuple):
     source: str
     folder: Path  # of its files
     judgements: list[Judgement]
-    pace: Pace | None  # None if the log of the results does not have it
+    pace: Pace | None  # None if the log of the results has none of its jobs
 
 
 def reproduce(
@@ -75,7 +75,7 @@ def reproduce(
         on_done: is called with each figure as soon as it is finished.
 
     Returns:
-        The figures, in the order of their names.
+        The figures, in the order they were named.
 
     Raises:
         ValueError: an argument does not fit; nothing was played then.

@@ -45,7 +45,9 @@ def played(
 
 def verdicts(figure, world, horizon=HORIZON):
     """The verdict on each claim of a figure, by its name."""
-    return {found.claim.name: found.verdict for found in judge(figure.claims, Results(world), horizon)}
+    found = judge(figure.claims, Results(world), horizon)
+    assert not any("{" in one.measured.quantity + one.measured.note for one in found)  # no placeholder is left
+    return {one.claim.name: one.verdict for one in found}
 
 
 def exploring(rate, until):

@@ -6,7 +6,7 @@ from made_up import HORIZON, exploring, mean_so_far, played, verdicts
 
 from rankgym.experiments.judge import claims
 from rankgym.experiments.papers import bubblerank
-from rankgym.experiments.papers.bubblerank.figure_2 import PUBLISHED
+from rankgym.experiments.papers.bubblerank.figure_2 import PUBLISHED_VIOLATIONS
 from rankgym.experiments.papers.bubblerank.figure_3 import HALVINGS, LISTS, by_misordered, random_list
 from rankgym.experiments.papers.bubblerank.setup import AGENTS, MODELS
 from rankgym.experiments.run.results import Results
@@ -25,7 +25,7 @@ def as_claimed(model, agent):
         "batchrank": exploring(0.25, 4_000),
         "toprank": exploring(0.2, 1_000),
     }[agent]
-    early = PUBLISHED[agent][model][0] if agent in PUBLISHED else 0.0
+    early = PUBLISHED_VIOLATIONS[agent][model][0] if agent in PUBLISHED_VIOLATIONS else 0.0
     late = 0.01 if linear else 0.0
     ndcg = {"static": (0.9, 0.9), "bubblerank": (0.88, 0.998), "cascade-kl-ucb": (0.8, 0.99)}
     return {

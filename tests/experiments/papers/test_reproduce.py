@@ -78,6 +78,7 @@ def test_claims_have_names_of_their_own_and_say_where_they_stand(figure):
     for claim in figure.claims:
         assert "section" in claim.where or "appendix" in claim.where
         assert claim.text
+        assert not re.search(r"[{}]", f"{claim.name}{claim.where}{claim.text}")  # no placeholder is left
 
 
 @pytest.mark.parametrize("figure", MINE, ids=lambda figure: figure.name)
@@ -122,6 +123,7 @@ def test_everything_is_written(reproduced):
     for found in done:
         assert sorted(path.name for path in found.folder.iterdir()) == sorted(papers.FILES)
         assert len(found.judgements) == len(found.figure.claims)
+        assert not any("{" in one.measured.quantity + one.measured.note for one in found.judgements)
         assert (found.folder / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -5,7 +5,7 @@ import math
 from rankgym.experiments.judge import intervals, measures
 from rankgym.experiments.judge.claims import Claim, Finding, product
 from rankgym.experiments.judge.intervals import Estimate
-from rankgym.experiments.judge.measures import ABOVE_0, Span
+from rankgym.experiments.judge.measures import ABOVE_0, NORMAL_99, SAME, Span
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import AGENTS, FEW, HORIZON, LINEAR, MODELS, SHUFFLING
 from rankgym.experiments.papers.figure import Drawing
@@ -22,9 +22,8 @@ EARLY = Span("violations", rounds=FEW)
 OFTEN = (
     20  # of the first 100 sessions: the paper's own word for what hurts users (section 5.3, paragraph 2, sentence 4)
 )
-SAME, CLOSE = 0.2, 0.1  # of a published number; of a ratio
-NORMAL = 2.576  # standard errors to either side of a 99 % interval
-PUBLISHED = {  # mean violations in the first 100 steps, and their standard errors: section 5.3, paragraph 2
+CLOSE = 0.1  # of a ratio
+PUBLISHED_VIOLATIONS = {  # mean violations in the first 100 steps, and their standard errors: section 5.3, paragraph 2
     "cascade-kl-ucb": {"CM": (24.12, 0.76), "DCM": (23.33, 0.90), "PBM": (23.63, 0.96)},
     "batchrank": {"CM": (83.01, 0.56), "DCM": (71.89, 0.92), "PBM": (59.63, 0.98)},
     "toprank": {"CM": (83.56, 0.70), "DCM": (71.47, 1.07), "PBM": (57.00, 1.24)},
@@ -44,7 +43,7 @@ def all_violations(results: Results, model: str) -> Finding:
 def early_less_published(results: Results, model: str, agent: str, mean: float, error: float) -> Finding:
     """Violations in the first 100 rounds minus the paper's; the interval has the sampling errors of both."""
     ours = measures.level(results, model, agent, EARLY)
-    down, up = (math.hypot(ours.value - end, NORMAL * error) for end in (ours.low, ours.high))
+    down, up = (math.hypot(ours.value - end, NORMAL_99 * error) for end in (ours.low, ours.high))
     value = ours.value - mean
     estimate = Estimate(value, value - down, value + up, f"{ours.method}, with the published standard error")
     words = {"ours": f"{ours.value:.2f}", "theirs": f"{mean:.2f} ± {error:.2f}"}
@@ -77,7 +76,7 @@ CLAIMS = (
         "others",
         cases=[
             {"model": model, "agent": agent, "sentence": SENTENCE[agent], "mean": mean, "error": error}
-            for agent, numbers in PUBLISHED.items()
+            for agent, numbers in PUBLISHED_VIOLATIONS.items()
             for model, (mean, error) in numbers.items()
         ],
     ),

@@ -54,7 +54,7 @@ def multiples_with_many(results: Results, agent: str) -> list[Finding]:
     return setup.together(parts, intervals.ratio)
 
 
-def multiple(results: Results, behind: str, ahead: str, few: bool) -> Finding:
+def multiple_by_size(results: Results, behind: str, ahead: str, few: bool) -> Finding:
     """The regret of one agent as a multiple of another's, with few rankers, or all numbers of many together."""
     labels = [subset_label(FEW)] if few else subset_labels(results, least=MANY)
     words = {"many": _many(results)} if not few else {}
@@ -121,7 +121,7 @@ CLAIMS = (
         "section 3, paragraph 6, sentence 4, first half, and sentence 2 (of earlier experiments); figure 3",
         "With few rankers {ahead} tends to have less regret than {behind}.",
         WITH_FEW,
-        (multiple, "{behind}", "{ahead}", True),
+        (multiple_by_size, "{behind}", "{ahead}", True),
         ABOVE_1,
         HORIZON,
         cases=[{"ahead": RCS, "behind": RUCB}],
@@ -131,7 +131,7 @@ CLAIMS = (
         "section 3, paragraph 6, sentence 4, second half; figure 3",
         "With many rankers {ahead} has less regret than {behind}.",
         WITH_MANY,
-        (multiple, "{behind}", "{ahead}", False),
+        (multiple_by_size, "{behind}", "{ahead}", False),
         ABOVE_1,
         HORIZON,
         cases=[{"ahead": RUCB, "behind": RCS}],
@@ -141,7 +141,7 @@ CLAIMS = (
         "section 8, paragraph 3, sentence 2; figure 3",
         "With few rankers RUCB and RCS have less regret than {behind}; here {ahead}.",
         WITH_FEW,
-        (multiple, "{behind}", "{ahead}", True),
+        (multiple_by_size, "{behind}", "{ahead}", True),
         ABOVE_1,
         HORIZON,
         cases=product(ahead=[RUCB, RCS], behind=[MERGE]),
@@ -151,7 +151,7 @@ CLAIMS = (
         "section 3, paragraph 4, sentence 1 (of earlier experiments); figure 3",
         "With few rankers {ahead} is ahead of {behind} by a wide margin.",
         WITH_FEW,
-        (multiple, "{behind}", "{ahead}", True),
+        (multiple_by_size, "{behind}", "{ahead}", True),
         (WIDE, math.inf),
         HORIZON,
         f"a wide margin is read as: at least {WIDE:g} times as much",
@@ -162,7 +162,7 @@ CLAIMS = (
         "section 3, paragraph 4, sentence 2 (of earlier experiments); figure 3",
         "With many rankers {ahead} is ahead of {behind}.",
         WITH_MANY,
-        (multiple, "{behind}", "{ahead}", False),
+        (multiple_by_size, "{behind}", "{ahead}", False),
         ABOVE_1,
         HORIZON,
         cases=[{"ahead": BTM, "behind": SAVAGE}],

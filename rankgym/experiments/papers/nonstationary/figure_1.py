@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rankgym.experiments.judge import intervals, measures
 from rankgym.experiments.judge.claims import Claim, Finding, product
 from rankgym.experiments.judge.intervals import Estimate
-from rankgym.experiments.judge.measures import ABOVE_0, last_round, units_of
+from rankgym.experiments.judge.measures import ABOVE_0, NORMAL_99, SAME, last_round, units_of
 from rankgym.experiments.judge.units import each_row, epochs
 from rankgym.experiments.papers.figure import Drawing
 from rankgym.experiments.papers.nonstationary import setup
@@ -18,9 +18,7 @@ from rankgym.experiments.run.results import Results
 TITLE = "Regret of agents that forget, and of baselines that do not, where three items jump every other 10,000 rounds"
 SETTING = f"As in section 5: 10 items, 3 positions, 10 epochs of 10,000 rounds. {setup.DATA}"
 SWEEP = setup.changing_users
-SAME = 0.2  # of a published number: a mean that is no farther from it is the same
 SMALL_GAP = 0.25  # the gap between two agents is small up to this share of the larger regret
-NORMAL = 2.576  # standard errors to either side of a 99 % interval
 
 
 def growth(results: Results, agent: str) -> Finding:
@@ -61,7 +59,7 @@ def in_epoch(results: Results, agent: str, epoch: int, published: float, error: 
 
     One published error is a third of its number: the claimed region is then what such a number says.
     """
-    near = max(SAME * published, NORMAL * error)
+    near = max(SAME * published, NORMAL_99 * error)
     found = intervals.mean(epochs(results[CM, agent], [epoch]))
     words = {"theirs": f"{published:.2f} ± {error:.2f}"}
     return Finding(found, words, (published - near, published + near))
@@ -148,7 +146,7 @@ CLAIMS = (
         (in_epoch, "cascade-kl-ucb", "{number}", "{mean}", "{error}"),
         (-SAME, SAME),
         HORIZON,
-        f"reproduced means within {SAME:.0%} of the published number, or within {NORMAL} of its standard errors if "
+        f"reproduced means within {SAME:.0%} of the published number, or within {NORMAL_99} of its standard errors if "
         "that is more; the paper's queries are others",
         cases=[
             {
