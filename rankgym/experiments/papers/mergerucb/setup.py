@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals
-from rankgym.experiments.judge.claims import Finding
+from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import last_round
 from rankgym.experiments.judge.units import Units, amount, curves
@@ -153,9 +153,15 @@ def end_and_course(results: Results, environment: str) -> Finding:
     return Finding(intervals.of_means(tau, *units), words)
 
 
-END_AND_COURSE = (  # the quantity in words, and the note
+END_AND_COURSE = Claim(
+    "end-stands-for-course-{set}",
+    "section 6.3, paragraph 3, sentence {sentence}",
+    "With {rankers} the regret after ten million duels tells how the agents compare over the whole time.",
     "{label}: Kendall's tau between the orders of the five agents by regret in the end, and by their mean regret at "
     "rounds {start} to {end}, evenly spaced on the figure's logarithmic axis",
+    (end_and_course, "{label}"),
+    (SAME_ORDER, 1.0),
+    HORIZON,
     f"a good indication is read as: one exchange of neighbours at most, {SAME_ORDER:g}",
 )
 
