@@ -33,7 +33,7 @@ def learn_session(displayed, clicks, rows, discount, logs, counts, table):
     """Add one session to ``counts`` (rows, discounts, items, 2 positions + 1), in the rows of ``rows``, and show it.
 
     Columns of ``counts``: displays at each position, clicks at each position, observations: displays down to the list's
-    lowest click, or all of them where there is none. ``table`` (rows, items, features) has
+    lowest click, or all displays without a click. ``table`` (rows, items, features) has
     ``show_item``'s features, one discount behind the other.
     """
     positions = displayed.shape[1]

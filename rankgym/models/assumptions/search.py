@@ -102,15 +102,7 @@ class QuerySearch:
         count = exchange(displayed, hidden, first, second, once, kept, swapped)
         kept, swapped = kept[:count], swapped[:count]
         compare_exchanged(
-            displayed,
-            examination,
-            self.attraction,
-            first,
-            second,
-            kept,
-            swapped,
-            self.examined(swapped),
-            self.found,
+            displayed, examination, self.attraction, first, second, kept, swapped, self.examined(swapped), self.found
         )
         return swapped
 
