@@ -1,34 +1,37 @@
 """Comparing agents: which row is what, the same numbers however they are made, and what is kept on disk."""
 
 import csv
-import io
 import json
 import math
 import re
-import types
+import signal
+import subprocess
+import sys
+import time
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
+from typer.testing import CliRunner
 
 import rankgym
+from rankgym.cli import app
 from rankgym.commands.tables import comparison_table
-from rankgym.experiments import compare
-from rankgym.experiments.compare import _Plan
+from rankgym.experiments import compare, load
+from rankgym.experiments.compare import _rows_per_job
 from rankgym.experiments.judge import comparison
 from rankgym.experiments.judge.columns import Column, table_columns
 from rankgym.experiments.judge.comparison import caption, counted
 from rankgym.experiments.judge.means import mean_and_error
 from rankgym.experiments.plan.agents import AgentFailed, parse_agent, slug
-from rankgym.experiments.run.parts import Parts
+from rankgym.experiments.plan.sweep import Environment, Sweep
+from rankgym.experiments.run.sweeps import keep_sweep, kept_sweep
 from rankgym.experiments.show import comparison_figure, style
 from rankgym.experiments.show.tables import cell, columns, csv_text, markdown_text
 from rankgym.outputs import atomic_path
-from rankgym.play.history import MEASURES, History
-from rankgym.progress import AgentBars
+from rankgym.play.history import MEASURES
 from rankgym_agents import AGENTS
 
 ENV = "rankgym/PBM-Synthetic-v0"
@@ -50,7 +53,7 @@ def quick_figures(monkeypatch):
 def my_agents(tmp_path, monkeypatch):
     """A module of agents of one's own, by its name."""
     text = """
-import os
+import time
 import numpy as np
 
 class Shuffles:
@@ -64,20 +67,13 @@ class Shuffles:
         pass
 
 class Breaks(Shuffles):
-    '''Fails in its 50th round.'''
+    '''Fails in its 50th round, later than it is tried.'''
     rounds = 0
     def update(self, displayed, clicks):
         self.rounds += 1
+        time.sleep(0.01)
         if self.rounds == 50:
             raise LookupError('lost my way')
-
-class Waits(Shuffles):
-    '''Is interrupted in its 50th round, until a file is there.'''
-    rounds = 0
-    def update(self, displayed, clicks):
-        self.rounds += 1
-        if self.rounds == 50 and not os.path.exists(os.environ['GO_ON']):
-            raise KeyboardInterrupt
 """
     name = f"own_{tmp_path.name}".replace("-", "_")
     (tmp_path / f"{name}.py").write_text(text)
@@ -176,8 +172,8 @@ def test_two_processes_give_the_same_bits_as_one(tmp_path, my_agents):
     agents = ["toprank", f"{my_agents}:Shuffles"]
     one = compare(ENV, agents, **SMALL, out=tmp_path / "one")
     two = compare(ENV, agents[:1], **SMALL, jobs=2, out=tmp_path / "two")  # one agent: its rows are split
-    assert len(list((tmp_path / "one" / "parts").glob("toprank*"))) == 1
-    assert len(list((tmp_path / "two" / "parts").glob("toprank*"))) == 2
+    assert len(list((tmp_path / "one" / "results").glob("toprank*"))) == 1
+    assert len(list((tmp_path / "two" / "results").glob("toprank*"))) == 2
     assert same(one.histories["toprank"], two.histories["toprank"])
     assert (tmp_path / "one" / "toprank.npz").read_bytes() == (tmp_path / "two" / "toprank.npz").read_bytes()
     both = compare(ENV, agents, **SMALL, jobs=2)  # two agents: one each
@@ -190,40 +186,29 @@ def test_an_agents_failure_is_told_and_what_was_done_is_kept(tmp_path, my_agents
     broken = f"{my_agents}:Breaks"
     with pytest.raises(RuntimeError) as failure:
         compare(ENV, ["static", broken], **SMALL, jobs=jobs, out=tmp_path / "out")
-    said = f"agent = {broken!r}: LookupError: lost my way ("
-    assert str(failure.value).startswith(said)
-    assert str(failure.value).endswith(f"{my_agents}.py:21)")
-    kept = [path.name for path in (tmp_path / "out").rglob("*") if path.is_file()]
-    assert all(name.startswith("static-") and name.endswith("-rows-0-6.npz") for name in kept)
-    if jobs == 1:
-        assert len(kept) == 1
+    assert str(failure.value).startswith(f"agent = {broken!r}: LookupError: lost my way (")
+    assert f"{my_agents}.py:22); all other jobs are finished and kept in {tmp_path / 'out'}; to try" in str(
+        failure.value
+    )
+    assert str(failure.value).endswith(": the same command")
+    assert [name.partition("-rows-")[0] for name in results(tmp_path / "out")] == ["static"] * jobs
 
 
-@given(st.integers(0, 40), st.data())
-def test_blocks_cover_the_missing_rows_once(jobs_less_one, data):
-    rows = data.draw(st.integers(1, 3000))
-    edges = sorted(data.draw(st.lists(st.integers(0, rows), max_size=4)))
-    missing = np.zeros(rows, bool)
-    for start, stop in zip(edges[::2], edges[1::2], strict=False):
-        missing[start:stop] = True
-    agents = tuple(types.SimpleNamespace(label=str(n)) for n in range(data.draw(st.integers(1, 5))))
-    plan = _Plan(ENV, {}, agents, 10, rows, 0, [0], jobs_less_one + 1, 5, ())
-    blocks = plan.blocks(agents[0], missing)
-    covered = np.zeros(rows, int)
-    for block in blocks:
-        covered[block.start : block.stop] += 1
-        assert 1 <= block.rows <= 600
-        assert len(block.queries) == block.rows
-    assert np.array_equal(covered, missing)
-    if missing.all() and rows >= plan.jobs:
-        assert len(blocks) * len(agents) >= plan.jobs  # nobody idles
+@given(st.integers(1, 5000), st.integers(1, 8), st.integers(1, 40))
+def test_jobs_are_neither_too_large_nor_too_few(rows, agents, processes):
+    size = _rows_per_job(rows, agents, processes)
+    jobs = -(-rows // size)
+    assert 1 <= size <= 600
+    assert jobs * agents >= min(processes, rows)  # no process idles
+    if rows * agents >= 150 * processes:
+        assert size >= min(rows, 50)  # and no job is tiny without need
 
 
 # -- what is kept -----------------------------------------------------------------------------------------------------
 
 
-def parts(folder):
-    return {path.name: path.stat().st_mtime_ns for path in sorted((folder / "parts").iterdir())}
+def results(folder):
+    return {path.name: path.stat().st_mtime_ns for path in sorted((folder / "results").iterdir())}
 
 
 def test_files(tmp_path):
@@ -231,10 +216,14 @@ def test_files(tmp_path):
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == [
         "compare.json",
-        "parts",
+        "lock",
+        "log.jsonl",
+        "plan.json",
         "regret.png",
         "regret.svg",
+        "results",
         "static.npz",
+        "sweep.json",
         "table.csv",
         "table.md",
         "toprank_delta=1e-3.npz",
@@ -273,22 +262,22 @@ def test_files(tmp_path):
 def test_what_is_there_is_not_played_again(tmp_path):
     first = compare(ENV, ["random", "toprank"], **SMALL, out=tmp_path)
     assert first.notes == []
-    before = parts(tmp_path)
+    before = results(tmp_path)
     again = compare(ENV, ["random", "toprank"], **SMALL, out=tmp_path)
-    assert parts(tmp_path) == before
+    assert results(tmp_path) == before
     assert again.notes == ["all 6 rows of every agent were kept from an earlier run; --fresh plays them again"]
     assert again.table() == first.table()  # the rates too
     fresh = compare(ENV, ["random", "toprank"], **SMALL, out=tmp_path, fresh=True)
     assert fresh.notes == []
-    assert parts(tmp_path).keys() == before.keys()
-    assert all(parts(tmp_path)[name] > before[name] for name in before)
+    assert results(tmp_path).keys() == before.keys()
+    assert all(results(tmp_path)[name] > before[name] for name in before)
 
 
 def test_one_more_run_plays_its_own_rows_only(tmp_path):
     compare(ENV, ["toprank"], **{**SMALL, "runs": 1}, out=tmp_path)
     two = compare(ENV, ["toprank", "static"], **SMALL, out=tmp_path)
     assert two.notes == ["kept from an earlier run, of 6 rows: toprank 3; --fresh plays them again"]
-    assert [name.partition("-rows-")[2] for name in parts(tmp_path)] == ["0-6.npz", "0-3.npz", "3-6.npz"]
+    assert [name.partition("-rows-")[2][:3] for name in results(tmp_path)] == ["0-2", "3-5", "0-2", "3-5"]
     assert same(two.histories["toprank"], compare(ENV, ["toprank"], **SMALL).histories["toprank"])
     one = compare(ENV, ["toprank"], **{**SMALL, "runs": 1}, out=tmp_path)
     assert one.histories["toprank"].regret.shape[1] == 3
@@ -319,11 +308,11 @@ def test_other_knobs_and_an_edited_agent_are_other_results(tmp_path, my_agents, 
 def test_the_histories_of_a_replaced_comparison_go_and_nothing_else(tmp_path):
     compare(ENV, ["random", "toprank"], **SMALL, out=tmp_path)
     (tmp_path / "mine.npz").write_text("somebody's")
-    kept = parts(tmp_path)
+    kept = results(tmp_path)
     found = compare("CM-Synthetic-v0", ["toprank", "static"], **SMALL, out=tmp_path)
     assert found.notes == [f"replaces the comparison of {ENV} (random, toprank; 150 rounds, seed 3) in {tmp_path}"]
     assert sorted(path.stem for path in tmp_path.glob("*.npz")) == ["mine", "static", "toprank"]
-    assert kept.items() <= parts(tmp_path).items()
+    assert kept.items() <= results(tmp_path).items()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"agents": [{"file": "../../x.npz", "name": 3}]}', "{'"])
@@ -336,9 +325,9 @@ def test_somebody_elses_compare_json_removes_nothing(tmp_path, text):
 
 
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[: len(b) // 2], lambda b: b"\x00" * len(b)])
-def test_a_damaged_part_is_played_again(tmp_path, damage):
+def test_a_damaged_result_is_played_again(tmp_path, damage):
     whole = compare(ENV, ["toprank"], **SMALL, out=tmp_path)
-    (path,) = (tmp_path / "parts").iterdir()
+    (path,) = (tmp_path / "results").iterdir()
     path.write_bytes(damage(path.read_bytes()))
     again = compare(ENV, ["toprank"], **SMALL, out=tmp_path)
     assert again.notes == []
@@ -346,17 +335,130 @@ def test_a_damaged_part_is_played_again(tmp_path, damage):
     assert compare(ENV, ["toprank"], **SMALL, out=tmp_path).notes  # it was mended
 
 
-def test_an_interrupted_comparison_goes_on_where_it_stopped(tmp_path, my_agents, monkeypatch):
-    monkeypatch.setenv("GO_ON", str(tmp_path / "go_on"))
-    agents = ["random", f"{my_agents}:Waits"]
-    with pytest.raises(KeyboardInterrupt):
-        compare(ENV, agents, **SMALL, out=tmp_path / "out")
-    left = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
-    assert [path.name.partition("-")[0] for path in left] == ["random"]  # whole, and nothing half-written
-    (tmp_path / "go_on").touch()
-    found = compare(ENV, agents, **SMALL, out=tmp_path / "out")
-    assert found.notes == ["kept from an earlier run, of 6 rows: random 6; --fresh plays them again"]
-    assert same(found.histories["random"], compare(ENV, ["random"], **SMALL).histories["random"])
+KILLED = """
+import sys
+from rankgym.experiments import compare
+compare({env!r}, ["toprank", "random"], rounds=60_000, query=[4, 0, 7], runs=2, seed=3, out=sys.argv[1],
+        progress=False, checkpoint_every=0.05)
+"""
+
+
+def test_a_killed_comparison_goes_on_from_its_checkpoint(tmp_path):
+    """A real process, killed once it has written a checkpoint; its files are those of an undisturbed run."""
+    settings = {"rounds": 60_000, "query": [4, 0, 7], "runs": 2, "seed": 3, "progress": False}
+    whole = compare(ENV, ["toprank", "random"], **settings, out=tmp_path / "whole")
+    command = [sys.executable, "-c", KILLED.format(env=ENV), str(tmp_path / "killed")]
+    with subprocess.Popen(command) as process:
+        end = time.monotonic() + 120
+        while not list((tmp_path / "killed").glob("work-*/*.npz")):
+            assert process.poll() is None, "it was done before it was killed"
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        process.kill()
+    (work,) = (tmp_path / "killed").glob("work-*")
+    assert len(results(tmp_path / "killed")) < 2
+    assert list(work.glob("*.npz"))
+    found = compare(ENV, ["toprank", "random"], **settings, out=tmp_path / "killed")
+    for name in ("toprank.npz", "random.npz", "compare.json"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    for name in results(tmp_path / "whole"):
+        one, other = (tmp_path / run / "results" / name for run in ("killed", "whole"))
+        assert one.read_bytes() == other.read_bytes()
+    assert found.milestones == whole.milestones
+    log = [json.loads(line) for line in (tmp_path / "killed" / "log.jsonl").read_text().splitlines()]
+    assert sorted(line["agent"] for line in log) == ["random", "toprank"]
+
+
+def test_an_interrupted_comparison_writes_checkpoints_and_says_how_to_go_on(tmp_path):
+    command = [sys.executable, "-c", KILLED.format(env=ENV).replace("60_000", "60_000_000"), str(tmp_path / "out")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        end = time.monotonic() + 120
+        while not list((tmp_path / "out").glob("work-*/*.npz")):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+    assert "KeyboardInterrupt" in said
+    assert f"checkpoints are kept in {tmp_path / 'out'}; to resume: the same command" in said
+    assert list((tmp_path / "out").glob("work-*/*.npz"))
+
+
+def test_a_comparisons_folder_is_that_of_a_sweep(tmp_path):
+    """`rankgym sweep status|export|report` and ``load`` read it."""
+    found = compare(ENV, ["toprank", "random"], **SMALL, out=tmp_path / "out")
+    lines = load(tmp_path / "out").to_pylist()
+    for label, history in found.histories.items():
+        mine = [line for line in lines if line["agent"] == label]
+        assert len(mine) == history.regret.size
+        for name in MEASURES:
+            assert np.array_equal(np.reshape([line[name] for line in mine], (6, -1)).T, getattr(history, name))
+    assert {line["environment"] for line in lines} == {"PBM-Synthetic-v0"}
+    run = CliRunner()
+    exported = run.invoke(app, ["sweep", "export", str(tmp_path / "out"), "--to", str(tmp_path / "t.parquet")])
+    assert (exported.exit_code, exported.exception) == (0, None)
+    assert load(tmp_path / "t.parquet").num_rows == len(lines)
+    status = run.invoke(app, ["sweep", "status", str(tmp_path / "out")])
+    assert "2 of 2 jobs are finished" in status.output
+    report = run.invoke(app, ["sweep", "report", str(tmp_path / "out")])
+    assert (report.exit_code, report.exception) == (0, None)
+
+
+def test_another_sweeps_folder_is_left_alone(tmp_path):
+    sweep = Sweep((Environment("", ENV, query=0),), ("static",), 10, name="mine")
+    keep_sweep(sweep, tmp_path)
+    with pytest.raises(ValueError, match=r"has the sweep 'mine'; allowed: another folder"):
+        compare(ENV, ["static"], **SMALL, out=tmp_path)
+    assert kept_sweep(tmp_path) == sweep
+
+
+def test_the_cut_of_the_same_comparison_is_kept(tmp_path):
+    compare(ENV, ["static"], **SMALL, out=tmp_path, jobs=2)
+    assert [name.partition("-rows-")[2][:3] for name in results(tmp_path)] == ["0-2", "3-5"]
+    for changes in ({}, {"runs": 3}, {"runs": 1}):
+        found = compare(ENV, ["static", "random"], **{**SMALL, **changes}, out=tmp_path)
+        assert kept_sweep(tmp_path).rows_per_job == 3
+        assert same(found.histories["static"], compare(ENV, ["static"], **{**SMALL, **changes}).histories["static"])
+    compare(ENV, ["static"], **{**SMALL, "seed": 9}, out=tmp_path)
+    assert kept_sweep(tmp_path).rows_per_job == 6
+
+
+def test_fewer_rows_than_a_result_has(tmp_path):
+    compare(ENV, ["toprank"], **SMALL, out=tmp_path)
+    before = results(tmp_path)
+    found = compare(ENV, ["toprank"], **{**SMALL, "runs": 1}, out=tmp_path)
+    assert results(tmp_path) == before
+    assert found.notes[0] == "all 3 rows of every agent were kept from an earlier run; --fresh plays them again"
+    assert same(found.histories["toprank"], compare(ENV, ["toprank"], **{**SMALL, "runs": 1}).histories["toprank"])
+    assert {line["row"] for line in load(tmp_path).to_pylist()} == {0, 1, 2}
+
+
+def test_retiring_changes_nothing_but_rewards(tmp_path):
+    settings = {"rounds": 20_000, "query": [0, 1], "num_items": 5, "num_positions": 2, "progress": False}
+    played, retired = (compare(ENV, ["toprank"], **settings, retire=retire) for retire in (False, True))
+    assert "retire" not in played.settings()
+    assert retired.settings()["retire"] is True
+    for name in MEASURES:
+        one, other = (getattr(found.histories["toprank"], name) for found in (played, retired))
+        assert np.array_equal(one, other) == (name != "reward")
+
+
+def test_classes_at_a_prompt_play_in_this_process(monkeypatch):
+    """As ``__main__.Mine``, which no other process could import."""
+    main = sys.modules["__main__"]
+    mine = type("Mine", (AGENTS["random"],), {"__module__": "__main__"})
+    monkeypatch.setattr(main, "Mine", mine, raising=False)
+    found = compare(ENV, [mine, "random"], **SMALL)
+    assert [spec.label for spec in found.agents] == ["Mine", "random"]
+    assert same(found.histories["Mine"], found.histories["random"])
+
+
+@pytest.mark.parametrize("library", ["joblib", "pyarrow", "filelock"])
+def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch, library):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(RuntimeError, match=rf'this needs {library}.* pip install "rankgym\[experiments\]"'):
+        compare(ENV, ["static"], **SMALL, out=tmp_path / "out")
+    found = CliRunner().invoke(app, ["compare", ENV, "--agents", "static", "--rounds", "10", "--out", str(tmp_path)])
+    assert isinstance(found.exception, RuntimeError) or found.exit_code == 2
 
 
 def test_a_file_is_whole_or_not_there(tmp_path):
@@ -370,18 +472,6 @@ def test_a_file_is_whole_or_not_there(tmp_path):
     with pytest.raises(RuntimeError, match="half-way"):
         write()
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("a", "old")]
-
-
-def test_parts_of_other_agents_are_not_mistaken(tmp_path):
-    store = Parts(tmp_path)
-    history = History(np.array([1]), *(np.zeros((1, 2)) for _ in History._fields[1:]))
-    block = types.SimpleNamespace(start=0, stop=2)
-    store.keep("a-0", block, history, 1.0)
-    store.keep("b-a-0", block, history, 1.0)
-    assert [part[:2] for part in store.find("a-0")] == [(0, 2)]
-    store.forget("a-0")
-    assert not list(store.find("a-0"))
-    assert list(store.find("b-a-0"))
 
 
 # -- refusals ---------------------------------------------------------------------------------------------------------
@@ -526,18 +616,6 @@ def test_one_round_and_a_short_repr():
         assert caption(found, errors).endswith(": mean over 1 query, 1 run; 1 round, seed 0")
     assert len(repr(found)) < 500
     assert type(found.table()[0]["sessions_per_second"]) is float
-
-
-def test_rates_of_finished_bars_are_those_of_the_table_however_the_news_came():
-    console = Console(file=io.StringIO(), width=120, force_terminal=True)
-    with AgentBars(["static"], 10, 1000, console=console) as bars:
-        bars.kept("static", 5)
-        bars.advance("static", 2500)
-        bars.advance("static", 2500)
-        bars.took("static", 2.0)
-        console.print(bars.bars.get_renderable())
-    assert "250 rounds/s" in console.file.getvalue()
-    assert "2.5k sessions/s" in console.file.getvalue()
 
 
 def test_slugs_are_file_names_everywhere():

@@ -7,7 +7,6 @@ import math
 import gymnasium as gym
 import numpy as np
 import pytest
-from rich.console import Console
 
 import rankgym
 from rankgym.experiments import compare
@@ -18,10 +17,8 @@ from rankgym.experiments.judge.means import known, mean_and_error
 from rankgym.experiments.plan.agents import AgentSpec, fitting_agents, knobs
 from rankgym.experiments.plan.environments import choice_of
 from rankgym.experiments.plan.setting import KINDS
-from rankgym.experiments.run.parts import Parts
 from rankgym.experiments.show import comparison_figure
 from rankgym.experiments.show.tables import cell, columns, markdown_text
-from rankgym.progress import AgentBars
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 
 ENV = "rankgym/Dueling-Synthetic-v0"
@@ -145,8 +142,9 @@ def test_two_processes_give_the_same_bits_as_one(tmp_path):
 def test_files(tmp_path):
     found = compare(ENV, ["mergerucb:delta=0.1"], **SMALL, out=tmp_path)
     names = sorted(path.name for path in tmp_path.iterdir())
-    figures = ["regret.png", "regret.svg"]
-    assert names == ["compare.json", "mergerucb_delta=0.1.npz", "parts", *figures, "table.csv", "table.md"]
+    figures, kept = ["regret.png", "regret.svg"], ["lock", "log.jsonl"]
+    more = ["results", "sweep.json", "table.csv", "table.md"]
+    assert names == ["compare.json", *kept, "mergerucb_delta=0.1.npz", "plan.json", *figures, *more]
     file = np.load(tmp_path / "mergerucb_delta=0.1.npz")
     assert sorted(file) == ["accuracy", "problem", "regret", "reward", "rounds", "seed"]
     assert file["problem"].tolist() == [4, 0, 7, 4, 0, 7]
@@ -169,15 +167,6 @@ def test_what_is_there_is_not_played_again(tmp_path):
     assert same(again.histories["rucb"], compare(ENV, ["rucb"], **SMALL).histories["rucb"])
     other = compare(ENV, ["rucb"], **{**SMALL, "problem": [1]}, out=tmp_path)
     assert other.notes == [f"replaces the comparison of {ENV} (rucb; 150 rounds, seed 3) in {tmp_path}"]
-
-
-def test_a_part_of_another_shape_is_played_again(tmp_path):
-    compare(ENV, ["rucb"], **SMALL, out=tmp_path)
-    (path,) = (tmp_path / "parts").iterdir()
-    arrays = dict(np.load(path))
-    np.savez(path, **{**arrays, "accuracy": arrays["accuracy"][:, :2]})
-    assert list(Parts(tmp_path / "parts").find(path.name.partition("-rows-")[0])) == []
-    assert compare(ENV, ["rucb"], **SMALL, out=tmp_path).notes == []
 
 
 # -- who may take part ------------------------------------------------------------------------------------------------
@@ -362,21 +351,6 @@ def test_the_caption_says_who_duels(env, arguments, words, letor):
     arguments = {key: letor if value is ... else value for key, value in arguments.items()}
     found = compare(env, ["random-duels"], rounds=20, progress=False, **arguments)
     assert words in caption(found)
-
-
-def test_a_bar_of_duels_says_so(capfd):
-    with AgentBars(
-        ["rucb"], 2, 100, unit="duels", console=Console(stderr=True, width=120, force_terminal=True)
-    ) as bars:
-        bars.advance("rucb", 200)
-        bars.took("rucb", 0.1)
-    said = capfd.readouterr().err
-    assert "2k duels/s" in said
-    assert "sessions" not in said
-    compare(ENV, ["rucb"], **{**SMALL, "progress": True})
-    said = capfd.readouterr().err
-    assert "duels/s" in said
-    assert "sessions" not in said
 
 
 def test_what_an_agent_is_not_told_here_is_said(monkeypatch):

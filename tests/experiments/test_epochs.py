@@ -6,7 +6,6 @@ import io
 import itertools
 import json
 import math
-import types
 
 import numpy as np
 import pytest
@@ -16,13 +15,13 @@ from rich.console import Console
 
 from rankgym.commands.tables import epoch_table, fitting_epochs
 from rankgym.experiments import compare
-from rankgym.experiments.compare import _Tally
+from rankgym.experiments.compare import _history
 from rankgym.experiments.judge.columns import Column
 from rankgym.experiments.judge.comparison import caption, counted
-from rankgym.experiments.run.parts import Parts
+from rankgym.experiments.run.results import Played, join
 from rankgym.experiments.show import comparison_figure, style
 from rankgym.experiments.show.tables import cell, csv_text, epoch_columns, epoch_title, group_columns, markdown_text
-from rankgym.play.history import MEASURES, History
+from rankgym.play.history import MEASURES
 
 ENV = "rankgym/CM-Yandex-Breakpoint-v0"
 SMALL = {"rounds": 300, "query": [4, 0, 7], "runs": 2, "seed": 3, "progress": False}
@@ -147,12 +146,15 @@ def test_where_the_first_breakpoint_goes_by_the_horizon_nobody_knows_it():
 # -- rows come together -----------------------------------------------------------------------------------------------
 
 
-def block(regrets):
-    """A history of one record whose rows have these regrets per epoch."""
+def played(regrets, first=0):
+    """A result of one record whose rows, from ``first`` on, have these regrets per epoch."""
     epochs = max(map(len, regrets))
     epoch_regret = np.array([[*row, *[math.nan] * (epochs - len(row))] for row in regrets]).T
     measures = np.array([[sum(row) for row in regrets]])
-    return History(np.array([1]), **dict.fromkeys(MEASURES, measures), epoch_regret=epoch_regret)
+    rows = np.arange(first, first + len(regrets))
+    others = {"environment": "", "agent": "", "env_id": "", "env_kwargs": {}, "query": 0 * rows, "run": rows}
+    rest = {"measures": dict.fromkeys(MEASURES, measures), "epoch_regret": epoch_regret, "settled_at": 0 * rows - 1}
+    return Played(rounds=np.array([1]), row=rows, **others, **rest)
 
 
 @given(
@@ -163,20 +165,16 @@ def block(regrets):
 def test_blocks_with_different_numbers_of_epochs_are_one_history_however_they_are_cut(regrets, cuts, random):
     rows = len(regrets)
     edges = [0, *sorted(cut for cut in cuts if cut < rows), rows]
-    pieces = list(itertools.pairwise(edges))
+    pieces = [played(regrets[start:stop], start) for start, stop in itertools.pairwise(edges)]
     random.shuffle(pieces)
-    tally, whole = _Tally(rows), block(regrets)
-    for start, stop in pieces:
-        tally.add(start, stop, block(regrets[start:stop]), 1.0)
-    for one, other in zip(tally.history(), whole, strict=True):
+    for one, other in zip(_history(join(pieces)), _history(played(regrets)), strict=True):
         assert np.array_equal(one, other, equal_nan=True)
 
 
-def test_epochs_of_rows_that_are_not_asked_for_leave_no_trace():
-    tally = _Tally(2)
-    tally.add(1, 4, block([[1, 2], [3, 4, 5, 6], [7]]), 1.0)
-    tally.add(0, 1, block([[8]]), 1.0)
-    assert np.array_equal(tally.history().epoch_regret, [[8, 1], [np.nan, 2]], equal_nan=True)
+def test_rows_count_once_and_those_that_are_not_asked_for_leave_no_trace():
+    whole = join([played([[1, 2], [3, 4, 5, 6], [7]], 1), played([[8], [1, 2]])], rows=2)
+    assert whole.row.tolist() == [0, 1]
+    assert np.array_equal(_history(whole).epoch_regret, [[8, 1], [np.nan, 2]], equal_nan=True)
 
 
 @pytest.mark.parametrize("schedule", [COMMON, DRAWN], ids=["common", "drawn"])
@@ -185,28 +183,11 @@ def test_processes_and_resuming_change_no_byte(tmp_path, quick_figures, schedule
     compare(ENV, AGENTS[1:], **SMALL, **schedule, out=one)
     compare(ENV, AGENTS[1:], **SMALL, **schedule, out=two, jobs=2)
     compare(ENV, AGENTS[1:], **{**SMALL, "runs": 3}, **schedule, out=later)
-    found = compare(ENV, AGENTS[1:], **SMALL, **schedule, out=later)  # with parts of rows that it does not have
+    found = compare(ENV, AGENTS[1:], **SMALL, **schedule, out=later)  # with results of rows that it does not have
     assert found.notes[0].startswith("all 6 rows of every agent were kept")
-    assert len(list((two / "parts").iterdir())) == 2
+    assert len(list((two / "results").iterdir())) == 2
     for name in ("cascade-swucb.npz", "compare.json"):
         assert (one / name).read_bytes() == (two / name).read_bytes() == (later / name).read_bytes(), name
-
-
-def test_parts_from_before_there_were_epochs_are_played_again(tmp_path, quick_figures):
-    compare(ENV, AGENTS[:1], **SMALL, **COMMON, out=tmp_path)
-    (path,) = (tmp_path / "parts").iterdir()
-    with np.load(path) as file:
-        old = {name: file[name] for name in file.files if name != "epoch_regret"}
-    np.savez(path, **old)
-    assert compare(ENV, AGENTS[:1], **SMALL, **COMMON, out=tmp_path).notes == []
-
-
-def test_a_part_whose_epochs_do_not_fit_its_rows_is_not_taken(tmp_path):
-    history = block([[1.0], [2.0]])
-    Parts(tmp_path).keep("a", types.SimpleNamespace(start=0, stop=2), history, 1.0)
-    Parts(tmp_path).keep("b", types.SimpleNamespace(start=0, stop=2), history._replace(epoch_regret=np.ones((1, 3))), 1)
-    assert len(list(Parts(tmp_path).find("a"))) == 1
-    assert not list(Parts(tmp_path).find("b"))
 
 
 # -- files ------------------------------------------------------------------------------------------------------------

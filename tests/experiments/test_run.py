@@ -12,12 +12,12 @@ from gymnasium.vector import VectorWrapper
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rankgym import simulate
 from rankgym.agent import Agent, DuelingAgent
 from rankgym.envs import RankingVectorEnv
 from rankgym.experiments.plan.agents import AgentFailed, parse_agent
 from rankgym.experiments.plan.jobs import Block
-from rankgym.experiments.run.blocks import Stopped, play
-from rankgym.experiments.run.rows import Run
+from rankgym.experiments.run.rows import Run, make
 from rankgym.play import game
 
 EASY = {  # queries whose orders are found soon
@@ -67,6 +67,13 @@ def block(agent, name, arguments, rounds, *, rows=ROWS, start=0, seed=5, record_
     )
 
 
+def play(block):
+    """The block's history, played without pauses."""
+    env, agent = make(block)
+    settings = {"seed": block.seed + block.start, "record_at": block.record_at, "progress": False}
+    return simulate(agent, env, block.rounds, **settings)
+
+
 def nobody(sessions):
     """Hears nothing."""
 
@@ -105,7 +112,7 @@ def test_retired_rows_have_the_records_of_rows_played_out(case):
     with a probability below 1e-9 a case.
     """
     mine = block(*CASES[case], record_at=[77])
-    whole, _ = play(mine, nobody)
+    whole = play(mine)
     run, out = finished(mine), finished(mine, retire=False)
     history = run.history()
     assert not differ(whole, out.history())
@@ -182,7 +189,7 @@ class Turning(Agent):
 def test_rows_may_leave_in_any_order(seed, rows, start, schedule):
     mine = block(Turning, CHANGING, schedule, 500, rows=rows, start=start, seed=seed, record_at=range(10, 500, 10))
     run = finished(mine)
-    history, (whole, _) = run.history(), play(mine, nobody)
+    history, whole = run.history(), play(mine)
     assert differ(whole, history) <= {"reward"}
     for row in range(rows):
         last = max(1, np.random.default_rng(seed + start + row).integers(0, 400))
@@ -215,7 +222,7 @@ class Counting:
 def test_who_plays_neighbours_alone_is_told_one_seed():
     """Also where all rows leave at once, or are taken up again."""
     mine = block(Counting, PBM, EASY, 100, start=3)
-    run, (whole, _) = interrupted(mine, np.random.default_rng(0), 20)[0], play(mine, nobody)
+    run, whole = interrupted(mine, np.random.default_rng(0), 20)[0], play(mine)
     assert (run.settled_at == 32).all()
     assert differ(whole, run.history()) <= {"reward"}
 
@@ -263,7 +270,7 @@ def test_rows_whose_expected_reward_is_not_known_are_played_out(letor):
     The mean difference of the rewards is 0, and each is within 0 .. 10: Hoeffding, with a probability below 1e-9.
     """
     mine = block(Decided, "rankgym/Dueling-LETOR-v0", letor, 700)
-    run, (whole, _) = finished(mine), play(mine, nobody)
+    run, whole = finished(mine), play(mine)
     assert (run.settled_at == [-1, 1] * 3).all()  # seeds 5, 6, ...
     assert differ(whole, run.history()) == {"reward"}
     assert run.computed == 3 * 700 + 3 * 3
@@ -325,7 +332,7 @@ def test_what_has_no_snapshot_is_played_out(wrapped, agent):
         run.play(nobody, lambda: asked.append(None) or True)
     assert asked
     assert (run.settled_at == -1).all()
-    assert not differ(run.history(), play(mine, nobody)[0])
+    assert not differ(run.history(), play(mine))
 
 
 # -- pauses ------------------------------------------------------------------------------------------------------------
@@ -444,7 +451,7 @@ def test_failures_are_blamed_on_whose_they_are():
         finished(block(Vague, PBM, EASY, 100))
     with pytest.raises(ValueError, match=r"agent = 'toprank:delta=2'.*delta = 2"):
         finished(block("toprank:delta=2", PBM, EASY, 100))
-    for error in (OSError("disk full"), Stopped(), KeyboardInterrupt()):
+    for error in (OSError("disk full"), KeyboardInterrupt()):
 
         def fail(*_, error=error):
             raise error
@@ -474,7 +481,7 @@ def test_a_snapshot_of_another_block_is_refused():
 
 def test_an_interrupted_run_is_not_written_down():
     """The environment may have counted a session that the agent has not learned from."""
-    run, (whole, _) = Run(block("toprank", PBM, EASY, 500)), play(block("toprank", PBM, EASY, 500), nobody)
+    run, whole = Run(block("toprank", PBM, EASY, 500)), play(block("toprank", PBM, EASY, 500))
     run.play(nobody, lambda: run.played > 50)
     written = run.snapshot()
     with pytest.MonkeyPatch.context() as patch:

@@ -54,6 +54,7 @@ class Comparison:
     first_breakpoint: int | None = None  # where users change, but not within ``rounds``: when they would, if ever
     kind: str = "rankings"  # or "duels": a name of setting.KINDS
     choice: str | None = "query"  # the environment's argument that ``queries`` are of; or "problem"; None: it has none
+    retire: bool = False  # rows that settled left the batch: the rest of their rewards is expected ones
 
     @property
     def rows(self) -> int:
@@ -185,6 +186,7 @@ class Comparison:
             **({"cutoff": self.cutoff} if self.cutoff is not None else {}),
             **({"breakpoints": self.breakpoints and list(self.breakpoints)} if self.epochs else {}),
             "recorded_rounds": self.histories[self.agents[0].label].rounds.tolist(),
+            **({"retire": True} if self.retire else {}),
             "versions": versions(),
             "code": code_digest(),
         }

@@ -49,6 +49,11 @@ class Job(NamedTuple):
     rows: int  # of the agent in the environment, in all jobs
 
     @property
+    def file(self) -> str:
+        """The name of the result file."""
+        return str(ResultName.of(self.block.agent.label, self.block.start, self.block.stop, self.key))
+
+    @property
     def sessions(self) -> int:
         """Sessions of all rows."""
         return self.block.rows * self.block.rounds

@@ -269,7 +269,9 @@ _MISSING = {"rounds": "how many sessions each row has", "environments": "at leas
 
 def label_of(env_id: str, kwargs: Mapping[str, Any]) -> str:
     """An environment's id without ``rankgym/``, and the given arguments."""
-    words = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in kwargs.items()]
+    words = [
+        f"{key}={value if isinstance(value, str) else json.dumps(value, default=str)}" for key, value in kwargs.items()
+    ]
     return ", ".join([env_id.removeprefix("rankgym/"), *words])
 
 

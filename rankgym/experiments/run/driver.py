@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rankgym.experiments.run import store, worker
 from rankgym.experiments.run.display import JobsDisplay
@@ -25,7 +26,7 @@ from rankgym.experiments.run.work_folder import WorkFolder
 from rankgym.outputs import remove
 from rankgym.progress import PATIENCE, working
 
-__all__ = ["LOG", "play_jobs"]
+__all__ = ["LOG", "play_jobs", "read_log"]
 
 LOG = "log.jsonl"
 LOOK_EVERY = 0.1  # seconds between looks whether the workers have returned
@@ -53,7 +54,7 @@ def play_jobs(
         jobs: what to play.
         folder: of the results; it can be written to, and the caller holds its lock.
         executor: who plays.
-        resume: what the user can do to go on after an interruption or a failure.
+        resume: what the user can do to go on after an interruption or a failure; "": nothing.
         checkpoint_every: seconds between checkpoints of a running job.
         progress: show how far the jobs are.
         notes: to show first.
@@ -106,7 +107,7 @@ class _Driver:
                     # those that take long first, so that all workers end at about the same time
                     self.play_all(sorted(todo, key=lambda job: -costs[job.key]), folder, display)
                 except KeyboardInterrupt as interruption:
-                    if self.marks(folder):
+                    if self.resume and self.marks(folder):
                         kept = f"finished jobs and checkpoints are kept in {self.root}; to resume: {self.resume}"
                         interruption.add_note(kept)
                     raise
@@ -208,10 +209,8 @@ class _Driver:
     def raise_failures(self) -> None:
         first, *rest = self.failed.values()
         more = f"; {len(rest)} more jobs failed" if rest else ""
-        error = self.failure(
-            f"{first.text}{more}; all other jobs are finished and kept in {self.root}; to try again what failed: "
-            f"{self.resume}"
-        )
+        kept = f"; all other jobs are finished and kept in {self.root}; to try again what failed: {self.resume}"
+        error = self.failure(f"{first.text}{more}{kept if self.resume else ''}")
         error.add_note(first.trace)
         raise error
 
@@ -312,6 +311,17 @@ class _Driver:
             else:
                 text = b""
             file.write(text + json.dumps(line).encode() + b"\n")
+
+
+def read_log(folder: Path) -> dict[str, dict[str, Any]]:
+    """Read the log of a folder: the last line of each finished job, by its key. Damaged lines are left out."""
+    found: dict[str, dict[str, Any]] = {}
+    with contextlib.suppress(FileNotFoundError):
+        for text in (folder / LOG).read_bytes().splitlines():
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                line = json.loads(text)
+                found[str(line["key"])] = line
+    return found
 
 
 def _now() -> str:

@@ -9,20 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, get_origin, get_type_hints
 
-from rankgym.experiments.plan.agents import slug
-from rankgym.experiments.plan.jobs import Job
+from rankgym.experiments.plan.jobs import Job, ResultName
 from rankgym.experiments.plan.setting import KINDS
 from rankgym.experiments.plan.sweep import Sweep, label_of
 from rankgym.outputs import atomic_path, read_regular_file
 
-__all__ = ["PLAN", "Plan", "PlannedJob", "choices", "file_name", "made_by", "plan_of", "planned", "read_plan"]
+__all__ = ["PLAN", "Plan", "PlannedJob", "choices", "made_by", "plan_of", "planned", "read_plan"]
 
 PLAN = "plan.json"
 FORMAT = 1
-MAX_LABEL_LENGTH = 60  # letters of an agent's label in a file's name
 MADE_BY = ("format", "versions", "code", "agent's code", "data")  # of what decides a job: not the user's choice
 
 
@@ -34,6 +33,7 @@ class PlannedJob(NamedTuple):
     agent: str  # label
     start: int
     stop: int
+    rows: int  # of the agent in the environment; a job kept from a longer run may exceed them
     rounds: int
     unit: str  # "sessions" or "duels"
     choices: str  # digest of what the user chose
@@ -47,7 +47,7 @@ class PlannedJob(NamedTuple):
     @property
     def file(self) -> str:
         """The name of the result file."""
-        return file_name(self.agent, self.start, self.stop, self.key)
+        return str(ResultName.of(self.agent, self.start, self.stop, self.key))
 
 
 class Plan(NamedTuple):
@@ -55,11 +55,6 @@ class Plan(NamedTuple):
 
     name: str  # the sweep's title
     jobs: list[PlannedJob]
-
-
-def file_name(agent: str, start: int, stop: int, key: str) -> str:
-    """The name of the result file of an agent's rows."""
-    return f"{slug(agent)[:MAX_LABEL_LENGTH]}-rows-{start}-{stop - 1}-{key}.parquet"
 
 
 def choices(decides: dict[str, Any]) -> str:
@@ -74,27 +69,28 @@ def made_by(decides: dict[str, Any]) -> dict[str, Any]:
     return {name: decides[name] for name in MADE_BY}
 
 
-def plan_of(sweep: Sweep) -> Plan:
-    """The plan of a sweep; makes its environments and loads its agents.
+def plan_of(sweep: Sweep, jobs: Iterable[Job] | None = None) -> Plan:
+    """The plan of a sweep, or of its ``jobs`` as they are cut; makes its environments and loads its agents.
 
     Raises:
         ValueError: something does not fit; the message names the environment.
     """
-    return Plan(sweep.name, [planned(job, KINDS[sweep.settings[job.environment].kind]) for job in sweep.jobs()])
+    jobs = sweep.jobs() if jobs is None else jobs
+    return Plan(sweep.name, [planned(job, KINDS[sweep.settings[job.environment].kind]) for job in jobs])
 
 
 def planned(job: Job, unit: str) -> PlannedJob:
     """A sweep's job as readers need it."""
     block = job.block
     rest = (block.rounds, unit, choices(job.decides), made_by(job.decides))
-    return PlannedJob(job.key, job.environment, block.agent.label, block.start, block.stop, *rest)
+    return PlannedJob(job.key, job.environment, block.agent.label, block.start, block.stop, job.rows, *rest)
 
 
 def from_settings(settings: dict[str, Any]) -> PlannedJob:
     """The job of a result file, by the file's settings; the environment's label is its id and arguments."""
     start, stop = settings["rows"]
     unit = "duels" if "accuracy" in settings["measures"] else "sessions"
-    rest = (start, stop, settings["rounds"], unit, choices(settings), made_by(settings))
+    rest = (start, stop, stop, settings["rounds"], unit, choices(settings), made_by(settings))
     return PlannedJob(settings["key"], label_in(settings), settings["agent"], *rest)
 
 

@@ -85,16 +85,24 @@ def with_epochs(epoch_regret: NDArray[np.float64], epochs: int) -> NDArray[np.fl
     return np.pad(epoch_regret, ((0, more), (0, 0)), constant_values=np.nan)
 
 
-def join(blocks: Iterable[Played]) -> Played:
-    """Join blocks of rows of the same agent and environment, in the order of their rows."""
+def join(blocks: Iterable[Played], rows: int | None = None) -> Played:
+    """Join blocks of rows of the same agent and environment, in the order of their rows.
+
+    Each row counts once; with ``rows``, only rows below it do.
+    """
     parts = sorted(blocks, key=lambda played: int(played.row[0]))
-    first = parts[0]
+    numbers = np.concatenate([part.row for part in parts])
+    _, chosen = np.unique(numbers, return_index=True)
+    chosen = chosen[numbers[chosen] < (numbers.max() + 1 if rows is None else rows)]
     epochs = max(len(part.epoch_regret) for part in parts)
-    return first._replace(
-        row=np.concatenate([part.row for part in parts]),
-        query=np.concatenate([part.query for part in parts]),
-        run=np.concatenate([part.run for part in parts]),
-        settled_at=np.concatenate([part.settled_at for part in parts]),
-        measures={name: np.concatenate([part.measures[name] for part in parts], axis=1) for name in first.measures},
-        epoch_regret=np.concatenate([with_epochs(part.epoch_regret, epochs) for part in parts], axis=1),
+    return parts[0]._replace(
+        row=numbers[chosen],
+        query=np.concatenate([part.query for part in parts])[chosen],
+        run=np.concatenate([part.run for part in parts])[chosen],
+        settled_at=np.concatenate([part.settled_at for part in parts])[chosen],
+        measures={
+            name: np.concatenate([part.measures[name] for part in parts], axis=1)[:, chosen]
+            for name in parts[0].measures
+        },
+        epoch_regret=np.concatenate([with_epochs(part.epoch_regret, epochs) for part in parts], axis=1)[:, chosen],
     )

@@ -13,30 +13,58 @@ mean and less noise.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from rankgym.agent import seed_argument
 from rankgym.experiments.plan.agents import AgentFailed
-from rankgym.experiments.plan.jobs import Block
-from rankgym.experiments.run.blocks import Stopped, make
+from rankgym.experiments.plan.jobs import Block, Job
+from rankgym.experiments.run.result_file import Contents
 from rankgym.experiments.run.results import with_epochs
 from rankgym.play.game import Game, never
 from rankgym.play.history import DuelingHistory, History, measures
 from rankgym.play.recording import snapshot_part
 
-__all__ = ["Run"]
+__all__ = ["Run", "contents", "make"]
+
+NOTE = (
+    "rows with settled_at >= 0 were retired after so many rounds: from there on regret, violations, ndcg and "
+    "epoch_regret are exactly what playing gives, and reward goes on with its expectation in each round"
+)
 
 Arrays = dict[str, NDArray[Any]]
+
+
+def make(block: Block, rows: Sequence[int] | None = None) -> tuple[Any, Any]:
+    """Make the environment of a block, not reset yet, and its agent; or of some of its rows, numbered from 0.
+
+    Raises:
+        ValueError: the agent does not take these arguments.
+        AgentFailed: the agent failed; the message says how and where.
+    """
+    chosen = range(block.rows) if rows is None else rows
+    played: dict[str, Any] = {} if block.choice is None else {block.choice: [block.queries[row] for row in chosen]}
+    env = gym.make_vec(block.env_id, num_envs=len(chosen), **played, **block.env_kwargs)
+    try:
+        return env, block.agent.make(
+            env, block.horizon, seed_argument([block.seed + block.start + row for row in chosen])
+        )
+    except BaseException as error:
+        env.close()
+        if isinstance(error, (ValueError, AgentFailed)) or not isinstance(error, Exception):
+            raise
+        raise block.agent.failure(error) from error
 
 
 class Run:
     """A block of rows of one agent that can be paused, written down and gone on with; settled rows leave the batch.
 
     However often it is paused, and restored in another process, its history is the same bit for bit; and but for the
-    reward of retired rows it is that of ``rankgym.experiments.run.blocks.play``.
+    reward of retired rows it is that of ``rankgym.simulate``.
 
     Rows are retired, and runs written down, where the agent has ``settled``, ``snapshot`` and ``restore``
     (``rankgym.agent.Learner``) and the environment is one of rankgym's native ones. Elsewhere, and where the expected
@@ -125,7 +153,7 @@ class Run:
             self._sound = True
         except _Callers as outside:
             raise outside.error from None
-        except (AgentFailed, Stopped):
+        except AgentFailed:
             raise
         except Exception as error:
             raise self.block.agent.failure(error) from error
@@ -337,3 +365,29 @@ def _callers() -> Any:
         yield
     except Exception as error:
         raise _Callers(error) from error
+
+
+def contents(job: Job, history: History | DuelingHistory, settled_at: NDArray[np.int64]) -> Contents:
+    """What a job's result file holds."""
+    block = job.block
+    rows = np.arange(block.start, block.stop)
+    seeds = [block.seed + row for row in range(block.start, block.stop)]
+    names = measures(history)
+    epochs = getattr(history, "epoch_regret", np.empty((0, len(rows))))
+    columns: dict[str, NDArray[Any]] = {
+        "row": rows,
+        "query": np.array(block.queries if block.choice is not None else np.zeros(len(rows)), np.int64),
+        "run": rows // job.queries,
+        "seed": np.array(seeds, np.int64) if seeds[-1] < 2**63 else np.array(list(map(str, seeds))),
+        "settled_at": np.asarray(settled_at, np.int64),
+        **{name: np.ascontiguousarray(getattr(history, name).T, np.float64) for name in names},  # (rows, records)
+        "epoch_regret": np.ascontiguousarray(epochs.T, np.float64),
+    }
+    settings = {
+        **job.decides,
+        "key": job.key,
+        "measures": list(names),
+        "recorded": history.rounds.tolist(),
+        **({"note": NOTE} if job.retire else {}),
+    }
+    return Contents(settings, columns)

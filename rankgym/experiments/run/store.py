@@ -22,33 +22,28 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankgym.experiments.plan.jobs import Job
-from rankgym.experiments.run.plan_file import PlannedJob, choices, file_name, label_in, made_by
-from rankgym.experiments.run.result_file import Contents, Damaged, read_result, read_settings
+from rankgym.experiments.plan.jobs import Job, ResultName
+from rankgym.experiments.plan.sweep import Sweep
+from rankgym.experiments.run.plan_file import PlannedJob, choices, label_in, made_by
+from rankgym.experiments.run.result_file import Damaged, read_result, read_settings
 from rankgym.experiments.run.results import Played, Results, join
-from rankgym.play.history import DuelingHistory, History, measures
 
 __all__ = [
     "RESULTS",
     "Examined",
     "Others",
-    "contents",
     "difference",
     "examine",
     "gather",
     "others",
     "place",
+    "planned_jobs",
     "read",
 ]
 
 RESULTS = "results"  # the folder of result files
 ROW_COLUMNS = ("row", "query", "run", "seed", "settled_at")
-NOTE = (
-    "rows with settled_at >= 0 were retired after so many rounds: from there on regret, violations, ndcg and "
-    "epoch_regret are exactly what playing gives, and reward goes on with its expectation in each round"
-)
 
 
 class HasFile(Protocol):
@@ -65,33 +60,7 @@ class HasFile(Protocol):
 
 def place(folder: Path, job: Job) -> Path:
     """The path of a job's result file."""
-    return folder / RESULTS / file_name(job.block.agent.label, job.block.start, job.block.stop, job.key)
-
-
-def contents(job: Job, history: History | DuelingHistory, settled_at: NDArray[np.int64]) -> Contents:
-    """What a job's result file holds."""
-    block = job.block
-    rows = np.arange(block.start, block.stop)
-    seeds = [block.seed + row for row in range(block.start, block.stop)]
-    names = measures(history)
-    epochs = getattr(history, "epoch_regret", np.empty((0, len(rows))))
-    columns: dict[str, NDArray[Any]] = {
-        "row": rows,
-        "query": np.array(block.queries if block.choice is not None else np.zeros(len(rows)), np.int64),
-        "run": rows // job.queries,
-        "seed": np.array(seeds, np.int64) if seeds[-1] < 2**63 else np.array(list(map(str, seeds))),
-        "settled_at": np.asarray(settled_at, np.int64),
-        **{name: np.ascontiguousarray(getattr(history, name).T, np.float64) for name in names},  # (rows, records)
-        "epoch_regret": np.ascontiguousarray(epochs.T, np.float64),
-    }
-    settings = {
-        **job.decides,
-        "key": job.key,
-        "measures": list(names),
-        "recorded": history.rounds.tolist(),
-        **({"note": NOTE} if job.retire else {}),
-    }
-    return Contents(settings, columns)
+    return folder / RESULTS / job.file
 
 
 def read(path: str | os.PathLike[str], key: str | None = None) -> Played:
@@ -123,6 +92,16 @@ def read(path: str | os.PathLike[str], key: str | None = None) -> Played:
 
 
 # -- a folder ---------------------------------------------------------------------------------------------------------
+
+
+def planned_jobs(sweep: Sweep, folder: str | os.PathLike[str]) -> list[Job]:
+    """Return the jobs of a sweep in a folder: rows that have results there keep their cut.
+
+    Raises:
+        ValueError: something does not fit; the message names the environment.
+    """
+    names = (ResultName.parse(path.name) for path in (Path(folder) / RESULTS).glob("*.parquet"))
+    return sweep.jobs(name for name in names if name is not None)
 
 
 class Examined(NamedTuple):
@@ -229,9 +208,11 @@ def gather(
             "finished, or partial=True"
         )
     blocks: dict[tuple[str, str], list[Played]] = {}
+    rows: dict[tuple[str, str], int] = {}
     for job, path, key in there:
         blocks.setdefault((job.environment, job.agent), []).append(read(path, key))
-    return Results(join(parts)._replace(environment=environment) for (environment, _), parts in blocks.items())
+        rows[job.environment, job.agent] = job.rows
+    return Results(join(parts, rows[place])._replace(environment=place[0]) for place, parts in blocks.items())
 
 
 def _modified(path: Path) -> int:

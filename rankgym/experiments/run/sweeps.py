@@ -17,14 +17,14 @@ from rankgym.experiments.run import store
 from rankgym.experiments.run.driver import play_jobs
 from rankgym.experiments.run.executor import Executor
 from rankgym.experiments.run.lock import locked
-from rankgym.experiments.run.plan_file import PLAN, file_name, made_by, plan_of, write_plan
+from rankgym.experiments.run.plan_file import PLAN, made_by, plan_of, write_plan
 from rankgym.experiments.run.result_file import Contents
 from rankgym.experiments.run.results import Results
-from rankgym.experiments.run.rows import Run
+from rankgym.experiments.run.rows import Run, contents
 from rankgym.extras import require
 from rankgym.outputs import atomic_path, check_writable, remove
 
-__all__ = ["SWEEP", "SweepJob", "keep_sweep", "kept_sweep", "run_sweep"]
+__all__ = ["SWEEP", "SweepJob", "executor_of", "keep_sweep", "kept_sweep", "run_sweep"]
 
 SWEEP = "sweep.json"
 SAMPLE_ROWS = 64  # rows of a job that is tried
@@ -42,8 +42,7 @@ class SweepJob(NamedTuple):
 
     @property
     def file(self) -> str:
-        block = self.planned.block
-        return file_name(block.agent.label, block.start, block.stop, self.key)
+        return self.planned.file
 
     @property
     def label(self) -> str:
@@ -92,7 +91,7 @@ class PlayingRows(Run):
 
     def result(self) -> Contents:
         """What the result file holds."""
-        return store.contents(self.job, self.history(), self.settled_at)
+        return contents(self.job, self.history(), self.settled_at)
 
 
 def run_sweep(
@@ -121,8 +120,8 @@ def run_sweep(
         address: of the scheduler, ``"tcp://host:8786"``, with ``"dask"``. Default: the current client's.
         progress: show how far the jobs are, and after the first minute how long it will take.
         checkpoint_every: seconds between checkpoints of a running job: a kill loses at most this much work.
-        resume: what messages advise after an interruption or a failure. Default: ``rankgym sweep resume FOLDER`` if
-            the folder has a ``sweep.json``, else the same call.
+        resume: what messages advise after an interruption or a failure; "" if the folder is temporary. Default:
+            ``rankgym sweep resume FOLDER`` if the folder has a ``sweep.json``, else the same call.
 
     Raises:
         ValueError: something does not fit, or the folder cannot be written to; nothing was played then.
@@ -130,16 +129,10 @@ def run_sweep(
             (``AgentFailed``) an agent failed: all other jobs are finished then.
         OSError: the disk is full, or the like; results and checkpoints stay.
     """
-    root = Path(folder)
-    for name in ("joblib", "pyarrow", "filelock"):
-        require(name)
-    wanted = None if jobs is None else whole_number("jobs", jobs, 1)
-    every = plain_number(checkpoint_every)
-    if every is None or not 0 < every < math.inf:
-        raise ValueError(f"checkpoint_every = {checkpoint_every!r} is out of range; allowed: seconds, more than 0")
-    executor = Executor(backend, address, wanted)
+    root, executor = Path(folder), executor_of(jobs, backend, address, checkpoint_every)
     sweep.check()
-    plan = plan_of(sweep)
+    planned = store.planned_jobs(sweep, root)
+    plan = plan_of(sweep, planned)
     with executor:
         everything = {job.key for job in plan.jobs}
         if store.examine(root, plan.jobs).finished == everything and not any(root.glob("work-*")):
@@ -148,7 +141,7 @@ def run_sweep(
             return store.gather(root, plan.jobs)
         check_writable(folder, root)
         command = f"`rankgym sweep resume {root}`, or the same call" if (root / SWEEP).exists() else "the same call"
-        playable = [SweepJob(job, entry.unit) for job, entry in zip(sweep.jobs(), plan.jobs, strict=True)]
+        playable = [SweepJob(job, entry.unit) for job, entry in zip(planned, plan.jobs, strict=True)]
         with locked(root):
             for path in root.glob(f".{SWEEP}.*"):
                 remove(path)  # of a process that was killed while it wrote
@@ -157,13 +150,29 @@ def run_sweep(
                 playable,
                 root,
                 executor,
-                resume=resume or command,
-                checkpoint_every=float(every),
+                resume=command if resume is None else resume,
+                checkpoint_every=float(checkpoint_every),
                 progress=progress,
                 notes=_notes(root, plan.jobs),
                 failure=AgentFailed,
             )
         return store.gather(root, plan.jobs)
+
+
+def executor_of(jobs: int | None, backend: str | None, address: str | None, checkpoint_every: float) -> Executor:
+    """Return the executor that these arguments of ``run_sweep`` choose.
+
+    Raises:
+        ValueError: an argument does not fit.
+        RuntimeError: a library is missing.
+    """
+    for name in ("joblib", "pyarrow", "filelock"):
+        require(name)
+    wanted = None if jobs is None else whole_number("jobs", jobs, 1)
+    every = plain_number(checkpoint_every)
+    if every is None or not 0 < every < math.inf:
+        raise ValueError(f"checkpoint_every = {checkpoint_every!r} is out of range; allowed: seconds, more than 0")
+    return Executor(backend, address, wanted)
 
 
 def _notes(root: Path, jobs: Any) -> list[str]:

@@ -155,7 +155,7 @@ class _Worker:
     def report(self, computed: int, *, finished: bool = False) -> None:
         """Write how far the job is."""
         self.reported = time.monotonic()
-        seconds = round(self.seconds, 3)
+        seconds = round(self.seconds, 6)
         progress = {"played": self.played, "computed": computed, "seconds": seconds, "finished": finished}
         self.folder.write_progress(self.job.key, progress)
 
