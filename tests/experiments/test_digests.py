@@ -70,6 +70,7 @@ DECIDES_NOTHING = {
     "rankgym.extras": "imports libraries",
     "rankgym.outputs": "files, whatever they hold",
     "rankgym.progress": "shows bars",
+    "rankgym.source": "finds source files",
     "rankgym.experiments": "the public face",
     "rankgym.experiments.plan.digests": "makes keys",
     "rankgym.experiments.plan.environments": "what it finds is in the key",

@@ -8,6 +8,7 @@ same versions of everything and the same data.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,7 +76,8 @@ class Executor:
         number, options = self.jobs or -1, {}
         if self.backend == "loky":
             number = self.processes(len(assignments))
-            options = {"inner_max_num_threads": 1, "initializer": worker.begin_process, "initargs": (os.getpid(),)}
+            given = (os.getpid(), tuple(sys.path))  # joblib starts new processes if they have changed
+            options = {"inner_max_num_threads": 1, "initializer": worker.begin_process, "initargs": given}
         elif self.client is not None:
             options["client"] = self.client
         with joblib.parallel_config(self.backend, n_jobs=number, max_nbytes=None, **options):

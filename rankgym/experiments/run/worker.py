@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 import traceback
@@ -73,8 +74,14 @@ def work(assignment: Assignment) -> Outcome:
         return Outcome(job.key, "failed", text, traceback.format_exc())
 
 
-def begin_process(driver: int) -> None:
-    """Prepare a process that the driver has started: leave Ctrl-C and SIGTERM to the driver, and end with it."""
+def begin_process(driver: int, path: tuple[str, ...]) -> None:
+    """Prepare a process that the driver has started: leave Ctrl-C and SIGTERM to the driver, and end with it.
+
+    Args:
+        driver: the driver's process.
+        path: the driver's ``sys.path``: agents are looked for where the driver finds them.
+    """
+    sys.path[:] = path
     for number in (signal.SIGINT, signal.SIGTERM):  # whole process groups get them
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
