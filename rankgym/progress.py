@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["PATIENCE", "AgentBars", "count_bar", "late_bar", "rate_bar", "short_number", "working"]
+__all__ = ["PATIENCE", "count_bar", "late_bar", "rate_bar", "short_number", "working"]
 
 PATIENCE = 2.0  # seconds: nothing shorter gets a bar
 
@@ -83,101 +83,6 @@ class late_bar:
     def __exit__(self, *_: Any) -> None:
         if self.bar is not None:
             self.bar.stop()
-
-
-class AgentBars:
-    """A context that shows one bar an agent on standard error, or (``shown=False``) none.
-
-    A bar counts rounds averaged over the agent's rows, so that blocks of rows may come in any order, from any process.
-    ``unit`` is what a row has one of in a round: "sessions" or "duels".
-    """
-
-    def __init__(
-        self,
-        agents: Iterable[str],
-        rows: int,
-        rounds: int,
-        *,
-        unit: str = "sessions",
-        shown: bool = True,
-        console: Any = None,
-    ) -> None:
-        self.agents, self.rows, self.rounds = list(agents), rows, rounds
-        self.bars: Any = _sessions_bars(self.agents, rows, rounds, unit, console) if shown else None
-        self.tasks: dict[str, Any] = {}
-
-    def __enter__(self) -> AgentBars:
-        if self.bars is not None:
-            sessions = self.rows * self.rounds
-            self.tasks = {
-                agent: self.bars.add_task(agent, total=sessions, start=False, played=0, seconds=0.0)
-                for agent in self.agents
-            }
-            self.bars.start()
-        return self
-
-    def advance(self, agent: str, sessions: int) -> None:
-        """``sessions`` more of the agent's were played."""
-        if self.bars is not None:
-            self.bars.start_task(self.tasks[agent])
-            task = self.bars.tasks[self.tasks[agent]]
-            self.bars.update(task.id, advance=sessions, played=task.fields["played"] + sessions)
-
-    def took(self, agent: str, seconds: float) -> None:
-        """A block of the agent's rows is done, and took so long in its process."""
-        if self.bars is not None:
-            task = self.bars.tasks[self.tasks[agent]]
-            self.bars.update(task.id, seconds=task.fields["seconds"] + seconds)
-
-    def kept(self, agent: str, rows: int) -> None:
-        """So many of the agent's rows need not be played: their results are there."""
-        if self.bars is not None and rows:
-            if rows == self.rows:
-                self.bars.start_task(self.tasks[agent])
-            self.bars.update(self.tasks[agent], completed=rows * self.rounds)
-
-    def __exit__(self, *_: Any) -> None:
-        if self.bars is not None:
-            self.bars.stop()
-
-
-def _sessions_bars(agents: list[str], rows: int, rounds: int, unit: str, console: Any) -> Any:
-    """A ``rich.progress.Progress`` of sessions: rounds of all rows, with the time left, and what has room of bar and
-    rates, of which that of sessions has the word ``unit``. Names are folded, no number is cut."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-    from rich.table import Column
-    from rich.text import Text
-
-    class RoundsColumn(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            done, total = int(task.completed) // rows, int(task.total or 0) // rows
-            return Text(f"{done:,}/{total:,}", style="progress.download")
-
-    class RateColumn(ProgressColumn):
-        def __init__(self, unit: str, sessions: int) -> None:
-            super().__init__(Column(justify="right", no_wrap=True))
-            self.unit, self.sessions = unit, sessions
-
-        def render(self, task: Task) -> Text:
-            # not rich's speed: news comes in bursts from other processes; when all is done, what the table has
-            played, elapsed = task.fields["played"], task.elapsed or 0.0
-            seconds = task.fields["seconds"] if task.finished else elapsed if elapsed > PATIENCE / 4 else 0.0
-            text = f"{short_number(played / seconds / self.sessions)} {self.unit}/s" if played and seconds else ""
-            return Text(text, style="progress.data.speed")
-
-    console = console or Console(stderr=True)
-    room = console.width - max(map(len, agents), default=0) - len(f"{rounds:,}/{rounds:,}") - 10
-    return Progress(
-        TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
-        *([BarColumn(bar_width=16)] if room >= 35 else []),
-        RoundsColumn(Column(justify="right", no_wrap=True)),
-        *([RateColumn("rounds", rows)] if room >= 50 else []),
-        *([RateColumn(unit, 1)] if room >= 18 else []),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        console=console,
-        speed_estimate_period=10.0,
-    )
 
 
 def count_bar(unit: str, *, console: Any = None) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankgym.commands.options import MAX_FOLDER_NAME, Assignments, Positions, Source, env_arguments_of, queries_of
+from rankgym.commands.sweep import Address, Backend, Every
 from rankgym.commands.tables import fitting_epochs, fitting_table
 
 if TYPE_CHECKING:
@@ -61,14 +62,26 @@ def compare(
     ] = "all",
     positions: Positions = None,
     jobs: Annotated[
-        int,
+        int | None,
         typer.Option(
             metavar="J",
-            help="Processes. The numbers do not depend on it, for agents that pass `rankgym.check_agent`.",
+            help="Processes. The numbers do not depend on it, for agents that pass `rankgym.check_agent`. Default: 1; "
+            "with --backend all of its workers.",
         ),
-    ] = 1,
+    ] = None,
+    backend: Backend = None,
+    address: Address = None,
+    checkpoint_every: Every = 120.0,
     set_: Assignments = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Play again what DIR already has.")] = False,
+    retire: Annotated[
+        bool,
+        typer.Option(
+            "--retire",
+            help="Rows whose list can never change again leave the batch, as in a sweep. It is faster; the rest of "
+            "their rewards is the expected reward, all other numbers stay the same.",
+        ),
+    ] = False,
 ) -> None:
     """Compare agents: the same users for all of them, over queries (or problems of duels) and runs.
 
@@ -80,8 +93,9 @@ def compare(
     production list, K being the displayed positions. Of duels, *accuracy* is the share of rows in which the agent would
     name the best arm.
 
-    Finished blocks of rows are kept in DIR/parts. The same command, stopped or not, goes on from them; more runs only
-    play what is new.
+    A comparison is a sweep with one environment: DIR also has the sweep's files, which `rankgym sweep status`, `export`
+    and `report` read. After Ctrl-C, a crash or a kill the same command resumes from the checkpoints, and rows that DIR
+    has results of are not played again: more runs only play what is new.
 
     Examples:
 
@@ -127,6 +141,10 @@ def compare(
         jobs=jobs,
         out=folder,
         fresh=fresh,
+        retire=retire,
+        backend=backend,
+        address=address,
+        checkpoint_every=checkpoint_every,
         **arguments,
     )
     show_comparison(comparison, folder)

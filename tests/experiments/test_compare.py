@@ -460,7 +460,9 @@ def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch, librar
     with pytest.raises(RuntimeError, match=rf'this needs {library}.* pip install "rankgym\[experiments\]"'):
         compare(ENV, ["static"], **SMALL, out=tmp_path / "out")
     found = CliRunner().invoke(app, ["compare", ENV, "--agents", "static", "--rounds", "10", "--out", str(tmp_path)])
-    assert isinstance(found.exception, RuntimeError) or found.exit_code == 2
+    assert found.exit_code == 2
+    assert found.output.startswith(f"error: this needs {library}, which is not installed; pip install")
+    assert len(found.output.splitlines()) == 1
 
 
 def test_a_file_is_whole_or_not_there(tmp_path):
