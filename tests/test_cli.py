@@ -430,16 +430,6 @@ def test_failing_and_interrupted_agents(run, tmp_path):
         "class Stops(Fails):\n"
         "    def act(self, observation):\n"
         "        raise KeyboardInterrupt\n"
-        "class Later:\n"
-        "    def __init__(self, num_positions):\n"
-        "        self.rounds, self.list = 0, [list(range(num_positions))]\n"
-        "    def act(self, observation):\n"
-        "        self.rounds += 1\n"
-        "        if self.rounds == 5:\n"
-        "            raise KeyboardInterrupt\n"
-        "        return self.list\n"
-        "    def update(self, displayed, clicks):\n"
-        "        pass\n"
     )
     words = ["compare", "PBM-Synthetic-v0", "--query", "0", "--rounds", "9", "--agents"]
     failed = run(*words, f"{name}:Fails")
@@ -451,9 +441,6 @@ def test_failing_and_interrupted_agents(run, tmp_path):
     stopped = run(*words, f"{name}:Stops")
     assert stopped.exit_code == 130
     assert stopped.stderr == "interrupted\n"  # in the rehearsal: nothing is kept
-    late = run(*words, f"static,{name}:Later", "--out", "here")
-    said = "interrupted; finished blocks of rows are kept in here: the same command goes on from there"
-    assert (late.exit_code, late.stderr.splitlines()[-1]) == (130, said)
 
 
 def test_a_wrong_option_is_a_usage_error(run):
@@ -551,6 +538,7 @@ def test_the_documentation_of_an_agent_of_ones_own_and_of_none(run, tmp_path):
         '        bold: how\n            much.\n        shy: or not.\n    """\n'
         "    def __init__(self, num_items, bold, shy=2):\n"
         "        pass\n"
+        "    act = update = __init__\n"
     )
     lines = [line.rstrip() for line in run("agents", f"{name}:Mine").stdout.splitlines()]
     assert lines[0] == f"{name}:Mine: {name}.Mine"
