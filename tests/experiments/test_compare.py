@@ -550,7 +550,7 @@ def test_a_module_that_cannot_be_imported_names_the_agent(tmp_path, monkeypatch)
 
 
 def test_only_json_reaches_the_environment():
-    with pytest.raises(ValueError, match="are no plain JSON values"):
+    with pytest.raises(ValueError, match="are not plain JSON values"):
         compare(ENV, ["static"], **SMALL, parameters={"attraction": np.ones(10)})
 
 

@@ -19,8 +19,8 @@ from rankgym.experiments.run.lock import locked, who_runs
 from rankgym.experiments.run.plan_file import from_settings, plan_of
 from rankgym.experiments.run.result_file import Damaged, read_settings, write_result
 from rankgym.experiments.run.results import Played, join
-from rankgym.experiments.run.rows import Run
-from rankgym.experiments.run.store import contents, examine, others, place, read
+from rankgym.experiments.run.rows import Run, contents
+from rankgym.experiments.run.store import examine, others, place, read
 from rankgym.extras import require
 from rankgym.play.history import measures
 
@@ -126,7 +126,7 @@ def test_the_bytes_depend_on_the_job_alone(tmp_path, finished):
     assert again.read_bytes() == place(finished, job).read_bytes()
     script = (
         "import sys; from pathlib import Path; from rankgym.experiments.run.result_file import write_result; "
-        "from rankgym.experiments.run.store import contents; "
+        "from rankgym.experiments.run.rows import contents; "
         "from rankgym.experiments.run.rows import Run; from rankgym.experiments.plan.sweep import Sweep; "
         "job = Sweep.from_json(sys.stdin.read()).jobs()[0]; run = Run(job.block); run.play(lambda n: None); "
         f"write_result(Path({str(tmp_path / 'other')!r}), contents(job, run.history(), run.settled_at))"

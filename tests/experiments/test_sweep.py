@@ -99,19 +99,19 @@ ONE = '[[environments]]\nid = "CM-Yandex-v0"\n'
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("rounds = ", r"sweep\.toml is no TOML: "),
+        ("rounds = ", r"sweep\.toml is not valid TOML: "),
         (ONE, "rounds is missing; allowed: how many sessions each row has"),
         (TOP, r"environments is missing; allowed: at least one table \[\[environments\]\] with id"),
-        (f"roundz = 9\n{TOP}{ONE}", "'roundz' is no key of a sweep; did you mean 'rounds'"),
+        (f"roundz = 9\n{TOP}{ONE}", "'roundz' is not a key of a sweep; did you mean 'rounds'"),
         (f"{TOP}[[environments]]\nlabel = 'x'\n", r"an environment has no id, only label; allowed: id = \.\.\."),
-        (f"{TOP}environments = 3\n", r"environments = 3 are no tables; allowed: \[\[environments\]\]"),
-        (f"{TOP}{ONE}{ONE}", "two environments have the label 'CM-Yandex-v0'; allowed: each its own"),
+        (f"{TOP}environments = 3\n", r"environments = 3 is not a list of tables; allowed: \[\[environments\]\]"),
+        (f"{TOP}{ONE}{ONE}", "two environments have the label 'CM-Yandex-v0'; allowed: different ones"),
         (f"runs = 0\n{TOP}{ONE}", "runs = 0 is out of range; allowed: a whole number, at least 1"),
         (f"retire = 1\n{TOP}{ONE}", "retire = 1 is neither true nor false"),
         (f"seed = -1\n{TOP}{ONE}", "seed = -1 is out of range; allowed: a whole number, at least 0"),
         (f"{TOP}{ONE}rounds = 1.5\n", "environment 'CM-Yandex-v0': rounds = 1.5 is out of range"),
         (f"record_at = 7\n{TOP}{ONE}", "record_at = 7 is not a list; allowed: round numbers"),
-        (f"rounds = 9\nagents = 7\n{ONE}", "agents = 7 are none; allowed: a list of names"),
+        (f"rounds = 9\nagents = 7\n{ONE}", "agents = 7 is not a list; allowed: a list of names"),
         (f"rounds = 9\nagents = [{{delta = 1}}]\n{ONE}", "allowed: a name, a class, or a table with a name and knobs"),
         (
             f"rounds = 9\nagents = [{{name = 'toprank', x = 'a:b'}}]\n{ONE}",
@@ -148,7 +148,7 @@ def test_a_file_that_is_not_there(tmp_path):
             {"environments": (Environment("x", "CM-Yandex-v0", {"horizon": 5}),)},
             "environment 'x': rounds = 20 exceeds .* horizon of 5; allowed: at most 5 rounds, or an environment",
         ),
-        ({"environments": (Environment("x", "CM-Yandex-v0", {"num_items": {1}}),)}, "no plain JSON"),
+        ({"environments": (Environment("x", "CM-Yandex-v0", {"num_items": {1}}),)}, "not plain JSON"),
     ],
 )
 def test_what_does_not_go_together(changes, message):

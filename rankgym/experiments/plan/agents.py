@@ -41,11 +41,11 @@ SHAPE = ("num_items", "num_positions", "num_arms", "num_envs", "horizon", "seed"
 
 
 class AgentFailed(RuntimeError):
-    """What an agent raised, in one line with its name and the place."""
+    """An agent raised an error; the message is one line with the agent's name, the error and its place."""
 
 
 class AgentSpec(NamedTuple):
-    """An agent as it was asked for; it can be sent to another process."""
+    """An agent as the user named it; it can be sent to another process."""
 
     label: str  # what the user wrote
     where: str  # "package.module:Class"
@@ -80,11 +80,11 @@ class AgentSpec(NamedTuple):
         return found
 
     def make(self, env: VectorEnv[Any, Any, Any], horizon: int, seed: int | Sequence[int]) -> Any:
-        """The agent for ``env``: from the class's ``for_env``, or else called with what of ``SHAPE`` it takes.
+        """Make the agent for ``env``: by ``for_env`` if the class has it, else with what it takes of ``SHAPE``.
 
         Raises:
             ValueError: the class does not take these arguments.
-            AgentFailed: a class of one's own raised one of these errors itself.
+            AgentFailed: a user's class raised a TypeError or ValueError itself.
         """
         cls = self.load()
         if action_kind(env) is ActionKind.DUEL_OF_RANKINGS:
@@ -114,21 +114,21 @@ class AgentSpec(NamedTuple):
             raise ValueError(f"agent = {self.label!r}: {said}{hint}") from error
 
     def failure(self, error: BaseException, hint: str = "") -> AgentFailed:
-        """``error``, which the agent or its lists brought about, with the agent's name and the place."""
+        """Return an AgentFailed for an ``error`` of the agent or of its rankings."""
         frames = [] if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)[-1:]
         place = self._own_place(error) or "".join(f"{f.filename}:{f.lineno}" for f in frames)
         said = f"{type(error).__name__}: {error}".removesuffix(": ")
         return AgentFailed(f"agent = {self.label!r}: {said}{hint}{place and f' ({_near_path(place)})'}")
 
     def inner(self) -> AgentSpec | None:
-        """The agent that this one wraps, where it has a knob ``agent`` that names one; else None."""
+        """Return the agent that this one wraps, named by its knob ``agent``, or None."""
         try:
             return parse_agent({**knobs(self.load()), **self.knobs}["agent"])
-        except Exception:  # who asks for a class that cannot be loaded has been told already
+        except Exception:  # a class that cannot be loaded is reported elsewhere
             return None
 
     def _own_place(self, error: BaseException) -> str:
-        """File and line of the last frame of ``error`` in the file of the agent it wraps, or in its own, or ""."""
+        """Return file and line of the last frame in the wrapped agent's file, else in the agent's own, else ""."""
         inner = self.inner()
         place = inner._own_place(error) if inner else ""
         if place:
@@ -157,40 +157,40 @@ class AgentSpec(NamedTuple):
 
 
 def parameters_of(cls: Any) -> tuple[list[str], bool]:
-    """The names of the parameters of ``cls``, and whether it takes any other keyword."""
+    """Return the names of the parameters of ``cls``, and whether it takes any other keyword."""
     kinds = {name: parameter.kind for name, parameter in inspect.signature(cls).parameters.items()}
     named = [name for name, kind in kinds.items() if kind in (kind.POSITIONAL_OR_KEYWORD, kind.KEYWORD_ONLY)]
     return named, any(kind is kind.VAR_KEYWORD for kind in kinds.values())
 
 
 def _needed(cls: Any) -> list[str]:
-    """The names of the parameters of ``cls`` that have no default."""
+    """Return the names of the parameters of ``cls`` that have no default."""
     parameters = inspect.signature(cls).parameters
     return [name for name in parameters_of(cls)[0] if parameters[name].default is inspect.Parameter.empty]
 
 
 def knobs(cls: Any) -> dict[str, Any]:
-    """The knobs of an agent's class with their defaults (``inspect.Parameter.empty``: none)."""
+    """Return the knobs of an agent's class with their defaults, ``inspect.Parameter.empty`` for a required one."""
     parameters = inspect.signature(cls).parameters
     return {name: parameters[name].default for name in parameters_of(cls)[0] if name not in SHAPE}
 
 
 def _near_path(path: str) -> str:
-    """``path`` from the present folder on, where it is in it."""
+    """Return ``path`` relative to the current folder if it is inside it."""
     folder = os.path.join(os.getcwd(), "")
     return path.removeprefix(folder)
 
 
 def split_names(text: str) -> list[str]:
-    """The parts of ``text`` between its commas, but not those within brackets."""
+    """Split ``text`` at its commas, but not at those within brackets."""
     return [part.strip() for part in re.split(r",(?![^\[]*\])", text)]
 
 
 def literal(text: str) -> Any:
-    """``text`` as JSON where it is JSON (numbers, true, false, null, lists, "quoted"), or else as it stands.
+    """Parse ``text`` as JSON (numbers, true, false, null, lists, "quoted"); other text is returned unchanged.
 
     Raises:
-        ValueError: it begins as a list, an object or a quoted text does, and is no JSON.
+        ValueError: the text begins like a list, an object or a quoted text, and is not valid JSON.
     """
     try:
         return json.loads(text)
@@ -201,7 +201,7 @@ def literal(text: str) -> Any:
 
 
 def parse_agent(agent: str | type) -> AgentSpec:
-    """The agent that ``agent`` names.
+    """Parse the name of an agent.
 
     Args:
         agent: a name of ``rankgym_agents.AGENTS``, or ``"package.module:Class"``, both with knobs if wanted:
@@ -257,15 +257,15 @@ def parse_agent(agent: str | type) -> AgentSpec:
 
 
 def shipped_models() -> list[str]:
-    """The names of the trained models that come with the package."""
+    """Return the names of the trained models that come with the package."""
     return sorted(path.stem for path in WEIGHTS.glob("*.zip"))
 
 
 def _model_file(agent: str, name: str) -> str:
-    """The file of a trained model, by its path or by the name of one that comes with the package.
+    """Find the file of a trained model by its path, or by the name of one that comes with the package.
 
     Raises:
-        ValueError: there is none; a near name is suggested.
+        ValueError: the file does not exist; a similar name is suggested.
     """
     if Path(name).is_file():
         return name
@@ -285,12 +285,12 @@ def _model_file(agent: str, name: str) -> str:
 
 
 def without_sb3(error: ModuleNotFoundError) -> str:
-    """What to do where the libraries of trained models are not installed."""
+    """Say how to install the libraries of trained models."""
     return f'there is no {error.name} here; pip install "rankgym[sb3]"'
 
 
 def fitting_agents(env: Any) -> list[str]:
-    """The names of the agents of ``rankgym_agents.AGENTS`` that can play ``env``, in the table's order."""
+    """Return the names of the agents in ``rankgym_agents.AGENTS`` that can play ``env``, in the table's order."""
     from rankgym_agents import AGENTS
 
     return [name for name, agent in AGENTS.items() if not incompatibility(agent, env)]

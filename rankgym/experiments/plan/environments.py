@@ -19,10 +19,10 @@ CHOICES = ("query", "problem")  # arguments that say what each row plays; an env
 
 
 def env_id(name: str) -> str:
-    """The id that ``name`` stands for: one of ``ENVS``, with or without ``rankgym/``, or another one of Gymnasium's.
+    """Return the full id of ``name``: one of ``ENVS``, with or without ``rankgym/``, or any other id of Gymnasium.
 
     Raises:
-        ValueError: there is none; a near name is suggested.
+        ValueError: the id is unknown; a similar one is suggested.
     """
     for candidate in (name, f"rankgym/{name}"):
         if candidate in ENVS:
@@ -40,7 +40,7 @@ def env_id(name: str) -> str:
 
 
 def env_creator(name: str) -> Any:
-    """What makes the vector environment of an id, a class or a function; None where it has none of its own."""
+    """Return the class or function that makes the native vector environment of an id, or None."""
     try:
         made = gym.spec(name).vector_entry_point
     except gym.error.Error:  # "module:id": not imported yet
@@ -49,10 +49,9 @@ def env_creator(name: str) -> Any:
 
 
 def env_arguments(name: str) -> dict[str, Any] | None:
-    """The arguments of the vector environment of an id, besides rows and what they play, with their defaults there.
+    """Return the arguments of an id's vector environment with their defaults, without ``num_envs`` and queries.
 
-    None where they are not known: there is no native vector environment, or nobody says what keywords it takes in the
-    end.
+    None if they are unknown: the id has no native vector environment, or its class takes any keyword.
     """
     defaults = _all_arguments(name)
     if defaults is None:
@@ -62,13 +61,13 @@ def env_arguments(name: str) -> dict[str, Any] | None:
 
 
 def choice_of(name: str) -> str | None:
-    """The argument that says what each row plays, "query" or "problem"; None where the environment has neither."""
+    """Return the argument that says what each row plays, "query" or "problem"; None if the environment has neither."""
     defaults = _all_arguments(name)
     return CHOICES[0] if defaults is None else next((choice for choice in CHOICES if choice in defaults), None)
 
 
 def _all_arguments(name: str) -> dict[str, Any] | None:
-    """The arguments of the class or function that makes the vector environment of an id, with its own defaults.
+    """Return the arguments of the class or function that makes an id's vector environment, with its own defaults.
 
     A class that takes any keyword hands it on to its base, so that the base's arguments are its own too.
     """
@@ -78,7 +77,7 @@ def _all_arguments(name: str) -> dict[str, Any] | None:
     defaults: dict[str, Any] = {}
     for taker in inspect.getmro(creator)[:-1] if inspect.isclass(creator) else [creator]:
         if inspect.isclass(taker) and "__init__" not in vars(taker):
-            continue  # it is made by the next one's
+            continue  # it inherits the next one's
         named, any_keyword = parameters_of(taker)
         parameters = inspect.signature(taker).parameters
         defaults = {key: parameters[key].default for key in named} | defaults
@@ -88,10 +87,10 @@ def _all_arguments(name: str) -> dict[str, Any] | None:
 
 
 def check_env_arguments(name: str, given: Iterable[str]) -> None:
-    """Refuse names of arguments that the vector environment of an id does not take, where that is known.
+    """Check that the vector environment of an id takes the arguments named ``given``, as far as that is known.
 
     Raises:
-        ValueError: there is one; a near name is suggested.
+        ValueError: it does not take one of them; a similar name is suggested.
     """
     known = env_arguments(name)
     for key in given:

@@ -1,4 +1,4 @@
-"""What is to be played, resolved from what was typed: an environment, what its rows play, the agents that play it."""
+"""Settings: an environment, its queries and its agents, resolved from what the user typed and checked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CORNERS = 200  # breakpoints to record at; of more, a figure cannot show the cor
 
 
 class Setting(NamedTuple):
-    """An environment and its agents, of which it is known that they go together."""
+    """An environment and its agents, which were checked to fit together."""
 
     env_id: str
     env_kwargs: dict[str, Any]  # without what rows play; with the horizon
@@ -43,7 +43,7 @@ def resolve(
     query: Any,
     env_kwargs: Mapping[str, Any],
 ) -> Setting:
-    """What the arguments mean, checked; the environment has been made with one row, and closed.
+    """Resolve and check the arguments; the environment is made with one row for it, and closed.
 
     Args:
         name: an id, with or without ``rankgym/``.
@@ -67,7 +67,7 @@ def resolve(
     try:
         kwargs = json.loads(json.dumps(kwargs))
     except TypeError as error:
-        raise ValueError(f"the environment's arguments {env_kwargs} are no plain JSON values: {error}") from None
+        raise ValueError(f"the environment's arguments {env_kwargs} are not plain JSON values: {error}") from None
     check_env_arguments(found, kwargs)
     with contextlib.closing(one_row(found, choice, query, kwargs)) as env:
         if choice is not None and choice not in env.reset(seed=0)[1]:  # not of a row, but drawn in each session
@@ -95,7 +95,7 @@ def decades(rounds: int) -> list[int]:
 
 
 def recorded_rounds(rounds: int, breakpoints: Sequence[int] | None) -> list[int]:
-    """Rounds to record besides those that always are: powers of ten, and where users change a linear axis' worth."""
+    """Return additional rounds to record: powers of ten and, where users change, evenly spaced ones and breakpoints."""
     if breakpoints is not None and len(breakpoints) == 0:
         return decades(rounds)
     evenly = [round(rounds * n / EVENLY) for n in range(1, EVENLY + 1)]
@@ -104,7 +104,7 @@ def recorded_rounds(rounds: int, breakpoints: Sequence[int] | None) -> list[int]
 
 
 def agent_specs(agents: Sequence[str | type] | None) -> tuple[AgentSpec, ...]:
-    """The agents that are asked for; none where that is left to the environment. Each can be loaded."""
+    """Parse and import the agents; an empty tuple stands for all that can play the environment."""
     if agents is None:
         return ()
     specs = tuple(parse_agent(agent) for agent in ([agents] if isinstance(agents, (str, type)) else agents))
@@ -122,10 +122,10 @@ def agent_specs(agents: Sequence[str | type] | None) -> tuple[AgentSpec, ...]:
 
 
 def _fitting(specs: tuple[AgentSpec, ...], name: str, env: Any) -> tuple[AgentSpec, ...]:
-    """``specs``, or all agents of the table that can play ``env`` where there are none.
+    """Return ``specs``, or if it is empty all agents of the table that can play ``env``.
 
     Raises:
-        ValueError: one of them cannot; the message has those that can.
+        ValueError: an agent cannot play it; the message names those that can.
     """
     for spec in specs:
         wrong = incompatibility(spec.load(), env)
@@ -136,7 +136,7 @@ def _fitting(specs: tuple[AgentSpec, ...], name: str, env: Any) -> tuple[AgentSp
 
 
 def one_row(name: str, choice: str | None, query: Any, kwargs: dict[str, Any]) -> Any:
-    """The environment with one row; a ValueError where ``query`` is no choice of what rows play."""
+    """Make the environment with one row; a ValueError if ``query`` does not say what rows play."""
     if choice is None:
         if query != "all":
             raise ValueError(f"{name} has neither queries nor problems to choose from; allowed: query = 'all'")
@@ -148,7 +148,7 @@ def one_row(name: str, choice: str | None, query: Any, kwargs: dict[str, Any]) -
 
 
 def _queries(name: str, choice: str | None, query: Any, kwargs: dict[str, Any]) -> list[int]:
-    """The queries or problems that ``query`` means; 0 where there are none."""
+    """Return the numbers of the queries or problems that ``query`` means; [0] if the environment has neither."""
     if choice is None:
         return [0]
     if not isinstance(query, str):

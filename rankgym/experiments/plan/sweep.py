@@ -1,4 +1,4 @@
-"""A sweep is data: environments x agents x rows (queries x runs), a number of rounds, a seed; it is cut into jobs.
+"""A sweep as data: environments x agents x rows (queries x runs), rounds and a seed; it is cut into jobs.
 
 Row b of an environment plays query b mod Q in run b // Q and has the seed ``seed + b``, for its users and its agent, as
 in ``rankgym.experiments.compare``: agents meet the same users, and more runs add rows without touching the others.
@@ -42,7 +42,7 @@ query = [0, 1, 2, 3, 4]                       # rounds, runs, seed, query, recor
 
 
 class Environment(NamedTuple):
-    """One environment of a sweep; what is None is the sweep's."""
+    """One environment of a sweep; the sweep's value holds where its own is None."""
 
     label: str  # unique in the sweep; "": the id and the given arguments
     env_id: str  # with or without ``rankgym/``
@@ -57,11 +57,11 @@ class Environment(NamedTuple):
 
 @dataclass(frozen=True)
 class Sweep:
-    """What is to be played. Lists are taken for tuples, and classes by their name, ``"package.module:Class"``.
+    """Environments and agents to play. Lists become tuples, and classes their names, ``"package.module:Class"``.
 
     Args:
         environments: at least one; labels must differ.
-        agents: as ``rankgym.experiments.compare`` takes them; none: all that can play the environment.
+        agents: as ``rankgym.experiments.compare`` takes them; empty: all that can play the environment.
         rounds: sessions, or duels, in each row.
         runs: rows for each query or problem.
         seed: of row 0; row b has ``seed + b``. Independent repetitions need seeds at least as far apart as there are
@@ -76,7 +76,7 @@ class Sweep:
         name: a title.
 
     Raises:
-        ValueError: a value is out of range. What goes with what is looked at by ``check``.
+        ValueError: a value is out of range. Whether values fit together is checked by ``check``.
     """
 
     environments: tuple[Environment, ...]
@@ -93,7 +93,7 @@ class Sweep:
     def __post_init__(self) -> None:
         settle = functools.partial(object.__setattr__, self)
         if not self.environments:
-            raise ValueError("environments = () has none; allowed: at least one")
+            raise ValueError("environments = () is empty; allowed: at least one environment")
         settle("agents", _agent_names(self.agents))
         settle("rounds", whole_number("rounds", self.rounds, 1))
         settle("runs", whole_number("runs", self.runs, 1))
@@ -107,23 +107,23 @@ class Sweep:
         labels = [environment.label for environment in self.environments]
         twice = next((label for n, label in enumerate(labels) if label in labels[:n]), None)
         if twice is not None:
-            raise ValueError(f"two environments have the label {twice!r}; allowed: each its own, by label = ...")
+            raise ValueError(f"two environments have the label {twice!r}; allowed: different ones, set by label = ...")
 
     # -- as text ------------------------------------------------------------------------------------------------------
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Sweep:
-        """The sweep that a TOML file describes; ``EXAMPLE`` is one.
+        """Read a sweep from a TOML file, such as ``EXAMPLE``.
 
         Raises:
-            ValueError: the file is not there, is no TOML, or describes no sweep; the message names the file.
+            ValueError: the file is missing, not valid TOML, or not a sweep; the message names the file.
         """
         try:
             with Path(path).open("rb") as file:
                 document = tomllib.load(file)
             return cls.from_document(document)
         except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"{os.fspath(path)} is no TOML: {error}") from None
+            raise ValueError(f"{os.fspath(path)} is not valid TOML: {error}") from None
         except OSError as error:
             raise ValueError(f"{os.fspath(path)} cannot be read: {error.strerror or error}") from None
         except ValueError as error:
@@ -131,7 +131,7 @@ class Sweep:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Sweep:
-        """The sweep of a TOML file's, or a JSON file's, keys and values.
+        """Make a sweep from the keys and values of a TOML or JSON file.
 
         Raises:
             ValueError: something is missing, unknown, or out of range.
@@ -140,7 +140,9 @@ class Sweep:
         known = [field.name for field in fields(cls)]
         for key in document:
             if key not in known:
-                raise ValueError(f"{key!r} is no key of a sweep{near(key, known) or ';'} allowed: {', '.join(known)}")
+                raise ValueError(
+                    f"{key!r} is not a key of a sweep{near(key, known) or ';'} allowed: {', '.join(known)}"
+                )
         for key in ("rounds", "environments"):
             if key not in document:
                 raise ValueError(f"{key} is missing; allowed: {_MISSING[key]}")
@@ -150,18 +152,18 @@ class Sweep:
 
     @classmethod
     def from_json(cls, text: str) -> Sweep:
-        """The sweep that ``to_json`` wrote.
+        """Read a sweep from the text that ``to_json`` wrote.
 
         Raises:
-            ValueError: it is none.
+            ValueError: the text is not a sweep.
         """
         document = json.loads(text)
         if not isinstance(document, dict):
-            raise ValueError(f"{text[:40]!r} is no sweep; allowed: what Sweep.to_json wrote")
+            raise ValueError(f"{text[:40]!r} is not a sweep; allowed: text that Sweep.to_json wrote")
         return cls.from_document(document)
 
     def to_json(self) -> str:
-        """Everything that was given, as text; equal sweeps have equal texts."""
+        """Write the sweep as text; equal sweeps have equal texts."""
         document = {field.name: getattr(self, field.name) for field in fields(self)}
         document["environments"] = [
             {
@@ -175,7 +177,7 @@ class Sweep:
         try:
             return json.dumps(document, indent=2) + "\n"
         except TypeError as error:
-            raise ValueError(f"the sweep has values that are no plain JSON: {error}") from None
+            raise ValueError(f"the sweep has values that are not plain JSON: {error}") from None
 
     # -- as jobs ------------------------------------------------------------------------------------------------------
 
@@ -268,7 +270,7 @@ _MISSING = {"rounds": "how many sessions each row has", "environments": "at leas
 
 
 def label_of(env_id: str, kwargs: Mapping[str, Any]) -> str:
-    """An environment's id without ``rankgym/``, and the given arguments."""
+    """Return the default label of an environment: its id without ``rankgym/``, and the given arguments."""
     words = [
         f"{key}={value if isinstance(value, str) else json.dumps(value, default=str)}" for key, value in kwargs.items()
     ]
@@ -276,7 +278,7 @@ def label_of(env_id: str, kwargs: Mapping[str, Any]) -> str:
 
 
 def _own(environment: Environment) -> Environment:
-    """The environment with its label, and with checked values."""
+    """Return the environment with its label and checked values."""
     if not isinstance(environment.env_id, str) or not environment.env_id:
         raise ValueError(f"environment {environment.label!r} has id = {environment.env_id!r}; allowed: an id's name")
     label = environment.label or label_of(environment.env_id, environment.kwargs)
@@ -302,12 +304,12 @@ def _record_at(given: Any) -> tuple[int, ...]:
 
 def _tables(name: str, given: Any) -> list[Mapping[str, Any]]:
     if not isinstance(given, Sequence) or not all(isinstance(one, Mapping) for one in given):
-        raise ValueError(f"{name} = {given!r} are no tables; allowed: [[{name}]]")
+        raise ValueError(f"{name} = {given!r} is not a list of tables; allowed: [[{name}]]")
     return list(given)
 
 
 def _environment(table: Mapping[str, Any]) -> Environment:
-    """The environment of a table ``[[environments]]``: what is not its own is an argument."""
+    """Make an environment from a table ``[[environments]]``: keys that are not in OWN are its arguments."""
     table = dict(table)
     if "id" not in table:
         raise ValueError(f"an environment has no id, only {', '.join(table) or 'nothing'}; allowed: id = ...")
@@ -317,11 +319,11 @@ def _environment(table: Mapping[str, Any]) -> Environment:
 
 
 def _agent_names(given: Any) -> tuple[str, ...]:
-    """Agents as they are typed; a table ``{name = ..., knob = ...}`` becomes ``name:knob=value``, a class its name."""
+    """Return agents as text: a table ``{name = ..., knob = ...}`` becomes ``name:knob=value``, a class its name."""
     if isinstance(given, (str, type, Mapping)):
         given = [given]
     if not isinstance(given, Iterable):
-        raise ValueError(f"agents = {given!r} are none; allowed: a list of names")
+        raise ValueError(f"agents = {given!r} is not a list; allowed: a list of names")
     return tuple(map(_agent_name, given))
 
 
