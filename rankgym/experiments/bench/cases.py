@@ -17,7 +17,7 @@ import numpy as np
 
 from rankgym.arguments import ActionKind, action_kind
 from rankgym.experiments.bench import scenarios
-from rankgym.experiments.bench.timing import Case, Effort, time_learning, time_simulation, time_single_steps, time_steps
+from rankgym.experiments.bench.timing import Case, Effort, time_simulation, time_single_steps, time_steps, timed
 
 __all__ = ["Group", "can_train", "groups", "number_of_cases", "write_letor"]
 
@@ -257,5 +257,10 @@ def _learners(opened: contextlib.ExitStack) -> list[Case]:
     for adapter in scenarios.ADAPTERS:
         env = _kept_open(opened, _adapter(adapter, "item statistics", scenarios.EPISODE))
         model = PPO(PlackettLucePolicy, env, seed=0, device="cpu", **settings)
-        cases.append(Case(("ppo", adapter), rollout, time_learning(model, rollout)))
+        learn = partial(_learn, model, rollout)
+        cases.append(Case(("ppo", adapter), rollout, timed(learn)))
     return cases
+
+
+def _learn(model: Any, rollout: int, rollouts: int) -> None:
+    model.learn(rollouts * rollout, reset_num_timesteps=False)

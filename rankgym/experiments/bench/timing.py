@@ -57,16 +57,25 @@ def _steps_of_a_slice(case: Case, slice: float) -> int:
     return max(1, round(count * slice / seconds))
 
 
-def time_steps(env: Any, actions: Sequence[Any]) -> Callable[[int], float]:
-    """Return a ``Case.play`` of steps with ``actions`` in turn."""
+def timed(run: Callable[[int], object]) -> Callable[[int], float]:
+    """Return a ``Case.play`` that is timed as a whole."""
 
     def play(steps: int) -> float:
         start = time.perf_counter()
-        for number in range(steps):
-            env.step(actions[number % len(actions)])
+        run(steps)
         return time.perf_counter() - start
 
     return play
+
+
+def time_steps(env: Any, actions: Sequence[Any]) -> Callable[[int], float]:
+    """Return a ``Case.play`` of steps with ``actions`` in turn."""
+
+    def steps(number: int) -> None:
+        for step in range(number):
+            env.step(actions[step % len(actions)])
+
+    return timed(steps)
 
 
 def time_single_steps(env: Any, actions: Sequence[Any]) -> Callable[[int], float]:
@@ -101,16 +110,5 @@ def time_simulation(agent: Any, env: Any) -> Callable[[int], float]:
 
         simulate(agent, env, rounds + 1, seed=0, progress=tell)
         return ends[-1] - ends[0]
-
-    return play
-
-
-def time_learning(model: Any, rollout: int) -> Callable[[int], float]:
-    """Return a ``Case.play`` whose steps are rollouts of ``rollout`` sessions."""
-
-    def play(rollouts: int) -> float:
-        start = time.perf_counter()
-        model.learn(rollouts * rollout, reset_num_timesteps=False)
-        return time.perf_counter() - start
 
     return play

@@ -215,7 +215,7 @@ def write_files(found: Reproduced, sweep: Sweep, results: Results) -> None:
         folder / "report.html",
         f"{figure.name}: {figure.title}",
         summary="\n\n".join([f"{figure.paper}.", f"{_capital(played)}.", f"{_capital(decided)}.", figure.setting]),
-        pictures=[Picture(pictures["svg"].decode(), None, own or figure.title, figure.title)],
+        pictures=[Picture(pictures["svg"].decode(), own or figure.title, figure.title)],
         judgements=found.judgements,
         settings=settings,
         versions=versions(),

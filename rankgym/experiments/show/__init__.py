@@ -1,4 +1,4 @@
-"""Results for the eye: figures in one look, tables, reports.
+"""Results as figures in one look, as tables, as files and as reports.
 
-May import judge, run and plan; it decides nothing and plays nothing.
+May import judge, run and plan; it plays nothing and judges nothing.
 """

@@ -80,7 +80,7 @@ def panels(
 
     Args:
         panels: at least one; more than six are drawn small.
-        columns: of panels; default: up to three in a row, four in two rows, more in rows of four or five.
+        columns: of panels; default: up to three in one row, four in two rows, more in rows of three to five.
         caption: goes below, with words on the breakpoints that are marked.
         share_y: all y axes are alike.
         order: the legend's labels; default: ``by_last_value``.

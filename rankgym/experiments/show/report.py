@@ -97,10 +97,9 @@ PAGE = """\
 
 
 class Picture(NamedTuple):
-    """An image with its caption: the text of an SVG file, or the bytes of a PNG file."""
+    """An image with its caption."""
 
-    svg: str | None
-    png: bytes | None
+    svg: str  # the text of an SVG file
     caption: str
     alt: str  # what it shows, for readers who cannot see it
 
@@ -162,9 +161,6 @@ def report(
         tables: more tables.
         settings: plain JSON values, folded.
         versions: of the packages that made the numbers, folded.
-
-    Raises:
-        ValueError: a picture is neither SVG nor PNG, or both.
     """
     body = [f"<h1>{_text(title)}</h1>"]
     body += [f"<p>{_text(' '.join(part.split()))}</p>" for part in summary.split("\n\n") if part.strip()]
@@ -215,7 +211,7 @@ def _drawn(panels: Sequence[Any], alt: str) -> Picture:
 
     file = io.BytesIO()
     figures.write(figures.panels(panels, caption=CAPTION), file, "svg")
-    return Picture(file.getvalue().decode(), None, "", alt)
+    return Picture(file.getvalue().decode(), "", alt)
 
 
 def _means(results: Results) -> Table:
@@ -248,12 +244,9 @@ def _ranks(results: Results) -> Iterator[Table]:
 
 
 def _picture(picture: Picture) -> str:
-    if (picture.svg is None) == (picture.png is None):
-        raise ValueError(f"the picture {picture.alt!r} is neither SVG nor PNG, or both; allowed: one of them")
-    data, kind = (picture.png, "png") if picture.svg is None else (picture.svg.encode(), "svg+xml")
-    source = f"data:image/{kind};base64,{base64.b64encode(data or b'').decode()}"  # ids of two images cannot clash
+    data = base64.b64encode(picture.svg.encode()).decode()  # an image of its own: ids of two images cannot clash
     caption = f"\n<figcaption>{_text(picture.caption)}</figcaption>" if picture.caption else ""
-    return f'<figure>\n<img src="{source}" alt="{_text(picture.alt)}">{caption}\n</figure>'
+    return f'<figure>\n<img src="data:image/svg+xml;base64,{data}" alt="{_text(picture.alt)}">{caption}\n</figure>'
 
 
 def _claims(judgements: Sequence[Judgement]) -> str:

@@ -18,24 +18,6 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-__all__ = [
-    "LOOKS",
-    "RC_PARAMS",
-    "Look",
-    "add_caption",
-    "add_legend",
-    "agent_name",
-    "caption_lines",
-    "columns_of_names",
-    "looks",
-    "mark_breakpoints",
-    "set_ticks",
-    "stands_back",
-    "thinned",
-    "tick_label",
-    "write",
-]
-
 RC_PARAMS: Any = {
     "font.size": 11,
     "axes.titlesize": 12,
