@@ -56,25 +56,17 @@ def module_name(package, path):
 FILES = {module_name(package, path): path for package, folder in PACKAGES.items() for path in folder.rglob("*.py")}
 TREES = {name: ast.parse(path.read_text()) for name, path in sorted(FILES.items())}
 
-# Rules that these rooms do not keep yet.
+# Rules that these modules do not keep yet.
 LATER = {
-    "arrows": ("rankgym.experiments",),
-    "rooms": (
-        "rankgym.commands",
-        "rankgym.envs",
-        "rankgym.experiments",
-        "rankgym.models",
-        "rankgym.sb3",
-        "rankgym.wrappers",
-    ),
+    "rooms": ("rankgym.commands", "rankgym.experiments"),
     "lengths": (
-        "rankgym.commands",
-        "rankgym.conformance",
-        "rankgym.envs",
-        "rankgym.experiments",
-        "rankgym.models",
-        "rankgym.sb3",
-        "rankgym.wrappers",
+        "rankgym.commands.",
+        "rankgym.conformance.vector_envs",
+        "rankgym.envs.",
+        "rankgym.experiments.bench.bench",
+        "rankgym.experiments.compare",
+        "rankgym.experiments.preferences.estimate",
+        "rankgym.models.assumptions.checking",
     ),
 }
 
@@ -104,7 +96,7 @@ def room(name):
     return max(rooms, key=len, default=None)
 
 
-@pytest.mark.parametrize("name", modules("arrows"))
+@pytest.mark.parametrize("name", TREES)
 def test_arrows_point_to_lower_rooms_only(name):
     mine = room(name)
     assert mine is not None, f"{name} has no room in LEVELS"
@@ -113,7 +105,6 @@ def test_arrows_point_to_lower_rooms_only(name):
         assert its in (None, mine) or LEVEL[its] < LEVEL[mine], f"{name} imports {other}, which is not below it"
 
 
-@pytest.mark.xfail(strict=False, reason="models, and plan with run, still do")
 def test_no_imports_go_in_a_circle():
     arrows = {name: {other for other in imports(tree) if other in FILES} for name, tree in TREES.items()}
     reached = {name: set(others) for name, others in arrows.items()}
@@ -125,7 +116,9 @@ def test_no_imports_go_in_a_circle():
     assert not circle, f"these modules import each other: {circle}"
 
 
-@pytest.mark.parametrize("name", modules("rooms", [name for name in TREES if FILES[name].name == "__init__.py"]))
+@pytest.mark.parametrize(
+    "name", modules("rooms", [name for name in TREES if name in LEVEL and FILES[name].name == "__init__.py"])
+)
 def test_every_room_says_what_it_is_for_and_what_it_may_import(name):
     text = ast.get_docstring(TREES[name]) or ""
     assert len(text.splitlines()) >= 2, f"{name}/__init__.py needs a docstring that says what the room is for"
