@@ -79,7 +79,7 @@ TOO_LARGE = (2.0 - 2.0**-24) * 2.0**127  # from here on a float32 is infinite
 
 @kernel
 def whole(text, at):
-    """The number that starts at ``at`` and where it ends; ends at ``at`` where there is no digit. Stops at 10^9."""
+    """The whole number that starts at ``at``, and its end; the end is ``at`` without a digit. Stops at 10^9."""
     value = np.int64(0)
     while ZERO <= text[at] <= NINE and value < 1_000_000_000:
         value = 10 * value + np.int64(text[at]) - ZERO
@@ -89,7 +89,7 @@ def whole(text, at):
 
 @kernel
 def decimal(text, at):
-    """The decimal number that starts at ``at`` and where it ends; ends at ``at`` where there is none.
+    """The decimal number that starts at ``at``, and its end; the end is ``at`` if no number starts there.
 
     Up to 18 significant digits and powers of ten up to 10^22 are rounded as Python's ``float`` rounds; what goes beyond
     is right to some units of the last place of a float64. Too large numbers are infinite.
@@ -138,7 +138,7 @@ def is_blank(byte):
 
 @kernel
 def blanks(text, at):
-    """The next place that is no blank."""
+    """The next place without a blank."""
     while is_blank(text[at]):
         at += 1
     return at
@@ -197,7 +197,7 @@ def read_lines(text, stop, features, labels, new, qid, where):
 
 @kernel
 def read_document(text, at, features, labels, qid, row):
-    """One line from its label on. Returns END or the fault, and the place behind the last feature or of the fault."""
+    """Read one line from its label on; return END or the fault, and the place of the end or fault."""
     label, end = whole(text, at)
     if end == at or label > LARGEST_LABEL or not ends_token(text[end]):
         return LABEL, at
