@@ -1,14 +1,25 @@
 """rankgym: online learning to rank, and dueling rankers, as Gymnasium environments.
 
-Importing the package registers every id of ``rankgym.registry.ENVS`` with Gymnasium. The papers' algorithms are in the
-package ``rankgym_agents``.
+Importing the package registers every id of ``rankgym.ENVS`` with Gymnasium. The papers' algorithms are in the package
+``rankgym_agents``. Two agents, the same users, the regret of both:
 
-The front door: it imports the rooms up to play and conformance, and has the names that most programs need.
+>>> import gymnasium as gym
+>>> import rankgym
+>>> from rankgym_agents import RandomRanker, TopRank
+>>> regret = {}
+>>> for cls in (RandomRanker, TopRank):
+...     env = gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=4, query=[0, 1, 2, 3], horizon=2_000)
+...     history = rankgym.simulate(cls.for_env(env, seed=0), env, rounds=2_000, seed=0, progress=False)
+...     regret[cls.__name__] = history.regret[-1].mean()
+>>> bool(regret["TopRank"] < regret["RandomRanker"])
+True
+
+``rankgym.experiments`` compares agents at scale, ``rankgym.wrappers`` records and adapts environments, ``rankgym.sb3``
+trains policies with stable-baselines3, and ``check_agent`` and ``check_vector_env`` check your own code.
 """
 
 from rankgym.agent import Agent, DuelingAgent, KernelAgent
-from rankgym.conformance.agents import check_agent
-from rankgym.conformance.vector_envs import check_vector_env
+from rankgym.conformance import check_agent, check_vector_env
 from rankgym.play.history import DuelingHistory, History
 from rankgym.play.simulate import simulate
 from rankgym.registry import ENVS, register_all

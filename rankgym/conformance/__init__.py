@@ -1,4 +1,19 @@
-"""Named rules that agents and vector environments must keep: ``check_agent`` and ``check_vector_env``.
+"""Named rules that agents and vector environments must keep: ``check_agent``, ``check_vector_env``, and pytest tests.
 
-May import agent, spaces, kernels and arguments: it looks at what it checks from outside, as a stranger would.
+May import agent, spaces, kernels and arguments: it sees agents and environments from outside, as a stranger does.
 """
+
+from rankgym.conformance.agents import AgentError, check_agent
+from rankgym.conformance.parametrize import parametrize_with_checks
+from rankgym.conformance.rules import ConformanceError
+from rankgym.conformance.vector_envs import VectorEnvError, VectorEnvReport, check_vector_env
+
+__all__ = [
+    "AgentError",
+    "ConformanceError",
+    "VectorEnvError",
+    "VectorEnvReport",
+    "check_agent",
+    "check_vector_env",
+    "parametrize_with_checks",
+]

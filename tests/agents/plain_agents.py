@@ -423,15 +423,15 @@ class KeepsWhatItWasGiven(GivesItsMemoryAway):
 
 GOOD = [PlainAgent, ArrayAgent, ReRanks, Decides, WrittenDown, IsNotWrittenDown]
 MUTANTS = {
-    1: [Transposes, ShowsOneMore, SpeaksInFloats, Repeats, CountsFromOne, CountsFromBelow, Ragged],
-    2: [ReusesItsArray, LearnsLate, LearnsFromItsOwnList],
-    3: [ClearsTheClicks, SortsTheDisplayed, SortsTheInitialList, ClearsTheObservation],
-    4: [Unseeded, SharesItsChanceBetweenAgents],
-    5: [SharesItsChanceBetweenRows, SeedsAllRowsAlike, LearnsAcrossRows],
-    6: [CannotBePickled, ForgetsWhenPickled, SharesStateWithItsCopy],
-    7: [TakesTooManyPositions, RaisesAnotherError, RefusesOneItem, RefusesOnceOnly],
-    9: [DecidesOnTheWholeBatch, DecidesByNumbers, SaysItTooEarly, DrawsWhenAsked, ChangesItsMind],
-    10: [
+    "actions": [Transposes, ShowsOneMore, SpeaksInFloats, Repeats, CountsFromOne, CountsFromBelow, Ragged],
+    "fresh results": [ReusesItsArray, LearnsLate, LearnsFromItsOwnList],
+    "arguments": [ClearsTheClicks, SortsTheDisplayed, SortsTheInitialList, ClearsTheObservation],
+    "seed": [Unseeded, SharesItsChanceBetweenAgents],
+    "row independence": [SharesItsChanceBetweenRows, SeedsAllRowsAlike, LearnsAcrossRows],
+    "copies": [CannotBePickled, ForgetsWhenPickled, SharesStateWithItsCopy],
+    "sizes": [TakesTooManyPositions, RaisesAnotherError, RefusesOneItem, RefusesOnceOnly],
+    "settled": [DecidesOnTheWholeBatch, DecidesByNumbers, SaysItTooEarly, DrawsWhenAsked, ChangesItsMind],
+    "snapshot": [
         WritesLists,
         WritesPairs,
         WritesWithoutRows,
@@ -729,7 +729,7 @@ class WritesNoDuelsDown(WritesDuelsDown):
 
 DUELING_GOOD = [PlainDuelist, ArrayDuelist, RefusesNoDuel, EndsItsDuels, WritesDuelsDown]
 DUELING_MUTANTS = {
-    1: [
+    "actions": [
         NamesOnlyTheLeft,
         DuelsInAnArray,
         DuelsInFloats,
@@ -738,13 +738,13 @@ DUELING_MUTANTS = {
         NamesNobody,
         NamesAScore,
     ],
-    2: [ReusesItsDuel, LearnsLateFromDuels, GivesItsNameAway],
-    3: [ClearsTheWinners, SwapsTheDuel, DrawsItsCandidate, DrawsBehindItsCandidate],
-    4: [UnseededDuelist],
-    5: [SeedsAllDuelsAlike, LearnsAcrossDuels],
-    6: [ForgetsItsDuels],
-    7: [TakesNoArms, RefusesOneArm],
-    8: [BelievesTwoWinners, CountsFromTheEnd, LearnsBeforeItLooks],
-    9: [NamesAnotherInTheEnd, RisesAgain],
-    10: [WritesNoDuelsDown],
+    "fresh results": [ReusesItsDuel, LearnsLateFromDuels, GivesItsNameAway],
+    "arguments": [ClearsTheWinners, SwapsTheDuel, DrawsItsCandidate, DrawsBehindItsCandidate],
+    "seed": [UnseededDuelist],
+    "row independence": [SeedsAllDuelsAlike, LearnsAcrossDuels],
+    "copies": [ForgetsItsDuels],
+    "sizes": [TakesNoArms, RefusesOneArm],
+    "bad duels": [BelievesTwoWinners, CountsFromTheEnd, LearnsBeforeItLooks],
+    "settled": [NamesAnotherInTheEnd, RisesAgain],
+    "snapshot": [WritesNoDuelsDown],
 }

@@ -1,0 +1,92 @@
+"""``parametrize_with_checks``: one pytest test for each object and rule, for anyone's test suite."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from gymnasium.vector import VectorEnv
+
+from rankgym.conformance import agents, vector_envs
+from rankgym.conformance.rules import Breach, ConformanceError
+
+__all__ = ["parametrize_with_checks"]
+
+
+def parametrize_with_checks(
+    factories: Iterable[Callable[..., Any]] | Mapping[str, Callable[..., Any]], **arguments: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate a test so that pytest runs it once for each factory and rule, as scikit-learn's decorator does.
+
+    The test has an argument ``check``, which it calls. A broken rule fails its test; a rule that could not be tried is
+    skipped, with the reason. A factory's rules share one run of its checker.
+
+    Args:
+        factories: a list, or a dict by the names that tests show. A function without parameters, or a subclass of
+            ``VectorEnv``, makes a vector environment; anything else is an agent's factory, see ``check_agent``.
+        arguments: of ``check_agent`` or ``check_vector_env``.
+
+    >>> import numpy as np
+    >>> class AlwaysTheSame:
+    ...     def __init__(self, *, num_items, num_positions, num_envs, **rest):
+    ...         if num_positions > num_items:
+    ...             raise ValueError(f"num_positions = {num_positions}; allowed: 1 .. {num_items}")
+    ...         self.lists = np.tile(np.arange(num_positions), (num_envs, 1))
+    ...     def act(self, observation):
+    ...         return self.lists.copy()
+    ...     def update(self, displayed, clicks): ...
+    >>> @parametrize_with_checks([AlwaysTheSame], rounds=20)
+    ... def test_my_agents(check):
+    ...     check()
+    >>> cases = test_my_agents.pytestmark[0].args[1]
+    >>> [case.id for case in cases][:3]
+    ['AlwaysTheSame-sizes', 'AlwaysTheSame-actions', 'AlwaysTheSame-arguments']
+    >>> test_my_agents(*cases[0].values)  # what pytest does
+    """
+    import pytest  # here, so that rankgym is imported without it
+
+    if not isinstance(factories, Mapping):
+        factories = {getattr(factory, "__name__", repr(factory)): factory for factory in factories}
+    cases = []
+    for name, factory in factories.items():
+        rules, outcome, error = _checker(factory, arguments)
+        for rule in rules:
+            cases.append(pytest.param(_Check(rule, outcome, error), id=f"{name}-{rule}"))
+    mark: Callable[[Callable[..., Any]], Callable[..., Any]] = pytest.mark.parametrize("check", cases)
+    return mark
+
+
+Outcome = tuple[dict[str, Breach], dict[str, str]]
+
+
+def _checker(
+    factory: Callable[..., Any], arguments: Mapping[str, Any]
+) -> tuple[list[str], Callable[[], Outcome], type[ConformanceError]]:
+    """Return the rules for what ``factory`` makes, what came of all of them, and the error of broken ones."""
+    makes_env = (
+        issubclass(factory, VectorEnv) if inspect.isclass(factory) else not inspect.signature(factory).parameters
+    )
+    if makes_env:
+        run: Callable[[], Outcome] = cache(lambda: vector_envs.try_rules(factory(), **arguments).outcome())
+        return list(vector_envs.RULES), run, vector_envs.VectorEnvError
+    kind = arguments.get("kind") or agents.kind_of(factory)
+    rules = [rule for rule in agents.RULES if kind == "dueling" or rule != "bad duels"]
+    return rules, cache(lambda: agents.try_rules(factory, **arguments).outcome()), agents.AgentError
+
+
+class _Check:
+    """What a test calls: raises the error of one rule, or skips the test."""
+
+    def __init__(self, rule: str, outcome: Callable[[], Outcome], error: type[ConformanceError]) -> None:
+        self.rule, self.outcome, self.error = rule, outcome, error
+
+    def __call__(self) -> None:
+        broken, skipped = self.outcome()
+        if self.rule in broken:
+            raise self.error({self.rule: broken[self.rule]})
+        if self.rule in skipped:
+            import pytest
+
+            pytest.skip(skipped[self.rule])

@@ -1,0 +1,118 @@
+"""What both checkers share: rules are tried one by one, and every broken one is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, NoReturn
+
+__all__ = ["Breach", "Broken", "ConformanceError", "Rulebook", "described", "fail"]
+
+
+class Breach(NamedTuple):
+    """How a rule was broken."""
+
+    seen: str
+    expected: str
+    case: str = ""  # the sizes with which it was broken
+
+    def line(self, rule: str) -> str:
+        where = f" ({self.case})" if self.case else ""
+        return f"rule {rule!r}{where}: {self.seen}; expected: {self.expected}"
+
+
+class ConformanceError(AssertionError):
+    """Rules are broken. The message has a line for each, and names the rules that could not be tried.
+
+    ``broken`` has the breach of each broken rule, and ``skipped`` the reason for each rule that was not tried.
+    """
+
+    def __init__(self, broken: Mapping[str, Breach], skipped: Mapping[str, str] | None = None) -> None:
+        super().__init__(broken, skipped)
+        self.broken, self.skipped = dict(broken), dict(skipped or {})
+
+    def __str__(self) -> str:
+        lines = [breach.line(rule) for rule, breach in self.broken.items()]
+        return "\n".join(lines + [f"skipped rule {rule!r}: {reason}" for rule, reason in self.skipped.items()])
+
+
+class Broken(Exception):
+    """Ends the attempt at a rule: ``rule`` is broken."""
+
+    def __init__(self, rule: str, breach: Breach) -> None:
+        super().__init__(rule, breach)
+        self.rule, self.breach = rule, breach
+
+
+def fail(rule: str, seen: str, expected: str, cause: BaseException | None = None) -> NoReturn:
+    """End the attempt: ``rule`` is broken."""
+    raise Broken(rule, Breach(seen, expected)) from cause
+
+
+class Rulebook:
+    """Which rules are broken, which were skipped and why; the others hold.
+
+    Args:
+        rules: name and statement of each rule.
+        needs: of each rule the rules without which it cannot be tried.
+    """
+
+    def __init__(self, rules: Mapping[str, str], needs: Mapping[str, tuple[str, ...]]) -> None:
+        self.rules, self.needs = rules, needs
+        self.broken: dict[str, Breach] = {}
+        self.skipped: dict[str, str] = {}
+        self.cause: BaseException | None = None  # of the first breach that has one
+        self.case = ""
+        self.blamed: str | None = None  # the rule that every new breach breaks
+
+    def note(self, rule: str, seen: str, expected: str, cause: BaseException | None = None) -> None:
+        """Note a breach, the first one of each rule, and continue; but while a rule is blamed, end its attempt."""
+        if rule in self.broken:
+            return
+        if self.blamed is not None and rule != self.blamed:
+            fail(self.blamed, seen, f"{expected}, since {self.rules[self.blamed]}", cause)
+        self.broken[rule] = Breach(seen, expected, self.case)
+        self.cause = self.cause or cause
+
+    def attempt(self, rule: str, check: Callable[[], None], *, blame: bool = False) -> None:
+        """Try ``rule``, if the rules that it needs hold. With ``blame``, whatever new breach is seen breaks it."""
+        for other in self.needs[rule]:
+            if other in self.broken:
+                self.skipped.setdefault(rule, f"rule {other!r} is broken")
+            elif other in self.skipped:
+                self.skipped.setdefault(rule, self.skipped[other])
+        if rule in self.broken or rule in self.skipped:
+            return
+        self.blamed = rule if blame else None
+        try:
+            check()
+        except Broken as error:
+            other, breach = error.rule, error.breach
+            if blame and other != rule and other not in self.broken:
+                other, breach = rule, Breach(breach.seen, f"{breach.expected}, since {self.rules[rule]}")
+            self.blamed = None
+            self.note(other, breach.seen, breach.expected, error.__cause__)
+            if other != rule:
+                self.skipped.setdefault(rule, f"rule {other!r} is broken")
+        except Exception as error:
+            self.blamed = None
+            self.note(rule, f"{type(error).__name__}: {error}", "no error", error)
+        finally:
+            self.blamed = None
+
+    def outcome(self) -> tuple[dict[str, Breach], dict[str, str]]:
+        """Return the broken rules and the skipped ones, in the order of the rules."""
+        broken = {rule: self.broken[rule] for rule in self.rules if rule in self.broken}
+        skipped = {rule: self.skipped[rule] for rule in self.rules if rule in self.skipped and rule not in broken}
+        return broken, skipped
+
+    def raise_if_broken(self, error: type[ConformanceError]) -> dict[str, str]:
+        """Raise an ``error`` of all broken rules; return the skipped ones if there is none."""
+        broken, skipped = self.outcome()
+        if broken:
+            raise error(broken, skipped) from self.cause
+        return skipped
+
+
+def described(value: Any) -> str:
+    """Return ``value`` in one line."""
+    return " ".join(repr(value).split())

@@ -1,0 +1,508 @@
+"""The trials of ``check_agent``: agents meet simulated users, and every rule is tried."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.agent import DuelingAgent, Learner, seed_argument
+from rankgym.conformance.rules import Rulebook, described, fail
+from rankgym.kernels import first_fault
+
+__all__ = ["DuelingTrial", "RankingTrial", "Trial"]
+
+
+def has_own(agent: Any, method: str) -> bool:
+    """Return whether an agent defines ``method``, besides the default of ``Learner``."""
+    return hasattr(agent, method) and getattr(type(agent), method, None) is not getattr(Learner, method)
+
+
+ALL_ROWS = slice(0, None)
+
+
+class Trial(ABC):
+    """One case of ``check_agent``: three rows of users. What a row's users would do depends on its seed alone.
+
+    Here are the loop and the rules that hold for all kinds of actions.
+    """
+
+    ROWS = 3
+    ACTION: ClassVar[str]  # what act returns, in words: of one round, of many; and what update is told
+    ACTIONS: ClassVar[str]
+    ANSWER: ClassVar[str]
+
+    def __init__(self, book: Rulebook, factory: Callable[..., Any], rounds: int, seed: int) -> None:
+        self.book, self.factory, self.rounds, self.seed = book, factory, rounds, seed
+        self.first: Any = None  # the agent of the first play
+        self.shown: NDArray[np.int64] = np.zeros(0, np.int64)  # its actions, (rounds, rows, ...)
+        self.refusal: Exception | None = None  # by which the factory refused these sizes
+
+    @abstractmethod
+    def agent(self, rows: slice = ALL_ROWS) -> Any:
+        """Return a new agent of all rows, or of some of them."""
+
+    def seed_of(self, rows: slice) -> int | list[int]:
+        return seed_argument([self.seed + row for row in range(self.ROWS)[rows]])
+
+    @abstractmethod
+    def answer(self, t: int, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Return the clicks or winners of ``rows`` in round t, given ``actions`` as ``checked`` returns them."""
+
+    @abstractmethod
+    def stubborn(self, t: int, way: int, actions: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Return answers that ignore the actions, in one of two ways that are likely to change a learner's mind."""
+
+    @abstractmethod
+    def checked(self, action: Any, rows: int, t: int) -> NDArray[np.int64]:
+        """Return a copy of what ``act`` returned, as an array (rows, ...), if it keeps the rule of actions."""
+
+    @abstractmethod
+    def as_it_is(self, action: Any) -> Any:
+        """Return ``action``, whatever it has become, in the form of ``checked``."""
+
+    @abstractmethod
+    def overwrite(self, action: Any) -> None:
+        """Write other values into ``action``, if it can be written to."""
+
+    @property
+    @abstractmethod
+    def case(self) -> str:
+        """The sizes, in words."""
+
+    width: int  # of an answer
+
+    def run(self) -> None:
+        """Try every rule in this case."""
+        attempt = self.book.attempt
+        try:
+            self.first = self.agent()
+        except Exception as error:
+            self.refusal = error
+        attempt("sizes", self.check_sizes)
+        if self.refusal is not None:
+            if self.may_refuse():
+                return
+            self.book.skipped.setdefault("actions", f"the factory raised {self.refusal!r}")
+        attempt("actions", self.check_actions)
+        attempt("seed", lambda: self.compare("seed", "a second agent with the same seed", self.shown, self.play_anew()))
+        attempt("arguments", self.check_arguments)
+        attempt("fresh results", self.check_fresh_results)
+        attempt("row independence", self.check_rows)
+        attempt("copies", self.check_copies)
+        if self.first is not None:
+            for rule in ("settled", "snapshot"):
+                if not has_own(self.first, rule):
+                    self.book.skipped.setdefault(rule, f"the agent has no method {rule}")
+        attempt("settled", self.check_settled)
+        attempt("snapshot", self.check_snapshot)
+
+    def may_refuse(self) -> bool:
+        """Return whether the factory may refuse these sizes as it did."""
+        return False
+
+    @abstractmethod
+    def check_sizes(self) -> None: ...
+
+    def check_actions(self) -> None:
+        if not (hasattr(self.first, "act") and hasattr(self.first, "update")):
+            fail("actions", f"the factory made {self.first!r}", "an object with act and update")
+        self.shown = self.play(self.first)
+
+    def check_arguments(self) -> None:  # noqa: B027
+        """What plays do not see of this rule."""
+
+    def check_fresh_results(self) -> None:
+        who = f"one whose {self.ACTIONS} and {self.ANSWER} were overwritten after update"
+        self.compare("fresh results", who, self.shown, self.play(self.agent(), spoil=True))
+
+    def check_rows(self) -> None:
+        for row in range(self.ROWS):
+            one = slice(row, row + 1)
+            who = f"row {row} alone with seed {self.seed + row}"
+            self.compare("row independence", who, self.shown[:, one], self.play(self.agent(one), one))
+
+    def play_anew(self) -> NDArray[np.int64]:
+        return self.play(self.agent())
+
+    def play(
+        self,
+        agent: Any,
+        part: slice = ALL_ROWS,
+        *,
+        after: NDArray[np.int64] | None = None,
+        stop: int | None = None,
+        spoil: bool = False,
+    ) -> NDArray[np.int64]:
+        """Return the actions up to round ``stop``, (rounds, rows, ...), checking actions, arguments and fresh results.
+
+        ``after`` has the actions of the rounds before, ``part`` selects the rows that play, and ``spoil`` overwrites
+        arrays after use.
+        """
+        rows = np.arange(self.ROWS)[part]
+        seen: list[NDArray[np.int64]] = []
+        given: list[tuple[Any, Any]] = []  # what act returned, and a copy after update
+        start, observation = 0, np.zeros((len(rows), self.width), np.int8)
+        if after is not None:
+            start, observation = len(after), self.answer(len(after) - 1, rows, after[-1])
+        for t in range(start, self.rounds if stop is None else stop):
+            before = observation.copy()
+            action = agent.act(observation)
+            self.unchanged("act", "the observation", before, observation)
+            seen.append(self.checked(action, len(rows), t))
+            answer = self.answer(t, rows, seen[-1])
+            before = answer.copy()
+            agent.update(action, answer)
+            self.unchanged("update", f"the {self.ANSWER}", before, answer)
+            self.unchanged("update", f"the {self.ACTION}", seen[-1], self.as_it_is(action))
+            self.after_round(agent, t, len(rows))
+            observation = answer.copy()
+            if spoil:
+                answer[:] = 1 - answer
+                self.overwrite(action)
+            else:
+                given.append((action, np.array(self.as_it_is(action))))
+        for t, (action, then) in enumerate(given, start):
+            now = self.as_it_is(action)
+            if not np.array_equal(now, then):
+                text = f"what act returned in round {t} was {then.tolist()} and is {_listed(now)} by now"
+                self.book.note("fresh results", text, "fresh arrays from each act")
+                break
+        return np.array(seen)
+
+    def after_round(self, agent: Any, t: int, rows: int) -> None:  # noqa: B027
+        """Check more after an ``update``."""
+
+    def unchanged(self, who: str, what: str, before: NDArray[Any], after: Any) -> None:
+        if not np.array_equal(before, after):
+            text = f"{who} changed {what} from {before.tolist()} to {_listed(after)}"
+            self.book.note("arguments", text, "unchanged arguments")
+
+    def compare(self, rule: str, who: str, wanted: NDArray[np.int64], shown: NDArray[np.int64], start: int = 0) -> None:
+        for t, (one, other) in enumerate(zip(wanted, shown, strict=True), start):
+            if not np.array_equal(one, other):
+                text = f"{who} showed {other.tolist()} in round {t}, where the first agent showed {one.tolist()}"
+                fail(rule, text, f"the same {self.ACTIONS}")
+
+    def check_copies(self) -> None:
+        shown = self.shown
+        agent, half = self.agent(), self.rounds // 2
+        self.play(agent, stop=half)
+        try:
+            copies = {"pickled": pickle.loads(pickle.dumps(agent)), "deep-copied": copy.deepcopy(agent)}
+        except Exception as error:
+            fail("copies", f"copying raised {error!r}", "pickle and copy.deepcopy", error)
+        for who, one in {**copies, "the agent whose copies were": agent}.items():
+            self.compare("copies", f"{who} half-way", shown[half:], self.play(one, after=shown[:half]), half)
+
+    def check_settled(self) -> None:
+        """Let the users of settled rows ignore what they see, in one way and then in the other."""
+        shown = self.shown
+        rows, settled = np.arange(self.ROWS), np.zeros(self.ROWS, bool)
+        for way in range(2):
+            agent, observation = self.agent(), np.zeros((self.ROWS, self.width), np.int8)
+            settled[:] = False
+            final: NDArray[Any] = np.zeros(0)
+            for t in range(self.rounds):
+                before, settled = settled, settled | self.said_settled(agent, t)
+                action = agent.act(observation)
+                actions = self.checked(action, self.ROWS, t)
+                for row in np.flatnonzero(~before & (actions != shown[t]).reshape(self.ROWS, -1).any(1)):
+                    text = f"asked which rows are settled, row {row} showed {actions[row].tolist()} in round {t}"
+                    fail("settled", text, f"what it shows unasked, {shown[t][row].tolist()}")
+                say = np.concatenate([actions.reshape(self.ROWS, -1), self.named(agent, t)], 1)
+                final = say if t == 0 else np.where(before[:, None], final, say)
+                for row in np.flatnonzero((final != say).any(1)):
+                    text = (
+                        f"row {row} was settled at {final[row].tolist()} and came to {say[row].tolist()} in round {t}"
+                    )
+                    fail("settled", text, "the same for ever")
+                answer = self.answer(t, rows, actions)
+                answer[settled] = self.stubborn(t, way, actions)[settled]
+                agent.update(action, answer)
+                observation = answer.copy()
+            if not settled.any():
+                return
+
+    def said_settled(self, agent: Any, t: int) -> NDArray[np.bool_]:
+        settled = agent.settled()
+        if not isinstance(settled, np.ndarray) or settled.shape != (self.ROWS,) or settled.dtype != np.bool_:
+            text = f"settled returned {settled!r} in round {t}"
+            fail("settled", text, f"an array of bools of shape {(self.ROWS,)}")
+        return settled
+
+    def named(self, agent: Any, t: int) -> NDArray[np.int64]:
+        """Return what the agent names besides its actions, (rows, ...)."""
+        return np.zeros((self.ROWS, 0), np.int64)
+
+    def check_snapshot(self) -> None:
+        shown = self.shown
+        agent, half = self.agent(), self.rounds // 2
+        self.play(agent, stop=half)
+        snapshot = agent.snapshot()
+        if snapshot is None:
+            return
+        self.written_down(snapshot)
+        who = "an agent whose snapshot was taken half-way"
+        self.compare("snapshot", who, shown[half:], self.play(agent, after=shown[:half]), half)
+        for some in (ALL_ROWS, slice(0, None, 2)):
+            try:
+                other = self.agent(some)
+            except Exception as error:
+                fail("snapshot", f"seed = {self.seed_of(some)} raised {error!r}", "a list of the rows' seeds", error)
+            parts = {name: part[some].copy() for name, part in snapshot.items()}
+            try:
+                other.restore(parts)
+            except Exception as error:
+                fail("snapshot", f"restore raised {error!r}", "its own snapshot", error)
+            for part in parts.values():
+                part[...] = np.zeros((), part.dtype)
+            who = f"an agent of {len(shown[0][some])} of {self.ROWS} rows, restored half-way,"
+            self.compare("snapshot", who, shown[half:, some], self.play(other, some, after=shown[:half, some]), half)
+
+    def written_down(self, snapshot: Any) -> None:
+        """Check that a snapshot is a dict of arrays with a leading axis of rows."""
+        if not isinstance(snapshot, dict):
+            fail("snapshot", f"snapshot returned a {type(snapshot).__name__}", "a dict of arrays, or None")
+        for name, part in snapshot.items():
+            if not isinstance(name, str) or not isinstance(part, np.ndarray):
+                text = f"snapshot()[{name!r}] is a {type(part).__name__}"
+            elif part.shape[:1] != (self.ROWS,) or part.dtype.hasobject:
+                text = f"snapshot()[{name!r}] has shape {part.shape} and dtype {part.dtype}"
+            else:
+                continue
+            fail("snapshot", text, f"arrays of numbers with a leading axis of {self.ROWS} rows")
+
+    def refuses(self, rule: str, what: str, attempt: Callable[[], Any], earlier: str = "") -> None:
+        """``attempt`` raises a ValueError, or the rule is broken."""
+        try:
+            attempt()
+        except ValueError:
+            return
+        except Exception as error:
+            fail(rule, f"{what} raised {error!r}{earlier}", "a ValueError", error)
+        fail(rule, f"{what} was accepted{earlier}", "a ValueError")
+
+
+def _listed(values: Any) -> Any:
+    return np.asarray(values).tolist()
+
+
+class RankingTrial(Trial):
+    """A number of items and positions, and users with their base lists.
+
+    The users of even rows follow a cascade, those of odd ones look at each position with a probability of its own.
+    """
+
+    ACTION, ACTIONS, ANSWER = "displayed lists", "lists", "clicks"
+
+    def __init__(
+        self, book: Rulebook, factory: Callable[..., Any], num_items: int, num_positions: int, rounds: int, seed: int
+    ) -> None:
+        super().__init__(book, factory, rounds, seed)
+        self.num_items, self.num_positions, self.width = num_items, num_positions, num_positions
+        streams = [np.random.default_rng([seed + row, num_items]) for row in range(self.ROWS)]
+        self.initial_list = np.array([stream.permutation(num_items) for stream in streams])
+        attraction = np.array([stream.random(num_items) for stream in streams])
+        self.attracted = np.array([stream.random((rounds, num_items)) for stream in streams]) < attraction[:, None]
+        examination = np.linspace(1, 0.3, num_positions)
+        self.examined = np.array([stream.random((rounds, num_positions)) for stream in streams]) < examination
+
+    @property
+    def case(self) -> str:
+        return f"{self.num_items} items, {self.num_positions} positions"
+
+    def may_refuse(self) -> bool:
+        return self.num_items > self.num_positions and isinstance(self.refusal, ValueError)
+
+    def check_sizes(self) -> None:
+        if self.refusal is not None:
+            said = f"the factory raised {self.refusal!r}"
+            if not self.may_refuse():
+                fail("sizes", said, "an agent that ranks as many items as positions", self.refusal)
+            self.refuses_positions(self.num_positions, f", but at first {said}")
+        self.refuses_positions(self.num_items + 1)
+
+    def agent(self, rows: slice = ALL_ROWS, num_positions: int | None = None) -> Any:
+        initial_list = self.initial_list[rows].copy()
+        before = initial_list.copy()
+        agent = self.factory(
+            num_items=self.num_items,
+            num_positions=num_positions or self.num_positions,
+            num_envs=len(initial_list),
+            horizon=self.rounds,
+            seed=self.seed_of(rows),
+            initial_list=initial_list,
+        )
+        self.unchanged("the constructor", "initial_list", before, initial_list)
+        return agent
+
+    def refuses_positions(self, num_positions: int, earlier: str = "") -> None:
+        what = f"num_positions = {num_positions} with num_items = {self.num_items}"
+        self.refuses("sizes", what, lambda: self.agent(num_positions=num_positions), earlier)
+
+    def answer(self, t: int, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int8]:
+        attracted = np.take_along_axis(self.attracted[rows, t], actions, 1)
+        first = attracted & (np.cumsum(attracted, 1) == 1)
+        return np.where(rows[:, None] % 2 == 0, first, attracted & self.examined[rows, t]).astype(np.int8)
+
+    def stubborn(self, t: int, way: int, actions: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Every other position is clicked, turn by turn: the lower one of each pair of neighbours, or the upper one."""
+        return np.broadcast_to((np.arange(self.num_positions) + t + way) % 2 == 0, actions.shape).astype(np.int8)
+
+    def checked(self, action: Any, rows: int, t: int) -> NDArray[np.int64]:
+        shape = (rows, self.num_positions)
+        try:
+            lists = np.array(action)
+        except ValueError as error:  # ragged
+            fail("actions", f"act returned {action!r} in round {t}", f"an array of shape {shape}", error)
+        if lists.shape != shape or lists.dtype.kind not in "iu":
+            text = f"act returned shape {lists.shape} and dtype {lists.dtype} in round {t}"
+            fail("actions", text, f"whole numbers of shape {shape}")
+        lists = lists.astype(np.int64)
+        row = first_fault(lists, self.num_items)
+        if row >= 0:
+            text = f"act returned {lists[row].tolist()} for row {row} in round {t}"
+            fail("actions", text, f"{shape[1]} different items out of 0..{self.num_items - 1}")
+        return lists
+
+    def as_it_is(self, action: Any) -> Any:
+        return action
+
+    def overwrite(self, action: Any) -> None:
+        if isinstance(action, np.ndarray) and action.flags.writeable:
+            action[:] = action[:, ::-1].copy()
+
+
+class DuelingTrial(Trial):
+    """A number of arms, and users with a preference between each two of them that may well be cyclic."""
+
+    ACTION, ACTIONS, ANSWER = "duel", "duels", "winners"
+    SIDES = ("left", "right")
+    width = 2
+
+    def __init__(self, book: Rulebook, factory: Callable[..., Any], num_arms: int, rounds: int, seed: int) -> None:
+        super().__init__(book, factory, rounds, seed)
+        self.num_arms = num_arms
+        streams = [np.random.default_rng([seed + row, num_arms]) for row in range(self.ROWS)]
+        upper = np.triu([stream.random((num_arms, num_arms)) for stream in streams], 1)
+        lower = np.tril(1 - np.transpose(upper, (0, 2, 1)), -1)
+        self.preference = upper + lower + np.eye(num_arms) / 2  # (ROWS, arms, arms)
+        self.coin = np.array([stream.random(rounds) for stream in streams])
+        self.asks = True  # for the candidate, after each round
+
+    @property
+    def case(self) -> str:
+        return f"{self.num_arms} arms"
+
+    def run(self) -> None:
+        super().run()
+        if self.first is not None and not isinstance(self.first, DuelingAgent):
+            self.book.skipped.setdefault("bad duels", "the agent is not a DuelingAgent")
+        self.book.attempt("bad duels", self.check_bad_duels)
+
+    def check_sizes(self) -> None:
+        if self.refusal is not None:
+            fail("sizes", f"the factory raised {self.refusal!r}", "any number of arms from 1 on", self.refusal)
+        for arms in (0, -1):
+            self.refuses("sizes", f"num_arms = {arms}", lambda arms=arms: self.agent(num_arms=arms))  # type: ignore[misc]
+
+    def check_arguments(self) -> None:
+        if "seed" in self.book.broken:
+            return
+        self.asks = False
+        who = "an agent that was never asked for its candidate"
+        self.compare("arguments", who, self.shown, self.play_anew())
+        self.asks = True
+
+    def agent(self, rows: slice = ALL_ROWS, num_arms: int | None = None) -> Any:
+        return self.factory(
+            num_arms=self.num_arms if num_arms is None else num_arms,
+            num_envs=len(range(self.ROWS)[rows]),
+            horizon=self.rounds,
+            seed=self.seed_of(rows),
+        )
+
+    def answer(self, t: int, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int8]:
+        left_won = self.coin[rows, t] < self.preference[rows, actions[:, 0], actions[:, 1]]
+        return np.stack([left_won, ~left_won], 1).astype(np.int8)
+
+    def stubborn(self, t: int, way: int, actions: NDArray[np.int64]) -> NDArray[np.int8]:
+        """The same side wins always."""
+        return np.broadcast_to(np.arange(2) == way, actions.shape).astype(np.int8)
+
+    def checked(self, action: Any, rows: int, t: int) -> NDArray[np.int64]:
+        if not isinstance(action, Mapping) or set(action) != set(self.SIDES):
+            text = f"act returned {described(action)} in round {t}"
+            fail("actions", text, "a dict of the arms left and right")
+        return np.stack([self.arms(f"{side} of act", action[side], rows, t) for side in self.SIDES], 1)
+
+    def arms(self, what: str, given: Any, rows: int, t: int) -> NDArray[np.int64]:
+        """A copy of ``given``, if they are arms."""
+        allowed = f"whole numbers of shape {(rows,)} in 0 .. {self.num_arms - 1}"
+        try:
+            arms = np.array(given)
+        except ValueError as error:  # ragged
+            fail("actions", f"{what} was {given!r} in round {t}", allowed, error)
+        if arms.shape != (rows,) or arms.dtype.kind not in "iu":
+            text = f"{what} had shape {arms.shape} and dtype {arms.dtype} in round {t}"
+            fail("actions", text, allowed)
+        arms = arms.astype(np.int64)
+        if arms.min() < 0 or arms.max() >= self.num_arms:
+            fail("actions", f"{what} was {arms.tolist()} in round {t}", allowed)
+        return arms
+
+    def as_it_is(self, action: Any) -> Any:
+        return np.array([action.get(side) for side in self.SIDES], dtype=object).T
+
+    def overwrite(self, action: Any) -> None:
+        for side in self.SIDES:
+            if isinstance(action[side], np.ndarray) and action[side].flags.writeable:
+                action[side][:] = self.num_arms - 1 - action[side]
+
+    def after_round(self, agent: Any, t: int, rows: int) -> None:
+        """Check the candidate: an arm, and the same when asked for again, whatever became of the array."""
+        if not self.asks or not hasattr(agent, "candidate"):
+            return
+        first = self.arms("candidate", agent.candidate, rows, t)
+        given = agent.candidate
+        self.still("arguments", first, given, rows, t)
+        if isinstance(given, np.ndarray) and given.flags.writeable:
+            given[:] = self.num_arms - 1 - given
+            self.still("fresh results", first, agent.candidate, rows, t)
+
+    def named(self, agent: Any, t: int) -> NDArray[np.int64]:
+        if not hasattr(agent, "candidate"):
+            return super().named(agent, t)
+        return self.arms("candidate", agent.candidate, self.ROWS, t)[:, None]
+
+    def still(self, rule: str, first: NDArray[np.int64], again: Any, rows: int, t: int) -> None:
+        candidate = self.arms("candidate", again, rows, t)
+        if not np.array_equal(first, candidate):
+            text = f"candidate was {first.tolist()} in round {t}, and {candidate.tolist()} when it was asked for again"
+            fail(rule, text, "the same arms, in a fresh array each time")
+
+    def check_bad_duels(self) -> None:
+        shown = self.shown
+        agent, half, rows = self.agent(), self.rounds // 2, np.arange(self.ROWS)
+        self.play(agent, stop=half)
+        duel = {side: shown[half, :, number].copy() for number, side in enumerate(self.SIDES)}
+        won = self.answer(half, rows, shown[half])
+        for side in self.SIDES:
+            for arm in (-1, self.num_arms):
+                arms = np.array([*duel[side][:-1], arm])
+                what = f"update with duel[{side!r}] = {arms.tolist()}"
+                self.refuses("bad duels", what, lambda duel={**duel, side: arms}: agent.update(duel, won.copy()))  # type: ignore[misc]
+        for marks in ([0, 0], [1, 1], [2, -1]):
+            bad = np.array([*won[:-1], marks], np.int8)
+            what = f"update with won = {bad.tolist()}"
+            self.refuses("bad duels", what, lambda bad=bad: agent.update(dict(duel), bad))  # type: ignore[misc]
+        bad = won[:, :1].copy()
+        self.refuses("bad duels", f"update with won of shape {bad.shape}", lambda: agent.update(dict(duel), bad))
+        who = "an agent that refused bad duels half-way"
+        self.compare("bad duels", who, shown[half:], self.play(agent, after=shown[:half]), half)
