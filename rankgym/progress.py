@@ -12,10 +12,10 @@ __all__ = ["PATIENCE", "count_bar", "late_bar", "rate_bar", "short_number", "wor
 PATIENCE = 2.0  # seconds: nothing shorter gets a bar
 
 
-def rate_bar(unit: str, *, news: bool = False, console: Any = None) -> Any:
-    """A ``rich.progress.Progress`` of ``unit`` with their rate and the time left, on standard error by default.
+def rate_bar(unit: str, *, note: bool = False, console: Any = None) -> Any:
+    """A ``rich.progress.Progress`` that counts ``unit``, with rate and time left, on standard error by default.
 
-    With ``news`` tasks have a field of this name, a text that is shown behind.
+    With ``note``, tasks have a field of this name: a text that is shown at the end of the line.
     """
     from rich.console import Console
     from rich.progress import (
@@ -36,13 +36,13 @@ def rate_bar(unit: str, *, news: bool = False, console: Any = None) -> Any:
 
     return Progress(
         TextColumn("{task.description}"),
-        BarColumn(bar_width=16 if news else 40),
+        BarColumn(bar_width=16 if note else 40),
         MofNCompleteColumn(),
         RateColumn(),
-        TimeRemainingColumn(compact=news),
-        *([TextColumn("{task.fields[news]}", markup=False)] if news else []),
+        TimeRemainingColumn(compact=note),
+        *([TextColumn("{task.fields[note]}", markup=False)] if note else []),
         console=console or Console(stderr=True),
-        speed_estimate_period=30.0 if news else 5.0,
+        speed_estimate_period=30.0 if note else 5.0,
     )
 
 
@@ -86,7 +86,7 @@ class late_bar:
 
 
 def count_bar(unit: str, *, console: Any = None) -> Any:
-    """A ``rich.progress.Progress`` of a single count, with its time left, on standard error by default."""
+    """A ``rich.progress.Progress`` of a single count, with the time left, on standard error by default."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -101,7 +101,7 @@ def count_bar(unit: str, *, console: Any = None) -> Any:
 
 
 def working(what: str, *, shown: bool = True) -> Any:
-    """A context that says on standard error what is being done, as long as it lasts."""
+    """Context manager that shows on standard error what is being done."""
     if not shown:
         return contextlib.nullcontext()
     from rich.console import Console

@@ -111,11 +111,11 @@ class Watch(BaseCallback):
         self._drawn = now = time.perf_counter()
         spent, done = now - self._started, self.num_timesteps - self._first
         if self.bar is None and spent > PATIENCE / 4 and done and spent * (self.total - self._first) / done > PATIENCE:
-            self.bar = rate_bar("steps", news=True)
-            self.bar.add_task("train", total=self.total, news="")
+            self.bar = rate_bar("steps", note=True)
+            self.bar.add_task("train", total=self.total, note="")
             self.bar.start()
         if self.bar is not None:
-            self.bar.update(self.bar.task_ids[0], completed=min(self.num_timesteps, self.total), news=self.note)
+            self.bar.update(self.bar.task_ids[0], completed=min(self.num_timesteps, self.total), note=self.note)
 
     def close(self) -> None:
         """Leave the bar as it is and stop drawing."""

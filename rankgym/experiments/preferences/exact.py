@@ -67,7 +67,7 @@ def behind(place, count, in_other, other):
 
 @kernel
 def team_draft(left, right, count, click, stop, in_right, in_left, at, users, done):
-    """All users that see the two rankings' team drafts. As ``win``, which see."""
+    """Follow all users through the two rankings' team drafts. Arguments are those of ``win``."""
     now, then = 0, 1
     between = users[2, 0]
     for shown in range(0, count, 2):
@@ -108,7 +108,7 @@ def team_draft(left, right, count, click, stop, in_right, in_left, at, users, do
 
 @kernel
 def greedy(left, right, count, click, stop, in_right, in_left, at, users, done):
-    """All users that see the two rankings interleaved by a coin before every pick. As ``win``, which see."""
+    """Follow all users through two rankings interleaved by a coin before every pick. Arguments: see ``win``."""
     now, then = 0, 1
     for shown in range(count):
         users[then] = 0.0

@@ -1,4 +1,4 @@
-"""Playing jobs: one executor (this process, processes, a cluster), checkpoints, one store, one progress display.
+"""Play jobs: one engine (executor, driver, worker), checkpoints, one store of results, one progress display.
 
 May import plan, play and everything below them; it neither judges nor draws what it stores.
 """

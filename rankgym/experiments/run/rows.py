@@ -1,13 +1,13 @@
-"""A block of rows that can be paused, written down and gone on with, and that settled rows leave.
+"""A block of rows that can be paused, saved and resumed, and that settled rows leave.
 
-An agent may say of a row that it will show the same list in all rounds to come (``settled``). The truth is constant
+An agent may report that a row will show the same list in all rounds to come (``settled``). The truth is constant
 between breakpoints, so each of these rounds adds the same to the row's records, and the rest is added up instead of
-played. Rows are asked after each recorded round, and those that have settled are taken out of the batch: the others go
-on without them. So a long experiment costs what its exploration costs.
+played. Agents are asked after each recorded round; rows that have settled leave the batch, and the others continue
+without them. So a long experiment costs what its exploration costs.
 
-Of a row that has left, regret, violations, NDCG, accuracy and the regret of each epoch are those of the row played out,
-bit for bit. Its reward is not: clicks are no longer drawn, and each round pays its expected reward. So it has the same
-mean and less noise.
+Regret, violations, NDCG, accuracy and the regret of each epoch of a row that has left are those of the row played to
+the end, bit for bit. Its reward is not: clicks are no longer drawn, and each round pays its expected reward, which has
+the same mean and less noise.
 """
 
 from __future__ import annotations
@@ -61,49 +61,49 @@ def make(block: Block, rows: Sequence[int] | None = None) -> tuple[Any, Any]:
 
 
 class Run:
-    """A block of rows of one agent that can be paused, written down and gone on with; settled rows leave the batch.
+    """A block of rows of one agent that can be paused, saved and resumed; settled rows leave the batch.
 
-    However often it is paused, and restored in another process, its history is the same bit for bit; and but for the
-    reward of retired rows it is that of ``rankgym.simulate``.
+    Pausing it, and restoring it in another process, does not change its history; and but for the reward of retired
+    rows the history is that of ``rankgym.simulate``, bit for bit.
 
-    Rows are retired, and runs written down, where the agent has ``settled``, ``snapshot`` and ``restore``
-    (``rankgym.agent.Learner``) and the environment is one of rankgym's native ones. Elsewhere, and where the expected
-    reward of what a settled row plays is not known (two different rankers, interleaved), all is played out.
+    Retiring rows and saving need an agent with ``settled``, ``snapshot`` and ``restore`` (``rankgym.agent.Learner``)
+    and one of rankgym's own vector environments. Without them, and if the expected reward of what a settled row plays
+    is unknown (two different rankers, interleaved), all rounds are played.
 
     Args:
         block: what to play.
-        retire: take settled rows out. (They are not where ``block.rounds`` exceeds the horizon that the agent is told,
-            for which it promises nothing.)
+        retire: let settled rows leave. Ignored if ``block.rounds`` exceeds the agent's horizon: its ``settled`` does
+            not hold beyond.
 
     Attributes:
         block: as given.
-        settled_at: (rows,) after how many rounds the row was retired; -1: it was not. Not when it settled: rows are
-            asked after recorded rounds only.
+        settled_at: (rows,) rounds played when the row was retired; -1: it was not. The row may have settled earlier:
+            agents are asked after recorded rounds only.
     """
 
     def __init__(self, block: Block, *, retire: bool = True) -> None:
         self.block = block
         self.settled_at = np.full(block.rows, -1, np.int64)
         self._retires = retire and block.rounds <= block.horizon
-        self._kept = np.zeros(block.rows, bool)  # rows that have settled, but nobody knows their expected reward
-        self._done = np.zeros(block.rows, bool)  # rows whose records are in ...
+        self._kept = np.zeros(block.rows, bool)  # rows that have settled, but whose expected reward is unknown
+        self._done = np.zeros(block.rows, bool)  # rows whose records are in the arrays below
         self._rounds = np.zeros(0, np.int64)  # (records,)
         self._values: dict[str, NDArray[np.float64]] = {}  # (records, rows) of each measure
         self._epoch_regret = np.zeros((0, block.rows))  # (epochs, rows)
         self._begun, self._sound = False, True
-        self._live: _Part | None = None  # rows that go on
-        self._leaving: _Part | None = None  # rows that are just being retired; the others wait for them
-        self._computed = 0  # by parts that are gone
+        self._live: _Part | None = None  # rows that are played
+        self._leaving: _Part | None = None  # rows that are being retired; the others wait for them
+        self._computed = 0  # by parts that have ended
 
     @property
     def played(self) -> int:
-        """How many rounds have been played by rows that go on; all of them where none does."""
+        """Rounds that the rows in play have played; all rounds if no row is in play."""
         parts = [part for part in (self._live, self._leaving) if part is not None]
         return min((part.game.played for part in parts), default=self.block.rounds if self._begun else 0)
 
     @property
     def finished(self) -> bool:
-        """Whether all rows have come to their end."""
+        """Whether all rows have reached their last round."""
         return bool(self._done.all())
 
     @property
@@ -115,12 +115,12 @@ class Run:
         """Play to the end, or until ``pause()``.
 
         Args:
-            tell: hears of sessions of all rows, retired ones included, several times a second.
-            pause: asked several times a second; True: return. Some rounds are played before it is asked first.
+            tell: called several times a second with the sessions played since, of all rows, retired ones included.
+            pause: called several times a second; True: return. Some rounds are played before the first call.
 
         Raises:
-            ValueError: the agent cannot be made so.
-            AgentFailed: the agent failed, or its lists are none; the message says how and where.
+            ValueError: the agent cannot be made with these arguments.
+            AgentFailed: the agent failed, or returned an invalid list; the message says how and where.
             Exception: what ``tell`` and ``pause`` raised.
             RuntimeError: an error or an interruption has ended the last call; ``restore`` an earlier snapshot.
         """
@@ -159,7 +159,7 @@ class Run:
             raise self.block.agent.failure(error) from error
 
     def history(self) -> History | DuelingHistory:
-        """What was recorded of all rows.
+        """The records of all rows.
 
         Raises:
             RuntimeError: the run is not finished.
@@ -171,7 +171,7 @@ class Run:
         return History(self._rounds, **self._values, epoch_regret=self._epoch_regret)
 
     def close(self) -> None:
-        """Close the environments. What was recorded stays; what was not finished is lost."""
+        """Close the environments. Rows that are not finished are lost."""
         for part in (self._live, self._leaving):
             if part is not None:
                 part.env.close()
@@ -191,7 +191,7 @@ class Run:
             self._begun = True
 
     def _ended(self, part: _Part) -> _Part | None:
-        """``part``, or None once it is over and what it recorded has been taken over."""
+        """Take over the records of ``part`` if it is over; returns None then, else ``part``."""
         if part.game.played < self.block.rounds:
             return part
         history = part.game.history()
@@ -209,7 +209,7 @@ class Run:
         return None
 
     def _retire(self, live: _Part) -> bool:
-        """Let the rows of ``live`` that have settled leave; whether there are any. Only after a recorded round."""
+        """Let the settled rows of ``live`` leave, after a recorded round; returns whether there are any."""
         game = live.game
         if not self._retires or game.played not in game.records.due:
             return False
@@ -245,10 +245,10 @@ class Run:
             part.take_action()
         return part
 
-    # -- writing down ------------------------------------------------------------------------------------------------
+    # -- saving ------------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> Arrays | None:
-        """All there is, as plain arrays that ``np.savez`` writes without pickles; None: it cannot be written down.
+        """The full state as plain arrays, which ``np.savez`` writes without pickles; None: it cannot be saved.
 
         Raises:
             RuntimeError: an error or an interruption has ended ``play``.
@@ -274,10 +274,10 @@ class Run:
         return arrays
 
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a ``snapshot`` of a run of the same block, with the same ``retire``, perhaps in another process.
+        """Restore a ``snapshot`` of a run of the same block with the same ``retire``, perhaps from another process.
 
         Raises:
-            ValueError: it is none. The run is of no use then: make another one.
+            ValueError: the snapshot does not fit. Make another run then.
             AgentFailed: the agent failed.
         """
         given = {name: np.array(values) for name, values in snapshot.items()}
@@ -287,6 +287,13 @@ class Run:
                 raise ValueError(f"the snapshot has no {name!r}; {allowed}")
         if given["settled_at"].shape != (self.block.rows,):
             raise ValueError(f"the snapshot is of {given['settled_at'].size} rows; {allowed}")
+        values = snapshot_part(given, "values")
+        shapes = {"kept": (self.block.rows,), "done": (self.block.rows,), "computed": ()}
+        shapes |= {f"values.{name}": (given["rounds"].size, self.block.rows) for name in values}
+        shapes["epoch_regret"] = (len(np.atleast_1d(given["epoch_regret"])), self.block.rows)
+        for name, shape in shapes.items():
+            if given[name].shape != shape:
+                raise ValueError(f"the snapshot's {name!r} has shape {given[name].shape}, not {shape}; {allowed}")
         parts = {name: snapshot_part(given, name) for name in ("live", "leaving")}
         rows = np.concatenate([np.flatnonzero(given["done"]), *(part["rows"] for part in parts.values() if part)])
         if not np.array_equal(np.sort(rows), np.arange(self.block.rows)):
@@ -298,14 +305,14 @@ class Run:
         )
         self.settled_at, self._kept, self._done = given["settled_at"], given["kept"], given["done"]
         self._rounds, self._epoch_regret = given["rounds"], given["epoch_regret"]
-        self._values, self._computed = snapshot_part(given, "values"), int(given["computed"])
+        self._values, self._computed = values, int(given["computed"])
         self._begun = self._sound = True
 
 
 class _Part:
     """Rows of a block that are played together, with an environment and an agent of their own.
 
-    ``leaving``: they show the same list for ever, and are paid expected rewards.
+    ``leaving``: they show the same list until the end, and are paid expected rewards.
     """
 
     def __init__(self, block: Block, rows: NDArray[np.int64] | None, *, leaving: bool = False) -> None:
@@ -326,7 +333,7 @@ class _Part:
         return self.game.steps * len(self.rows)
 
     def settled(self) -> NDArray[np.bool_]:
-        """Which rows have settled, as the agent says; none where it does not say."""
+        """Which rows have settled, as the agent reports; none if it cannot."""
         ask = getattr(self.agent, "settled", None)
         settled = np.asarray(ask()) if callable(ask) else np.zeros(len(self.rows), bool)
         if settled.shape != (len(self.rows),) or settled.dtype != np.bool_:
@@ -337,22 +344,22 @@ class _Part:
         return settled
 
     def take_action(self) -> None:
-        """What the rows show for ever."""
+        """Ask the agent for what the rows show until the end."""
         self.action = self.agent.act(self.env.last_observation.copy())
 
     def knows_rewards(self) -> NDArray[np.bool_]:
-        """Of which rows the environment knows the expected reward. It takes a session to find out."""
+        """Rows whose expected reward the environment knows. Plays a session to find out."""
         self.game.env.step(self.action)
         return ~np.isnan(self.env.expected_rewards())
 
 
 def _rows(written: Mapping[str, NDArray[Any]], rows: NDArray[np.bool_]) -> Arrays:
-    """The part of a game's snapshot that is about ``rows``."""
+    """Select ``rows`` from a game's snapshot."""
     return {name: values[rows] for name, values in written.items()}
 
 
 class _Callers(Exception):
-    """What the caller's own function raised."""
+    """An error that the caller's own function raised."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -360,7 +367,7 @@ class _Callers(Exception):
 
 @contextlib.contextmanager
 def _callers() -> Any:
-    """Nothing that is raised within is the agent's fault."""
+    """Context manager that marks errors as not the agent's."""
     try:
         yield
     except Exception as error:
