@@ -47,7 +47,7 @@ def test_help_teaches(run):
     for words in (
         "rankgym compare CM-Yandex-v0 --source published --agents toprank,cascade-kl-ucb --runs 2 --jobs 4",
         "--agents random,mine:Mine --query 0,3,7",
-        "A violation of the safety constraint is a round whose list had over K / 2 more incorrectly ordered pairs",
+        "A violation of the safety constraint is a round whose list has over K / 2 more incorrectly ordered pairs",
         *SHAPE,  # what an agent of one's own is told
         "rankgym compare CM-Yandex-Breakpoint-v0 --agents cascade-kl-ucb,cascade-ducb,cascade-swucb",
         *[
@@ -241,7 +241,7 @@ def test_agents_of_the_other_kind_are_refused_in_one_line(run):
     allowed = f"allowed for rankgym/Dueling-Arxiv-v0: {', '.join(DUELERS)}, or one of your own"
     assert result.stderr == f"error: agent = 'toprank' ranks items, and the environment has duels; {allowed}\n"
     result = run("compare", "Dueling-Arxiv-v0", "--agents", "rucb", "--set", "problem=3")
-    assert "--set problem=3: problem is no argument of the environment here" in result.stderr
+    assert "--set problem=3: problem cannot be set" in result.stderr
     result = run("compare", "Dueling-Arxiv-v0", "--agents", "rucb", "--problem", "1")
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert result.stderr.startswith("error: problem = 1 is out of range; allowed: 0 .. 0, ")
@@ -346,10 +346,10 @@ def test_neither_numbers_nor_names_are_cut(run, monkeypatch, columns):
             ["PBM-Synthetic-v0", "--query", "first"],
             "--query first is not a choice of queries; allowed: all, train, test, or numbers: 0,3,7",
         ),
-        (["PBM-Synthetic-v0", "--set", "cutoff"], "--set cutoff is no assignment; allowed: key=value"),
+        (["PBM-Synthetic-v0", "--set", "cutoff"], "--set cutoff is not an assignment; allowed: key=value"),
         (
             ["PBM-Synthetic-v0", "--set", "rounds=3"],
-            "--set rounds=3: rounds is no argument of the environment here; see rankgym compare --help",
+            "--set rounds=3: rounds cannot be set; see rankgym compare --help",
         ),
         (
             ["PBM-Synthetic-v0", "--set", "cutoff=7"],
@@ -494,7 +494,7 @@ def test_an_environments_arguments_and_how_it_is_made(run, name):
     choice = "problem" if "Dueling" in name and "Yandex" not in name and "LETOR" not in name else "query"
     assert text.startswith(f'gym.make_vec("{name}", num_envs=600, {choice}="all")\n')
     assert text.count("gym.make_vec(") == 1  # the docstring's example is of another one
-    assert "null" not in plain(text).replace("none: see below what it stands for; --set has null for it.", "")
+    assert "null" not in plain(text).replace("none: see below for its meaning; with --set, type null.", "")
     assert re.search(r"autoreset_mode +NextStep", text)
     if "Dueling" in name:
         assert "regret: " in plain(text)
@@ -566,7 +566,7 @@ def test_data_commands_call_the_data_room(run, monkeypatch, tmp_path):
     assert calls == [("fetch", "yandex60"), ("yandex60", Path("some.pkl"))]
     assert fetched.stdout == f"yandex60: {tmp_path / 'a'}\n"
     monkeypatch.setattr(data.catalogue, "usable", lambda name: True)
-    said = f"yandex60: here already, nothing was downloaded: {tmp_path / 'a'}\n"
+    said = f"yandex60: already here, nothing was downloaded: {tmp_path / 'a'}\n"
     assert run("data", "fetch", "yandex60").stdout == said
 
 
@@ -616,5 +616,5 @@ def test_bench_refuses_what_are_no_numbers(run):
     result = run("bench", "--rows", "many")
     assert (result.exit_code, result.stderr) == (
         2,
-        "error: --rows many is no list of numbers; allowed: 1,64,600,6000\n",
+        "error: --rows many is not a list of numbers; allowed: numbers, such as 1,64,600,6000\n",
     )

@@ -83,14 +83,14 @@ def test_around_a_list(run):
     expected = {name: "none found" if report.holds(name) else "no" for name in ASSUMPTIONS} | {"T1": "yes"}
     assert set(expected.values()) == {"none found", "no", "yes"}
     assert verdicts(result) == expected
-    assert "Looked at: the given list and its 24 exchanges." in result.stdout
-    assert "no violation in the given list and its 24 exchanges; other lists may break it." in result.stdout
+    assert "Checked: the given list and its 24 exchanges." in result.stdout
+    assert "no violation in the given list and its 24 exchanges; other lists may violate it." in result.stdout
     same = run("UBM-Yandex-v0", "--query", "2", "--positions", "3", "--around", "0,1,2")
     assert run("UBM-Yandex-v0", "--query", "2", "--positions", "3", "--around", "initial").stdout == same.stdout
     tail = run("PBM-WeakTail-Rerank-v0", "--around", "initial")
     assert verdicts(tail) == dict.fromkeys(ASSUMPTIONS, "none found") | {"T1": "yes"}
     assert "5 queries" in tail.stdout
-    assert "Looked at: the given list of each query and its 45 exchanges." in tail.stdout
+    assert "Checked: the given list of each query and its 45 exchanges." in tail.stdout
     assert tail.stdout.count(": none broken around the given list\n") == 2
     assert "all hold" not in tail.stdout
 
@@ -111,7 +111,7 @@ def test_where_users_change_it_is_about_the_first_epoch(run):
     several = run("DCM-Yandex-Breakpoint-v0", "--query", "3,4")
     assert several.stdout.startswith(
         "rankgym/DCM-Yandex-Breakpoint-v0, epoch 0 alone (the queries' own numbers): DCM, 10 items at 3 positions, "
-        "2 queries; reward: clicks in the first 3. Looked at: all 720 lists of each query.\n"
+        "2 queries; reward: clicks in the first 3. Checked: all 720 lists of each query.\n"
     )
     assert changing.stdout.partition("DCM,")[2] == constant.stdout.partition("DCM,")[2]
 
@@ -123,14 +123,14 @@ def test_where_users_change_it_is_about_the_first_epoch(run):
         *[
             (
                 ["PBM-Yandex-v0", "--around", around],
-                f"error: --around {around} is no ranking; allowed: initial, or 5 different items out of 0 .. 9, "
+                f"error: --around {around} is not a ranking; allowed: initial, or 5 different items out of 0 .. 9, "
                 "with commas\n",
             )
             for around in ("3,x", "3,1", "3,3,1,2,4", "3,3,1,2,4,0", "0,1,2,3,10", "0,1,2,3,-1", ",")
         ],
         (
             ["PBM-Yandex-v0", "--positions", "1", "--around", "3,1"],
-            "error: --around 3,1 is no ranking; allowed: initial, or 1 item out of 0 .. 9, with commas\n",
+            "error: --around 3,1 is not a ranking; allowed: initial, or 1 item out of 0 .. 9, with commas\n",
         ),
         *[
             (

@@ -68,5 +68,5 @@ def test_the_pace_in_words():
     assert "3 M a second of one process" in words
     assert "--scale full has 4.5e10 sessions: at these rates 4.17 hours of one process, 2.08 hours of two" in words
     assert "full" not in command.pace_in_words(pace, "full")
-    assert "too little to tell" in command.pace_in_words(pace._replace(seconds=3.0), "small")
-    assert "too little to tell" in command.pace_in_words(pace, "smoke")  # beginnings are most of it, however long
+    assert "too little to estimate" in command.pace_in_words(pace._replace(seconds=3.0), "small")
+    assert "too little to estimate" in command.pace_in_words(pace, "smoke")  # beginnings are most of it, however long

@@ -310,7 +310,10 @@ def test_agents_of_ones_own(run, tmp_path):
         (["status", "nowhere"], "error: nowhere is not the folder of a sweep: it has neither a plan.json nor results;"),
         (["resume", "nowhere"], "error: nowhere is not the folder of a sweep: it has no sweep.json; allowed: what"),
         (["export", "nowhere"], "error: path = 'nowhere' has no results; allowed: the folder of a sweep"),
-        (["export", "x", "--to", "y.txt"], "error: --to y.txt is no name for a table; allowed: FILE.parquet or FILE"),
+        (
+            ["export", "x", "--to", "y.txt"],
+            "error: --to y.txt is not the name of a table; allowed: FILE.parquet or FILE",
+        ),
     ],
 )
 def test_what_goes_wrong(run, file, words, message):

@@ -20,12 +20,13 @@ YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 def agents(
     agent: Annotated[
-        str | None, typer.Argument(metavar="[AGENT]", show_default=False, help="One of them, to see its documentation.")
+        str | None,
+        typer.Argument(metavar="[AGENT]", show_default=False, help="An agent: show its knobs and documentation."),
     ] = None,
 ) -> None:
-    """List the agents, or the knobs and the documentation of one. Some rank items, the others let two arms duel.
+    """List the agents, or the knobs and the documentation of one. Some rank items, others choose two arms to duel.
 
-    Knobs go after colons: `rankgym compare PBM-Yandex-v0 --agents toprank:delta=1e-6`. Those shown are the defaults.
+    Knobs follow after colons: `rankgym compare PBM-Yandex-v0 --agents toprank:delta=1e-6`. The list shows defaults.
 
     Example: `rankgym agents toprank`
     """
@@ -47,6 +48,7 @@ def agents(
 
 
 def _show_agent(name: str) -> None:
+    """Print an agent's class, knobs and documentation."""
     from rankgym.experiments.plan import agents as naming
     from rankgym_agents import AGENTS
 
@@ -60,7 +62,7 @@ def _show_agent(name: str) -> None:
         card = _show_training(spec.knobs["model"])
     empty = inspect.Parameter.empty
     free = {knob: default for knob, default in naming.knobs(cls).items() if knob not in spec.knobs}
-    free |= {knob: card.get(knob, 1.0) for knob in free if card}  # its own; noise is 1 where it does not say
+    free |= {knob: card.get(knob, 1.0) for knob in free if card}  # the card's; noise is 1 by default
     knobs = {knob: "" if default is empty else as_typed(default) for knob, default in free.items()}
     if knobs:
         show_table(("knob", "default"), knobs.items())
@@ -72,7 +74,7 @@ def _show_agent(name: str) -> None:
 
 
 def _show_training(model: str) -> dict[str, Any]:
-    """How a trained model was made; its card."""
+    """Print how a trained model was made; return its card."""
     from rankgym.sb3 import model_card
 
     card = model_card(model)
@@ -86,7 +88,7 @@ def _show_training(model: str) -> dict[str, Any]:
 
 
 def _show_documentation(text: str) -> None:
-    """A docstring, its lines as long as the terminal allows: what is indented deeper goes on from the line above."""
+    """Print a docstring, its lines as long as the terminal allows; deeper indented lines continue the line above."""
     from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
@@ -107,7 +109,7 @@ def _show_documentation(text: str) -> None:
 
 
 def agent_texts(cls: type) -> tuple[str, str]:
-    """What an agent does, and its paper, from its docstring and its module's."""
+    """Return what an agent does, from its docstring, and its paper, from its module's docstring."""
     first = " ".join((cls.__doc__ or "").split("\n\n")[0].split()).partition(";")[0].rstrip(".")
     module = " ".join((sys.modules[cls.__module__].__doc__ or "").split())
     cited = next((text for text in re.findall(r"\(([^()]*)\)", module) if YEAR.search(text)), "")

@@ -6,47 +6,48 @@ from typing import Annotated, Any
 
 import typer
 
-from rankgym.commands.options import Assignments, Positions, Source, env_arguments_of, queries_of
+from rankgym.commands.options import Assignments, Environment, Positions, Source, env_arguments_of, queries_of
 from rankgym.commands.tables import show_table
 
 __all__ = ["assumptions"]
 
 
+Around = Annotated[
+    str | None,
+    typer.Option(
+        metavar="initial|3,1,2,...",
+        help="Check only this list and those that differ from it by one exchange of two items; `initial` is each "
+        "query's production list. Default: all lists.",
+    ),
+]
+ExactUpTo = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        help="Check all lists if all queries together have at most N. Otherwise check 20,000 random lists of each "
+        "query: then only a violation is a proof.",
+    ),
+]
+
+
 def assumptions(
-    env: Annotated[
-        str,
-        typer.Argument(metavar="ENV", help="An environment, as `rankgym envs` lists them; `rankgym/` may be left out."),
-    ],
+    env: Environment,
     query: Annotated[str, typer.Option(metavar="all|train|test|0,3,7", help="Queries.")] = "all",
-    around: Annotated[
-        str | None,
-        typer.Option(
-            metavar="initial|3,1,2,...",
-            help="Look only at this list and at those that one exchange of two items makes of it; `initial` is each "
-            "query's production list. Default: all lists.",
-        ),
-    ] = None,
+    around: Around = None,
     source: Source = None,
     positions: Positions = None,
-    exact_up_to: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="Look at all lists where those of all queries together are no more; else at 20,000 random ones of "
-            "each query, where only a violation is a proof.",
-        ),
-    ] = 4_000_000,
+    exact_up_to: ExactUpTo = 4_000_000,
     set_: Assignments = None,
 ) -> None:
     """Check whether BubbleRank's and TopRank's theorems apply: which of their assumptions hold, and what breaks them.
 
-    Agents run on any click model, but what is proved of them is proved under assumptions. This shows for each whether
-    it holds for all lists, and if not, the lists that break it the most. Where users change, it is about epoch 0, the
-    first one, alone.
+    Agents run on any click model, but theorems about them need assumptions. The table shows for each assumption
+    whether it holds for all lists, and if not, the lists that break it most. Where users change, only epoch 0, the
+    first one, is checked.
 
     Examples:
 
-    * One query, all 10! lists of it: `rankgym assumptions PBM-Yandex-Rerank-v0 --query 3`
+    * One query, all its 10! lists: `rankgym assumptions PBM-Yandex-Rerank-v0 --query 3`
     * All original queries at 5 positions: `rankgym assumptions DCM-Yandex-v0 --source published`
     * Around a list: `rankgym assumptions PBM-Yandex-v0 --query 3 --around 3,1,0,2,4`
     """
@@ -54,7 +55,7 @@ def assumptions(
 
     from rankgym.arguments import whole_number
     from rankgym.experiments.plan.environments import check_env_arguments, choice_of, env_arguments, env_id
-    from rankgym.models import PAPERS, check_assumptions
+    from rankgym.models import check_assumptions
 
     name = env_id(env)
     arguments = env_arguments_of(set_ or [], source, positions)
@@ -85,13 +86,20 @@ def assumptions(
         own = np.array_equal(truth.attraction, venv.attraction[row_of])
         whose = "the query's" if len(queries) == 1 else "the queries'"
         which += f", epoch 0 alone ({f'{whose} own numbers' if own else 'drawn with seed 0'})"
-    typer.echo(f"{name}{which}: {report.headline()}")
+    _show_report(f"{name}{which}", report, queries.tolist())
+
+
+def _show_report(subject: str, report: Any, queries: list[int]) -> None:
+    """Print the report: one table for each paper."""
+    from rankgym.models import PAPERS
+
+    typer.echo(f"{subject}: {report.headline()}")
     for paper, (_, names) in PAPERS.items():
         typer.echo(f"\n{report.title(paper)}")
         lines = []
         for each in names:
             *cells, words = report.row(each)
-            against = report.counterexample(each, queries.tolist())
+            against = report.counterexample(each, queries)
             lines.append((*cells, f"{words}\n-> {against}" if against else words))
         show_table(("", "holds", "gap", "what it says"), lines)
     for line in report.notes():
@@ -99,7 +107,7 @@ def assumptions(
 
 
 def _rows_of_queries(name: str, text: str, arguments: dict[str, Any]) -> Any:
-    """The bare environment with a row for each query that --query ``text`` chooses."""
+    """Return the bare environment with a row for each query that --query ``text`` chooses."""
     import gymnasium as gym
 
     chosen = queries_of(text)
@@ -110,14 +118,15 @@ def _rows_of_queries(name: str, text: str, arguments: dict[str, Any]) -> Any:
     rows = count if isinstance(chosen, str) else len(chosen)
     try:
         return gym.make_vec(name, num_envs=rows, query=chosen, **arguments).unwrapped
-    except ValueError:  # with "all" it could be made, so it is the choice
-        pools = ", ".join(pool for pool in ("all", "train", "test") if pool != text)  # of few queries none is for tests
+    except ValueError:  # with "all" it was made, so the choice is wrong
+        pools = ", ".join(pool for pool in ("all", "train", "test") if pool != text)  # few queries have no test queries
         raise ValueError(
             f"--query {text} is not a choice of queries of {name}; allowed: {pools}, or numbers in 0 .. {count - 1}"
         ) from None
 
 
 def _items(text: str, items: int, positions: int) -> list[int]:
+    """Return the ranking of --around."""
     try:
         listed = [int(part) for part in text.split(",")]
     except ValueError:
@@ -125,6 +134,6 @@ def _items(text: str, items: int, positions: int) -> list[int]:
     if len(set(listed)) != positions or len(listed) != positions or not 0 <= min(listed) <= max(listed) < items:
         wanted = "1 item" if positions == 1 else f"{positions} different items"
         raise ValueError(
-            f"--around {text} is no ranking; allowed: initial, or {wanted} out of 0 .. {items - 1}, with commas"
+            f"--around {text} is not a ranking; allowed: initial, or {wanted} out of 0 .. {items - 1}, with commas"
         )
     return listed

@@ -11,23 +11,25 @@ __all__ = ["bench"]
 
 
 def bench(
-    rows: Annotated[str, typer.Option(metavar="A,B,...", help="Rows of the environments' steps.")] = "1,64,600,6000",
+    rows: Annotated[
+        str, typer.Option(metavar="A,B,...", help="Numbers of rows to measure environments with.")
+    ] = "1,64,600,6000",
     quick: Annotated[
-        bool, typer.Option("--quick", help="A rougher measurement: about 30 seconds once all is compiled.")
+        bool, typer.Option("--quick", help="Measure roughly: about 30 seconds once everything is compiled.")
     ] = False,
     letor: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="A LETOR file to interleave rankers of. Default: a synthetic one of NP2004's shape."
+            metavar="FILE", help="LETOR file whose rankers are interleaved. Default: a synthetic one of NP2004's shape."
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write all measurements to a file.")] = None,
 ) -> None:
-    """Measure speed: sessions per second, or duels, on one core.
+    """Measure speed on one core: sessions, or duels, per second.
 
-    Of every click model's step with and without recording, of every agent with it, of duels of arms, lists and rankers,
-    of single environments, and of Gymnasium's CartPole beside them. What is compared takes turns, so that a machine
-    that slows down slows all of it.
+    Measures every click model's step with and without recording, every agent with recording, duels of arms, lists and
+    rankers, single environments, and Gymnasium's CartPole for comparison. Candidates take turns, so that a machine that
+    slows down slows all of them.
     """
     from rich.console import Console
 
@@ -37,7 +39,7 @@ def bench(
     try:
         sizes = [int(part) for part in rows.split(",")]
     except ValueError:
-        raise ValueError(f"--rows {rows} is no list of numbers; allowed: 1,64,600,6000") from None
+        raise ValueError(f"--rows {rows} is not a list of numbers; allowed: numbers, such as 1,64,600,6000") from None
     if out is not None:
         check_out(out)
     report = measure(sizes, quick=quick, letor=letor)
@@ -46,4 +48,4 @@ def bench(
         console.print(part)
     if out is not None:
         write(report, out)
-        typer.echo(f"written: {out}")
+        typer.echo(f"Written: {out}")

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankgym.commands.options import MAX_FOLDER_NAME, Assignments, Positions, Source, env_arguments_of, queries_of
-from rankgym.commands.sweep import Address, Backend, Every
+from rankgym.commands.options import (
+    MAX_FOLDER_NAME,
+    Address,
+    Assignments,
+    Backend,
+    CheckpointEvery,
+    Environment,
+    Positions,
+    Source,
+    env_arguments_of,
+    queries_of,
+    search_agents_here,
+)
 from rankgym.commands.tables import fitting_epochs, fitting_table
 
 if TYPE_CHECKING:
@@ -20,78 +30,82 @@ if TYPE_CHECKING:
 __all__ = ["compare", "folder_name"]
 
 
+Agents = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B,...", help="Agents, separated by commas. Default: all in `rankgym agents` that can play ENV."
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option(
+        metavar="S",
+        help="Seed of row 0; row b has S + b, for its users and its agent. Seeds of independent repetitions must "
+        "differ by at least the number of rows.",
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Folder for the results; it replaces another comparison there. Default: `results/ENV`, followed by "
+        "arguments that are not ENV's defaults: `results/ENV-published-query=0_3_7`.",
+    ),
+]
+Query = Annotated[
+    str,
+    typer.Option(
+        "--query",
+        "--problem",
+        metavar="all|train|test|0,3,7",
+        help="Queries, or problems of duels. Row b plays number b modulo their count.",
+    ),
+]
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        metavar="J",
+        help="Processes. The numbers do not depend on it, for agents that pass `rankgym.check_agent`. Default: 1; with "
+        "--backend, all of its workers.",
+    ),
+]
+Retire = Annotated[
+    bool,
+    typer.Option(
+        "--retire",
+        help="Remove rows from the batch when their list can never change again, as in a sweep. This is faster; for "
+        "the rest of these rows, rewards are expected rewards, and all other numbers stay the same.",
+    ),
+]
+
+
 def compare(
-    env: Annotated[
-        str,
-        typer.Argument(metavar="ENV", help="An environment, as `rankgym envs` lists them; `rankgym/` may be left out."),
-    ],
-    agents: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,...",
-            help="Agents, with commas between. Default: all that `rankgym agents` lists and that can play ENV.",
-        ),
-    ] = None,
+    env: Environment,
+    agents: Agents = None,
     rounds: Annotated[int, typer.Option(metavar="N", help="User sessions, or duels, in each row.")] = 100_000,
     runs: Annotated[int, typer.Option(metavar="R", help="Runs of every query or problem.")] = 1,
-    seed: Annotated[
-        int,
-        typer.Option(
-            metavar="S",
-            help="Seed of row 0; row b has S + b, for its users and its agent. Independent repetitions need seeds "
-            "at least as far apart as there are rows.",
-        ),
-    ] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder for the results; another comparison there is replaced. Default: `results/ENV`, with what is "
-            "not the default of ENV: `results/ENV-published-query=0_3_7`.",
-        ),
-    ] = None,
+    seed: Seed = 0,
+    out: Out = None,
     source: Source = None,
-    query: Annotated[
-        str,
-        typer.Option(
-            "--query",
-            "--problem",
-            metavar="all|train|test|0,3,7",
-            help="Queries, or problems of duels; row b plays the one numbered b mod how many they are.",
-        ),
-    ] = "all",
+    query: Query = "all",
     positions: Positions = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            metavar="J",
-            help="Processes. The numbers do not depend on it, for agents that pass `rankgym.check_agent`. Default: 1; "
-            "with --backend all of its workers.",
-        ),
-    ] = None,
+    jobs: Processes = None,
     backend: Backend = None,
     address: Address = None,
-    checkpoint_every: Every = 120.0,
+    checkpoint_every: CheckpointEvery = 120.0,
     set_: Assignments = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Play again what DIR already has.")] = False,
-    retire: Annotated[
-        bool,
-        typer.Option(
-            "--retire",
-            help="Rows whose list can never change again leave the batch, as in a sweep. It is faster; the rest of "
-            "their rewards is the expected reward, all other numbers stay the same.",
-        ),
-    ] = False,
+    retire: Retire = False,
 ) -> None:
-    """Compare agents: the same users for all of them, over queries (or problems of duels) and runs.
+    """Compare agents on queries (or problems of duels) and runs; all agents meet the same users.
 
-    Shows a table, and where users change one of regret per epoch, and writes into DIR: `regret.png` and `regret.svg`,
-    `table.csv`, `table.md`, each agent's history `<agent>.npz`, and `compare.json` with everything that decided the
-    numbers.
+    Shows a table, and a second one of regret per epoch where users change. Writes into DIR: `regret.png`,
+    `regret.svg`, `table.csv`, `table.md`, each agent's history `<agent>.npz`, and `compare.json` with everything that
+    decided the numbers.
 
-    A *violation* of the safety constraint is a round whose list had over K / 2 more incorrectly ordered pairs than the
-    production list, K being the displayed positions. Of duels, *accuracy* is the share of rows in which the agent would
-    name the best arm.
+    A *violation* of the safety constraint is a round whose list has over K / 2 more incorrectly ordered pairs than the
+    production list, where K is the number of displayed positions. In duels, *accuracy* is the share of rows in which
+    the agent would name the best arm.
 
     A comparison is a sweep with one environment: DIR also has the sweep's files, which `rankgym sweep status`, `export`
     and `report` read. After Ctrl-C, a crash or a kill the same command resumes from the checkpoints, and rows that DIR
@@ -102,33 +116,31 @@ def compare(
     * All agents on all calibrated queries: `rankgym compare PBM-Yandex-v0`
     * Two agents on the 60 original queries, twice, in four processes:
       `rankgym compare CM-Yandex-v0 --source published --agents toprank,cascade-kl-ucb --runs 2 --jobs 4`
-    * Knobs of agents, after colons, and arguments of the environment:
+    * Knobs of agents, after colons, and an argument of the environment:
       `rankgym compare DCM-Yandex-v0 --agents cascade-kl-ucb,cascade-kl-ucb:feedback=last --set cutoff=3`
-    * Users who change, every ten thousand sessions:
+    * Users who change every ten thousand sessions:
       `rankgym compare CM-Yandex-Breakpoint-v0 --agents cascade-kl-ucb,cascade-ducb,cascade-swucb`
-    * Duels of the 136 rankers of MSLR's calibrated stand-in, twenty times:
+    * Duels of the 136 rankers of MSLR's calibrated stand-in, twenty runs:
       `rankgym compare Dueling-MSLR-v0 --agents mergerucb,rucb --runs 20 --rounds 1_000_000`
-    * The same of 30 of them, drawn anew in each run:
+    * The same with 30 of these rankers, drawn anew in each run:
       `rankgym compare Dueling-MSLR-v0 --agents mergerucb,rucb --runs 20 --set num_arms=30`
-    * An agent of your own, the class Mine in mine.py of this folder, on three queries:
+    * An agent of your own, the class Mine in mine.py in this folder, on three queries:
       `rankgym compare PBM-Yandex-v0 --agents random,mine:Mine --query 0,3,7 --rounds 20_000`
-    * A model that `rankgym train` made, as it draws its lists, and as it shows the greedy one:
+    * A model from `rankgym train`, with drawn lists and with the greedy one:
       `rankgym compare PBM-Yandex-v0 --agents toprank,runs/x/best.zip,runs/x/best.zip:deterministic=true`
 
-    A class of your own has `act(observation)` and `update(displayed, clicks)`, for all rows at once. It is called with
-    the keywords that it takes out of `num_items`, `num_positions`, `num_envs` (the rows), `horizon`, `seed` and
-    `initial_list` (num_envs, num_items); further ones are its knobs. To duel, it gives and takes as
-    `rankgym.DuelingAgent` does, and is told `num_arms` for the numbers of items and positions and the list.
+    A class of your own has `act(observation)` and `update(displayed, clicks)`, for all rows at once. Its constructor
+    gets those of these keywords that it has: `num_items`, `num_positions`, `num_envs` (the rows), `horizon`, `seed`
+    and `initial_list` (num_envs, num_items); its other keywords are its knobs. For duels, it has the methods of
+    `rankgym.DuelingAgent`, and gets `num_arms` in place of the numbers of items and positions and the list.
     """
     from rankgym import experiments
     from rankgym.experiments.plan.agents import split_names
     from rankgym.experiments.plan.environments import env_id
-    from rankgym_agents import AGENTS
 
     name = env_id(env)
     chosen = None if agents is None else split_names(agents)
-    if any(agent.partition(":")[0] not in AGENTS or ":agent=" in agent for agent in chosen or []):
-        sys.path.insert(0, str(Path.cwd()))  # where agents of one's own are looked for, as python -m does
+    search_agents_here(chosen or [])
     arguments = env_arguments_of(set_ or [], source, positions)
     folder = out or Path("results") / folder_name(name, arguments, query)
     comparison = experiments.compare(
@@ -151,7 +163,7 @@ def compare(
 
 
 def folder_name(name: str, arguments: dict[str, Any], query: str) -> str:
-    """An environment's id and, of its arguments and the query, what is not its default, as the name of a folder."""
+    """Return a folder's name from an environment's id and from all arguments that are not its defaults."""
     from rankgym.experiments.plan.agents import slug
     from rankgym.experiments.plan.environments import env_arguments
 
@@ -170,6 +182,7 @@ def folder_name(name: str, arguments: dict[str, Any], query: str) -> str:
 
 
 def show_comparison(comparison: Comparison, folder: Path) -> None:
+    """Print the notes, the tables, their caption and the names of the files."""
     from rich.console import Console
     from rich.text import Text
 

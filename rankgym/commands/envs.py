@@ -14,12 +14,12 @@ from rankgym.commands.tables import show_table
 
 __all__ = ["envs"]
 
-NUMBERS: dict[tuple[str, ...], tuple[str, Any]] = {  # what a click model's parameter is made of, by its axes
+NUMBERS: dict[tuple[str, ...], tuple[str, Any]] = {  # by a parameter's axes: the form of its values, and an example
     (): ("one number", 0.5),
-    ("item",): ("a list: one of each item", [0.8, 0.4, 0.1]),
-    ("position",): ("a list: one of each position", [0.9, 0.5]),
+    ("item",): ("a list: one for each item", [0.8, 0.4, 0.1]),
+    ("position",): ("a list: one for each position", [0.9, 0.5]),
     ("position", "previous"): (
-        "a list of each position: one for each position of the click before, the last one for none yet",
+        "a list for each position: one for each position of the previous click, the last one for no click yet",
         [[0.0, 0.9], [0.7, 0.5]],
     ),
 }
@@ -27,12 +27,12 @@ NUMBERS: dict[tuple[str, ...], tuple[str, Any]] = {  # what a click model's para
 
 def envs(
     env: Annotated[
-        str | None, typer.Argument(metavar="[ENV]", show_default=False, help="One of them, to see its arguments.")
+        str | None, typer.Argument(metavar="[ENV]", show_default=False, help="An environment: show its arguments.")
     ] = None,
 ) -> None:
-    """List the environments, or the arguments of one: those that `rankgym compare ENV --set KEY=VALUE` sets.
+    """List the environments, or the arguments of one, which `rankgym compare ENV --set KEY=VALUE` sets.
 
-    Each is made by `gymnasium.make_vec("rankgym/PBM-Yandex-v0", num_envs=600)`, or singly by `gymnasium.make`.
+    In Python: `gymnasium.make_vec("rankgym/PBM-Yandex-v0", num_envs=600)`; `gymnasium.make` makes a single one.
 
     Example: `rankgym envs PBM-Yandex-v0`
     """
@@ -50,6 +50,7 @@ def envs(
 
 
 def _show_arguments(env: str) -> None:
+    """Print the arguments of an environment, their defaults and their documentation."""
     from rich.console import Console
     from rich.markdown import Markdown
 
@@ -65,7 +66,7 @@ def _show_arguments(env: str) -> None:
     rows = [(key, "none" if value is None else as_typed(value)) for key, value in defaults.items()]
     show_table(("argument", "default here"), [row for row in rows if row[0] not in OWN_OPTIONS])
     if None in defaults.values():
-        typer.echo("none: see below what it stands for; --set has null for it.\n")
+        typer.echo("none: see below for its meaning; with --set, type null.\n")
     if defaults.get("dataset") == "synthetic" and defaults.get("parameters", "") is None and "scenario" not in defaults:
         _show_parameters(name, defaults["model"])
     section = re.search(r"^## Arguments\n(.*?)(?=^## |\Z)", inspect.getdoc(env_creator(name)) or "", re.M | re.S)
@@ -74,12 +75,12 @@ def _show_arguments(env: str) -> None:
 
 
 def _show_parameters(name: str, model: str) -> None:
-    """The names of a click model's parameters, what numbers each has, and how they are set."""
+    """Print the names of a click model's parameters, the form of their values, and how to set them."""
     from rankgym.models import MODELS
 
     axes = MODELS[model].axes
     show_table((f"{model} parameter", "probabilities"), [(key, NUMBERS[axes[key]][0]) for key in axes])
     example = json.dumps({key: NUMBERS[axes[key]][1] for key in axes}, separators=(",", ":"))
-    typer.echo("Three items at two positions (with lists of such lists more queries):\n")
+    typer.echo("Three items at two positions (for several queries, give lists of such lists):\n")
     short = name.removeprefix("rankgym/")
     typer.echo(f"rankgym compare {short} --agents toprank --rounds 1000 --positions 2 --set 'parameters={example}'\n")

@@ -11,11 +11,14 @@ from typer.core import TyperGroup
 __all__ = ["OneLineErrors", "complain"]
 
 INTERRUPTED = 130  # the shell's exit code for Ctrl-C
-CHOICES = ", a list of these, 'all', 'train', 'test' or None", ", several of these (0,3,7), all, train or test"  # here
+CHOICES = (
+    ", a list of these, 'all', 'train', 'test' or None",
+    ", several of these (0,3,7), all, train or test",
+)  # in Python, here
 
 
 class OneLineErrors(TyperGroup):
-    """What goes wrong is said in one line on standard error, exit code 2; RANKGYM_DEBUG=1 shows the traceback."""
+    """Report errors in one line on standard error, with exit code 2. RANKGYM_DEBUG=1 shows the traceback."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -27,14 +30,14 @@ class OneLineErrors(TyperGroup):
             from rankgym.experiments.plan.agents import AgentFailed
 
             if hasattr(error, "exit_code") or isinstance(error, (typer.Abort, BrokenPipeError)):
-                raise  # typer's own
+                raise  # typer handles these
             if os.environ.get("RANKGYM_DEBUG", "0") not in ("", "0"):
                 raise
             plain = isinstance(error, (ValueError, OSError, RuntimeError)) or not str(error)
             text = str(error) or type(error).__name__
             if isinstance(error, OSError) and error.strerror and error.filename is not None:
                 text = f"{error.filename}: {error.strerror}"
-            text = text.replace(*CHOICES)  # the words for Python
+            text = text.replace(*CHOICES)  # Python's choices as options
             if isinstance(error, AgentFailed):
                 text += " (RANKGYM_DEBUG=1 shows the traceback)"
             complain(f"error: {text if plain else f'{type(error).__name__}: {text}'}")
@@ -42,4 +45,5 @@ class OneLineErrors(TyperGroup):
 
 
 def complain(text: str) -> None:
+    """Print a text in one line on standard error."""
     typer.echo(" ".join(text.split()), err=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +14,12 @@ import typer
 __all__ = [
     "MAX_FOLDER_NAME",
     "OWN_OPTIONS",
+    "Address",
     "Assignments",
+    "Backend",
+    "CheckpointEvery",
+    "Environment",
+    "Jobs",
     "Positions",
     "Source",
     "as_typed",
@@ -20,27 +27,18 @@ __all__ = [
     "env_arguments_of",
     "numbers_of",
     "queries_of",
+    "search_agents_here",
     "with_keywords",
 ]
 
 MAX_FOLDER_NAME = 80
-
-OWN_OPTIONS = (  # arguments that have an option of their own, or are for Python alone
-    "query",
-    "problem",
-    "num_envs",
-    "env_id",
-    "agents",
-    "rounds",
-    "runs",
-    "seed",
-    "jobs",
-    "out",
-    "progress",
-    "fresh",
+OWN_OPTIONS = (  # arguments that --set refuses: they have an option of their own, or are for Python only
+    *("query", "problem", "num_envs", "env_id", "agents", "rounds", "runs", "seed", "jobs", "out", "progress", "fresh"),
 )
-
-
+Environment = Annotated[
+    str,
+    typer.Argument(metavar="ENV", help="An environment from `rankgym envs`; `rankgym/` may be left out."),
+]
 Assignments = Annotated[
     list[str] | None,
     typer.Option(
@@ -55,14 +53,48 @@ Source = Annotated[
     str | None,
     typer.Option(
         metavar="calibrated|published",
-        help="Click models or preferences that come with the package, or the original.",
+        help="Synthetic click models or preferences of the package, or the original ones.",
     ),
 ]
 Positions = Annotated[int | None, typer.Option(metavar="K", help="Displayed positions.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        metavar="J",
+        help="Processes; 1: this process only. Default: one for each processor; on a Dask cluster, all its workers. "
+        "The results do not depend on it.",
+    ),
+]
+Backend = Annotated[
+    str | None,
+    typer.Option(
+        metavar="loky|dask|ray|...",
+        help="Where the jobs run, by joblib's name for it. Default: in processes on this machine.",
+    ),
+]
+Address = Annotated[
+    str | None, typer.Option(metavar="tcp://HOST:8786", help="Scheduler of the Dask cluster, with `--backend dask`.")
+]
+CheckpointEvery = Annotated[
+    float,
+    typer.Option(
+        "--checkpoint-every",
+        metavar="SECONDS",
+        help="Time between checkpoints of a running job: a killed job loses at most this much work.",
+    ),
+]
+
+
+def search_agents_here(agents: Iterable[Any]) -> None:
+    """Let Python find agents of the user's own in the present folder, as ``python -m`` does."""
+    from rankgym_agents import AGENTS
+
+    if any(str(agent).partition(":")[0] not in AGENTS or ":agent=" in str(agent) for agent in agents):
+        sys.path.insert(0, str(Path.cwd()))
 
 
 def env_arguments_of(texts: Iterable[str], source: str | None, positions: int | None) -> dict[str, Any]:
-    """An environment's arguments from --set KEY=VALUE, --source and --positions."""
+    """Return an environment's arguments from --set KEY=VALUE, --source and --positions."""
     arguments = assignments(texts)
     for option, key, value in (("source", "source", source), ("positions", "num_positions", positions)):
         if value is not None:
@@ -76,15 +108,16 @@ def assignments(
     texts: Iterable[str],
     option: str = "--set",
     refused: Iterable[str] = OWN_OPTIONS,
-    why: str = "is no argument of the environment here; see rankgym compare --help",
+    why: str = "cannot be set; see rankgym compare --help",
 ) -> dict[str, Any]:
+    """Return the values of ``KEY=VALUE`` texts by key."""
     from rankgym.experiments.plan.agents import literal
 
     arguments = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.isidentifier():
-            raise ValueError(f"{option} {text} is no assignment; allowed: key=value")
+            raise ValueError(f"{option} {text} is not an assignment; allowed: key=value")
         if key in refused:
             raise ValueError(f"{option} {text}: {key} {why}")
         if key in arguments:
@@ -109,7 +142,7 @@ def queries_of(text: str, option: str = "--query") -> str | list[int]:
 
 
 def with_keywords(option: str, text: str) -> tuple[str, dict[str, Any]]:
-    """A name and its keywords, from name:key=value:key=value."""
+    """Return a name and its keywords, from name:key=value:key=value."""
     from rankgym.experiments.plan.agents import literal
 
     name, *assignments = text.split(":")
@@ -117,24 +150,26 @@ def with_keywords(option: str, text: str) -> tuple[str, dict[str, Any]]:
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals or not key.isidentifier() or key in knobs:
-            raise ValueError(f"{option} {text}: {assignment} is no assignment of a keyword; allowed: key=value")
+            raise ValueError(f"{option} {text}: {assignment} is not an assignment; allowed: key=value")
         knobs[key] = literal(value)
     return name, knobs
 
 
 def numbers_of(option: str, text: str) -> list[int]:
-    """Numbers with commas between, and ranges with both ends: 0,3,10-20."""
+    """Return the numbers of a list such as 0,3,10-20; ranges have both ends."""
     numbers: list[int] = []
     for part in text.split(","):
         ends = re.fullmatch(r"\s*(\d{1,6})(?:-(\d{1,6}))?\s*", part)
         if not ends or int(ends[1]) > int(ends[2] or ends[1]):
-            raise ValueError(f"{option} {text} is no list of numbers; allowed: numbers and ranges, as 0,3,10-20")
+            raise ValueError(
+                f"{option} {text} is not a list of numbers; allowed: numbers and ranges, such as 0,3,10-20"
+            )
         numbers.extend(range(int(ends[1]), int(ends[2] or ends[1]) + 1))
     return numbers
 
 
 def as_typed(value: Any) -> str:
-    """A value as one would type it after ``=``."""
+    """Return a value as one types it after ``=``."""
     value = getattr(value, "value", value)  # of an enum
     try:
         return value if isinstance(value, str) else json.dumps(value)

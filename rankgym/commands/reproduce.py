@@ -1,4 +1,4 @@
-"""``rankgym reproduce``: papers' figures, and verdicts on their claims."""
+"""``rankgym reproduce``: figures of papers, and verdicts on their claims."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["reproduce"]
 
-WIDE = 130  # columns of a terminal: on fewer the claims table is short
-ENOUGH = 30.0  # seconds of processes: of less it is mostly beginnings that are timed
+WIDE = 130  # columns of a terminal; a narrower one gets the short table of claims
+MIN_SECONDS = 30.0  # of processes; in less time, starting up dominates
 
 
 def reproduce(
@@ -29,46 +29,48 @@ def reproduce(
             help="Figures, such as `bubblerank-figure-1`; papers, such as `bubblerank`: all their figures; or `all`.",
         ),
     ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="Show all figures, what they play and what they need.")] = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List all figures, their sizes and the data that they need.")
+    ] = False,
     scale: Annotated[
         str,
         typer.Option(
             metavar="full|small|smoke",
-            help="`full`: as in the paper; `small`: minutes on two processors; `smoke`: seconds, which decide little.",
+            help="`full`: as in the paper; `small`: minutes on two processors; `smoke`: seconds, few decided claims.",
         ),
     ] = "small",
     source: Annotated[
         str,
         typer.Option(
             metavar="published|calibrated",
-            help="Click models and preferences: the original, once fetched, or synthetic ones that come with the "
+            help="Click models and preferences: original, after `rankgym data fetch`, or synthetic ones of the "
             "package.",
         ),
     ] = "published",
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for all that is made.")] = Path("reproduced"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for all results.")] = Path("reproduced"),
     jobs: Annotated[
         int | None,
         typer.Option(metavar="J", show_default=False, help="Processes. Default: one for each processor."),
     ] = None,
     backend: Annotated[
         str | None,
-        typer.Option(metavar="dask", show_default=False, help="Play on a cluster of Dask (or of Ray: `ray`)."),
+        typer.Option(metavar="dask", show_default=False, help="Run on a cluster: `dask` or `ray`."),
     ] = None,
     address: Annotated[
         str | None,
-        typer.Option(metavar="URL", show_default=False, help="The scheduler of the Dask cluster: tcp://host:8786."),
+        typer.Option(metavar="URL", show_default=False, help="Scheduler of the Dask cluster: tcp://HOST:8786."),
     ] = None,
 ) -> None:
-    """Reproduce figures of papers: play, draw, and say which of the paper's claims hold.
+    """Reproduce figures of papers: play, draw, and report which of the paper's claims hold.
 
-    Each figure has a folder in DIR, NAME-SCALE-SOURCE, with `figure.png`, `figure.svg`, `claims.md`, `claims.json`, the
-    numbers in `data.parquet`, and `report.html`, which has all of it.
+    Each figure gets a folder in DIR, NAME-SCALE-SOURCE, with `figure.png`, `figure.svg`, `claims.md`, `claims.json`,
+    the numbers in `data.parquet`, and `report.html`, which has everything.
 
-    A claim holds, or does not, where the confidence interval of what was measured says so; else it cannot be decided
-    at this scale.
+    A claim holds, or fails, if the confidence interval of the measured value decides it; otherwise it is undecided at
+    this scale.
 
-    What was played is kept in DIR/data: the same command goes on from there, however it was stopped, and figures of the
-    same runs share them.
+    Runs are kept in DIR/data: the same command resumes from there, however it was stopped, and figures of the same runs
+    share them.
     """
     from rich.console import Console
     from rich.text import Text
@@ -82,7 +84,7 @@ def reproduce(
         _show_list(list_figures(source), console)
         return
     if not names:
-        raise ValueError("no figure was named; `rankgym reproduce --list` shows their names")
+        raise ValueError("no figure was named; `rankgym reproduce --list` lists them")
 
     done = reproduce_figures(
         names,
@@ -105,7 +107,7 @@ def reproduce(
 
 
 def _show(found: Reproduced, console: Any) -> None:
-    """The claims table of a figure; on a narrow terminal without what was measured, most of its lines."""
+    """Print a figure's claims; on a narrow terminal without the measured values, which take most lines."""
     from rich.text import Text
 
     from rankgym.experiments.judge.claims import rich_table, tally
@@ -113,19 +115,23 @@ def _show(found: Reproduced, console: Any) -> None:
     title = f"{found.figure.name}, scale {found.scale}: {found.figure.title}"
     short = console.width < WIDE
     console.print(rich_table(found.judgements, title, short=short))
-    more = "says what was measured, and how" if short else "has the notes"
+    more = "has the measured values and notes" if short else "has the notes"
     console.print(Text(f"{tally(found.judgements)} {found.folder / 'claims.md'} {more}."), soft_wrap=True)
 
 
 def pace_in_words(pace: Pace, scale: str) -> str:
-    """How fast it was, and what the full scale would take."""
-    really = "" if pace.played == pace.sessions else f" ({pace.played:.3g} of them really played, the others settled)"
+    """Return the speed, and the time that the full scale would take."""
+    really = (
+        ""
+        if pace.played == pace.sessions
+        else f" ({pace.played:.3g} of them really played, the others of settled rows)"
+    )
     words = [
         f"{pace.sessions:.3g} sessions{really} in {_duration(pace.seconds)} of processes: {pace.rate / 1e6:.3g} M a "
         "second of one process"
     ]
-    if scale == "smoke" or (scale != "full" and pace.seconds < ENOUGH):
-        words.append("too little to tell how long --scale full would take")
+    if scale == "smoke" or (scale != "full" and pace.seconds < MIN_SECONDS):
+        words.append("too little to estimate the time of --scale full")
     elif scale != "full" and pace.full and math.isfinite(pace.full_seconds):
         words.append(
             f"--scale full has {pace.full:.3g} sessions: at these rates {_duration(pace.full_seconds)} of one process, "
@@ -142,7 +148,7 @@ def _duration(seconds: float) -> str:
 
 
 def _show_list(entries: Sequence[ListedFigure], console: Any) -> None:
-    """Two lines a figure, below the name of its paper."""
+    """Print two lines for each figure, below the name of its paper."""
     from rich.text import Text
 
     paper = ""
@@ -156,8 +162,8 @@ def _show_list(entries: Sequence[ListedFigure], console: Any) -> None:
         console.print(Text(f"      {sizes} sessions; {needs}", "dim"), soft_wrap=True)
     console.print(
         Text(
-            "\nSessions (of duels: duels) at each scale; ?: that depends on data that are not here. The name of a "
-            "paper, such as bubblerank, stands for all its figures, and all for all."
+            "\nSessions (duels) at each scale; ?: they depend on data that are not here. A paper's name, such as "
+            "bubblerank, stands for all its figures, and `all` for all figures."
         )
     )
 

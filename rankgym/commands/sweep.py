@@ -1,13 +1,14 @@
-"""``rankgym sweep``: parse, look up, call. What it calls is imported when it is called."""
+"""``rankgym sweep``: run, resume, inspect and export a sweep."""
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from rankgym.commands.options import Address, Backend, CheckpointEvery, Jobs, search_agents_here
 
 if TYPE_CHECKING:
     from rankgym.experiments.plan.sweep import Sweep
@@ -17,59 +18,33 @@ __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
-Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Of a sweep that `rankgym sweep run` has begun.")]
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        metavar="J",
-        help="Processes; 1: no others. Default: all processors; a Dask cluster plays with all its workers. The results "
-        "do not depend on it.",
-    ),
-]
-Backend = Annotated[
-    str | None,
-    typer.Option(
-        metavar="loky|dask|ray|...",
-        help="What plays the jobs, by joblib's name for it. Default: processes on this machine.",
-    ),
-]
-Address = Annotated[
-    str | None, typer.Option(metavar="tcp://HOST:8786", help="Of the scheduler of a Dask cluster, with --backend dask.")
-]
-Every = Annotated[
-    float,
-    typer.Option(
-        "--checkpoint-every",
-        metavar="SECONDS",
-        help="How often a running job is written down: what is lost when something dies is no more.",
-    ),
+Folder = Annotated[
+    Path, typer.Argument(metavar="FOLDER", help="Folder of a sweep that `rankgym sweep run` has started.")
 ]
 
 
 @app.callback()
 def sweep() -> None:
-    """Long experiments that finish, however often the machine dies in between.
+    """Run large experiments that survive crashes and restarts.
 
-    A sweep is a file: environments x agents x rows, a number of rounds, a seed. `rankgym sweep run --help` has one.
+    A sweep is a file: environments x agents x rows, a number of rounds, a seed. `rankgym sweep run --help` shows one.
     """
 
 
 @app.command()
 def run(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="What to play.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The sweep.")],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="For the results. Default: `results/FILE`, without its ending."),
+        typer.Option(metavar="FOLDER", help="Folder for the results. Default: `results/FILE`, without its ending."),
     ] = None,
     jobs: Jobs = None,
     backend: Backend = None,
     address: Address = None,
-    checkpoint_every: Every = 120.0,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Where FOLDER has another sweep: put this one in its place.")
-    ] = False,
+    checkpoint_every: CheckpointEvery = 120.0,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace another sweep in FOLDER.")] = False,
 ) -> None:
-    """Play a sweep, or go on with it: what FOLDER has is not played again.
+    """Play a sweep, or resume it: finished jobs in FOLDER are not played again.
 
     A file such as
 
@@ -84,23 +59,24 @@ def run(
         [[environments]]
         label = "PBM, five queries"
         id = "PBM-Yandex-v0"
-        query = [0, 1, 2, 3, 4]               # an environment's own, as may be
+        query = [0, 1, 2, 3, 4]               # this environment only; so may be
         agents = ["toprank", "bubblerank"]    # rounds, runs, seed and record_at
 
-    is cut into jobs: blocks of rows of an agent in an environment. Each makes one Parquet file in FOLDER/results, whole
-    or not there, whose name has a digest of all that decides its numbers: versions, code and data too.
+    is cut into jobs: blocks of rows of one agent in one environment. Each job writes one Parquet file into
+    FOLDER/results, complete or not at all. Its name has a digest of everything that decides its numbers, versions,
+    code and data included.
 
-    More keys are `name`, `seed`, `query`, `record_at` (rounds to record besides those that always are), `rows_per_job`
-    and `retire`: rows whose list can never change again leave the batch, and the rest of their records is exact.
-    Agents with many knobs may be tables, `[[agents]]` with `name` and the knobs. `rankgym envs` and `rankgym agents`
-    list what there is.
+    Further keys: `name`, `seed`, `query`, `record_at` (further rounds to record), `rows_per_job`, and `retire`: rows
+    whose list can never change again leave the batch, and the rest of their records is exact. Agents with many knobs
+    may be tables, `[[agents]]` with `name` and the knobs. See `rankgym envs` and `rankgym agents`.
 
-    Everything is tried for a moment before the first job begins. Ctrl-C (or SIGTERM) writes checkpoints first; then, or
-    after a crash, the same command or `rankgym sweep resume FOLDER` goes on, to the same results.
+    Every agent is tried briefly in its environment before the first job starts. Ctrl-C and SIGTERM write checkpoints
+    first. Afterwards, or after a crash, the same command or `rankgym sweep resume FOLDER` continues to the same
+    results.
 
-    Clusters: with `--backend dask --address tcp://HOST:8786` the workers of a Dask cluster play the jobs (start them
-    with one thread each: `dask worker tcp://HOST:8786 --nthreads 1`), and with `--backend ray` those of a Ray cluster
-    (`pip install "rankgym[ray]"`). They need the same versions of everything, and FOLDER shared under the same path.
+    Clusters: `--backend dask --address tcp://HOST:8786` runs the jobs on the workers of a Dask cluster (start them
+    with one thread each: `dask worker tcp://HOST:8786 --nthreads 1`), and `--backend ray` on those of a Ray cluster
+    (`pip install "rankgym[ray]"`). They need the same versions of everything, and FOLDER under the same path.
 
     Examples:
 
@@ -113,7 +89,7 @@ def run(
     from rankgym.experiments.run.sweeps import keep_sweep
 
     given = Sweep.from_toml(file)
-    _find_agents(given)
+    _search_agents(given)
     folder = out or Path("results") / file.stem
     keep_sweep(given, folder, replace=replace)
     _play(given, folder, jobs=jobs, backend=backend, address=address, checkpoint_every=checkpoint_every)
@@ -125,19 +101,19 @@ def resume(
     jobs: Jobs = None,
     backend: Backend = None,
     address: Address = None,
-    checkpoint_every: Every = 120.0,
+    checkpoint_every: CheckpointEvery = 120.0,
 ) -> None:
-    """Go on with the sweep in FOLDER: finished jobs are kept, and others go on from their checkpoints."""
+    """Resume the sweep in FOLDER: finished jobs are kept, others continue from their checkpoints."""
     from rankgym.experiments.run.sweeps import kept_sweep
 
     given = kept_sweep(folder)
-    _find_agents(given)
+    _search_agents(given)
     _play(given, folder, jobs=jobs, backend=backend, address=address, checkpoint_every=checkpoint_every)
 
 
 @app.command()
 def status(folder: Folder) -> None:
-    """Show how far the sweep in FOLDER is. It may be running; nothing is changed."""
+    """Show the progress of the sweep in FOLDER, which may be running; nothing is changed."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -189,11 +165,11 @@ def export(
     to: Annotated[
         Path | None, typer.Option(metavar="FILE.parquet|FILE.csv", help="Default: FOLDER/table.parquet.")
     ] = None,
-    partial: Annotated[bool, typer.Option("--partial", help="Take what there is of a sweep that is not done.")] = False,
+    partial: Annotated[bool, typer.Option("--partial", help="Take the results so far of an unfinished sweep.")] = False,
 ) -> None:
-    """Write one tidy table: a line for each row and recorded round, with its environment, agent, query and run.
+    """Write one tidy table: a line for each row and recorded round, with environment, agent, query and run.
 
-    In Python, `rankgym.experiments.load(FOLDER)` gives the same for pandas or polars.
+    In Python, `rankgym.experiments.load(FOLDER)` returns the same table for pandas or polars.
     """
     from rankgym.experiments.run.tables import load, write_table
     from rankgym.extras import require
@@ -201,7 +177,7 @@ def export(
 
     path = to or folder / "table.parquet"
     if path.suffix not in (".parquet", ".csv") or path.is_dir():
-        raise ValueError(f"--to {path} is no name for a table; allowed: FILE.parquet or FILE.csv")
+        raise ValueError(f"--to {path} is not the name of a table; allowed: FILE.parquet or FILE.csv")
     table = load(folder, partial=partial)
     check_writable(path, path.parent)
     if path.suffix == ".parquet":
@@ -216,9 +192,9 @@ def export(
 def report(
     folder: Folder,
     to: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Default: FOLDER/report.html.")] = None,
-    partial: Annotated[bool, typer.Option("--partial", help="Take what there is of a sweep that is not done.")] = False,
+    partial: Annotated[bool, typer.Option("--partial", help="Take the results so far of an unfinished sweep.")] = False,
 ) -> None:
-    """Write one HTML file: the measures over rounds, means with standard errors, and ranks of agents over queries."""
+    """Write one HTML file: measures over rounds, means with standard errors, and ranks of agents over queries."""
     from rankgym.experiments.run.plan_file import read_plan
     from rankgym.experiments.run.tables import read
     from rankgym.experiments.show.report import sweep_report
@@ -226,7 +202,7 @@ def report(
 
     path = to or folder / "report.html"
     if path.suffix != ".html" or path.is_dir():
-        raise ValueError(f"--to {path} is no name for a report; allowed: FILE.html")
+        raise ValueError(f"--to {path} is not the name of a report; allowed: FILE.html")
     results, plan = read(folder, partial=partial), read_plan(folder)
     check_writable(path, path.parent)
     sweep_report(path, results, plan.name if plan else "")
@@ -234,7 +210,7 @@ def report(
 
 
 def _plain(table: Any) -> Any:
-    """The table with texts for dictionaries."""
+    """Return the table with texts in place of dictionaries."""
     pyarrow = __import__("pyarrow")
     for number, field in enumerate(table.schema):
         if pyarrow.types.is_dictionary(field.type):
@@ -242,13 +218,9 @@ def _plain(table: Any) -> Any:
     return table
 
 
-def _find_agents(given: Sweep) -> None:
-    """Let agents of one's own be found in the present folder, as ``python -m`` does."""
-    from rankgym_agents import AGENTS
-
-    names = [*given.agents, *(name for one in given.environments for name in one.agents or ())]
-    if any(str(name).partition(":")[0] not in AGENTS or ":agent=" in str(name) for name in names):
-        sys.path.insert(0, str(Path.cwd()))
+def _search_agents(given: Sweep) -> None:
+    """Let Python find the sweep's agents in the present folder, as ``python -m`` does."""
+    search_agents_here([*given.agents, *(name for one in given.environments for name in one.agents or ())])
 
 
 def _play(given: Sweep, folder: Path, **options: Any) -> None:
@@ -263,7 +235,7 @@ def _play(given: Sweep, folder: Path, **options: Any) -> None:
 
 
 def _show(results: Results) -> None:
-    """A line for each environment and agent: its regret in the end."""
+    """Print the final regret of each agent in each environment."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

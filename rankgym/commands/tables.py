@@ -1,4 +1,4 @@
-"""Tables in a terminal: the plain one, and those of a comparison, as wide as there is room."""
+"""Tables in a terminal: a plain one, and those of a comparison, fitted to its width."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ MAX_GROUPS = 10
 
 
 def show_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+    """Print a table of texts; the first column is bold and never wrapped."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -33,20 +34,20 @@ def show_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
 
 
 def comparison_table(comparison: Comparison, console: Console) -> Table:
-    """The comparison's table, with as many columns and standard errors as ``console`` has room for.
+    """Return the comparison's table, with as many columns and standard errors as fit the width of ``console``.
 
-    What has no room even so, and an agent's name of more than half the width, is folded; nothing is cut.
+    Cells that still do not fit, and agents' names of more than half the width, are folded; nothing is cut.
     """
     return fitting_table(comparison, console)[0]
 
 
 def fitting_table(comparison: Comparison, console: Console) -> tuple[Table, Literal["all", "some", "none"]]:
-    """The table, and which of its measures have standard errors."""
+    """Return the table, and which of its measures have standard errors."""
     from rankgym.experiments.judge.columns import OTHER_ERRORS, REGRET_ERRORS
     from rankgym.experiments.show.tables import columns
 
     lines, shown = comparison.table(), columns(comparison)
-    errors: tuple[str, ...]  # what the keys start with of the measures that have them
+    errors: tuple[str, ...]  # prefixes of the keys of measures with standard errors
     for rank in sorted({1_000, OTHER_ERRORS, REGRET_ERRORS, *(column.optional for column in shown)} - {0})[::-1]:
         shown = [column for column in shown if column.optional < rank]
         errors = ("",) if rank > OTHER_ERRORS else ("regret",) if rank > REGRET_ERRORS else ()
@@ -58,19 +59,20 @@ def fitting_table(comparison: Comparison, console: Console) -> tuple[Table, Lite
 
 
 def fits(table: Table, console: Console) -> bool:
+    """Return whether the table needs no more than the width of ``console``."""
     return console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width
 
 
 def epoch_table(comparison: Comparison, console: Console) -> tuple[Table, list[Any]]:
-    """Regret per epoch: with errors, or without, or of fewer epochs, as ``console`` has room; and the columns shown."""
+    """Return the table of regret per epoch that fits the width of ``console``, and its columns."""
     _, table, shown, _ = fitting_epochs(comparison, console)
     return table, shown
 
 
 def fitting_epochs(comparison: Comparison, console: Console) -> tuple[str, Table, list[Any], bool]:
-    """The title, the table of regret per epoch, its columns, and whether it has standard errors.
+    """Return title, table and columns of regret per epoch, and whether the table has standard errors.
 
-    Names are folded and columns move together before epochs are left out.
+    Where room is short, first standard errors go, then names are folded, columns move together, and epochs go.
     """
     from rankgym.experiments.show.tables import epoch_title
 
@@ -89,7 +91,7 @@ def fitting_epochs(comparison: Comparison, console: Console) -> tuple[str, Table
 
 
 def _epoch_choices(comparison: Comparison) -> Iterator[tuple[list[Any], int]]:
-    """Columns for a terminal, fewer and fewer, and how many epochs each of them is the sum of."""
+    """Yield columns, fewer and fewer, and the number of epochs that each of them sums up."""
     from rankgym.experiments.show.tables import epoch_columns, group_columns
 
     number = comparison.epochs
@@ -104,7 +106,7 @@ def _epoch_choices(comparison: Comparison) -> Iterator[tuple[list[Any], int]]:
 def filled_table(
     lines: list[dict[str, Any]], shown: list[Any], errors: tuple[str, ...], longest: int, padding: int = 1
 ) -> Table:
-    """The columns ``shown`` of ``lines``, with standard errors where the keys start with one of ``errors``."""
+    """Return a table of ``lines``, with standard errors where a column's key starts with one of ``errors``."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text

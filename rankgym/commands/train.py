@@ -39,7 +39,7 @@ def _queries(option: str) -> Callable[[str], Any]:
     return lambda text: None if text == "none" else queries_of(text, option)
 
 
-READERS: dict[str, Callable[[str], Any]] = {  # settings that are typed as a text of their own
+READERS: dict[str, Callable[[str], Any]] = {  # settings whose options are texts to be read
     "horizon": lambda text: numbers_of("--horizon", text.replace("_", "")),
     "layers": _layers,
     "query": _queries("--query"),
@@ -76,28 +76,28 @@ def train(
 ) -> None:
     """Train a policy on many queries, evaluate it on others, and keep the best model.
 
-    An episode is T sessions of users of one query, of which nothing is known at its start: what is learned is how to
-    explore and rank, not the answer of one query. Needs `pip install "rankgym[sb3]"`.
+    An episode is T user sessions of one query, about which nothing is known at the start: the policy learns how to
+    explore and rank, not the answer to one query. Needs `pip install "rankgym[sb3]"`.
 
-    Writes into DIR: `best.zip`, the model of the evaluation with the least regret after T sessions, and `last.zip`,
-    both of which `rankgym compare` takes among its agents; `curve.csv`, all evaluations; and `train.json` with
-    everything that decided the weights: the same command gives the same weights on the same machine.
+    Writes into DIR: `best.zip`, the model of the evaluation with the least regret, and `last.zip`, the last model;
+    `rankgym compare` takes both as agents; `curve.csv`, all evaluations; and `train.json` with everything that decided
+    the weights: the same command gives the same weights on the same machine.
 
-    `best.zip` is chosen by its regret on the queries of `--eval-query`, the test queries by default, which flatters it
+    `best.zip` is chosen by its regret on the queries of `--eval-query`, by default the test queries. That flatters it
     there: for a fair number, compare it on queries that it was not chosen on, such as those of `--source published`.
 
-    Ctrl-C keeps `last.zip`, and the same command with `--resume` goes on from there: with all that was learned, but
-    with fresh episodes, so the weights are not those of a training that was never interrupted. With more steps than
+    Ctrl-C writes `last.zip`, and the same command with `--resume` continues from there: with everything learned, but
+    with fresh episodes, so that the weights differ from those of an uninterrupted training. With more steps than
     before, a falling learning rate jumps up again: it depends on the share of N that is done.
 
     Examples:
 
-    * Plackett-Luce policy with PPO, six minutes, and its comparison with a bandit:
+    * A Plackett-Luce policy with PPO (six minutes), and its comparison with a bandit:
       `rankgym train PBM-Yandex-v0 --steps 5_000_000 --out runs/pbm`,
       `rankgym compare PBM-Yandex-v0 --source published --rounds 1_000 --agents cascade-kl-ucb,runs/pbm/best.zip`
     * For users of three kinds: `rankgym train CM-Yandex-v0,PBM-Yandex-v0,DCM-Yandex-v0 --rows 384 --out runs/three`
     * For users who change: `rankgym train PBM-Yandex-Breakpoint-v0 --layers "ItemStatistics:discounts=[1,0.999]"`
-    * Lists that never stray from a safe one: `rankgym train PBM-Yandex-Rerank-v0 --layers ItemStatistics,SafeLists`
+    * Lists that always stay close to a safe one: `rankgym train PBM-Yandex-Rerank-v0 --layers ItemStatistics,SafeLists`
     * Hyperparameters:
       `rankgym train PBM-Yandex-v0 --param learning_rate=linear:0.001 --param gamma=0.95 --param width=64`
     * Another algorithm, slot by slot with masks: `rankgym train PBM-Yandex-v0 --algo maskable-ppo`

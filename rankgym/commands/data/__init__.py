@@ -1,4 +1,7 @@
-"""``rankgym data``: data sets, and preference matrices of rankers."""
+"""``rankgym data``: data sets, and preference matrices of rankers.
+
+Like all commands, these import the rooms that they call when they are called.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 def data() -> None:
     """List, download or import data sets: fitted click models, and preference matrices of dueling arms.
 
-    They are kept in the folder RANKGYM_DATA_HOME, or else in the user's cache folder.
+    They are stored in the folder RANKGYM_DATA_HOME; without it, in the user's cache folder.
     """
 
 

@@ -11,7 +11,7 @@ __all__ = ["fetch", "import_", "list_"]
 
 
 def list_() -> None:
-    """List the data sets: what each is, where it comes from, and whether it is here."""
+    """List the data sets, their sources, and whether they are in the data folder."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -34,17 +34,17 @@ def list_() -> None:
 def fetch(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A published data set: yandex60 or mslr.")],
 ) -> None:
-    """Download a data set from its public address, and check its digest.
+    """Download a data set from its public address and check its digest.
 
-    Example: `rankgym data fetch yandex60`. Environments use it from then on where you ask for `source=published`.
+    Example: `rankgym data fetch yandex60`. Then environments use it with `source=published`.
 
-    `rankgym data fetch mslr` brings three preference matrices, one for each user model.
+    `rankgym data fetch mslr` downloads three preference matrices, one for each user model.
     """
     from rankgym import data as room
     from rankgym.data import catalogue
 
-    news = "here already, nothing was downloaded: " if catalogue.usable(name) else ""
-    typer.echo(f"{name}: {news}{room.fetch(name)}")
+    note = "already here, nothing was downloaded: " if catalogue.usable(name) else ""
+    typer.echo(f"{name}: {note}{room.fetch(name)}")
 
 
 def import_(
@@ -53,23 +53,23 @@ def import_(
     ],
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="The file; for mslr, the three files.")],
 ) -> None:
-    """Take a data set from a file that is here already, and check it.
+    """Import a data set from a file on this machine, and check it.
 
-    A published data set is taken from copies of the original files, which must have their digests:
+    For a published data set, give copies of the original files; their digests are checked:
 
     `rankgym data import yandex60 model_query_collection.pkl`
 
     `rankgym data import mslr MSLR-Perfect.txt MSLR-Nabigational.txt MSLR-Informational-CDC.txt`
 
-    With any other NAME (letters, digits, - and _), FILE is a preference matrix of your own, and dueling environments
-    know it as `dataset=NAME` from then on:
+    With any other NAME (letters, digits, - and _), FILE is a preference matrix of your own; dueling environments then
+    have it as `dataset=NAME`:
 
     `rankgym data import my-rankers matrix.npy`
 
     `rankgym compare Dueling-Synthetic-v0 --set dataset=my-rankers`
 
     Entry i, j is the probability that arm i beats arm j: p_ij + p_ji = 1, and 1/2 on the diagonal. The file is `.npy`,
-    or text with a line for each arm, numbers parted by blanks or commas, and comments after #.
+    or text with a line for each arm, numbers separated by blanks or commas, and comments after #.
     """
     from rankgym import data as room
 
@@ -83,7 +83,7 @@ def import_(
 
 
 def _tried_by(name: str) -> str:
-    """What an imported matrix is, and how it is played."""
+    """Return a line that describes an imported matrix and tells how to play it."""
     from rankgym.data import preferences as matrices
 
     matrix = matrices.load(name)
