@@ -1,8 +1,8 @@
-"""Rankings as actions: the Plackett-Luce distribution, and a policy of stable-baselines3 that plays it.
+"""Rankings as actions: the Plackett-Luce distribution, and a policy of stable-baselines3 with it.
 
 A ranking is drawn from the top: each position's item with probability proportional to exp(score) among the items that
-are left (Luce 1959, Plackett 1975). One score per item is all that a policy has to give. A rule may close some of the
-items at a position: see ``PlackettLuce``.
+are left (Luce 1959, Plackett 1975). So a policy only needs one score for each item. Two rules can exclude items at a
+position: see ``PlackettLuce``.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from rankgym.spaces import Permutation
 __all__ = ["ItemNet", "PlackettLuce", "PlackettLucePolicy", "rankings"]
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "silu": nn.SiLU, "gelu": nn.GELU}
-FIRST_SCORES = 0.1  # a new actor's last weights are scaled by this: its first lists are near to uniform
+FIRST_SCORES = 0.1  # scale of a new actor's last weights: its first lists are close to uniform
 
 
 class PlackettLuce(CategoricalDistribution):
     """Rankings of ``num_positions`` of ``num_items`` items, drawn from the top by exp(score), without replacement.
 
-    Two rules may close items (not both together). ``allowed``: only these items are shown at all. ``max_displacement``
-    = d: no item may stand more than d places from its place in a base list, hidden items in base order included. So at
-    position k (from 0) an item is open if its base place is at most k + d; but where the item of base place k - d is
-    still left, it alone is. That never gets stuck: min(k + d + 1, num_items) items have a base place of at most k + d,
-    and only k < num_items are gone. Every list that keeps the rule can be drawn, and no other. With d = 1 they are the
-    base list with disjoint exchanges of neighbours, the lists of BubbleRank (Li et al., UAI 2019).
+    Two rules may exclude items (not both together). ``allowed``: only these items are shown at all.
+    ``max_displacement`` = d: no item may be more than d places from its place in a base list, hidden items in base
+    order included. So at position k (from 0) an item is open if its base place is at most k + d; but if the item of
+    base place k - d is still left, only that item is open. Some item is always open: min(k + d + 1, num_items) items
+    have a base place of at most k + d, and only k < num_items are taken. Exactly the lists that keep the rule can be
+    drawn. With d = 1 they are the base list with disjoint exchanges of neighbours, the lists of BubbleRank (Li et al.,
+    UAI 2019).
 
     Args:
         num_items, num_positions: ``num_positions`` at most ``num_items``.
@@ -60,7 +61,7 @@ class PlackettLuce(CategoricalDistribution):
     def proba_distribution(
         self, action_logits: th.Tensor, base_place: th.Tensor | None = None, allowed: th.Tensor | None = None
     ) -> PlackettLuce:
-        """This distribution, with these scores.
+        """Set the scores, and return this distribution.
 
         Args:
             action_logits: (batch, num_items) the scores, finite.
@@ -69,7 +70,7 @@ class PlackettLuce(CategoricalDistribution):
             allowed: (batch, num_items) bool, at least ``num_positions`` of them True in each row. None: all.
 
         Raises:
-            ValueError: a shape or value is wrong; the message names the row. Nothing has changed then.
+            ValueError: a shape or value is wrong; the message names the row. Nothing was changed.
         """
         if action_logits.ndim != 2 or action_logits.shape[1] != self.num_items:
             shape = tuple(action_logits.shape)
@@ -80,18 +81,18 @@ class PlackettLuce(CategoricalDistribution):
         return self
 
     def sample(self) -> th.Tensor:
-        """Rankings (batch, num_positions) int64, from torch's generator.
+        """Draw rankings (batch, num_positions) int64 from torch's generator.
 
         The largest scores + Gumbel noise, in their order, are a Plackett-Luce ranking (Yellott 1977; Kool et al.
-        2019). Under ``max_displacement`` an item may open late, and noise that others have lost to would favour it: so
-        each position has noise of its own.
+        2019). Under ``max_displacement`` an item may open late, and would be favoured by noise against which
+        others have already lost: so each position has noise of its own.
         """
         shape = noise_shape(self.num_items, self.num_positions, self.max_displacement)
         waiting = th.empty((len(self.logits), *shape), dtype=self.logits.dtype, device=self.logits.device)
         return self._lists(-waiting.exponential_().clamp_min(th.finfo(waiting.dtype).tiny).log())
 
     def mode(self) -> th.Tensor:
-        """The greedy rankings (batch, num_positions) int64: at each position the open item of the largest score.
+        """Return the greedy rankings (batch, num_positions) int64: at each position the open item of the largest score.
 
         Of equal scores the lower item number comes first. Under ``max_displacement`` this need not be the single most
         probable ranking: an early exchange forces the next item, and so makes its list more probable.
@@ -103,7 +104,7 @@ class PlackettLuce(CategoricalDistribution):
             return _lists(self.logits, self.num_positions, noise, self.max_displacement, self.base_place, self.allowed)
 
     def log_prob(self, actions: th.Tensor) -> th.Tensor:
-        """The exact log-probability of each ranking, (batch,); -inf, with finite gradients, where a rule forbids it.
+        """Return each ranking's exact log-probability, (batch,); -inf, with finite gradients, if a rule forbids it.
 
         Args:
             actions: (batch, num_positions) rankings, of any dtype: rollout buffers return floats.
@@ -112,11 +113,11 @@ class PlackettLuce(CategoricalDistribution):
         return self._draws(drawn)[0].gather(2, drawn.unsqueeze(2)).sum((1, 2))
 
     def entropy(self) -> th.Tensor:
-        """An estimate of the entropy, (batch,): its value and its gradient are both right in expectation.
+        """Return an estimate of the entropy, (batch,): its value and its gradient are unbiased.
 
         A ranking is drawn (from torch's generator), and the exact entropies of its draws, each given the items above,
-        are added up. That is exact for one position. Their gradient alone would neglect that the scores also decide
-        which items stand above; the second term adds that (the score-function term), and its value is zero.
+        are added up. This is exact for one position. Their gradient alone would neglect that the scores also decide
+        which items are above; the second term (the score-function term) adds this, and its value is zero.
         """
         drawn = self.sample()
         log_p, closed = self._draws(drawn)
@@ -124,13 +125,13 @@ class PlackettLuce(CategoricalDistribution):
         taken = log_p.gather(2, drawn.unsqueeze(2)).squeeze(2)
         with th.no_grad():
             below = entropies.flip(1).cumsum(1).flip(1) - entropies
-            # As if all draws below were as uncertain as this one: it is known before the draw, so that subtracting it
-            # leaves the expectation as it is, and it takes away most of the noise.
+            # A baseline: as if all draws below were as uncertain as this one. It is known before the draw, so
+            # subtracting it does not change the expectation, and it removes most of the noise.
             expected = entropies * th.arange(self.num_positions - 1, -1, -1, device=drawn.device)
         return entropies.sum(1) + ((below - expected) * (taken - taken.detach())).sum(1)
 
     def _draws(self, drawn: th.Tensor) -> tuple[th.Tensor, th.Tensor]:
-        """Each draw on the way to rankings ``drawn``: log-probabilities of all items, and which are closed.
+        """Return for each draw of the rankings ``drawn`` the log-probabilities of all items, and which are closed.
 
         Both (batch, num_positions, num_items).
         """
@@ -155,19 +156,19 @@ class PlackettLuce(CategoricalDistribution):
         base_place: th.Tensor | None = None,
         allowed: th.Tensor | None = None,
     ) -> th.Tensor:
-        """``mode`` or ``sample`` of the distribution with these scores."""
+        """Return ``mode`` or ``sample`` of the distribution with these scores."""
         return self.proba_distribution(action_logits, base_place, allowed).get_actions(deterministic=deterministic)
 
     def log_prob_from_params(
         self, action_logits: th.Tensor, base_place: th.Tensor | None = None, allowed: th.Tensor | None = None
     ) -> tuple[th.Tensor, th.Tensor]:
-        """A sample of the distribution with these scores, and its log-probabilities."""
+        """Return a sample of the distribution with these scores, and its log-probabilities."""
         actions = self.actions_from_params(action_logits, False, base_place, allowed)
         return actions, self.log_prob(actions)
 
 
 def noise_shape(num_items: int, num_positions: int, max_displacement: int | None = None) -> tuple[int, ...]:
-    """The shape of one row's Gumbel noise: one number an item, or one for each position and item under the rule."""
+    """Return the shape of a row's Gumbel noise: (items,), or (positions, items) under ``max_displacement``."""
     return (num_items,) if max_displacement is None else (num_positions, num_items)
 
 
@@ -180,7 +181,7 @@ def rankings(
     allowed: NDArray[np.bool_] | None = None,
     max_displacement: int | None = None,
 ) -> NDArray[np.int64]:
-    """Rankings (rows, num_positions) by ``scores`` (rows, num_items), the noise from the caller: in NumPy's arrays.
+    """Return rankings (rows, num_positions), a NumPy array, by ``scores`` (rows, num_items) and the caller's noise.
 
     Args:
         noise: (rows, ...) with ``noise_shape`` for each row, finite. With independent standard Gumbel numbers
@@ -221,7 +222,7 @@ def _lists(
     base_place: th.Tensor | None,
     allowed: th.Tensor | None,
 ) -> th.Tensor:
-    """The lists of the largest scores + noise among the open items, (rows, positions)."""
+    """Return the lists of the largest scores + noise among the open items, (rows, positions)."""
     if distance is None or base_place is None:
         values = scores if noise is None else scores + noise
         values = values if allowed is None else values.masked_fill(~allowed, -th.inf)
@@ -239,7 +240,7 @@ def _lists(
 
 
 def _tensor(values: Any, dtype: th.dtype | None = None, device: th.device | None = None) -> th.Tensor:
-    """``values`` as a tensor, copied only where it must be: torch takes no read-only or reversed arrays."""
+    """Return a tensor, copied only if necessary: torch does not take read-only or reversed arrays."""
     if not isinstance(values, th.Tensor):
         values = np.require(values, requirements=["C", "W"])
     return th.as_tensor(values, dtype=dtype, device=device)
@@ -266,13 +267,13 @@ def _check_rules(
         if tuple(base_place.shape) != shape or base_place.dtype.is_floating_point:
             is_now = f"shape {tuple(base_place.shape)} and dtype {base_place.dtype}"
             raise ValueError(f"base_place has {is_now}; allowed: whole numbers of shape {shape}")
-        places = base_place.long().clamp(-1, shape[1]) + 1  # what is outside goes into a first and a last box
+        places = base_place.long().clamp(-1, shape[1]) + 1  # wrong places go into a first and a last box
         boxes = th.zeros((shape[0], shape[1] + 2), dtype=th.bool, device=places.device)
         taken = boxes.scatter_(1, places, True)[:, 1:-1]
         if not bool(taken.all()):
             row = int((~taken.all(1)).nonzero()[0, 0])
             raise ValueError(
-                f"base_place[row {row}] = {base_place[row].tolist()} is no list of all items; "
+                f"base_place[row {row}] = {base_place[row].tolist()} is not a list of all items; "
                 f"allowed: each of 0 .. {shape[1] - 1} once"
             )
     if allowed is not None:
@@ -294,14 +295,14 @@ def _displacement(value: int | None) -> int | None:
 class ItemNet(nn.Module):
     """One score for each item and one value, from a table (rows, items, features); any number of items.
 
-    Each item's features go through the same small network; the mean and the maximum over the items tell every item
-    about the others (Zaheer et al. 2017). So a relabelling of the items relabels the scores and leaves the value alone.
+    Each item's features go through the same small network; the mean and the maximum over items inform every item about
+    the others (Zaheer et al. 2017). So relabelling the items relabels the scores and does not change the value.
 
     Args:
         features: of the table.
         width: of every hidden layer.
         activation: of the hidden layers.
-        scored, valued: whether there are scores and whether there is a value; at least one.
+        scored, valued: whether the network has scores and whether it has a value; at least one.
     """
 
     def __init__(
@@ -323,7 +324,7 @@ class ItemNet(nn.Module):
             self.value = nn.Sequential(nn.Linear(2 * width, width), activation(), nn.Linear(width, 1))
 
     def forward(self, table: th.Tensor) -> tuple[th.Tensor | None, th.Tensor | None]:
-        """Scores (rows, items) and value (rows, 1); None for one that it has not."""
+        """Return scores (rows, items) and value (rows, 1); None for a part that the network does not have."""
         hidden = self.item(table)  # (rows, items, width)
         pooled = th.cat([hidden.mean(-2), hidden.amax(-2)], -1)
         scores = value = None
@@ -335,21 +336,21 @@ class ItemNet(nn.Module):
 
 
 class PlackettLucePolicy(ActorCriticPolicy):
-    """A policy for PPO and A2C whose actions are rankings with exact log-probabilities, alike for every labelling.
+    """A policy for PPO and A2C whose actions are rankings with exact log-probabilities; labels of items do not matter.
 
     It observes a table (num_items, features), as ``rankgym.wrappers.ItemStatistics`` shows it, or a Dict of such a
-    table, ``observation``, and of ``truth`` (num_items,), the attraction probabilities. The truth is for the critic
-    alone, in training (an asymmetric actor-critic: Pinto et al. 2018): lists never depend on it, and ``predict`` takes
-    the table alone, too. It has one score network for all items, so its number is free: ``scores`` takes tables with
-    another one than in training.
+    table, ``observation``, and of ``truth`` (num_items,), the attraction probabilities. Only the critic sees the
+    truth, in training (an asymmetric actor-critic: Pinto et al. 2018): lists never depend on it, and ``predict`` also
+    takes the table alone. All items share one score network, so ``scores`` takes tables with other numbers of items
+    than in training.
 
     Args:
         observation_space, action_space, lr_schedule: from the algorithm. Rankings: ``Permutation``.
         width: of the hidden layers, at least 1.
         temperature: the scores are this positive number times the network's output. The larger, the fewer steps the
-            optimizer needs from near-uniform lists to certain ones.
+            optimizer needs to get from near-uniform to certain lists.
         activation: "tanh", "relu", "silu" or "gelu".
-        separate_critic: the critic has a network of its own; needed where there is a truth.
+        separate_critic: whether the critic has a network of its own; required with a truth.
         max_displacement: as ``PlackettLuce`` has it; with ``base_column``. None: all rankings.
         base_column: the table's column, counted from its end (-1: the last), that holds the item's place in the base
             list / (num_items - 1), as ``rankgym.wrappers.SafeLists`` shows it.
@@ -357,8 +358,8 @@ class PlackettLucePolicy(ActorCriticPolicy):
         use_sde: from the algorithm; False.
 
     Raises:
-        ValueError: a space is no table or no ranking (the message names the wrapper to use), or an argument is out of
-            range.
+        ValueError: a space is not a table or not a ranking (the message names the wrapper to use), or an argument is
+            out of range.
     """
 
     action_dist: PlackettLuce
@@ -407,7 +408,7 @@ class PlackettLucePolicy(ActorCriticPolicy):
         )
 
     def _build(self, lr_schedule: Schedule) -> None:
-        """Called by the base class, in place of whose networks and distribution these stand."""
+        """Make networks and distribution; the base class calls it."""
         activation, alone = ACTIVATIONS[self.activation], self.separate_critic
         self.action_dist = PlackettLuce(self.num_items, self.num_positions, self.max_displacement)
         self.actor = ItemNet(self.features, self.width, activation, valued=not alone)
@@ -426,35 +427,35 @@ class PlackettLucePolicy(ActorCriticPolicy):
             "optimizer_kwargs": self.optimizer_kwargs,
         }
 
-    # ---- what the algorithms ask ----
+    # ---- methods that algorithms call ----
 
     def forward(self, obs: PyTorchObs, deterministic: bool = False) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
-        """Rankings (rows, num_positions), values (rows, 1) and log-probabilities (rows,)."""
+        """Return rankings (rows, num_positions), values (rows, 1) and log-probabilities (rows,)."""
         distribution, values = self._both(obs)
         actions = distribution.get_actions(deterministic=deterministic)
         return actions, values, distribution.log_prob(actions)
 
     def evaluate_actions(self, obs: PyTorchObs, actions: th.Tensor) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
-        """Values (rows, 1), log-probabilities (rows,) of rankings, and entropies (rows,)."""
+        """Return values (rows, 1), log-probabilities (rows,) of rankings, and entropies (rows,)."""
         distribution, values = self._both(obs)
         return values, distribution.log_prob(actions), distribution.entropy()
 
     def get_distribution(self, obs: PyTorchObs) -> PlackettLuce:
-        """The distribution of the rankings; the next call makes another of it."""
+        """Return the distribution of the rankings, one object that the next call changes."""
         table, _ = self._split(obs)
         return self._distribution(table, self.scores(table))
 
     def predict_values(self, obs: PyTorchObs) -> th.Tensor:
-        """Values (rows, 1).
+        """Return values (rows, 1).
 
         Raises:
-            ValueError: the critic was trained with the truth, and it is not there.
+            ValueError: the critic was trained with the truth, which is missing.
         """
         table, truth = self._split(obs)
         return self._values(table, truth) if self.separate_critic else self._networks(table)[1]
 
     def obs_to_tensor(self, observation: Any) -> tuple[PyTorchObs, bool]:
-        """As the base class's; a table without the truth beside it will do."""
+        """Return the observation as tensors, as the base class does; it may be a table without the truth."""
         if self.sees_truth and not isinstance(observation, Mapping):
             space = self.observation_space["observation"]  # type: ignore[index]
             table = np.asarray(observation)
@@ -462,26 +463,26 @@ class PlackettLucePolicy(ActorCriticPolicy):
             return _tensor(table.reshape((-1, *space.shape)), device=self.device), vectorized
         return super().obs_to_tensor(observation)
 
-    # ---- what an agent asks that makes its own noise ----
+    # ---- methods for an agent that makes its own noise ----
 
     def scores(self, observation: NDArray[Any] | PyTorchObs | Mapping[str, NDArray[Any]]) -> th.Tensor:
-        """Scores (rows, num_items), in the dtype of the weights.
+        """Return scores (rows, num_items), in the dtype of the weights.
 
         Args:
-            observation: tables (rows, num_items, features) of NumPy or torch, or a dict with such as ``observation``.
-                ``num_items`` need not be that of the training.
+            observation: tables (rows, num_items, features) of NumPy or torch, or a dict of them as ``observation``.
+                ``num_items`` may differ from that of the training.
         """
         table, _ = self._split(observation)
         return self._networks(table)[0]
 
     def noise_shape(self, num_items: int) -> tuple[int, ...]:
-        """The shape of the noise that ``rankings`` takes for one row of ``num_items`` items."""
+        """Return the shape of the noise that ``rankings`` takes for one row of ``num_items`` items."""
         return noise_shape(num_items, self.num_positions, self.max_displacement)
 
     def base_places(
         self, observation: NDArray[Any] | PyTorchObs | Mapping[str, NDArray[Any]]
     ) -> NDArray[np.int64] | None:
-        """Each item's place in the base list, (rows, num_items), as ``rankings`` takes it; None: not needed."""
+        """Return each item's place in the base list, (rows, num_items), for ``rankings``; None: not needed."""
         places = self._places(self._split(observation)[0])
         return None if places is None else places.cpu().numpy()
 
@@ -491,15 +492,13 @@ class PlackettLucePolicy(ActorCriticPolicy):
         noise: NDArray[Any] | None = None,
         base_place: NDArray[np.int64] | None = None,
     ) -> NDArray[np.int64]:
-        """Rankings (rows, num_positions) by ``scores`` and the caller's Gumbel noise; see the function ``rankings``."""
+        """Return rankings (rows, num_positions) by ``scores`` and the caller's Gumbel noise; see ``rankings``."""
         return rankings(
             scores, self.num_positions, noise=noise, base_place=base_place, max_displacement=self.max_displacement
         )
 
-    # ---- inside ----
-
     def _split(self, observation: Any) -> tuple[th.Tensor, th.Tensor | None]:
-        """The tables, and the truth or None, in the dtype of the weights and on their device."""
+        """Return the tables, and the truth or None, in the dtype of the weights and on their device."""
         weight = next(self.actor.parameters())
         parts = observation if isinstance(observation, Mapping) else {"observation": observation}
         table, truth = (
@@ -516,7 +515,7 @@ class PlackettLucePolicy(ActorCriticPolicy):
         return self.temperature * scores, values
 
     def _values(self, table: th.Tensor, truth: th.Tensor | None) -> Any:
-        """The separate critic's values."""
+        """Return the separate critic's values."""
         if self.sees_truth:
             if truth is None:
                 raise ValueError("truth is missing; allowed: a Dict of observation and truth, as in training")
@@ -540,14 +539,14 @@ class PlackettLucePolicy(ActorCriticPolicy):
 
 
 def _table_of(space: Space[Any]) -> tuple[int, int, bool]:
-    """Items, features and whether there is a truth, of an observation space that the policy can use."""
+    """Return the numbers of items and features of an observation space, and whether it has a truth."""
     parts = dict(space.spaces) if isinstance(space, Dict) else {"observation": space}
     table = parts.pop("observation", None)
     truth = parts.pop("truth", None)
     if parts or not isinstance(table, Box) or len(table.shape) != 2 or 0 in table.shape:
         raise ValueError(
-            f"observation_space = {space} is no table of items; allowed: a Box (num_items, features), or a Dict of it "
-            "(observation) and of the truth (truth); wrap the environment in rankgym.wrappers.ItemStatistics"
+            f"observation_space = {space} is not a table of items; allowed: a Box (num_items, features), or a Dict of "
+            "it (observation) and of the truth (truth); wrap the environment in rankgym.wrappers.ItemStatistics"
         )
     items, features = table.shape
     if truth is not None and not (isinstance(truth, Box) and truth.shape == (items,)):
@@ -558,8 +557,8 @@ def _table_of(space: Space[Any]) -> tuple[int, int, bool]:
 def _positions_of(space: Space[Any], items: int) -> int:
     if not isinstance(space, Permutation):
         raise ValueError(
-            f"action_space = {space} holds no rankings; allowed: a rankgym.spaces.Permutation: take the action wrapper "
-            "off, or use MlpPolicy with it"
+            f"action_space = {space} is not a space of rankings; allowed: a rankgym.spaces.Permutation: remove the "
+            "action wrapper, or use MlpPolicy with it"
         )
     if space.n != items:
         raise ValueError(f"action_space = {space} ranks {space.n} items, the observation shows {items}; allowed: equal")

@@ -1,4 +1,4 @@
-"""Native vector environments as one environment of stable-baselines3: no Python loop over rows."""
+"""Native vector environments as one ``VecEnv`` of stable-baselines3, without a Python loop over rows."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ from rankgym.wrappers.recorder import Recording
 __all__ = ["RankingVecEnv"]
 
 REWARDS = ("clicks", "expected", "regret")
-AGES = 4  # the purpose of the keys that first episodes' lengths come from, beside those of rankgym.kernels
-LONGEST_AGE = 2**32 - 1  # that can be drawn
+AGES = 4  # purpose of the random keys of first episodes' lengths, besides the purposes in rankgym.kernels
+MAX_AGE = 2**32 - 1  # the largest number that can be drawn
 NEVER = np.iinfo(np.int64).max
 
 
 class RankingVecEnv(VecEnv):
     """One or several native vector environments of rankings, wrapped in layers or not, for stable-baselines3.
 
-    A row's history is that of ``DummyVecEnv`` over single environments with the same seeds, bit for bit, but without
-    a loop over them: rows are played together, and ``infos`` are empty dicts except where an episode has just ended.
-    There they hold ``terminal_observation``, ``TimeLimit.truncated`` and ``episode``: as ``Monitor`` has it ``r`` (sum
-    of the rewards as they were paid to the algorithm), ``l`` (steps) and ``t`` (seconds since this object was made),
-    and besides ``regret`` (sum of the sessions' expected regret) and ``violations`` (sessions that violated
-    |V(R_t)| <= |V(R_0)| + K / 2, see ``rankgym.wrappers.RecordSafety``).
+    A row's history is that of ``DummyVecEnv`` over single environments with the same seeds, bit for bit, but rows are
+    played together. ``infos`` are empty dicts except for rows whose episode has just ended. These have
+    ``terminal_observation``, ``TimeLimit.truncated`` and ``episode``: like ``Monitor``'s, with ``r`` (sum of the
+    rewards paid to the algorithm), ``l`` (steps) and ``t`` (seconds since this object was made), and with ``regret``
+    (sum of the sessions' expected regret) and ``violations`` (sessions that violated |V(R_t)| <= |V(R_0)| + K / 2, see
+    ``rankgym.wrappers.RecordSafety``).
 
-    The surprise: what happens at an episode's end is this object's, so the environments must not reset themselves.
+    This object resets rows at the end of their episodes, so the environments must not reset themselves.
 
     Args:
-        envs: ``gym.make_vec("rankgym/...", autoreset_mode="Disabled")``, wrapped or not; or a list of such, whose rows
-            are put one after another: a population, for instance with one environment for each click model. They have
-            the same spaces; horizons may differ.
-        reward: ``"clicks"``: what the environment pays; ``"expected"``: the expected reward of the list; ``"regret"``:
-            minus the list's expected regret. The latter two see the truth. They are for training only, where they make
-            less noise; no policy can be told them when it is used.
-        truth: observations are dicts of ``observation``, and ``truth`` (num_items,) float32, the attraction
+        envs: ``gym.make_vec("rankgym/...", autoreset_mode="Disabled")``, wrapped or not; or a list of them, whose rows
+            follow each other: a population, for instance with one environment for each click model. Their spaces must
+            be equal; horizons may differ.
+        reward: ``"clicks"``: the environment's reward; ``"expected"``: the expected reward of the list; ``"regret"``:
+            minus the list's expected regret. The last two see the truth: they are for training only, where they are
+            less noisy.
+        truth: observations are dicts of ``observation`` and ``truth`` (num_items,) float32, the attraction
             probabilities of the row's coming session: for a critic, in training only.
         stagger: the first episode of each row after ``reset`` ends after a random number of sessions, 1 .. horizon, so
-            that rows are of all ages at any time instead of marching in step. That is reported as a truncation.
+            that rows have all ages at any time. It ends by truncation.
         seed: as by ``seed(seed)``: row b gets ``seed + b``.
 
     Raises:
-        ValueError: an argument is out of range; the message names it, its value and what is allowed.
+        ValueError: an argument is out of range; the message names it, its value and the allowed ones.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class RankingVecEnv(VecEnv):
             raise ValueError(f"reward = {reward!r} is unknown; allowed: {list(REWARDS)}")
         listed = _checked_envs([envs] if isinstance(envs, (VectorEnv, gym.Env)) else envs)
         starts = np.cumsum([0, *(env.num_envs for env in listed)]).tolist()
-        self.parts = [Part(env, start, reward, truth) for env, start in zip(listed, starts[:-1], strict=True)]
+        self.parts = [NativeRows(env, start, reward, truth) for env, start in zip(listed, starts[:-1], strict=True)]
         self._stagger = stagger
         if stagger:
             for number, part in enumerate(self.parts):
@@ -95,20 +95,22 @@ class RankingVecEnv(VecEnv):
     # -- reset and step ----------------------------------------------------------------------------------------------
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """At the next reset row b gets ``seed + b``; None: seeds from NumPy's global generator. They are returned."""
+        """Seed row b with ``seed + b`` at the next reset (None: from NumPy's global generator); return the seeds."""
         return super().seed(None if seed is None else whole_number("seed", seed, 0))
 
     def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
-        """Environments of rankings have none.
+        """Refuse options: ranking environments do not have any.
 
         Raises:
-            ValueError: there is one.
+            ValueError: an option is given.
         """
         if options and (isinstance(options, dict) or any(options)):
-            raise ValueError(f"options = {options!r} is out of range; allowed: None, rankgym's environments have none")
+            raise ValueError(
+                f"options = {options!r} is out of range; allowed: None, ranking environments have no options"
+            )
 
     def reset(self) -> Any:
-        """Start an episode in every row, with the seeds of the last ``seed`` if this is the first reset after it."""
+        """Start an episode in every row; the first reset after ``seed`` uses its seeds."""
         seeds = self._seeds
         observed = [part.reset(seeds[part.rows]) for part in self.parts]
         if self._stagger:
@@ -117,14 +119,14 @@ class RankingVecEnv(VecEnv):
         return _joined(observed)
 
     def _draw_ages(self, seeds: list[int | None]) -> None:
-        """After how many sessions the rows' first episodes end: from the rows' own seeds."""
+        """Draw the number of sessions of the rows' first episodes, from the rows' own seeds."""
         if self._age_key is None or seeds[0] is not None:
             known = [secrets.randbits(128) if seed is None else seed for seed in seeds]
             self._age_key, self._resets = row_keys(known, AGES), 0
         for part in self.parts:
             drawn = np.empty(part.env.num_envs, np.int64)
             number = np.full(part.env.num_envs, self._resets)
-            draw_numbers(self._age_key[part.rows], number, min(part.horizon, LONGEST_AGE), drawn)  # type: ignore[type-var]
+            draw_numbers(self._age_key[part.rows], number, min(part.horizon, MAX_AGE), drawn)  # type: ignore[type-var]
             part.end_after(drawn + 1)
         self._resets += 1
 
@@ -132,15 +134,15 @@ class RankingVecEnv(VecEnv):
         self._actions = actions
 
     def step_wait(self) -> Any:
-        """One step of every row.
+        """Play one step in every row.
 
         Returns:
-            Observations, rewards (num_envs,) float32, dones (num_envs,) and infos, a list of dicts. A row that is done
-            has the first observation of its next episode.
+            Observations, rewards (num_envs,) float32, dones (num_envs,) and infos, a list of dicts. Rows that are done
+            have the first observation of their next episode.
 
         Raises:
-            ValueError: the action of some row is wrong: the environment's own error, with a note which environment
-                where there are several. Nothing has happened then.
+            ValueError: a row's action is wrong: the environment's own error, with a note that names the environment if
+                there are several. Nothing was played.
         """
         actions = self._actions
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
@@ -151,7 +153,7 @@ class RankingVecEnv(VecEnv):
         return _joined(observed), np.concatenate(rewards), np.concatenate(dones), infos
 
     def _check(self, actions: Any) -> None:
-        """All parts' actions, before the first of them is played."""
+        """Check the actions of all environments before the first one plays."""
         if len(actions) != self.num_envs:
             raise ValueError(f"actions has {len(actions)} rows; allowed: one for each of the {self.num_envs} rows")
         for number, part in enumerate(self.parts):
@@ -159,7 +161,7 @@ class RankingVecEnv(VecEnv):
                 part.check(actions[part.rows])
             except ValueError as error:
                 first, last = part.rows.start, part.rows.stop - 1
-                error.add_note(f"That is of envs[{number}], which has the rows {first} .. {last}.")
+                error.add_note(f"This is an action of envs[{number}], which has the rows {first} .. {last}.")
                 raise
 
     def close(self) -> None:
@@ -170,20 +172,20 @@ class RankingVecEnv(VecEnv):
     # -- what stable-baselines3 asks of rows ---------------------------------------------------------------------------
 
     def has_attr(self, attr_name: str) -> bool:
-        """Whether every row has the attribute; ``action_masks`` is there where a layer restricts actions."""
+        """Return whether every row has the attribute; rows have ``action_masks`` if a layer restricts actions."""
         return all(part.has(attr_name) for part in self.parts)
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """The attribute of each row, of all or of ``indices``: as its single environment would have it.
+        """Return the attribute of each row, of all or of ``indices``, as its single environment would have it.
 
         Raises:
-            AttributeError: there is none of that name.
+            AttributeError: the rows have no such attribute.
         """
         values = [value for part in self.parts for value in part.values(attr_name)]
         return [values[row] for row in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Set an attribute of the environments themselves.
+        """Set an attribute of whole environments.
 
         Raises:
             ValueError: ``indices`` has some, but not all rows of an environment.
@@ -200,27 +202,29 @@ class RankingVecEnv(VecEnv):
             setattr(part.env, attr_name, value)
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        """The results of a method that rows have: ``action_masks`` (one mask a row) or ``render``.
+        """Return each row's result of a method: ``action_masks`` (one mask for each row) or ``render``.
 
         Raises:
-            AttributeError: it is neither of them, or no layer restricts actions.
+            AttributeError: it is another method, or no layer restricts actions.
         """
         if method_name not in ("action_masks", "render"):
-            raise AttributeError(f"method_name = {method_name!r} is no method of rows; allowed: action_masks, render")
+            raise AttributeError(
+                f"method_name = {method_name!r} is not a method of rows; allowed: action_masks, render"
+            )
         found = [result for part in self.parts for result in getattr(part, method_name)(*method_args, **method_kwargs)]
         return [found[row] for row in self._get_indices(indices)]
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:
-        """Whether rows are in that wrapper, named by its single or its vector form.
+        """Return whether rows are in that wrapper, given by its single or its vector form.
 
-        True for ``Monitor``, whose part this object does: it reports the end of episodes.
+        True for ``Monitor``: like it, this object reports the end of episodes.
         """
         wrapped = [part.is_in(wrapper_class) for part in self.parts for _ in range(part.env.num_envs)]
         return [wrapped[row] for row in self._get_indices(indices)]
 
 
-class Part:
-    """One of the native environments: its rows' sums, and what happens when their episodes end."""
+class NativeRows:
+    """The rows of one native environment: sums over their episodes, and resets at the episodes' ends."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any], first: int, reward: str, truth: bool) -> None:
         self.env, self.rows = env, slice(first, first + env.num_envs)
@@ -231,7 +235,7 @@ class Part:
         self._started = time.time()
         self._returned, self._regret = np.zeros(env.num_envs), np.zeros(env.num_envs)  # of the rows' episodes so far
         self._violations, self._length = np.zeros(env.num_envs, np.int64), np.zeros(env.num_envs, np.int64)
-        self._last_round: NDArray[np.int64] | None = None  # (num_envs,) of the first episodes, where they are cut short
+        self._last_round: NDArray[np.int64] | None = None  # (num_envs,) of shortened first episodes
 
     # -- reset and step ----------------------------------------------------------------------------------------------
 
@@ -248,7 +252,7 @@ class Part:
         self._safety.begin(rows)
 
     def end_after(self, sessions: NDArray[np.int64]) -> None:
-        """End the rows' current episodes after so many sessions (num_envs,)."""
+        """End the rows' current episodes after ``sessions`` (num_envs,)."""
         self._last_round = sessions - 1
 
     def _observed(self, observation: NDArray[Any]) -> Any:
@@ -257,7 +261,7 @@ class Part:
         return {"observation": observation, "truth": self.bare.attraction.astype(np.float32)}
 
     def step(self, actions: Any, infos: list[dict[str, Any]]) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_]]:
-        """Observations, rewards and dones of these rows. Those that are done are reset, and told of in ``infos``."""
+        """Return observations, rewards and dones; reset rows that are done, and report them in ``infos``."""
         observation, reward, terminated, truncated, info = self.env.step(actions)
         self._length += 1
         ended = terminated | truncated
@@ -283,7 +287,7 @@ class Part:
         terminated: NDArray[np.bool_],
         infos: list[dict[str, Any]],
     ) -> Any:
-        """Tell of the rows of ``ended`` in ``infos`` and start their next episodes; the observations after that."""
+        """Report the rows of ``ended`` in ``infos``, start their next episodes, and return the new observations."""
         last = self._observed(observation)
         seconds = round(time.time() - self._started, 6)
         for row in np.flatnonzero(ended).tolist():
@@ -309,10 +313,10 @@ class Part:
         return self._observed(observation)
 
     def check(self, actions: Any) -> None:
-        """Raise the error that ``step`` would raise; change nothing."""
+        """Raise the error that ``step`` would raise, and change nothing."""
         for env in self._chain():
             if isinstance(env, VectorLayered):
-                layer = copy.deepcopy(env.layer) if env.layer.steps > 1 else env.layer  # those remember actions
+                layer = copy.deepcopy(env.layer) if env.layer.steps > 1 else env.layer  # such layers remember actions
                 actions = layer.action(actions)
                 if actions is None:
                     return
@@ -323,7 +327,7 @@ class Part:
     # -- what stable-baselines3 asks of rows ---------------------------------------------------------------------------
 
     def _chain(self) -> Iterator[Any]:
-        """The wrappers, the outermost first, and the bare environment."""
+        """Yield the wrappers, the outermost first, and the bare environment."""
         env: Any = self.env
         while env is not env.unwrapped:
             yield env
@@ -331,7 +335,7 @@ class Part:
         yield env
 
     def masks(self) -> NDArray[np.bool_] | None:
-        """The actions that are allowed now, (num_envs, actions); None: all."""
+        """Return the actions allowed now, (num_envs, actions); None: all."""
         for env in self._chain():
             if isinstance(env, VectorLayered):
                 return env.action_masks()
@@ -340,7 +344,9 @@ class Part:
     def action_masks(self) -> list[NDArray[np.bool_]]:
         masks = self.masks()
         if masks is None:
-            raise AttributeError("method_name = 'action_masks' is not there: no layer of the environment masks actions")
+            raise AttributeError(
+                "method_name = 'action_masks' is unknown here: no layer of the environment masks actions; allowed: render"
+            )
         return list(masks)
 
     def _mask(self, row: int) -> NDArray[np.bool_]:
@@ -356,7 +362,7 @@ class Part:
         return name in self.bare.row_attributes or any(hasattr(env, name) for env in self._chain())
 
     def values(self, name: str) -> list[Any]:
-        """The attribute for each row."""
+        """Return the attribute for each row."""
         rows = range(self.env.num_envs)
         if name == "action_masks":
             self.action_masks()
@@ -371,7 +377,7 @@ class Part:
         for env in self._chain():
             if hasattr(env, name):
                 return [getattr(env, name)] * len(rows)
-        raise AttributeError(f"attr_name = {name!r} is no attribute of {self.env}")
+        raise AttributeError(f"attr_name = {name!r} is not an attribute of {self.env}")
 
     def is_in(self, wrapper_class: type[Any]) -> bool:
         forms = (wrapper_class, getattr(wrapper_class, "vector", wrapper_class))
@@ -385,7 +391,7 @@ def _row(observations: Any, row: int) -> Any:
 
 
 def _joined(observed: Sequence[Any]) -> Any:
-    """The parts' observations as those of all rows."""
+    """Return the environments' observations as those of all rows."""
     if len(observed) == 1:
         return observed[0]
     if isinstance(observed[0], dict):
@@ -395,7 +401,7 @@ def _joined(observed: Sequence[Any]) -> Any:
 
 def _checked_envs(envs: Any) -> list[VectorEnv[Any, Any, Any]]:
     if not isinstance(envs, (list, tuple)) or not envs:
-        raise ValueError(f"envs = {envs!r} is no environment; allowed: a vector environment of rankings, or a list")
+        raise ValueError(f"envs = {envs!r} is not an environment; allowed: a vector environment of rankings, or a list")
     how = 'gym.make_vec("rankgym/...", autoreset_mode="Disabled"), wrapped or not'
     for number, env in enumerate(envs):
         name = f"envs[{number}]"
@@ -405,10 +411,12 @@ def _checked_envs(envs: Any) -> list[VectorEnv[Any, Any, Any]]:
             or not isinstance(bare, SessionsVectorEnv)
             or action_kind(bare) is not ActionKind.RANKING
         ):
-            raise ValueError(f"{name} = {env} is no native vector environment of rankings; allowed: {how}")
+            raise ValueError(f"{name} = {env} is not a native vector environment of rankings; allowed: {how}")
         if bare.autoreset_mode is not AutoresetMode.DISABLED:
             mode = bare.autoreset_mode.value
-            raise ValueError(f"{name} resets itself (autoreset_mode = {mode!r}), which is done here; allowed: {how}")
+            raise ValueError(
+                f"{name} resets itself (autoreset_mode = {mode!r}), but RankingVecEnv does that; allowed: {how}"
+            )
         if any(bare is other.unwrapped for other in envs[:number]):
             raise ValueError(f"{name} is in envs twice; allowed: different environments")
         for kind in ("single_observation_space", "single_action_space"):

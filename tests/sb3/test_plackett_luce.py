@@ -677,12 +677,12 @@ def test_save_and_load_keep_the_policy(space: Any, kwargs: dict[str, Any], tmp_p
 
 WRONG: list[tuple[Any, Any, dict[str, Any], str]] = [
     (MultiBinary(POSITIONS), LISTS, {}, r"observation_space = MultiBinary\(3\) .* rankgym.wrappers.ItemStatistics"),
-    (Box(0, 1, (FEATURES,)), LISTS, {}, "is no table of items"),
-    (Dict(observation=TABLE, other=TABLE), LISTS, {}, "is no table of items"),
-    (Dict(truth=TABLE), LISTS, {}, "is no table of items"),
+    (Box(0, 1, (FEATURES,)), LISTS, {}, "is not a table of items"),
+    (Dict(observation=TABLE, other=TABLE), LISTS, {}, "is not a table of items"),
+    (Dict(truth=TABLE), LISTS, {}, "is not a table of items"),
     (Dict(observation=TABLE, truth=Box(0, 1, (ITEMS + 1,))), LISTS, {}, r"\['truth'\] .* shape \(5,\)"),
-    (TABLE, Discrete(ITEMS), {}, r"action_space = Discrete\(5\) holds no rankings; .* MlpPolicy"),
-    (TABLE, Box(-1, 1, (ITEMS,)), {}, "holds no rankings"),
+    (TABLE, Discrete(ITEMS), {}, r"action_space = Discrete\(5\) is not a space of rankings; .* MlpPolicy"),
+    (TABLE, Box(-1, 1, (ITEMS,)), {}, "is not a space of rankings"),
     (TABLE, Permutation(ITEMS + 1, 2), {}, "ranks 6 items, the observation shows 5"),
     (TABLE, LISTS, {"width": 0}, "width = 0"),
     (TABLE, LISTS, {"temperature": 0}, "temperature = 0 .* positive"),
@@ -713,7 +713,7 @@ def test_wrong_spaces_and_keywords_are_refused(space: Any, actions: Any, kwargs:
 
 
 def test_a_table_without_base_places_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match=r"base_place\[row 0\] = \[0, 0, 0, 0, 0\] is no list of all items"):
+    with pytest.raises(ValueError, match=r"base_place\[row 0\] = \[0, 0, 0, 0, 0\] is not a list of all items"):
         policy_of(**SAFE).predict(np.zeros((2, ITEMS, FEATURES), np.float32))
 
 

@@ -405,10 +405,10 @@ def test_attributes_are_those_of_rows():
     assert env.get_attr("observation_space", 3)[0] == env.observation_space
     assert env.has_attr("initial_list")
     assert not env.has_attr("nonsense")
-    with pytest.raises(AttributeError, match=r"^attr_name = 'nonsense' is no attribute of "):
+    with pytest.raises(AttributeError, match=r"^attr_name = 'nonsense' is not an attribute of "):
         env.get_attr("nonsense")
     with pytest.raises(
-        AttributeError, match=r"^method_name = 'step' is no method of rows; allowed: action_masks, render"
+        AttributeError, match=r"^method_name = 'step' is not a method of rows; allowed: action_masks, render"
     ):
         env.env_method("step")
     env.set_attr("colour", "red", range(3))
@@ -471,19 +471,22 @@ def test_policies_are_evaluated_without_a_warning():
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
-NATIVE = "is no native vector environment of rankings; allowed: gym.make_vec"
+NATIVE = "is not a native vector environment of rankings; allowed: gym.make_vec"
 
 
 def test_wrong_environments_are_refused():
     env = native()
     for envs, message in (
-        ([], "envs = [] is no environment; allowed: a vector environment of rankings, or a list"),
-        (PBM, "envs = 'rankgym/PBM-Yandex-v0' is no environment; allowed: "),
+        ([], "envs = [] is not an environment; allowed: a vector environment of rankings, or a list"),
+        (PBM, "envs = 'rankgym/PBM-Yandex-v0' is not an environment; allowed: "),
         ([env, 3], f"envs[1] = 3 {NATIVE}"),
         (single(), f" {NATIVE}"),
         (gym.make_vec("rankgym/Dueling-MSLR-v0", num_envs=2, autoreset_mode="Disabled"), f" {NATIVE}"),
         (gym.make_vec("CartPole-v1"), f" {NATIVE}"),
-        (gym.make_vec(PBM), "envs[0] resets itself (autoreset_mode = 'NextStep'), which is done here; allowed: gym."),
+        (
+            gym.make_vec(PBM),
+            "envs[0] resets itself (autoreset_mode = 'NextStep'), but RankingVecEnv does that; allowed: gym.",
+        ),
         ([env, ItemStatistics(env)], "envs[1] is in envs twice; allowed: different environments"),
         (
             [env, native(num_positions=2)],
@@ -509,7 +512,7 @@ def test_other_wrong_arguments_are_refused():
     with pytest.raises(ValueError, match=r"^seed = -1 is out of range; allowed: a whole number, at least 0$"):
         RankingVecEnv(env, seed=-1)
     adapter = RankingVecEnv(env)
-    with pytest.raises(ValueError, match=r"^options = {'query': 3} is out of range; allowed: None, rankgym's environm"):
+    with pytest.raises(ValueError, match=r"^options = {'query': 3} is out of range; allowed: None, ranking environm"):
         adapter.set_options({"query": 3})
     adapter.set_options(None)
     adapter.set_options([{}] * 4)
@@ -537,7 +540,7 @@ def test_a_bad_action_of_any_row_is_refused_before_anything_has_happened(form, m
         with pytest.raises(ValueError, match=r"row 3|\[3") as refused:
             env.step(bad)
         if members == 2:
-            assert refused.value.__notes__ == ["That is of envs[1], which has the rows 4 .. 7."]
+            assert refused.value.__notes__ == ["This is an action of envs[1], which has the rows 4 .. 7."]
         with pytest.raises(ValueError):
             env.step(good[:-1])
         mine, theirs = env.step(good), other.step(good)
@@ -551,7 +554,7 @@ def test_a_slot_that_repeats_an_item_is_refused_in_a_population_as_well():
     before = get_action_masks(env)
     with pytest.raises(ValueError, match="row 1") as refused:
         env.step(np.array([1, 2, 3, 1, 0, 3, 1, 2, 3]))
-    assert refused.value.__notes__ == ["That is of envs[1], which has the rows 3 .. 4."]
+    assert refused.value.__notes__ == ["This is an action of envs[1], which has the rows 3 .. 4."]
     assert np.array_equal(get_action_masks(env), before)
 
 
