@@ -76,13 +76,13 @@ def test_goals_of_training_are_ratios(report):
 def test_both_adapters_play_the_same_sessions():
     pytest.importorskip("stable_baselines3")
     lists = [np.argsort(np.random.default_rng(n).random((256, 10)), axis=1)[:, :5].copy() for n in range(3)]
-    told = []
+    seen = []
     for adapter in scenarios.ADAPTERS:
         env = cases._adapter(adapter, "item statistics", None)
         env.seed(0)
-        told.append([env.reset(), *(part for displayed in lists for part in env.step(displayed)[:3])])
+        seen.append([env.reset(), *(part for displayed in lists for part in env.step(displayed)[:3])])
         env.close()
-    assert all(np.array_equal(mine, theirs) for mine, theirs in zip(*told, strict=True))
+    assert all(np.array_equal(mine, theirs) for mine, theirs in zip(*seen, strict=True))
 
 
 def test_where_nothing_can_be_trained_a_note_says_so(report, monkeypatch):

@@ -1,4 +1,4 @@
-"""A report is one valid HTML file that asks nothing of a network, and whose verdicts are told apart by words."""
+"""A report is one valid HTML file that needs no network, and whose verdicts differ in words."""
 
 import base64
 import math

@@ -32,7 +32,7 @@ def test_no_two_agents_that_meet_look_alike_in_grey(names):
     assert [name for name in names if stands_back(name)] == [name for name in names if not LOOKS[name].marker]
 
 
-def test_an_agent_looks_the_same_whoever_is_beside_it():
+def test_an_agent_looks_the_same_whatever_is_beside_it():
     for beside in ([], ["static", "mine:Mine"], ["rcs", "bubblerank"]):
         assert looks([*beside, "toprank"])["toprank"] == LOOKS["toprank"]
     assert looks(["toprank:delta=0.1"])["toprank:delta=0.1"] == LOOKS["toprank"]

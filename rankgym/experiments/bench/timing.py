@@ -33,18 +33,18 @@ QUICK = Effort(turns=3, slice=0.01, learning=300)
 
 
 def side_by_side(
-    cases: Sequence[Case], effort: Effort, tell: Callable[[], None] = lambda: None
+    cases: Sequence[Case], effort: Effort, advance: Callable[[], None] = lambda: None
 ) -> list[tuple[Case, list[float]]]:
-    """Return the rates (sessions a second) of all slices of each case; ``tell`` is called after each slice."""
+    """Return the rates (sessions a second) of all slices of each case; ``advance`` is called after each slice."""
     steps = []
     for case in cases:
         steps.append(_steps_of_a_slice(case, effort.slice))
-        tell()
+        advance()
     rates: list[list[float]] = [[] for _ in cases]
     for _ in range(effort.turns):
         for case, count, found in zip(cases, steps, rates, strict=True):
             found.append(count * case.rows / max(case.play(count), 1e-9))
-            tell()
+            advance()
     return list(zip(cases, rates, strict=True))
 
 
@@ -105,10 +105,10 @@ def time_simulation(agent: Any, env: Any) -> Callable[[int], float]:
     def play(rounds: int) -> float:
         ends: list[float] = []  # times: of the first round's end, when the reset is over, and of the latest one's
 
-        def tell(played: int) -> None:
+        def note_time(played: int) -> None:
             ends[1:] = [time.perf_counter()]
 
-        simulate(agent, env, rounds + 1, seed=0, progress=tell)
+        simulate(agent, env, rounds + 1, seed=0, progress=note_time)
         return ends[-1] - ends[0]
 
     return play

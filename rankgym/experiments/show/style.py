@@ -114,7 +114,7 @@ def looks(labels: Iterable[str]) -> dict[str, Look]:
     """Return the look of each of a figure's labels.
 
     An agent of the table has the table's look in all figures. The same agent with other knobs has its colour, with
-    other dashes and another marker. Other labels have the first colours and markers that nobody in the figure has.
+    other dashes and another marker. Other labels have the first colours and markers that are free in the figure.
     """
     labels = list(dict.fromkeys(labels))
     found: dict[str, Look] = {}
