@@ -1,4 +1,8 @@
-"""Experiments: comparing agents, long sweeps, drawing what came out, papers' claims, measuring speed."""
+"""Experiments: the public face of comparisons and sweeps.
+
+``compare`` plays agents in one environment, ``run_sweep`` a file of agents and environments; ``load`` and ``read`` read
+their results. The face may import its sub-rooms: plan, run, judge, show, preferences, papers, bench, in this order.
+"""
 
 from rankgym.experiments.compare import compare
 from rankgym.experiments.judge.comparison import Comparison
