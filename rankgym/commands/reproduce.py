@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankgym.commands.options import Address, Backend, Jobs
+
 if TYPE_CHECKING:
     from rankgym.experiments.papers.listing import ListedFigure
     from rankgym.experiments.papers.pace import Pace
@@ -48,18 +50,9 @@ def reproduce(
         ),
     ] = "published",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for all results.")] = Path("reproduced"),
-    jobs: Annotated[
-        int | None,
-        typer.Option(metavar="J", show_default=False, help="Processes. Default: one for each processor."),
-    ] = None,
-    backend: Annotated[
-        str | None,
-        typer.Option(metavar="dask", show_default=False, help="Run on a cluster: `dask` or `ray`."),
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(metavar="URL", show_default=False, help="Scheduler of the Dask cluster: tcp://HOST:8786."),
-    ] = None,
+    jobs: Jobs = None,
+    backend: Backend = None,
+    address: Address = None,
 ) -> None:
     """Reproduce figures of papers: play, draw, and report which of the paper's claims hold.
 
@@ -98,6 +91,13 @@ def reproduce(
     )
     for found in done:
         console.print(Text(f"Written to {found.folder}: {', '.join(FILES)}"), soft_wrap=True)
+    _show_paces(done, console)
+
+
+def _show_paces(done: Sequence[Reproduced], console: Any) -> None:
+    """Print the speed of each group of figures that share their runs."""
+    from rich.text import Text
+
     seen: set[Any] = set()
     for found in done:  # figures of the same runs have the same pace
         if found.pace is not None and found.pace not in seen:

@@ -345,7 +345,7 @@ class NativeRows:
         masks = self.masks()
         if masks is None:
             raise AttributeError(
-                "method_name = 'action_masks' is unknown here: no layer of the environment masks actions; allowed: render"
+                "method_name = 'action_masks' is unknown: no layer of the environment masks actions; allowed: render"
             )
         return list(masks)
 

@@ -13,62 +13,65 @@ from rankgym.commands.options import numbers_of, with_keywords
 __all__ = ["preferences"]
 
 
+Out = Annotated[
+    Path,
+    typer.Option(
+        metavar="NAME.npy",
+        help="File for the matrix. NAME.errors.npy gets its standard errors, NAME.json everything that decided it.",
+    ),
+]
+Interleaving = Annotated[
+    str,
+    typer.Option(
+        metavar="METHOD",
+        help="`probabilistic`, `team-draft`, `balanced`, `document-constraints`, `optimized`, or "
+        "`probabilistic-greedy` (`exact` only). Keywords follow after colons: `probabilistic:tau=1`.",
+    ),
+]
+UserModel = Annotated[str, typer.Option(metavar="USER", help="`perfect`, `navigational` or `informational`.")]
+Method = Annotated[
+    str | None,
+    typer.Option(
+        metavar="exact|simulate",
+        help="Default: `exact` for `team-draft` and `probabilistic-greedy`, otherwise `simulate`.",
+    ),
+]
+Comparisons = Annotated[
+    int, typer.Option(metavar="N", help="Simulated comparisons of each pair, the same number on each query.")
+]
+Grades = Annotated[
+    int | None,
+    typer.Option(metavar="2|5", help="Labels that the user knows: 0, 1 or 0 .. 4. Default: by the largest label."),
+]
+Rankers = Annotated[str | None, typer.Option(metavar="0,3,10-20", help="Features, numbered from 0. Default: all.")]
+
+
 def preferences(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Documents as LETOR has them, plain or compressed by gzip.")
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            metavar="NAME.npy",
-            help="The matrix; NAME.errors.npy gets its standard errors, NAME.json all that decided it.",
-        ),
-    ],
-    interleaving: Annotated[
-        str,
-        typer.Option(
-            metavar="METHOD",
-            help="probabilistic, team-draft, balanced, document-constraints, optimized, or probabilistic-greedy (exact "
-            "only). Its keywords after colons: probabilistic:tau=1.",
-        ),
-    ] = "probabilistic",
-    user_model: Annotated[
-        str, typer.Option(metavar="USER", help="perfect, navigational or informational.")
-    ] = "navigational",
-    method: Annotated[
-        str | None,
-        typer.Option(
-            metavar="exact|simulate",
-            help="Default: exact for team-draft and probabilistic-greedy, else simulate.",
-        ),
-    ] = None,
-    comparisons: Annotated[
-        int, typer.Option(metavar="N", help="Simulated comparisons of a pair, as many on each query.")
-    ] = 10_000,
-    documents: Annotated[int, typer.Option(metavar="L", help="The length of the interleaved list.")] = 10,
-    grades: Annotated[
-        int | None,
-        typer.Option(metavar="2|5", help="User of labels 0, 1 or of labels 0 .. 4. Default: by the largest label."),
-    ] = None,
-    rankers: Annotated[
-        str | None,
-        typer.Option(metavar="0,3,10-20", help="Features, numbered from 0. Default: all.", show_default=False),
-    ] = None,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Documents in LETOR's format, plain or gzipped.")],
+    out: Out,
+    interleaving: Interleaving = "probabilistic",
+    user_model: UserModel = "navigational",
+    method: Method = None,
+    comparisons: Comparisons = 10_000,
+    documents: Annotated[int, typer.Option(metavar="L", help="Length of the interleaved list.")] = 10,
+    grades: Grades = None,
+    rankers: Rankers = None,
     ties: Annotated[int, typer.Option(metavar="S", help="Seed of the order of equal values.")] = 0,
     seed: Annotated[int, typer.Option(metavar="S", help="Seed of the simulated comparisons.")] = 0,
     jobs: Annotated[int, typer.Option(metavar="J", help="Processes. The numbers do not depend on it.")] = 1,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Evaluate again what is there.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Estimate again, and replace the files.")] = False,
 ) -> None:
     """Estimate the preference matrix of a LETOR file's feature rankers by interleaved comparisons.
 
     A ranker sorts a query's documents by one feature. Entry i, j of the matrix is the probability that ranker i beats
     ranker j when their rankings of a random query are interleaved and a user clicks on the result; a tie is half a win.
 
-    *exact* sums over all coins and all users: seconds for 64 rankers. *simulate* draws comparisons, as many on each
-    query, and gives standard errors, which fall with the root of their number: 64 rankers with 10,000 comparisons a
-    pair are 20 million, with 400,000, as in the mergeRUCB paper, 800 million. What it will cost is said at the start.
+    *exact* sums over all coins and all users: seconds for 64 rankers. *simulate* draws comparisons, the same number on
+    each query, and gives standard errors, which fall with the square root of that number. For 64 rankers, 10,000
+    comparisons a pair make 20 million, and 400,000, as in the mergeRUCB paper, 800 million. The cost is shown at the
+    start.
 
-    Finished parts are kept in NAME.parts until all are done: the same command, stopped or not, goes on from them.
+    Finished parts are kept in NAME.parts until all are done: the same command, stopped or not, resumes from them.
 
     Examples:
 
@@ -77,10 +80,10 @@ def preferences(
       `rankgym data preferences vali.txt.gz --out np2004.npy --comparisons 400_000 --jobs 4`
     * For the regret in `Dueling-LETOR-v0`:
       `rankgym compare Dueling-LETOR-v0 --set file=vali.txt.gz --set preferences=np2004.npy`
-    * As an environment of its own: `rankgym data import np2004 np2004.npy`
+    * As a data set of its own: `rankgym data import np2004 np2004.npy`
 
-    Regret is measured against the Condorcet winner, the ranker that beats all others. Where the matrix has none, regret
-    in `Dueling-LETOR-v0` stays unknown, and the comparison shows the reward; `--set winner=copeland` measures it
+    Regret is measured against the Condorcet winner, the ranker that beats all others. If the matrix does not have one,
+    regret in `Dueling-LETOR-v0` is unknown, and the comparison shows the reward; `--set winner=copeland` measures it
     against the ranker that beats the most others.
     """
     from rankgym.experiments.preferences.estimate import estimate
