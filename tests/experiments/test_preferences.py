@@ -293,13 +293,14 @@ def test_processes_do_not_matter(file, monkeypatch):
 @contextlib.contextmanager
 def counted(press_after=None):
     """The parts that are evaluated from now on for a result; after ``press_after`` of them Ctrl-C is pressed."""
-    done, report = [], worker._Worker.report
+    done, pressed, report = [], [], worker._Worker.report
 
     def reporting(self, computed, *, finished=False):
         report(self, computed, finished=finished)
         if finished:
             done.append(self.job)
-        if len(done) == press_after:
+        if len(done) == press_after and not pressed:
+            pressed.append(True)
             _thread.interrupt_main()
             end = time.monotonic() + 10
             while not (self.folder.path / "stop").exists() and time.monotonic() < end:

@@ -108,72 +108,88 @@ def estimate(
     chosen = letor.chosen_rankers(rankers, data.features.shape[1])
     if len(chosen) < 2:
         raise ValueError(f"rankers = {chosen.tolist()} makes no pair; allowed: at least two")
-    grades = _grades(grades, data, path)
-    user, queries = users.user(user_model, grades), len(data.query_ids)
-    per_query = 1 if method == "exact" else max(2, -(-comparisons // queries))
-    settings: dict[str, Any] = {
-        "file": Path(path).name,
-        "sha256": letor.file_digest(path),
-        "queries": queries,
-        "documents": len(data.labels),
-        "interleaving": interleaving,
-        "interleaving_knobs": knobs,
-        "user_model": user_model,
-        "clicking": user.clicking.tolist(),
-        "stopping": user.stopping.tolist(),
-        "num_documents": num_documents,
-        "rankers": chosen.tolist(),
-        "ties": ties,
-        "method": method,
-        "versions": versions(),
-    }
-    if method == "simulate":
-        settings |= {"comparisons": per_query * queries, "per_query": per_query, "seed": seed}
-    code = evaluation_code()
-    settings["key"] = key = key_of({**settings, "file": "", "code": code})
     spec = ProblemSpec(
-        os.path.abspath(path),
-        settings["sha256"],
-        tuple(settings["rankers"]),
-        ties,
-        interleaving,
-        json.dumps(knobs),
-        user_model,
-        grades,
-        method,
-        num_documents,
-        per_query,
-        seed,
+        path=os.path.abspath(path),
+        sha256=letor.file_digest(path),
+        rankers=tuple(chosen.tolist()),
+        ties=ties,
+        interleaving=interleaving,
+        knobs=json.dumps(knobs),
+        user_model=user_model,
+        grades=_grades(grades, data, path),
+        method=method,
+        length=num_documents,
+        per_query=1 if method == "exact" else max(2, -(-comparisons // len(data.query_ids))),
+        seed=seed,
     )
-    pairs = len(chosen) * (len(chosen) - 1) // 2
-    part_jobs = [PartJob(spec, part, key, code) for part in parts_of(queries, pairs, method, per_query)]
+    settings = _settings(spec, data, Path(path).name)
     notes: list[str] = []
     if files is not None:
         if fresh:
-            files.forget_parts(key)
-        elif (before := files.load(key)) is not None:
+            files.forget_parts(settings["key"])
+        elif (before := files.load(settings["key"])) is not None:
             return before
         else:
-            notes += files.replaced(key)
-    with tempfile.TemporaryDirectory() if files is None else contextlib.nullcontext(files.parts) as folder:
-        try:
-            found = _play(part_jobs, Path(folder), jobs, progress, notes)
-        finally:
-            if files is not None and not files.has_work():
-                files.forget_parts(key)
-    preference, error = _matrices(found, len(chosen), queries)
+            notes += files.replaced(settings["key"])
+    found = _evaluate(spec, settings, files, jobs, progress, notes)
+    preference, error = _matrices(found, len(chosen), settings["queries"])
     settings["cpu_seconds"] = round(sum(sums.seconds for _, sums in found), 3)
     result = Preferences(preference, error, chosen, settings, notes)
     if files is not None:
         files.save(result)
-        files.forget_parts(key)
+        files.forget_parts(settings["key"])
     return result
+
+
+def _settings(spec: ProblemSpec, data: letor.LetorData, name: str) -> dict[str, Any]:
+    """All that decides the numbers, and a digest of it and of the code: the key, which does not depend on the name."""
+    user, queries = users.user(spec.user_model, spec.grades), len(data.query_ids)
+    settings: dict[str, Any] = {
+        "file": name,
+        "sha256": spec.sha256,
+        "queries": queries,
+        "documents": len(data.labels),
+        "interleaving": spec.interleaving,
+        "interleaving_knobs": json.loads(spec.knobs),
+        "user_model": spec.user_model,
+        "clicking": user.clicking.tolist(),
+        "stopping": user.stopping.tolist(),
+        "num_documents": spec.length,
+        "rankers": list(spec.rankers),
+        "ties": spec.ties,
+        "method": spec.method,
+        "versions": versions(),
+    }
+    if spec.method == "simulate":
+        settings |= {"comparisons": spec.per_query * queries, "per_query": spec.per_query, "seed": spec.seed}
+    settings["key"] = key_of({**settings, "file": "", "code": evaluation_code()})
+    return settings
+
+
+def _evaluate(
+    spec: ProblemSpec,
+    settings: dict[str, Any],
+    files: MatrixFiles | None,
+    jobs: int,
+    progress: bool,
+    notes: list[str],
+) -> list[tuple[MatrixPart, PartSums]]:
+    """Evaluate all parts, in the folder of ``files`` or a temporary one; those that are there are only read."""
+    pairs, key = len(spec.rankers) * (len(spec.rankers) - 1) // 2, settings["key"]
+    parts = parts_of(settings["queries"], pairs, spec.method, spec.per_query)
+    part_jobs = [PartJob(spec, part, key, evaluation_code()) for part in parts]
+    with tempfile.TemporaryDirectory() if files is None else contextlib.nullcontext(files.parts) as folder:
+        try:
+            return _play(part_jobs, Path(folder), jobs, progress, notes)
+        finally:
+            if files is not None and not files.has_work():
+                files.forget_parts(key)
 
 
 def _play(
     part_jobs: list[PartJob], folder: Path, jobs: int, progress: bool, notes: list[str]
 ) -> list[tuple[MatrixPart, PartSums]]:
-    """Evaluate the parts that have no result in ``folder`` yet, and read all of them."""
+    """Play the parts that have no result in ``folder`` yet, and read all results."""
     folder.mkdir(parents=True, exist_ok=True)
     spec = part_jobs[0].spec
     there = len(store.examine(folder, part_jobs).finished)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -43,6 +44,7 @@ def parts_of(queries: int, pairs: int, method: str, per_query: int) -> list[Matr
     ]
 
 
+@functools.cache
 def evaluation_code() -> str:
     """A digest of the code that decides the numbers."""
     digest = hashlib.sha256(code_digest().encode())
