@@ -221,18 +221,10 @@ class DuelingVectorEnv(SessionsVectorEnv):
 
         # What rows may compare: entries, see `duel`. There is one for each problem, or each row has its own.
         self._set_entries(np.arange(problems), np.tile(np.arange(total), (problems, 1)))
-        if self._best_by == CONDORCET and (self._condorcet < 0).any() and (keep_winner or not self._draws_arms):
-            number = int(self._condorcet.argmin())
-            whose = f"dataset = {dataset!r}"
-            if draws_matrices:
-                whose = f"drawn matrix {number}"
-            elif preference is not None:
-                whose = f"preference[{number}]" if problems > 1 else "preference"
-            who = "no arm" if arms is None else "none of the chosen arms"
-            raise ValueError(
-                f"winner = 'condorcet', and {who} of {whose} beats all others; allowed: 'copeland', 'borda', or "
-                "another matrix"
-            )
+        if keep_winner or not self._draws_arms:
+            given = "drawn matrix {}" if draws_matrices else "preference[{}]" if problems > 1 else "preference"
+            whose = given if dataset == "synthetic" else f"dataset = {dataset!r}"
+            self._check_winners("no arm" if arms is None else "none of the chosen arms", whose)
         self._entry = self._problem
         rows = self.num_envs
         if self._draws_arms:
@@ -245,6 +237,14 @@ class DuelingVectorEnv(SessionsVectorEnv):
         self._left, self._right, self._winner = (np.zeros(rows, np.int64) for _ in range(3))  # of the last session
         self._loss = np.full(rows, np.nan)  # its regret; info has this array and the winner's
         self._shown = np.zeros((5, rows), np.int64)  # winner, left, right, round, problem: what render shows
+
+    def _check_winners(self, who: str, whose: str) -> None:
+        """Refuse a problem without a Condorcet winner where it is needed; ``whose`` may have a place for its number."""
+        if self._best_by == CONDORCET and (self._condorcet < 0).any():
+            raise ValueError(
+                f"winner = 'condorcet', and {who} of {whose.format(int(self._condorcet.argmin()))} beats all others; "
+                "allowed: 'copeland', 'borda', or another matrix"
+            )
 
     # -- the truth, for wrappers and evaluation; agents never read it --------------------------------------------------
 

@@ -203,9 +203,8 @@ class InterleavedRankersVectorEnv(SessionsVectorEnv):
             render_mode=render_mode,
         )
         self.num_documents = whole_number("num_documents", num_documents, 1, MAX_DOCUMENTS)
-        self._comparison = Comparison(
-            interleaving, interleaving_knobs, self.num_envs, self.num_documents, "num_documents"
-        )
+        rows = self.num_envs
+        self._comparison = Comparison(interleaving, interleaving_knobs, rows, self.num_documents, "num_documents")
         self.interleaving = self._comparison.method
         kind, best_by = checked_word("regret", regret, REGRETS), checked_word("winner", winner, WINNERS)
         users.user(user_model, 2)  # refuses an unknown name before the file is read
@@ -229,11 +228,10 @@ class InterleavedRankersVectorEnv(SessionsVectorEnv):
         if matrix is not None:
             judge(matrix[None], np.zeros(1, np.int64), np.arange(arms)[None], best_by, gap, best, condorcet)
         self._preference = np.full((arms, arms), np.nan) if matrix is None else matrix
-        self._best, self._condorcet = np.repeat(best, self.num_envs), np.repeat(condorcet, self.num_envs)
+        self._best, self._condorcet = np.repeat(best, rows), np.repeat(condorcet, rows)
         gap = gap[0]
         self._regret_of = joined_gaps(gap[:, None], gap[None, :], kind)  # (arms, arms)
         self._set_spaces(MultiBinary(self.num_documents), Dict({"left": Discrete(arms), "right": Discrete(arms)}))
-        rows = self.num_envs
         self._left, self._right, self._first = (np.zeros(rows, np.int64) for _ in range(3))
         self._left_list, self._right_list = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
 

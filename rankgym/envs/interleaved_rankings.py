@@ -139,9 +139,8 @@ class InterleavedRankingsVectorEnv(SessionsVectorEnv):
         self.num_items, self.num_positions = queries.num_items, int(num_positions)
         self.model = MODELS[model]
         self.cutoff = checked_measure(model, self.num_positions, cutoff, reward, reference)
-        self._comparison = Comparison(
-            interleaving, interleaving_knobs, self.num_envs, self.num_positions, "num_positions"
-        )
+        rows, shape = self.num_envs, (self.num_envs, self.num_positions)
+        self._comparison = Comparison(interleaving, interleaving_knobs, rows, self.num_positions, "num_positions")
         self.interleaving = self._comparison.method
         self._regret_kind = checked_word("regret", regret, REGRETS)
         ranking = Permutation(self.num_items, self.num_positions)
@@ -150,8 +149,6 @@ class InterleavedRankingsVectorEnv(SessionsVectorEnv):
         self._reward = self.model.rewards[reward]
         best = queries.best_lists(reward, self.cutoff, self.num_positions, reference)
         self._optimal_of = self.model.values(queries.parameters, best, self.cutoff, reward)
-
-        rows, shape = self.num_envs, (self.num_envs, self.num_positions)
         self._parameters = type(queries.parameters)(*(np.zeros((rows, *a.shape[1:])) for a in queries.parameters))
         self._optimal, self._expected = np.zeros(rows), np.zeros((2, rows))  # expected: of left, of right
         self.initial_list = np.zeros((rows, self.num_items), np.int64)
