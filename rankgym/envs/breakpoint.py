@@ -34,7 +34,7 @@ def vector_breakpoint(
     ## Description
     Online learning to rank for users who change: what they find attractive is constant within an epoch, and changes at
     breakpoints (Li and de Rijke 2019, section 3.1). Everything else is as in `RankingVectorEnv`, for every click
-    model. The agent is told nothing: it sees clicks.
+    model. The agent sees clicks only.
 
     When epochs begin and what they change depend on the row's seed alone. Two agents on the same seed meet the same
     users and the same changes. A new episode has a new schedule, from the same stream.
@@ -65,25 +65,24 @@ def vector_breakpoint(
         * `"jump"`: in epochs 1, 3, 5, ... `jumps` items, drawn anew each time, have the attraction `jump_attraction`;
           none of the `kept` most attractive is among them. In epochs 0, 2, 4, ... the query is its own (the paper's
           section 5).
-        * `"shuffle"`: from epoch 1 on items swap all they have by a new random permutation in every epoch.
+        * `"shuffle"`: from epoch 1 on, items swap all their parameters by a new random permutation in every epoch.
         * `"drift"`: in every new epoch the logit of each attraction goes up or down by `drift_step`, by a fair coin.
           Attraction of 0 or 1 stays.
         * `"two-level"`: `num_positions` items have the attraction `p`, the others `p - gap`; in each epoch it is
           another set, uniformly drawn of all but the last one. This replaces the query's attraction, not its other
           parameters (the lower-bound problem B_L of section 4.2, which has K = L / 2 and two breakpoints). With
           `dataset="synthetic"` there is one query unless `parameters` has more.
-    * `jumps`, `jump_attraction`, `kept`: of `"jump"`. Default: 3, 0.9, and `cutoff`, or fewer where the items that jump
-      would have no room.
+    * `jumps`, `jump_attraction`, `kept`: of `"jump"`. Default: 3, 0.9, and `cutoff`, or less if
+      the items that jump would not fit.
     * `drift_step`: of `"drift"`. Default: 0.05; in 1,000 epochs this makes 1.6, more than the standard deviation of
       logits among the Yandex queries.
     * `p`, `gap`: of `"two-level"`, p in (0, 1], gap in (0, p]. They have no default.
 
-    At most one of these says when (`horizon` is the environment's own, not one that a wrapper, Gymnasium's `TimeLimit`,
-    puts around it):
+    At most one of these sets the breakpoints (`horizon` is the environment's own, not that of Gymnasium's `TimeLimit`):
 
     * `breakpoints`: the rounds that begin a new epoch, ascending, counted from 0 in each episode: with 100, the first
-      session of epoch 1 is that of round 100. Those at the horizon or later do not come.
-    * `num_breakpoints`: so many rounds of 1 .. horizon - 1, drawn for each row and episode, every set of them equally
+      session of epoch 1 is that of round 100. Breakpoints at the horizon or later are ignored.
+    * `num_breakpoints`: how many rounds of 1 .. horizon - 1 are drawn for each row and episode, every set equally
       probable. Needs a horizon. At most 10,000.
     * `epoch_lengths`: rounds of an epoch, or a list that is cycled over the epochs: the paper's m2 and m1 are
       `[10_000, 10_000]`.

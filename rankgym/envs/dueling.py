@@ -86,24 +86,24 @@ def draw_arms(key, episode, attempt, kept, order, arms):
 class DuelingVectorEnv(SessionsVectorEnv):
     """
     ## Description
-    Dueling bandits: in each step the agent names two arms in every row, and is told which of them won. Arm i beats arm
+    Dueling bandits: in each step the agent names two arms in every row and observes which of them won. Arm i beats arm
     j with probability `preference[i, j]`, independently of all other duels. In the papers' experiments arms are
-    rankers, a duel is an interleaved comparison, and the matrix was estimated from millions of these.
+    rankers, a duel is an interleaved comparison, and the matrix was estimated from millions of comparisons.
 
     Rows are independent: a row's history depends on its own seed and its own actions alone, whatever the batch. A
     session has one coin, indexed by (seed, session): two agents on the same seed that compare the same arms in the same
     session see the same winner, whichever of them is on the left.
 
     ## Action Space
-    `Dict(left=Discrete(num_arms), right=Discrete(num_arms))`: the arms to compare. Both may be the same arm; then the
-    winner is a fair coin's. Anything else is refused with a ValueError before anything happens.
+    `Dict(left=Discrete(num_arms), right=Discrete(num_arms))`: the arms to compare. Both may be the same arm; then a
+    fair coin decides. Anything else raises a ValueError, and nothing has happened then.
 
     ## Observation Space
     `MultiBinary(2)`: one-hot, `[1, 0]` where the left arm won; all 0 after a reset.
 
     ## Rewards
-    Minus the regret of the duel. It is privileged: a real system could not pay it, since it does not know the
-    matrix. What agents of this package learn from is the observation.
+    Minus the regret of the duel. It is privileged: a real system does not know the matrix. The agents of this package
+    learn from the observation.
 
     ## Starting State
     A problem: see `problem` and `num_arms`.
@@ -117,29 +117,29 @@ class DuelingVectorEnv(SessionsVectorEnv):
     has zeros in the other entries, and False in Gymnasium's masks `_key`, which are there wherever rows differ.
 
     The truth is in the attributes `preference` (num_envs, num_arms, num_arms), `condorcet_winner` (num_envs,), which is
-    -1 where there is none, `best_arm` (num_envs,), the arm that regret is measured against, and `arms` (num_envs,
-    num_arms), the arms' numbers in the named matrix. No agent looks at them.
+    -1 without one, `best_arm` (num_envs,), the arm that regret is measured against, and `arms` (num_envs,
+    num_arms), the arms' numbers in the named matrix. Agents never read them.
 
     ## Arguments
     ```python
     gym.make_vec("rankgym/Dueling-MSLR-v0", num_envs=100, num_arms=64, horizon=10_000_000)
     ```
-    * `dataset`: `"arxiv"` (6 arms), `"cyclic"` (4), `"arithmetic"` (8), `"mslr"` (136), the name of a matrix that
-      `rankgym data import` brought, or `"synthetic"`: the given `preference`, or matrices that were drawn.
+    * `dataset`: `"arxiv"` (6 arms), `"cyclic"` (4), `"arithmetic"` (8), `"mslr"` (136), the name of a matrix
+      imported by `rankgym data import`, or `"synthetic"`: the given `preference`, or drawn matrices.
     * `source`, `user_model`: of `"mslr"`: `"calibrated"` (embedded, made to resemble the original) or `"published"`
       (once fetched); the clicks of the `"perfect"`, `"navigational"` or `"informational"` user.
-    * `uninformative`: so many arms more that lose to all others and tie with each other.
+    * `uninformative`: number of arms to add that lose to all others and tie with each other.
     * `preference`: of `"synthetic"`: a matrix as a list of lists, or one more level: a list of matrices of the same
       size, one a problem. Entries in [0, 1], p_ij + p_ji = 1, 1/2 on the diagonal.
-    * `family`, `knobs`, `num_problems`: of `"synthetic"` without `preference`: so many matrices (100) of `num_arms`
-      arms (10) of a family of `rankgym.data.preferences.FAMILIES` (`"uniform"`: circles everywhere below a planted
-      winner), with its knobs, a dict of numbers; drawn once and for all.
-    * `num_arms`: otherwise: so many of the matrix's arms in random order, drawn anew at every reset from the row's
+    * `family`, `knobs`, `num_problems`: of `"synthetic"` without `preference`: `num_problems` matrices (default: 100)
+      of `num_arms` arms (10) are drawn from fixed seeds, of a family of `rankgym.data.preferences.FAMILIES` (default:
+      `"uniform"`, circles everywhere below a planted winner) with its knobs, a dict of numbers.
+    * `num_arms`: otherwise: how many of the matrix's arms are drawn at every reset, in random order, from the row's
       seed.
     * `keep_winner`: True: the best of all arms (by `winner`) is always among them, and only the others are drawn.
-      False: all are drawn; with `winner="condorcet"` again and again until some arm beats all others, as in section 5
-      of the mergeRUCB paper.
-    * `arms`: these arms of the matrix instead of all, in this order.
+      False: all are drawn; with `winner="condorcet"` until some arm beats all others, as in section 5 of the
+      mergeRUCB paper.
+    * `arms`: the arms of the matrix to use, in this order. Default: all.
     * `problem`: an int; a list, cycled over the rows; `"all"`: row b plays problem b mod P; `"train"`, `"test"`: the
       same over a fixed split (every fifth is a test problem); None: a new one is drawn at every reset. A named matrix
       is one problem.
@@ -150,7 +150,7 @@ class DuelingVectorEnv(SessionsVectorEnv):
       tie is no win), its own minus that of k; the first `"borda"` winner: likewise with the mean probability of beating
       another arm. With `num_arms` or `arms` the other arms are those chosen. A matrix without a Condorcet winner needs
       another choice.
-    * `horizon`: sessions in an episode; None: no end. `max_episode_steps` (Gymnasium's word) lowers it.
+    * `horizon`: sessions of an episode; None: no end. `max_episode_steps` (Gymnasium's word) lowers it.
     * `autoreset_mode`: `"NextStep"`, `"SameStep"`, `"Disabled"` or Gymnasium's enum.
     * `render_mode`: None or `"ansi"`.
 

@@ -102,13 +102,13 @@ def letor_rankings(
 class InterleavedRankersVectorEnv(SessionsVectorEnv):
     """
     ## Description
-    Dueling rankers on a learning-to-rank data set. In each step a user with a new query comes to every row. The agent
+    Dueling rankers on a learning-to-rank data set. In each step, a user with a new query comes to every row. The agent
     names two rankers; their rankings of the query's documents are interleaved, the user reads the list and clicks, and
-    who has more credit for the clicks has won (Hofmann, Whiteson and de Rijke, ACM TOIS 2013; the setup of mergeRUCB,
+    the one with more credit for the clicks wins (Hofmann, Whiteson and de Rijke, ACM TOIS 2013; the setup of mergeRUCB,
     Zoghi, Whiteson and de Rijke, WSDM 2015, section 5).
 
-    A ranker is a feature of the file: it sorts by decreasing value. Equal values stand in a random order that all
-    rankers share and that is the same in every environment.
+    A ranker is a feature of the file: it sorts by decreasing value. Equal values are in a random order that all
+    rankers and environments share.
 
     Rows are independent: a row's history depends on its own seed and its own actions alone. Two agents on the same
     seed meet the same users with the same queries, and the coins are indexed by (seed, session, document) or by (seed,
@@ -129,37 +129,37 @@ class InterleavedRankersVectorEnv(SessionsVectorEnv):
     ## Information
     `step` gives arrays with one entry a row: `winner` (0 left, 1 right; a fair coin where the credit is equal),
     `credit` (num_envs, 2) of left and right, `left`, `right`, `displayed` (num_envs, num_documents), the documents
-    numbered within their query as in the file, from 0, and -1 behind the last of a query that has fewer, `clicks`,
+    numbered within their query as in the file, from 0, and -1 after the last one of a shorter query, `clicks`,
     `query`, `round` of this session in its episode (from 0), `regret`. `reset` gives `round`.
 
     `regret` is measured with the matrix `preferences`: a gap of a ranker is the probability that the Condorcet winner
     beats it, minus 1/2, and `regret` is the average of both rankers' gaps (`"weak"`: the smaller, `"strong"`: the
-    larger). Without a matrix, or where no ranker beats all others and `winner` asks for one that does, it is NaN (and
-    Gymnasium's `check_env` then objects that info is not the same twice, as NaN is not equal to itself).
+    larger). It is NaN without a matrix, or if `winner` asks for a ranker that beats all others and there is none
+    (Gymnasium's `check_env` then objects that info is not the same twice, as NaN is not equal to itself).
     `rankgym data preferences FILE` estimates such a matrix.
-    The attributes `preference` (num_envs, K, K), `condorcet_winner` and `best_arm` (num_envs,) are what is known of the
-    truth: NaN, -1 and -1 where nothing is. No agent looks at them.
+    The attributes `preference` (num_envs, K, K), `condorcet_winner` and `best_arm` (num_envs,) have the truth
+    as far as it is known: NaN, -1 and -1 if not. Agents never read them.
 
     ## Arguments
     ```python
     gym.make_vec("rankgym/Dueling-LETOR-v0", num_envs=100, file="NP2004/Fold1/vali.txt")
     ```
-    * `file`: the path of a file in the format of LETOR or SVMlight, plain or compressed by gzip. There is no default.
+    * `file`: the path of a file in the format of LETOR or SVMlight, plain or compressed by gzip. Required.
     * `rankers`: a list of features, numbered from 0 (the file's first one, 1, is 0); arm n is the n-th of them.
       Default: all.
     * `query`: the numbers of the queries, from 0 in the file's order, of which each session draws one, all equally
       probable: an int, a list, `"train"`, `"test"` (a fixed split: every fifth query is a test query), or None or
-      `"all"`. A query without relevant documents is like any other: a user may click there, but it decides nothing.
+      `"all"`. Queries without relevant documents count, too: users may click there, but their clicks decide nothing.
     * `num_documents`: the length of the interleaved list, up to 65,536; a query with fewer documents has a shorter
       one.
     * `interleaving`: a key of `rankgym.interleaving.INTERLEAVINGS`: `"probabilistic"`, `"team-draft"`, `"balanced"`,
       `"document-constraints"`, or `"optimized"` (needs SciPy).
     * `interleaving_knobs`: a dict of that method's keywords, such as `{"tau": 3.0, "credit": "marginalized"}`.
     * `user_model`: `"perfect"`, `"navigational"` or `"informational"` (table II of Hofmann et al.).
-    * `grades`: 2 for users of binary labels, 5 for users of labels 0 .. 4. Default: what the largest label asks for.
+    * `grades`: 2 for users of binary labels, 5 for users of labels 0 .. 4. Default: by the largest label.
     * `preferences`: a matrix for the regret, of the rankers or of all features: a file (`.npy`, or text), or a name
-      known to `rankgym.data.preferences.load`. It should be of the queries that are drawn: with one of the whole file
-      and a `query`, regret is measured against the best ranker of the file, which may lose on that query.
+      known to `rankgym.data.preferences.load`. It should be estimated on the queries that are drawn: with one of the
+      whole file and one `query`, regret is measured against the best ranker of the file, which may lose on that query.
     * `regret`: `"average"`, `"weak"` or `"strong"`.
     * `winner`: what the best ranker is by `preferences`, and with it the gaps: `"condorcet"`, `"copeland"` or
       `"borda"`, as in `DuelingVectorEnv` (`rankgym envs Dueling-MSLR-v0` describes them).
