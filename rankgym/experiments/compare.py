@@ -155,7 +155,7 @@ def _as_before(sweep: Sweep, folder: Path) -> Sweep:
     """
     try:
         before = kept_sweep(folder)
-    except ValueError:  # there is none, or it is damaged
+    except (NotADirectoryError, ValueError):  # no sweep, or a damaged one; a folder that is a file is refused later
         return sweep
     if before.name != NAME:
         raise ValueError(f"out = {os.fspath(folder)!r} has the sweep {before.name!r}; allowed: another folder")
