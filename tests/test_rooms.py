@@ -60,9 +60,6 @@ TREES = {name: ast.parse(path.read_text()) for name, path in sorted(FILES.items(
 LONG = (
     "rankgym.commands.data.preferences",
     "rankgym.commands.reproduce",
-    "rankgym.envs.dueling",
-    "rankgym.envs.interleaved_rankers",
-    "rankgym.envs.interleaved_rankings",
     "rankgym.experiments.preferences.estimate",
     "rankgym.models.assumptions.checking",
 )

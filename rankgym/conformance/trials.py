@@ -33,7 +33,7 @@ class Trial(ABC):
     """
 
     ROWS = 3
-    ACTION: ClassVar[str]  # what act returns, in words: of one round, of many; and what update is told
+    ACTION: ClassVar[str]  # what act returns, in words: of one round, of many; and what update takes
     ACTIONS: ClassVar[str]
     ANSWER: ClassVar[str]
 

@@ -21,7 +21,7 @@ __all__ = [
     "describe",
     "info_of_row",
     "is_array_space",
-    "is_duel",
+    "is_duel_space",
     "mutable_parts",
     "overwrite",
     "same",
@@ -147,7 +147,7 @@ def overwrite(value: Any) -> None:
             part.fill(NONSENSE.get(part.dtype.kind, 99))
 
 
-def is_duel(space: Any) -> bool:
+def is_duel_space(space: Any) -> bool:
     """True for a Dict of the same two things to compare, left and right: arms or rankings."""
     if not isinstance(space, Dict) or set(space.spaces) != {"left", "right"}:
         return False
@@ -158,10 +158,10 @@ def spoilt(action: Any, space: Any) -> Iterator[Any]:
     """Batches of rankings, or of duels, that are wrong: in one row, or altogether."""
     if isinstance(space, Dict):
         for key, part in space.spaces.items():
-            if isinstance(part, Permutation) or is_duel(space):
+            if isinstance(part, Permutation) or is_duel_space(space):
                 for bad in spoilt(action[key], part):
                     yield {**action, key: bad}
-        if is_duel(space):
+        if is_duel_space(space):
             yield from (
                 {"left": action["left"]},
                 {**action, "middle": action["left"]},

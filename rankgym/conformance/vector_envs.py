@@ -27,7 +27,7 @@ from rankgym.conformance.values import (
     describe,
     info_of_row,
     is_array_space,
-    is_duel,
+    is_duel_space,
     mutable_parts,
     overwrite,
     same,
@@ -150,7 +150,7 @@ def try_rules(env: VectorEnv[Any, Any, Any], *, steps: int = 50, seed: int = 0, 
 
 
 class Event(NamedTuple):
-    """What one row was told by one call. A reset has neither reward nor flags."""
+    """What one call returned for one row. A reset has neither reward nor flags."""
 
     observation: Any
     info: dict[str, Any]
@@ -337,7 +337,7 @@ class Checker:
     def check_bad_actions(self) -> None:
         space = self.env.single_action_space
         parts = space.spaces.values() if isinstance(space, Dict) else [space]
-        if not is_duel(space) and not any(isinstance(part, Permutation) for part in parts):
+        if not is_duel_space(space) and not any(isinstance(part, Permutation) for part in parts):
             self.not_exercised["bad action"] = f"the action space is {short(space)}, without a Permutation"
             return
         if self.of_singles:

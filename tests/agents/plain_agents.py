@@ -45,7 +45,7 @@ class ArrayAgent(PlainAgent):
         return np.array(super().act(observation))
 
 
-# Rule 1: lists of distinct items in range.
+# actions: lists of distinct items in range.
 
 
 class Transposes(ArrayAgent):
@@ -85,7 +85,7 @@ class Ragged(PlainAgent):
         return lists
 
 
-# Rule 2: what was given out is the caller's.
+# fresh results: what was given out is the caller's.
 
 
 class ReusesItsArray(ArrayAgent):
@@ -122,7 +122,7 @@ class LearnsFromItsOwnList(ArrayAgent):
         self.marks = clicks.copy()
 
 
-# Rule 3: arguments stay as they are.
+# arguments: arguments stay as they are.
 
 
 class ClearsTheClicks(ArrayAgent):
@@ -149,7 +149,7 @@ class ClearsTheObservation(ArrayAgent):
         return super().act(observation)
 
 
-# Rule 4: seeded.
+# seed: seeded.
 
 
 class Unseeded(ArrayAgent):
@@ -166,7 +166,7 @@ class SharesItsChanceBetweenAgents(ArrayAgent):
         self.chance = [self.common] * self.num_envs
 
 
-# Rule 5: a row alone is the row of a batch.
+# row independence: a row alone is the row of a batch.
 
 
 class SharesItsChanceBetweenRows(ArrayAgent):
@@ -187,7 +187,7 @@ class LearnsAcrossRows(ArrayAgent):
         self.clicks = [[sum(counts) for counts in zip(*self.clicks, strict=True)] for _ in range(self.num_envs)]
 
 
-# Rule 6: copies go on.
+# copies: copies go on.
 
 
 class CannotBePickled(ArrayAgent):
@@ -209,7 +209,7 @@ class SharesStateWithItsCopy(ArrayAgent):
         return twin
 
 
-# Rule 7: sizes.
+# sizes: sizes.
 
 
 class TakesTooManyPositions(ArrayAgent):
@@ -250,7 +250,7 @@ class ReRanks(ArrayAgent):
         super().__init__(num_items=num_items, num_positions=num_positions, **shape)
 
 
-# Rule 9: what is settled stays.
+# settled: what is settled stays.
 
 
 class Decides(ArrayAgent):
@@ -312,7 +312,7 @@ class ChangesItsMind(Decides):
                 self.clicks[row][items[-1]] += 1000
 
 
-# Rule 10: what is written down is all.
+# snapshot: what is written down is all.
 
 
 class WrittenDown(ArrayAgent):
@@ -623,7 +623,7 @@ class RefusesOneArm(ArrayDuelist):
 
 
 class RefusesNoDuel(ArrayDuelist, DuelingAgent):
-    """Bound by rule 8, which it keeps, as those below are, which do not."""
+    """Bound by the rule of bad duels, which it keeps; those below do not."""
 
     def update(self, duel, won):
         sides = duel["left"], duel["right"]
