@@ -49,7 +49,7 @@ Out = Annotated[
     typer.Option(
         metavar="DIR",
         help="Folder for the results; it replaces another comparison there. Default: `results/ENV`, followed by "
-        "arguments that are not ENV's defaults: `results/ENV-published-query=0_3_7`.",
+        "those arguments that are not ENV's defaults.",
     ),
 ]
 Query = Annotated[

@@ -55,8 +55,7 @@ class TrainingSettings:
     layers: Any = setting(
         None,
         "A,B,...",
-        "Wrappers, the innermost first: `ItemStatistics,SafeLists`. Keywords follow after colons: "
-        "`ItemStatistics:discounts=[1]`. Default: by algorithm and policy.",
+        "Wrappers, the innermost first, with keywords after colons; see the examples. Default: by algorithm and policy.",
     )
     reward: str = setting(
         "regret",
