@@ -55,7 +55,8 @@ class TrainingSettings:
     layers: Any = setting(
         None,
         "A,B,...",
-        "Wrappers, the innermost first, with keywords after colons; see the examples. Default: by algorithm and policy.",
+        "Wrappers, the innermost first, with keywords after colons; see the examples. "
+        "Default: by algorithm and policy.",
     )
     reward: str = setting(
         "regret",
