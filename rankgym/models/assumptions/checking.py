@@ -83,17 +83,10 @@ def check_assumptions(
     queries = _checked_parameters(click_model, parameters)
     count, items = queries.attraction.shape
     lengths = [getattr(queries, name).shape[1] for name, axes in click_model.axes.items() if "position" in axes]
-    positions = min([items, *lengths]) if num_positions is None else num_positions
-    positions = whole_number("num_positions", positions, 1, items)
+    given = min([items, *lengths]) if num_positions is None else num_positions
+    positions = whole_number("num_positions", given, 1, items)
     paid = positions if cutoff is None else whole_number("cutoff", cutoff, 1, positions)
-    if reward not in click_model.rewards:
-        raise ValueError(
-            f"reward = {reward!r} is not a reward of the {click_model.name}; allowed: {sorted(click_model.rewards)}"
-        )
-    for name, value, least in (("exact_up_to", exact_up_to, 0), ("samples", samples, 1), ("seed", seed, 0)):
-        whole_number(name, value, least)
-    if not isinstance(tolerance, (int, float)) or not 0.0 <= tolerance < math.inf:
-        raise ValueError(f"tolerance = {tolerance!r} is out of range; allowed: a number, at least 0")
+    _check_options(click_model, reward, exact_up_to, samples, seed, tolerance)
     queries = click_model.parameters(
         *(cut(name, table, click_model.axes[name], items, positions) for name, table in queries._asdict().items())
     )
@@ -105,8 +98,8 @@ def check_assumptions(
     exact = np.full((count, len(NAMES)), everything)
     exact[:, T1] = True
     found = []
-    number = (total if everything else samples) * count
-    with late_bar(progress and lists is None, number, "checking", _list_bar) as report:
+    checked = 1 + len(exchanges(items, positions)) if lists is not None else total if everything else samples
+    with late_bar(progress and lists is None, checked * count, "checking", _list_bar) as report:
         for query in range(count):
             own = click_model.parameters(*(table[query : query + 1].copy() for table in queries))
             search = QuerySearch(click_model, own, positions, paid, reward)
@@ -118,7 +111,6 @@ def check_assumptions(
                 exact[query, A1] = True
                 exact[query, T2] = one_per_item or search.without_ties  # all sorted lists have the same reward
             found.append(search.violations())
-    swaps = len(exchanges(items, positions))
     return Report(
         model=click_model.name,
         reward=reward,
@@ -126,8 +118,8 @@ def check_assumptions(
         num_items=items,
         num_positions=positions,
         cutoff=paid,
-        lists=1 + swaps if lists is not None else total if everything else samples,
-        scope=_scope(count, total, everything, samples, None if lists is None else swaps),
+        lists=checked,
+        scope=_scope(count, total, checked, given=lists is not None, everything=everything),
         around=lists is not None,
         verdicts={
             name: verdict(which, found, exact[:, which], queries.attraction, tolerance)
@@ -136,14 +128,23 @@ def check_assumptions(
     )
 
 
-def _scope(queries: int, total: int, everything: bool, samples: int, swaps: int | None) -> str:
-    """The checked lists in words. ``swaps``: the exchanges of the given list, if one was given."""
+def _check_options(model: ClickModel, reward: str, exact_up_to: int, samples: int, seed: int, tolerance: float) -> None:
+    if reward not in model.rewards:
+        raise ValueError(f"reward = {reward!r} is not a reward of the {model.name}; allowed: {sorted(model.rewards)}")
+    for name, value, least in (("exact_up_to", exact_up_to, 0), ("samples", samples, 1), ("seed", seed, 0)):
+        whole_number(name, value, least)
+    if not isinstance(tolerance, (int, float)) or not 0.0 <= tolerance < math.inf:
+        raise ValueError(f"tolerance = {tolerance!r} is out of range; allowed: a number, at least 0")
+
+
+def _scope(queries: int, total: int, checked: int, *, given: bool, everything: bool) -> str:
+    """The checked lists of a query in words: a given list and its exchanges, all lists, or random ones."""
     each = "" if queries == 1 else " of each query"
-    if swaps is not None:
-        return f"the given list{each} and its {counted(swaps, 'exchange')}"
+    if given:
+        return f"the given list{each} and its {counted(checked - 1, 'exchange')}"
     number = f"{total:,}" if total < 10**12 else f"{float(total):.1e}"
     if not everything:
-        return f"{counted(samples, 'random list')}{each} out of {number}"
+        return f"{counted(checked, 'random list')}{each} out of {number}"
     return (f"all {number} lists" if total > 1 else "the only list") + each
 
 
