@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankgym.arguments import probabilities, whole_number
 from rankgym.kernels import first_fault
-from rankgym.models.assumptions.report import Report, counted, verdict
+from rankgym.models.assumptions.report import Report, counted, verdicts
 from rankgym.models.assumptions.search import QuerySearch, exchanges
 from rankgym.models.assumptions.statements import NAMES
 from rankgym.models.assumptions.violations import A1, T1, T2
@@ -121,10 +121,7 @@ def check_assumptions(
         lists=checked,
         scope=_scope(count, total, checked, given=lists is not None, everything=everything),
         around=lists is not None,
-        verdicts={
-            name: verdict(which, found, exact[:, which], queries.attraction, tolerance)
-            for which, name in enumerate(NAMES)
-        },
+        verdicts=verdicts(found, exact, queries.attraction, tolerance),
     )
 
 

@@ -130,7 +130,14 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def verdict(
+def verdicts(
+    found: Sequence[Violations], exact: NDArray[np.bool_], attraction: NDArray[np.float64], tolerance: float
+) -> dict[str, Verdict]:
+    """The verdicts on all assumptions by name; ``exact`` (queries, assumptions), ``attraction`` (queries, items)."""
+    return {name: _verdict(which, found, exact[:, which], attraction, tolerance) for which, name in enumerate(NAMES)}
+
+
+def _verdict(
     which: int, found: Sequence[Violations], exact: NDArray[np.bool_], attraction: NDArray[np.float64], tolerance: float
 ) -> Verdict:
     """The verdict on assumption number ``which`` from the violations of all queries."""
