@@ -206,19 +206,13 @@ class DuelingVectorEnv(SessionsVectorEnv):
         self._preference = matrices(named, preference, drawn, num_arms, uninformative)
         draws_matrices = dataset == "synthetic" and preference is None  # then they have num_arms arms
         self._draws_arms = num_arms is not None and not draws_matrices
-        total = self._preference.shape[1]
-        self._numbers = np.arange(total)  # of the matrix's arms, as the user knows them
-        if arms is not None:
-            self._numbers = chosen_arms(arms, total)
-            if self._draws_arms:
-                raise ValueError(f"arms = {arms!r} and num_arms = {num_arms!r} are given; allowed: one of them")
-            self._preference = np.ascontiguousarray(self._preference[:, self._numbers][:, :, self._numbers])
-
+        if arms is not None and self._draws_arms:
+            raise ValueError(f"arms = {arms!r} and num_arms = {num_arms!r} are given; allowed: one of them")
+        self._choose_arms(arms)
         problems, total = self._preference.shape[:2]
         self.num_arms = whole_number("num_arms", num_arms, 2, total) if self._draws_arms else total
         self._set_spaces(MultiBinary(2), Dict(left=Discrete(self.num_arms), right=Discrete(self.num_arms)))
         self._set_problems("problem", problem, problems)
-
         # What rows may compare: entries, see `duel`. There is one for each problem, or each row has its own.
         self._set_entries(np.arange(problems), np.tile(np.arange(total), (problems, 1)))
         if keep_winner or not self._draws_arms:
@@ -237,6 +231,14 @@ class DuelingVectorEnv(SessionsVectorEnv):
         self._left, self._right, self._winner = (np.zeros(rows, np.int64) for _ in range(3))  # of the last session
         self._loss = np.full(rows, np.nan)  # its regret; info has this array and the winner's
         self._shown = np.zeros((5, rows), np.int64)  # winner, left, right, round, problem: what render shows
+
+    def _choose_arms(self, arms: Any) -> None:
+        """Keep the chosen arms of the matrices; None: all."""
+        total = self._preference.shape[1]
+        self._numbers = np.arange(total)  # of the matrix's arms, as the user knows them
+        if arms is not None:
+            self._numbers = chosen_arms(arms, total)
+            self._preference = np.ascontiguousarray(self._preference[:, self._numbers][:, :, self._numbers])
 
     def _check_winners(self, who: str, whose: str) -> None:
         """Refuse a problem without a Condorcet winner where it is needed; ``whose`` may have a place for its number."""
