@@ -219,14 +219,12 @@ class DuelingVectorEnv(SessionsVectorEnv):
             given = "drawn matrix {}" if draws_matrices else "preference[{}]" if problems > 1 else "preference"
             whose = given if dataset == "synthetic" else f"dataset = {dataset!r}"
             self._check_winners("no arm" if arms is None else "none of the chosen arms", whose)
-        self._entry = self._problem
-        rows = self.num_envs
+        self._entry, rows = self._problem, self.num_envs
+        self._take_first_problems()
         if self._draws_arms:
             self._kept = self._best if keep_winner else np.full(problems, -1)
             self._set_entries(np.zeros(rows, np.int64), np.zeros((rows, self.num_arms), np.int64))
             self._entry = np.arange(rows)
-        self._take_first_problems()
-        if self._draws_arms:
             self._draw_arms(np.arange(rows))
         self._left, self._right, self._winner = (np.zeros(rows, np.int64) for _ in range(3))  # of the last session
         self._loss = np.full(rows, np.nan)  # its regret; info has this array and the winner's
