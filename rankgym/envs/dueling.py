@@ -217,8 +217,7 @@ class DuelingVectorEnv(SessionsVectorEnv):
         self._set_entries(np.arange(problems), np.tile(np.arange(total), (problems, 1)))
         if keep_winner or not self._draws_arms:
             given = "drawn matrix {}" if draws_matrices else "preference[{}]" if problems > 1 else "preference"
-            whose = given if dataset == "synthetic" else f"dataset = {dataset!r}"
-            self._check_winners("no arm" if arms is None else "none of the chosen arms", whose)
+            self._check_winners(given if dataset == "synthetic" else f"dataset = {dataset!r}", arms is not None)
         self._entry, rows = self._problem, self.num_envs
         self._take_first_problems()
         if self._draws_arms:
@@ -238,9 +237,10 @@ class DuelingVectorEnv(SessionsVectorEnv):
             self._numbers = chosen_arms(arms, total)
             self._preference = np.ascontiguousarray(self._preference[:, self._numbers][:, :, self._numbers])
 
-    def _check_winners(self, who: str, whose: str) -> None:
+    def _check_winners(self, whose: str, chosen: bool) -> None:
         """Refuse a problem without a Condorcet winner where it is needed; ``whose`` may have a place for its number."""
         if self._best_by == CONDORCET and (self._condorcet < 0).any():
+            who = "none of the chosen arms" if chosen else "no arm"
             raise ValueError(
                 f"winner = 'condorcet', and {who} of {whose.format(int(self._condorcet.argmin()))} beats all others; "
                 "allowed: 'copeland', 'borda', or another matrix"
