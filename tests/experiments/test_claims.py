@@ -18,7 +18,6 @@ from rankgym.experiments.judge.claims import (
     decide,
     expand,
     judge,
-    product,
     weakest,
 )
 from rankgym.experiments.judge.intervals import Estimate
@@ -35,7 +34,7 @@ def measured(low, high, claimed, value=None, **more):
 def claim(found, name="name", where="section 1; figure 2", text="It is so.", needs_rounds=0):
     """A claim whose measure has ``found`` just this."""
     estimate = Estimate(found.value, found.low, found.high, found.method)
-    return Claim(name, where, text, found.quantity, (lambda _: estimate,), found.claimed, needs_rounds, found.note)
+    return Claim(where, text, found.quantity, (lambda _: estimate,), found.claimed, found.note, needs_rounds, name=name)
 
 
 def judged(found, rounds=100, needs_rounds=0):
@@ -129,7 +128,7 @@ def test_ends_the_wrong_way_round_are_refused(found, what):
 
 def test_a_measure_that_fails_is_named():
     with pytest.raises(KeyError) as failed:
-        decide(Claim("gone", "", "", "", (lambda results: results["CM", "toprank"],), (0.0, 1.0)), NOTHING, 1)
+        decide(Claim("", "", "", (lambda results: results["CM", "toprank"],), (0.0, 1.0), name="gone"), NOTHING, 1)
     assert failed.value.__notes__ == ["while measuring the claim 'gone'"]
 
 
@@ -165,20 +164,22 @@ def lead(results, model, agent, value):
 
 
 AHEAD = Claim(
-    "{agent}-ahead-{model}",
     "section {section}; figure 1",
     "{model}: {agent} is ahead.",
     "lead of {agent} after {n} rounds, in {place}",
     (lead, "{model}", "{agent}", 5),
     (0.0, 9.0),
-    100,
     "{agent} by {by}",
+    100,
 )
 
 
 def test_a_claim_of_several_cases_is_said_of_each_with_the_agents_names_in_its_words():
-    cases = product(model=["CM, small", "PBM"], agent=["toprank", "rcs"])
-    claims_of_all = expand([AHEAD._replace(cases=[{**case, "section": 3} for case in cases])])
+    values = {"model": ["CM, small", "PBM"], "agent": ["toprank", "rcs"], "section": [3]}
+    cases = [{"model": model, "agent": agent, "section": 3} for model in values["model"] for agent in values["agent"]]
+    claims_of_all = expand({"{agent}-ahead-{model}": AHEAD._replace(cases=cases)})
+    by_values = expand({"{agent}-ahead-{model}": AHEAD._replace(where="section 3; figure 1")}, values=values)
+    assert by_values == claims_of_all  # only the placeholders in the name make cases
     assert [one.name for one in claims_of_all] == [
         "toprank-ahead-cm",
         "rcs-ahead-cm",
@@ -195,15 +196,21 @@ def test_a_claim_of_several_cases_is_said_of_each_with_the_agents_names_in_its_w
 
 def test_a_case_may_have_a_horizon_of_its_own_and_a_claim_no_cases():
     cases = [{"model": "CM", "agent": "rcs", "needs_rounds": 5}, {"model": "PBM", "agent": "rcs"}]
-    found = expand([AHEAD._replace(cases=cases), AHEAD._replace(name="alone")])
-    assert [one.name for one in found] == ["rcs-ahead-cm", "rcs-ahead-pbm", "alone"]
-    assert [one.needs_rounds for one in found] == [5, 100, 100]
+    claims = {
+        "{agent}-ahead-{model}": AHEAD._replace(cases=cases),
+        "alone": AHEAD,
+        "the-figures": AHEAD._replace(needs_rounds=None),
+        "any": AHEAD._replace(needs_rounds=0),
+    }
+    found = expand(claims, needs_rounds=7)
+    assert [one.name for one in found] == ["rcs-ahead-cm", "rcs-ahead-pbm", "alone", "the-figures", "any"]
+    assert [one.needs_rounds for one in found] == [5, 100, 100, 7, 0]
 
 
 def test_of_several_findings_the_weakest_decides_and_a_region_may_be_found():
     inside, outside = Estimate(1.0, 0.5, 1.5, "m"), Estimate(9.0, 8.0, 10.0, "m")
     findings = [Finding(inside, {"other": "rcs"}), Finding(outside, {"other": "rucb"})]
-    one = Claim("n", "", "", "lead over {other}", (lambda _: findings,), (0.0, 2.0))
+    one = Claim("", "", "lead over {other}", (lambda _: findings,), (0.0, 2.0))
     assert decide(one, NOTHING, 1).measured.quantity == "lead over RUCB"
     assert decide(one, NOTHING, 1).verdict == "does not hold"
     elsewhere = one._replace(measure=(lambda _: Finding(outside, region=(8.0, 10.0)),))

@@ -34,7 +34,6 @@ __all__ = [
     "judge",
     "markdown",
     "number",
-    "product",
     "region",
     "rich_table",
     "tally",
@@ -85,15 +84,15 @@ class Claim(NamedTuple):
     about several quantities: then the part that fails first decides.
     """
 
-    name: str  # short, unique within its figure: "kl-ucb-linear-in-pbm"
     where: str  # "section 5.2, paragraph 2, sentence 3; figure 1"
     text: str  # the claim in our words
     quantity: str  # what is measured, in words, with its unit; {n}: the rounds played
     measure: tuple[Any, ...]  # a function, and its arguments after the results: (measures.level, "PBM", "static")
     region: Region  # where the claim says that the quantity lies
-    needs_rounds: int = 0  # with fewer rounds nothing is decided, because the claim speaks of that horizon
     note: str = ""  # for the reader: a stand-in for data, a tolerance for the paper's "about"
+    needs_rounds: int | None = None  # with fewer nothing is decided: it speaks of that horizon. None: the figure's
     cases: Sequence[Mapping[str, Any]] = ()  # what the placeholders stand for, if it is said of several models, agents
+    name: str = ""  # short, unique within its figure: "kl-ucb-linear-in-pbm"; ``expand`` fills it in
 
 
 class Measured(NamedTuple):
@@ -120,34 +119,40 @@ class Judgement(NamedTuple):
 # -- one sentence, several models and agents --------------------------------------------------------------------------
 
 
-def expand(claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """Return a claim for each case of each of ``claims``.
+def expand(
+    claims: Mapping[str, Claim], needs_rounds: int = 0, values: Mapping[str, Iterable[Any]] = {}
+) -> tuple[Claim, ...]:
+    """Return a claim for each case of each of ``claims``, with names and ``needs_rounds`` filled in.
 
     In the name a placeholder becomes the value in small letters, without what follows a comma; in other texts the
     value, of agents the name in papers; an argument of the measure that is a placeholder alone becomes the value
-    itself. The key ``needs_rounds`` replaces the claim's horizon.
+    itself.
+
+    Args:
+        claims: by name, with placeholders.
+        needs_rounds: of claims that do not have their own; the key ``needs_rounds`` of a case replaces both.
+        values: of placeholders in the names of claims without cases; all their combinations are cases.
     """
-    return tuple(_filled_claim(claim, case) for claim in claims for case in claim.cases or ({},))
+    found = []
+    for name, claim in claims.items():
+        least = needs_rounds if claim.needs_rounds is None else claim.needs_rounds
+        cases = claim.cases or _combinations({key: values[key] for key in values if f"{{{key}}}" in name})
+        found += [_filled_claim(name, claim, {"needs_rounds": least, **case}) for case in cases]
+    return tuple(found)
 
 
-def product(**values: Iterable[Any]) -> list[dict[str, Any]]:
-    """Return the cases of all combinations of values, the last changing fastest."""
+def _combinations(values: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
+    """All combinations of values, the last changing fastest; of no values one, empty."""
     return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
 
 
-def _filled_claim(claim: Claim, case: Mapping[str, Any]) -> Claim:
+def _filled_claim(name: str, claim: Claim, case: Mapping[str, Any]) -> Claim:
     slugs = {key: str(value).split(",")[0].lower().replace(" ", "-") for key, value in case.items()}
     whole = {f"{{{key}}}" for key in case}
-    return claim._replace(
-        name=_filled(claim.name, slugs),
-        where=_filled(claim.where, case),
-        text=_filled(claim.text, _named(case)),
-        quantity=_filled(claim.quantity, _named(case)),
-        measure=tuple(case[value[1:-1]] if value in whole else value for value in claim.measure),
-        needs_rounds=case.get("needs_rounds", claim.needs_rounds),
-        note=_filled(claim.note, _named(case)),
-        cases=(),
-    )
+    text, quantity, note = (_filled(text, _named(case)) for text in (claim.text, claim.quantity, claim.note))
+    measure = tuple(case[value[1:-1]] if value in whole else value for value in claim.measure)
+    where = _filled(claim.where, case)
+    return Claim(where, text, quantity, measure, claim.region, note, case["needs_rounds"], name=_filled(name, slugs))
 
 
 def _filled(text: str, words: Mapping[str, object]) -> str:
@@ -182,7 +187,7 @@ def decide(claim: Claim, results: Results, rounds: int) -> Judgement:
         if low > high:
             raise ValueError(f"claim {claim.name!r} has the {what} {low:g} .. {high:g}; allowed: low <= high")
     verdict, why = _verdict(measured)
-    if rounds < claim.needs_rounds:
+    if claim.needs_rounds and rounds < claim.needs_rounds:
         verdict = "cannot be decided at this scale"
         why = f"it speaks of {claim.needs_rounds:,} rounds, and {rounds:,} were played; so far: {why}"
     return Judgement(claim, measured, verdict, why)

@@ -53,17 +53,20 @@ class PaperFigure(NamedTuple):
     prepare: Callable[[Scale, str], None] | None = None  # writes the data that the sweep names
 
 
-def figures_of(name: str, paper: str, *modules: ModuleType) -> tuple[PaperFigure, ...]:
-    """The figures of a paper, by the modules ``figure_N``: their TITLE, SETTING, SWEEP, CLAIMS and draw."""
+def figures_of(name: str, setup: ModuleType, *modules: ModuleType) -> tuple[PaperFigure, ...]:
+    """Return the figures of a paper, by the modules ``figure_N``: their TITLE, SETTING, SWEEP, CLAIMS and draw.
+
+    ``setup`` has the PAPER, the HORIZON that claims speak of (or the figure's own one), and the VALUES of placeholders.
+    """
     return tuple(
         PaperFigure(
             f"{name}-figure-{module.__name__.rpartition('_')[2]}",
-            paper,
+            setup.PAPER,
             module.TITLE,
             module.SETTING,
             module.SWEEP,
             module.draw,
-            expand(module.CLAIMS),
+            expand(module.CLAIMS, getattr(module, "HORIZON", setup.HORIZON), setup.VALUES),
             getattr(module, "PREPARE", None),
         )
         for module in modules

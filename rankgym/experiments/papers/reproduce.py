@@ -147,7 +147,7 @@ def _number(number: int, thing: str) -> str:
 
 def what_is_decided(judgements: Sequence[Judgement], rounds: int) -> str:
     """One line: how many of the claims this scale can decide, and why not the others."""
-    few = sum(rounds < found.claim.needs_rounds for found in judgements)
+    few = sum(rounds < (found.claim.needs_rounds or 0) for found in judgements)
     unsure = claims.counts(judgements)["cannot be decided at this scale"] - few
     decided = len(judgements) - few - unsure
     words = [f"this scale decides {decided} of {_number(len(judgements), 'claim')}"]

@@ -132,7 +132,7 @@ def verdicts(holding, unsure, long):
     found = []
     for verdict, needs, number in ((0, 0, holding), (2, 0, unsure), (2, 1000, long)):
         measure = lambda results: pytest.fail("not measured here")  # noqa: E731
-        claim = claims.Claim("name", "section 1", "text", "quantity", (measure,), (0.0, 1.0), needs)
+        claim = claims.Claim("section 1", "text", "quantity", (measure,), (0.0, 1.0), "", needs, name="name")
         found += [claims.Judgement(claim, None, claims.VERDICTS[verdict], "why")] * number
     return found
 

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals, measures
-from rankgym.experiments.judge.claims import AGENT_NAMES, Claim, Finding, product
+from rankgym.experiments.judge.claims import AGENT_NAMES, Claim, Finding
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, BELOW_0, REGRET, SECOND_HALF, Span
 from rankgym.experiments.papers.bubblerank import setup
-from rankgym.experiments.papers.bubblerank.setup import AGENTS, FEW, HORIZON, LEARNING, LINEAR, MODELS, SHUFFLING
+from rankgym.experiments.papers.bubblerank.setup import AGENTS, FEW, LEARNING, LINEAR, MODELS
 from rankgym.experiments.papers.figure import Drawing
 from rankgym.experiments.run.results import Results
 
@@ -44,8 +44,6 @@ def lead(results: Results, model: str, agent: str, span: Span) -> Finding:
 
 
 HALVES = "regret in the second half of {n} rounds, in units of that in the first"
-EVERY_MODEL = product(model=MODELS)
-EVERY_PAIR = product(model=MODELS, agent=SHUFFLING)
 # Sentences that are said elsewhere, too, of some agents.
 CAN_LEARN = "section 5.1, paragraph 6, sentence 4; "
 SLOWER = (
@@ -54,97 +52,80 @@ SLOWER = (
 SLOWER_THAN_ALL = "section 5.3, paragraph 1, sentence 1"
 BUT_LINEAR = "the sentence speaks of all three models, but section 5.2 says that CascadeKL-UCB's regret is linear here"
 
-CLAIMS = (
-    Claim(
-        "two-converge-{model}",
+CLAIMS = {
+    "two-converge-{model}": Claim(
         "section 5.1, paragraph 6, sentence 6; figure 1",
         "{model}: after 5 M rounds at least two algorithms display the best list",
         "second smallest regret a round in the last tenth of {n} rounds, in units of Baseline's",
         (second_best, "{model}"),
         (-math.inf, CONVERGED),
-        HORIZON,
-        cases=EVERY_MODEL,
     ),
-    Claim(
-        "baseline-linear-{model}",
+    "baseline-linear-{model}": Claim(
         "section 5.2, paragraph 2, sentence 2; figure 1",
         "{model}: Baseline's regret is linear in time",
         HALVES,
         (measures.second_half_growth, "{model}", "static"),
         LINEAR,
-        cases=EVERY_MODEL,
+        needs_rounds=0,
     ),
-    Claim(
-        "baseline-not-optimal-{model}",
+    "baseline-not-optimal-{model}": Claim(
         "section 5.2, paragraph 2, sentence 2; figure 1",
         "{model}: Baseline's list is not the best one on average over queries",
         "Baseline's regret after {n} rounds",
         (measures.level, "{model}", "static"),
         ABOVE_0,
-        cases=EVERY_MODEL,
+        needs_rounds=0,
     ),
-    Claim(
-        "kl-ucb-learns-quickly-{model}",
+    "kl-ucb-learns-quickly-{model}": Claim(
         "section 5.2, paragraph 2, sentence 3; {also}figure 1",
         "{model}: CascadeKL-UCB learns the best list quickly",
         HALVES,
         (measures.second_half_growth, "{model}", "cascade-kl-ucb"),
         QUICK,
-        HORIZON,
         cases=[{"model": "CM", "also": "section 5.1, paragraph 6, sentence 2; "}, {"model": "DCM", "also": ""}],
     ),
-    Claim(
-        "kl-ucb-linear-pbm",
+    "kl-ucb-linear-pbm": Claim(
         "section 5.2, paragraph 2, sentence 3; section 5.1, paragraph 6, sentence 2; figure 1",
         "PBM: the regret of CascadeKL-UCB is linear",
         HALVES,
         (measures.second_half_growth, "PBM", "cascade-kl-ucb"),
         LINEAR,
-        HORIZON,
     ),
-    Claim(
-        "{agent}-learns-{model}",
+    "{agent}-learns-{model}": Claim(
         "section 5.2, paragraph 2, sentence 6; {also}figure 1",
         "{model}: {agent} can learn: its regret grows less than linearly",
         HALVES,
         (measures.second_half_growth, "{model}", "{agent}"),
         LEARNING,
-        HORIZON,
         cases=[
             {"model": model, "agent": agent, "also": also}
             for model in MODELS
             for agent, also in (("bubblerank", ""), ("batchrank", CAN_LEARN), ("toprank", CAN_LEARN))
         ],
     ),
-    Claim(
-        "bubblerank-above-{agent}-{model}",
+    "bubblerank-above-{agent}-{model}": Claim(
         "section 5.2, paragraph 2, sentence 7; figure 1",
         "{model}: after 5 M rounds BubbleRank has more regret than {agent}",
         "regret of BubbleRank after {n} rounds, less that of {agent}",
         (lead, "{model}", "{agent}", REGRET),
         ABOVE_0,
-        HORIZON,
         "{crossing}",
-        cases=EVERY_PAIR,
     ),
-    Claim(
-        "bubblerank-first-below-{agent}-{model}",
+    "bubblerank-first-below-{agent}-{model}": Claim(
         "section 5.2, paragraph 2, sentence 8; section 5.1, paragraph 6, sentence 5; figure 1",
         "{model}: in earlier rounds BubbleRank has less regret than {agent}",
         f"regret of BubbleRank after {FEW} rounds, less that of {{agent}}",
         (lead, "{model}", "{agent}", Span(rounds=FEW)),
         BELOW_0,
-        note="{crossing}",
-        cases=EVERY_PAIR,
+        "{crossing}",
+        needs_rounds=0,
     ),
-    Claim(
-        "bubblerank-slower-than-{agent}-{model}",
+    "bubblerank-slower-than-{agent}-{model}": Claim(
         "{where}; figure 1",
         "{model}: BubbleRank converges to the best list more slowly than {agent}",
         "regret of BubbleRank in the second half of {n} rounds, less that of {agent}",
         (measures.difference, "{model}", "bubblerank", "{agent}", SECOND_HALF),
         ABOVE_0,
-        HORIZON,
         "{note}",
         cases=[
             {"model": model, "agent": agent, "where": where, "note": note if model == "PBM" else ""}
@@ -156,7 +137,7 @@ CLAIMS = (
             )
         ],
     ),
-)
+}
 
 
 def draw(results: Results) -> Drawing:

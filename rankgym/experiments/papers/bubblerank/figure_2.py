@@ -3,11 +3,11 @@
 import math
 
 from rankgym.experiments.judge import intervals, measures
-from rankgym.experiments.judge.claims import Claim, Finding, product
+from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, NORMAL_99, SAME, Span
 from rankgym.experiments.papers.bubblerank import setup
-from rankgym.experiments.papers.bubblerank.setup import AGENTS, FEW, HORIZON, LINEAR, MODELS, SHUFFLING
+from rankgym.experiments.papers.bubblerank.setup import AGENTS, FEW, LINEAR
 from rankgym.experiments.papers.figure import Drawing
 from rankgym.experiments.run.results import Results
 
@@ -51,81 +51,70 @@ def early_less_published(results: Results, model: str, agent: str, mean: float, 
 
 
 EARLY_WORDS = f"violations in the first {FEW} rounds"
-EVERY_MODEL = product(model=MODELS)
 
-CLAIMS = (
-    Claim(
-        "bubblerank-never-{model}",
+CLAIMS = {
+    "bubblerank-never-{model}": Claim(
         "section 5.3, paragraph 2, sentence 2; paragraph 3, sentence 1; section 4.3, paragraph 4, sentence 4; figure 2",
         "{model}: BubbleRank never violates the safety constraint",
         "rounds that violated the constraint, of {rows} rows with {n} each",
         (all_violations, "{model}"),
         (0.0, 0.0),
-        HORIZON,
         "so at most {share} of such queries have any ({method})",
-        cases=EVERY_MODEL,
     ),
-    Claim(
-        f"{{agent}}-first-{FEW}-{{model}}",
+    f"{{agent}}-first-{FEW}-{{model}}": Claim(
         "section 5.3, paragraph 2, sentence {sentence}; figure 2",
         f"{{model}}: {{agent}} violates it in {{mean}} ± {{error}} of the first {FEW} rounds",
         f"{EARLY_WORDS} ({{ours}}), less the published {{theirs}}",
         (early_less_published, "{model}", "{agent}", "{mean}", "{error}"),
         (-SAME, SAME),
-        note=f"reproduced means within {SAME:.0%} of the published number; the paper's queries and lists R_0 are "
-        "others",
+        f"reproduced means within {SAME:.0%} of the published number; the paper's queries and lists R_0 are others",
+        needs_rounds=0,
         cases=[
             {"model": model, "agent": agent, "sentence": SENTENCE[agent], "mean": mean, "error": error}
             for agent, numbers in PUBLISHED_VIOLATIONS.items()
             for model, (mean, error) in numbers.items()
         ],
     ),
-    Claim(
-        "kl-ucb-unsafe-{model}",
+    "kl-ucb-unsafe-{model}": Claim(
         "section 5.3, paragraph 2, sentence 4; paragraph 3, sentence 1; figure 2",
         f"{{model}}: CascadeKL-UCB may show unsafe lists in more than {OFTEN} % of the first {FEW} sessions",
         EARLY_WORDS,
         (measures.level, "{model}", "cascade-kl-ucb", EARLY),
         (OFTEN, math.inf),
-        cases=EVERY_MODEL,
+        needs_rounds=0,
     ),
-    Claim(
-        "kl-ucb-violations-linear-pbm",
+    "kl-ucb-violations-linear-pbm": Claim(
         "section 5.3, paragraph 2, sentence 5; figure 2",
         "PBM: CascadeKL-UCB goes on violating it at a constant rate",
         "violations in the second half of {n} rounds, in units of those in the first",
         (measures.second_half_growth, "PBM", "cascade-kl-ucb", "violations"),
         LINEAR,
-        HORIZON,
     ),
-    Claim(
-        "{agent}-less-safe-than-kl-ucb-{model}",
+    "{agent}-less-safe-than-kl-ucb-{model}": Claim(
         "section 5.3, paragraph 2, sentence 6; figure 2",
         "{model}: {agent} is less safe than CascadeKL-UCB",
         f"{EARLY_WORDS} of {{agent}}, less those of CascadeKL-UCB",
         (measures.difference, "{model}", "{agent}", "cascade-kl-ucb", EARLY),
         ABOVE_0,
-        cases=product(model=MODELS, agent=SHUFFLING),
+        needs_rounds=0,
     ),
-    Claim(
-        "toprank-as-batchrank-{model}",
+    "toprank-as-batchrank-{model}": Claim(
         "section 5.3, paragraph 2, sentence 9; figure 2",
         f"{{model}}: TopRank is about as safe as BatchRank in the first {FEW} rounds",
         f"{EARLY_WORDS} of TopRank, in units of BatchRank's",
         (measures.ratio, "{model}", "toprank", "batchrank", EARLY),
         (1 - CLOSE, 1 + CLOSE),
-        cases=EVERY_MODEL,
+        needs_rounds=0,
     ),
-    Claim(
-        "{agent}-often-unsafe-{model}",
+    "{agent}-often-unsafe-{model}": Claim(
         "section 5.3, paragraph 2, sentence 10; paragraph 3, sentence 1; figure 2",
         "{model}: early on {agent} often displays unsafe lists",
         f"{EARLY_WORDS} (often: more than the {OFTEN} of sentence 4)",
         (measures.level, "{model}", "{agent}", EARLY),
         (OFTEN, math.inf),
-        cases=product(model=MODELS, agent=SHUFFLING),
+        needs_rounds=0,
     ),
-)
+}
 
 
 def draw(results: Results) -> Drawing:

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals, regression
-from rankgym.experiments.judge.claims import Claim, product
+from rankgym.experiments.judge.claims import Claim
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, units_of
 from rankgym.experiments.judge.units import Units
 from rankgym.experiments.papers.bubblerank import setup
-from rankgym.experiments.papers.bubblerank.setup import HORIZON, MODELS, QUERIES, ROUNDS, RUNS
+from rankgym.experiments.papers.bubblerank.setup import MODELS, QUERIES, ROUNDS, RUNS
 from rankgym.experiments.papers.figure import Drawing, Scale, check_scale, check_source, even_rounds, mean_caption
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Results
@@ -120,51 +120,43 @@ def exponent(results: Results, last: int, first: int) -> Estimate:
     return intervals.of_means(of, _weak_regret(results, last), _weak_regret(results, first))
 
 
-CLAIMS = (
-    Claim(
-        "regret-grows-with-misordered-{model}",
+CLAIMS = {
+    "regret-grows-with-misordered-{model}": Claim(
         "section 5.4, paragraph 2, sentence 4; section 4.3, paragraph 2, sentences 3 and 4; figure 3, left",
         "{model}: BubbleRank's regret is larger the more pairs of the initial list are misordered",
         "regret of BubbleRank for each misordered pair of the initial list, within queries",
         (slope, "{model}"),
         ABOVE_0,
-        HORIZON,
-        cases=product(model=MODELS),
     ),
-    Claim(
-        "regret-linear-in-misordered-{model}",
+    "regret-linear-in-misordered-{model}": Claim(
         "section 5.4, paragraph 2, sentence 4; figure 3, left",
         "{model}: BubbleRank's regret depends linearly on how many pairs of the initial list are misordered",
         "curvature of BubbleRank's regret over the number of misordered pairs |V_0|: the change of its slope from "
         "the tenth of the lists with the fewest to that with the most, in units of the mean slope",
         (curvature, "{model}"),
         (-BENT, BENT),
-        HORIZON,
         f"linear means that neither slope is more than {FACTOR} times the other",
-        cases=product(model=MODELS),
     ),
-    Claim(
-        "regret-doubles-{before}-{i}",
+    "regret-doubles-{before}-{i}": Claim(
         "section 5.4, paragraph 3, sentences 4 and 5; figure 3, right",
         "BubbleRank's regret about doubles where chi_min falls from 0.5^{before} to 0.5^{i}",
         "regret at chi_min = 0.5^{i}, in units of that at 0.5^{before}",
         (times_at, "{i}", "{before}"),
         (2 / FACTOR, 2 * FACTOR),
-        WEAK_HORIZON,
         f"about double means within a factor of {FACTOR} of 2",
+        needs_rounds=WEAK_HORIZON,
         cases=[{"i": i, "before": i - 1} for i in HALVINGS[1:]],
     ),
-    Claim(
-        "regret-inverse-in-chi-min",
+    "regret-inverse-in-chi-min": Claim(
         "section 5.4, paragraph 3, sentence 6; section 4.3, paragraph 3, sentence 2; figure 3, right",
         "BubbleRank's regret does depend on chi_min as 1 / chi_min",
         "exponent of BubbleRank's regret in 1 / chi_min, from 0.5 to 0.5^5",
         (exponent, HALVINGS[-1], HALVINGS[0]),
         (1 / FACTOR, FACTOR),
-        WEAK_HORIZON,
         f"proportional means an exponent within a factor of {FACTOR} of 1",
+        needs_rounds=WEAK_HORIZON,
     ),
-)
+}
 
 
 def draw(results: Results) -> Drawing:

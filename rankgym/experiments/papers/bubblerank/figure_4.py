@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals, measures
-from rankgym.experiments.judge.claims import Claim, product
+from rankgym.experiments.judge.claims import Claim
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, Span
 from rankgym.experiments.judge.units import curves
 from rankgym.experiments.papers.bubblerank import setup
-from rankgym.experiments.papers.bubblerank.setup import FEW, HORIZON, MODELS, SHUFFLING
+from rankgym.experiments.papers.bubblerank.setup import FEW, MODELS
 from rankgym.experiments.papers.figure import Drawing
 from rankgym.experiments.run.results import Results
 
@@ -48,75 +48,63 @@ def least_lead(results: Results, model: str, one: str, other: str) -> Estimate:
 
 FIRST_WORDS, LAST_WORDS = f"NDCG@5 of the first {FEW} rounds", "NDCG@5 in the last tenth of {n} rounds"
 PAIRS = (("bubblerank", "batchrank"), ("bubblerank", "toprank"), ("batchrank", "toprank"))
-CLAIMS = (
-    Claim(
-        "baseline-good-{model}",
+CLAIMS = {
+    "baseline-good-{model}": Claim(
         "appendix B, paragraph 3, sentence 1; figure 4",
         "{model}: Baseline's lists are good",
         f"NDCG@5 of Baseline (good: at least {GOOD})",
         (measures.level, "{model}", "static", LAST),
         (GOOD, 1.0),
-        cases=product(model=MODELS),
+        needs_rounds=0,
     ),
-    Claim(
-        "baseline-can-be-improved-{model}",
+    "baseline-can-be-improved-{model}": Claim(
         "appendix B, paragraph 3, sentence 2; figure 4",
         "{model}: Baseline's lists could be better",
         "1 less the NDCG@5 of Baseline",
         (distance_from_1, "{model}", "static"),
         ABOVE_0,
-        cases=product(model=MODELS),
+        needs_rounds=0,
     ),
-    Claim(
-        "{one}-{other}-similar-{model}",
+    "{one}-{other}-similar-{model}": Claim(
         "appendix B, paragraph 3, sentence 3; figure 4",
         "{model}: after 5 M rounds the lists of {one} are about as good as those of {other}",
         f"{LAST_WORDS}, {{one}} less {{other}} (similar: within {SIMILAR})",
         (measures.difference, "{model}", "{one}", "{other}", LAST),
         (-SIMILAR, SIMILAR),
-        HORIZON,
         cases=[{"model": model, "one": one, "other": other} for model in MODELS for one, other in PAIRS],
     ),
-    Claim(
-        "bubblerank-starts-as-baseline-{model}",
+    "bubblerank-starts-as-baseline-{model}": Claim(
         "appendix B, paragraph 3, sentence 4; figure 4",
         "{model}: at first BubbleRank's lists are about as good as Baseline's",
         f"{FIRST_WORDS}, BubbleRank less Baseline (close: within {NEAR})",
         (measures.difference, "{model}", "bubblerank", "static", FIRST),
         (-NEAR, NEAR),
-        cases=product(model=MODELS),
+        needs_rounds=0,
     ),
-    Claim(
-        "{agent}-starts-low-{model}",
+    "{agent}-starts-low-{model}": Claim(
         "appendix B, paragraph 3, sentence 4; figure 4",
         "{model}: at first {agent}'s lists are very bad by NDCG@5",
         f"{FIRST_WORDS}, {{agent}} less Baseline (very low: at least {LOW} below)",
         (measures.difference, "{model}", "{agent}", "static", FIRST),
         (-math.inf, -LOW),
-        cases=product(model=MODELS, agent=SHUFFLING),
+        needs_rounds=0,
     ),
-    Claim(
-        "bubblerank-approaches-1-{model}",
+    "bubblerank-approaches-1-{model}": Claim(
         "appendix B, paragraph 4, sentence 2; section 5.3, paragraph 3, sentence 3; figure 4",
         "{model}: BubbleRank's NDCG@5 approaches 1",
         f"{LAST_WORDS}, BubbleRank (approaches 1: at least {PERFECT})",
         (measures.level, "{model}", "bubblerank", LAST),
         (PERFECT, 1.0),
-        HORIZON,
-        cases=product(model=MODELS),
     ),
-    Claim(
-        "bubblerank-never-much-worse-{model}",
+    "bubblerank-never-much-worse-{model}": Claim(
         "appendix B, paragraph 4, sentence 3; figure 4",
         "{model}: BubbleRank's NDCG@5 is never much below Baseline's",
         f"least NDCG@5 of BubbleRank, less Baseline's, of the first {FEW} rounds and between later records up to "
         f"{{n}} rounds (much worse: more than {NEAR} below)",
         (least_lead, "{model}", "bubblerank", "static"),
         (-NEAR, math.inf),
-        HORIZON,
-        cases=product(model=MODELS),
     ),
-)
+}
 
 
 def draw(results: Results) -> Drawing:

@@ -30,6 +30,7 @@ MODELS = ("CM", "DCM", "PBM")
 AGENTS = ("bubblerank", "cascade-kl-ucb", "batchrank", "toprank", "static")
 SHUFFLING = ("batchrank", "toprank")
 HORIZON = 5_000_000
+VALUES = {"model": MODELS, "agent": SHUFFLING}  # of placeholders in the names of claims
 ROUNDS: dict[Scale, int] = {"full": HORIZON, "small": HORIZON, "smoke": 1_000}
 RUNS: dict[Scale, int] = {"full": 10, "small": 1, "smoke": 1}
 QUERIES: dict[

@@ -94,31 +94,28 @@ EVERY_PROBLEM = [
         for label in (YANDEX, YAHOO_1, YAHOO_2)
     ),
 ]
-CLAIMS = (
-    Claim(
-        "two-converge-{label}",
+CLAIMS = {
+    "two-converge-{label}": Claim(
         "section 6.1, paragraph 1, sentence {sentence}; figure 1",
         "Two of the three agents find the Condorcet winner within {duels} duels.",
         "{label}: share of the runs in which the agent that is second in this ({second}) names the Condorcet winner in "
         "the end",
         (second_share_converged, "{label}"),
         (0.5, 1.0),
-        note="converging is read as: in most runs",
+        "converging is read as: in most runs",
         cases=EVERY_PROBLEM,
     ),
-    Claim(
-        "mergerucb-ahead-{label}",
+    "mergerucb-ahead-{label}": Claim(
         "section 1, paragraph 6, sentence 2; section 9, paragraph 1, sentence 3; abstract, paragraph 2, sentence 2; "
         "figure 1",
         "MergeRUCB has clearly and substantially less regret than the others.",
         "{label}: {other}'s regret as a multiple of mergeRUCB's",
         (setup.multiples, "{label}", (RUCB, BTM), (MERGE,)),
         (SUBSTANTIAL, math.inf),
-        note=f"called substantial from {SUBSTANTIAL:g} on",
+        f"called substantial from {SUBSTANTIAL:g} on",
         cases=EVERY_PROBLEM,
     ),
-    Claim(
-        "ahead-of-btm-{label}",
+    "ahead-of-btm-{label}": Claim(
         "section 3, paragraph 2, sentence 7; section 5, RQ1; figure 1",
         "MergeRUCB has less regret than Beat the Mean on large problems.",
         "{label}: Beat the Mean's regret as a multiple of mergeRUCB's",
@@ -126,17 +123,15 @@ CLAIMS = (
         ABOVE_1,
         cases=EVERY_PROBLEM,
     ),
-    Claim(
-        "gap-grows-with-rankers",
+    "gap-grows-with-rankers": Claim(
         "section 6.1, paragraph 2, sentence 2; figure 1",
         "The more rankers, from 136 to 245 to 700, the more is mergeRUCB ahead of the others.",
         "{other}'s regret less mergeRUCB's after {stop} duels: by how much more it is with {more} than with {fewer}",
         (growth_of_lead,),
         ABOVE_0,
-        HORIZON,
         "all three sizes are stand-ins of one family, so that nothing but the size differs",
     ),
-)
+}
 
 
 def draw(results: Results) -> Drawing:

@@ -11,7 +11,7 @@ from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.units import Units
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import collection, setup
-from rankgym.experiments.papers.mergerucb.setup import FIVE, HORIZON, SAME_ORDER, Array, regret
+from rankgym.experiments.papers.mergerucb.setup import FIVE, SAME_ORDER, Array, regret
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Results
 
@@ -64,31 +64,27 @@ def tau_of_clicks_and_coins(results: Results) -> Estimate:
     return intervals.of_means(tau, all_five(CLICKS), all_five(COINS), paired=False)
 
 
-CLAIMS = (
-    Claim(
-        "proxy-alike",
+CLAIMS = {
+    "proxy-alike": Claim(
         "section 6.2, paragraph 1, sentence 2; figure 2",
         "Duels by coins give results like those of duels by interleaving and clicks.",
         "{agent}'s regret by interleaving and clicks as a multiple of that by coins",
         (clicks_over_coins,),
         (1.0 / ALIKE, ALIKE),
-        HORIZON,
         f"called alike up to a factor of {ALIKE:g}",
     ),
-    Claim(
-        "proxy-same-order",
+    "proxy-same-order": Claim(
         "section 6.2, paragraph 1, sentence 5; figure 2",
         "How the agents compare does not differ between the two in kind.",
         "Kendall's tau between the orders of the five agents by regret: interleaving and clicks, and coins",
         (tau_of_clicks_and_coins,),
         (SAME_ORDER, 1.0),
-        HORIZON,
         f"one exchange of neighbours, {SAME_ORDER:g}, is no qualitative difference",
     ),
-    setup.END_AND_COURSE._replace(
+    "end-stands-for-course-{set}": setup.END_AND_COURSE._replace(
         cases=[{"set": "all", "sentence": "2; figures 2 and 3", "rankers": "all rankers", "label": COINS}],
     ),
-)
+}
 
 
 def draw(results: Results) -> Drawing:

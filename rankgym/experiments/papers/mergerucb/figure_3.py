@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from rankgym.experiments.judge import intervals
-from rankgym.experiments.judge.claims import Claim, Finding, product
+from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.measures import ABOVE_0, ABOVE_1
 from rankgym.experiments.judge.units import Units
 from rankgym.experiments.papers.figure import Drawing, Scale
@@ -15,7 +15,6 @@ from rankgym.experiments.papers.mergerucb.setup import (
     BTM,
     FEW,
     FIVE,
-    HORIZON,
     MANY,
     MERGE,
     RCS,
@@ -97,87 +96,71 @@ def _many(results: Results) -> str:
 WITH_FEW = f"{{behind}}'s regret as a multiple of {{ahead}}'s, K = {FEW}"
 WITH_MANY = "{behind}'s regret as a multiple of {ahead}'s, {many}"
 
-CLAIMS = (
-    Claim(
-        "mergerucb-best-from-70",
+CLAIMS = {
+    "mergerucb-best-from-70": Claim(
         "section 6.3, paragraph 2, sentence 2; section 3, paragraph 6, sentence 5; figure 3",
         "From 70 rankers on mergeRUCB has less regret than all other agents.",
         "{other}'s regret as a multiple of mergeRUCB's, K = {number}",
         (multiples_with_many, MERGE),
         ABOVE_1,
-        HORIZON,
     ),
-    Claim(
-        "mergerucb-and-rucb-best",
+    "mergerucb-and-rucb-best": Claim(
         "section 6.1, paragraph 2, sentence 1; figure 3",
         "MergeRUCB and RUCB are the two best where there are many rankers.",
         "{other}'s regret as a multiple of {one}'s, {many}",
         (multiples_of_two, (MERGE, RUCB)),
         ABOVE_1,
-        HORIZON,
     ),
-    Claim(
-        "{ahead}-better-with-few",
+    "{ahead}-better-with-few": Claim(
         "section 3, paragraph 6, sentence 4, first half, and sentence 2 (of earlier experiments); figure 3",
         "With few rankers {ahead} tends to have less regret than {behind}.",
         WITH_FEW,
         (multiple_by_size, "{behind}", "{ahead}", True),
         ABOVE_1,
-        HORIZON,
         cases=[{"ahead": RCS, "behind": RUCB}],
     ),
-    Claim(
-        "{ahead}-better-with-many",
+    "{ahead}-better-with-many": Claim(
         "section 3, paragraph 6, sentence 4, second half; figure 3",
         "With many rankers {ahead} has less regret than {behind}.",
         WITH_MANY,
         (multiple_by_size, "{behind}", "{ahead}", False),
         ABOVE_1,
-        HORIZON,
         cases=[{"ahead": RUCB, "behind": RCS}],
     ),
-    Claim(
-        "{ahead}-ahead-with-few",
+    "{ahead}-ahead-with-few": Claim(
         "section 8, paragraph 3, sentence 2; figure 3",
         "With few rankers RUCB and RCS have less regret than {behind}; here {ahead}.",
         WITH_FEW,
         (multiple_by_size, "{behind}", "{ahead}", True),
         ABOVE_1,
-        HORIZON,
-        cases=product(ahead=[RUCB, RCS], behind=[MERGE]),
+        cases=[{"ahead": agent, "behind": MERGE} for agent in (RUCB, RCS)],
     ),
-    Claim(
-        "savage-ahead-of-btm-with-few",
+    "savage-ahead-of-btm-with-few": Claim(
         "section 3, paragraph 4, sentence 1 (of earlier experiments); figure 3",
         "With few rankers {ahead} is ahead of {behind} by a wide margin.",
         WITH_FEW,
         (multiple_by_size, "{behind}", "{ahead}", True),
         (WIDE, math.inf),
-        HORIZON,
         f"a wide margin is read as: at least {WIDE:g} times as much",
         cases=[{"ahead": SAVAGE, "behind": BTM}],
     ),
-    Claim(
-        "btm-ahead-of-savage-with-many",
+    "btm-ahead-of-savage-with-many": Claim(
         "section 3, paragraph 4, sentence 2 (of earlier experiments); figure 3",
         "With many rankers {ahead} is ahead of {behind}.",
         WITH_MANY,
         (multiple_by_size, "{behind}", "{ahead}", False),
         ABOVE_1,
-        HORIZON,
         cases=[{"ahead": BTM, "behind": SAVAGE}],
     ),
-    Claim(
-        "others-hard-to-scale",
+    "others-hard-to-scale": Claim(
         "section 1, paragraph 4, sentence 4; figure 3",
         "SAVAGE, RUCB and RCS do not scale well to many rankers.",
         "exponent of the growth of {agent}'s regret with K, less that of mergeRUCB's",
         (steeper, (SAVAGE, RUCB, RCS), MERGE),
         ABOVE_0,
-        HORIZON,
         "difficulty is read as: steeper than mergeRUCB on logarithmic axes",
     ),
-)
+}
 
 
 def draw(results: Results) -> Drawing:

@@ -15,11 +15,11 @@ def SWEEP(scale: Scale, source: str) -> Sweep:
     return setup.sweep(4, scale, setup.subsets([MANY], source))
 
 
-CLAIMS = (
-    setup.END_AND_COURSE._replace(
+CLAIMS = {
+    "end-stands-for-course-{set}": setup.END_AND_COURSE._replace(
         cases=[{"set": "70", "sentence": "3; figure 4", "rankers": "70 rankers, too,", "label": SUBSET}],
     ),
-)
+}
 
 
 def draw(results: Results) -> Drawing:

@@ -12,7 +12,7 @@ from rankgym.experiments.judge.measures import ABOVE_1
 from rankgym.experiments.judge.units import Units
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup
-from rankgym.experiments.papers.mergerucb.setup import FIVE, HORIZON, MERGE, RCS, RUCB, USERS, WIDE, Array
+from rankgym.experiments.papers.mergerucb.setup import FIVE, MERGE, RCS, RUCB, USERS, WIDE, Array
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
 
@@ -59,37 +59,31 @@ def multiple_of_first(results: Results, agent: str) -> Estimate:
     return intervals.ratio(_regret(results, agent, USERS[-1]), _regret(results, agent, USERS[0]))
 
 
-CLAIMS = (
-    Claim(
-        "rcs-most-affected-by-users",
+CLAIMS = {
+    "rcs-most-affected-by-users": Claim(
         "section 6.4, paragraph 2, sentence 1; figure 5",
         "The user model matters more to RCS than to mergeRUCB or RUCB.",
         "regret with the worst user model as a multiple of that with the best one, all K together: RCS's factor over "
         "{other}'s",
         (effects_of_users, RCS, (MERGE, RUCB)),
         ABOVE_1,
-        HORIZON,
     ),
-    Claim(
-        "rcs-degrades-with-noise",
+    "rcs-degrades-with-noise": Claim(
         "section 6.4, paragraph 2, sentences 2 and 3; figure 5",
         "RCS gets worse from perfect to navigational to informational users, as the winner's margins shrink.",
         "RCS's regret with {after} users as a multiple of that with {before} ones, all K together",
         (multiples_of_neighbours, RCS),
         ABOVE_1,
-        HORIZON,
     ),
-    Claim(
-        "rcs-degrades-dramatically",
+    "rcs-degrades-dramatically": Claim(
         "section 6.4, paragraph 2, sentence 2; figure 5",
         "As they shrink RCS gets dramatically worse.",
         "RCS's regret with informational users as a multiple of that with perfect ones, all K together",
         (multiple_of_first, RCS),
         (WIDE, math.inf),
-        HORIZON,
         f"dramatic is read as: at least {WIDE:g} times as much",
     ),
-)
+}
 
 
 def draw(results: Results) -> Drawing:

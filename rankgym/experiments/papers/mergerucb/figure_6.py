@@ -10,7 +10,6 @@ from rankgym.experiments.judge.measures import ABOVE_1
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup
 from rankgym.experiments.papers.mergerucb.setup import (
-    HORIZON,
     MERGE,
     Array,
     arms_played,
@@ -97,48 +96,40 @@ def spread_with_few(results: Results) -> Finding:
     return Finding(intervals.of_means(share, *units), {"few": arms[0], "many": arms[-1]})
 
 
-CLAIMS = (
-    Claim(
-        "default-close-to-best",
+CLAIMS = {
+    "default-close-to-best": Claim(
         "section 6.5, paragraph 2, sentence 3; figure 6",
         "The regret of the default parameters is close to that of the best ones, or equal, at every number of rankers.",
         "regret with p = 4, alpha = 1.01 as a multiple of the least of {choices} choices, K = {number}",
         (default_over_best,),
         (0.0, CLOSE),
-        HORIZON,
         f"called close up to {CLOSE:g}; the least of noisy means is too small, so that the factor is rather too large",
     ),
-    Claim(
-        "little-gain-from-tuning",
+    "little-gain-from-tuning": Claim(
         "section 5, paragraph 8, sentence 4; figure 6",
         "Other values of p and alpha gain little or nothing.",
         "share of the regret, all K together, that the best of {choices} choices of p and alpha would save",
         (share_saved_by_best,),
         (-math.inf, LITTLE),
-        HORIZON,
         f"called little up to {LITTLE:.0%}",
     ),
-    Claim(
-        "small-alpha-costs",
+    "small-alpha-costs": Claim(
         "section 5, paragraph 8, sentence 3; figure 6",
         "Towards alpha = 0.5 the exploration at the start costs more than narrower intervals save.",
         f"regret with alpha = {LEAST_ALPHA}, the least of the grid, as a multiple of that with 1.01, p = 4, all K "
         "together",
         (least_alpha_over_default, LEAST_ALPHA),
         ABOVE_1,
-        HORIZON,
     ),
-    Claim(
-        "indistinct-with-few",
+    "indistinct-with-few": Claim(
         "section 6.5, paragraph 2, sentence 2; figure 6",
         "With few rankers the three curves could not be told apart on a linear axis.",
         "largest less least regret of the choices at K = {few}, as a share of the largest at K = {many}",
         (spread_with_few,),
         (-math.inf, INDISTINCT),
-        HORIZON,
         f"called indistinct up to {INDISTINCT:.0%} of the axis",
     ),
-)
+}
 
 
 def draw(results: Results) -> Drawing:

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals, measures
-from rankgym.experiments.judge.claims import Claim, Finding, product
+from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, NORMAL_99, SAME, last_round, units_of
 from rankgym.experiments.judge.units import each_row, epochs
 from rankgym.experiments.papers.figure import Drawing
 from rankgym.experiments.papers.nonstationary import setup
-from rankgym.experiments.papers.nonstationary.setup import AGENTS, BASELINES, CM, EPOCHS, FORGETTING, HORIZON, LINEAR
+from rankgym.experiments.papers.nonstationary.setup import AGENTS, CM, EPOCHS, FORGETTING, LINEAR
 from rankgym.experiments.run.results import Results
 
 TITLE = "Regret of agents that forget, and of baselines that do not, where three items jump every other 10,000 rounds"
@@ -28,7 +28,7 @@ def growth(results: Results, agent: str) -> Finding:
     """
     played = results[CM, agent]
     end = last_round(played)
-    words = {"start": f"{end // 5:,}", "end": f"{end:,}"}
+    words = {"agent": agent, "start": f"{end // 5:,}", "end": f"{end:,}"}
     return Finding(intervals.growth(played, stop=end, start=end // 5), words)
 
 
@@ -92,60 +92,45 @@ def ratio_of_bounds(results: Results, one: str, other: str) -> Finding:
     return Finding(measures.ratio(results, CM, one, other), {"factor": f"{factor:.2f}"}, (1.0, factor))
 
 
-EACH_BASELINE, EACH_FORGETTING = product(agent=BASELINES), product(agent=FORGETTING)
 GROWTH = "growth exponent of {agent}'s regret from round {start} to {end} (1: linear)"
 BORDER = f"called linear from {LINEAR} on, sub-linear below"
-CLAIMS = (
-    Claim(
-        "{agent}-linear",
+CLAIMS = {
+    "{baseline}-linear": Claim(
         "section 5, paragraph 4, sentence 2; section 1, paragraph 3, sentence 1; figure 1",
-        "The regret of every baseline is linear in time; here {agent}'s.",
+        "The regret of every baseline is linear in time; here {baseline}'s.",
         GROWTH,
-        (growth, "{agent}"),
+        (growth, "{baseline}"),
         (LINEAR, math.inf),
-        HORIZON,
         BORDER,
-        cases=EACH_BASELINE,
     ),
-    Claim(
-        "{agent}-inferior",
+    "{baseline}-inferior": Claim(
         "section 5, paragraph 3, sentence 7; figure 1",
-        "Where users change, the two that forget are better than the baselines; here than {agent}.",
-        "{agent}'s regret less the larger one of CascadeDUCB and CascadeSWUCB",
-        (lead_of_forgetting, "{agent}"),
+        "Where users change, the two that forget are better than the baselines; here than {baseline}.",
+        "{baseline}'s regret less the larger one of CascadeDUCB and CascadeSWUCB",
+        (lead_of_forgetting, "{baseline}"),
         ABOVE_0,
-        HORIZON,
-        cases=EACH_BASELINE,
     ),
-    Claim(
-        "{agent}-misses-breakpoints",
+    "{baseline}-misses-breakpoints": Claim(
         "section 5, paragraph 4, sentence 3; figure 1",
-        "The baselines do not notice the breakpoints; here {agent}.",
-        "{agent}'s regret in an epoch after a breakpoint, less the larger one of CascadeDUCB and CascadeSWUCB",
-        (lead_after_breakpoints, "{agent}"),
+        "The baselines do not notice the breakpoints; here {baseline}.",
+        "{baseline}'s regret in an epoch after a breakpoint, less the larger one of CascadeDUCB and CascadeSWUCB",
+        (lead_after_breakpoints, "{baseline}"),
         ABOVE_0,
-        HORIZON,
         "the sentence is read as: they lose more in the epochs after breakpoints than those that forget",
-        cases=EACH_BASELINE,
     ),
-    Claim(
-        "{agent}-worse-in-default-epochs",
+    "{baseline}-worse-in-default-epochs": Claim(
         "section 5, paragraph 4, sentence 4; figure 1",
-        "Changes harm the baselines even in epochs in which users are as they were at first; here {agent}.",
-        "{agent}'s regret in epochs 2, 4, 6, 8 (mean) less that in epoch 0; the users are the same in all five",
-        (harm_in_default_epochs, "{agent}"),
+        "Changes harm the baselines even in epochs in which users are as they were at first; here {baseline}.",
+        "{baseline}'s regret in epochs 2, 4, 6, 8 (mean) less that in epoch 0; the users are the same in all five",
+        (harm_in_default_epochs, "{baseline}"),
         ABOVE_0,
-        HORIZON,
-        cases=EACH_BASELINE,
     ),
-    Claim(
-        "kl-ucb-{epoch}-epoch",
+    "kl-ucb-{epoch}-epoch": Claim(
         "section 5, paragraph 4, sentence 5; figure 1",
         "CascadeKL-UCB has a regret of {words}.",
         "CascadeKL-UCB's regret in epoch {number} (published: {theirs})",
         (in_epoch, "cascade-kl-ucb", "{number}", "{mean}", "{error}"),
         (-SAME, SAME),
-        HORIZON,
         f"reproduced means within {SAME:.0%} of the published number, or within {NORMAL_99} of its standard errors if "
         "that is more; the paper's queries are others",
         cases=[
@@ -165,58 +150,46 @@ CLAIMS = (
             },
         ],
     ),
-    Claim(
-        "{agent}-converges",
+    "{forgetting}-converges": Claim(
         "section 5, paragraph 4, sentence 8; figure 1",
-        "Those that forget notice the breakpoints and converge; here {agent}.",
-        "{agent}'s regret in the last fifth of an epoch, as a share of that in its first fifth, epochs 1 to 9",
-        (fall_within_epochs, "{agent}"),
+        "Those that forget notice the breakpoints and converge; here {forgetting}.",
+        "{forgetting}'s regret in the last fifth of an epoch, as a share of that in its first fifth, epochs 1 to 9",
+        (fall_within_epochs, "{forgetting}"),
         (0.0, 1.0),
-        HORIZON,
         "the sentence is read as: after a breakpoint the regret of a round falls",
-        cases=EACH_FORGETTING,
     ),
-    Claim(
-        "{agent}-sub-linear",
+    "{forgetting}-sub-linear": Claim(
         "section 7, paragraph 1, sentences 4 and 5; figure 1",
-        "The experiments confirm the theory, that the regret of both is sub-linear; here {agent}'s.",
+        "The experiments confirm the theory, that the regret of both is sub-linear; here {forgetting}'s.",
         GROWTH,
-        (growth, "{agent}"),
+        (growth, "{forgetting}"),
         (-math.inf, LINEAR),
-        HORIZON,
         f"{BORDER}; the theory speaks of agents tuned to ever longer horizons, the figure has one",
-        cases=EACH_FORGETTING,
     ),
-    Claim(
-        "swucb-better-than-ducb",
+    "swucb-better-than-ducb": Claim(
         "section 5, paragraph 4, sentence 9; section 4.3, paragraph 1, sentence 4; figure 1",
         "CascadeSWUCB has less regret than CascadeDUCB.",
         "CascadeDUCB's regret less CascadeSWUCB's",
         (measures.difference, CM, *FORGETTING),
         ABOVE_0,
-        HORIZON,
     ),
-    Claim(
-        "swucb-better-by-little",
+    "swucb-better-by-little": Claim(
         "section 5, paragraph 4, sentence 9; figure 1",
         "The gap between CascadeSWUCB and CascadeDUCB is small.",
         "the gap between them as a share of CascadeDUCB's regret",
         (gap, *FORGETTING),
         (0.0, SMALL_GAP),
-        HORIZON,
         f"called small up to {SMALL_GAP:.0%}",
     ),
-    Claim(
-        "swucb-better-as-in-theory",
+    "swucb-better-as-in-theory": Claim(
         "section 5, paragraph 4, sentence 10; figure 1",
         "This agrees with the bounds, of which CascadeSWUCB's is better by a factor of sqrt(ln n).",
         "CascadeDUCB's regret as a multiple of CascadeSWUCB's",
         (ratio_of_bounds, *FORGETTING),
         (1.0, math.inf),
-        HORIZON,
         "the bounds differ by sqrt(ln n) = {factor} at most: consistent is what lies between 1 and that",
     ),
-)
+}
 
 
 def draw(results: Results) -> Drawing:

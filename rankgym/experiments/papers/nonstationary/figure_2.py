@@ -9,7 +9,7 @@ from rankgym.experiments.judge.measures import last_round
 from rankgym.experiments.judge.units import amount
 from rankgym.experiments.papers.figure import Drawing, select_rows
 from rankgym.experiments.papers.nonstationary import setup
-from rankgym.experiments.papers.nonstationary.setup import AGENTS, BASELINES, CM, FORGETTING, HORIZON, LINEAR, SINGLE
+from rankgym.experiments.papers.nonstationary.setup import AGENTS, BASELINES, CM, FORGETTING, LINEAR, SINGLE
 from rankgym.experiments.run.results import Played, Results
 
 TITLE = "The same on single queries"
@@ -41,9 +41,8 @@ def share_growing(results: Results, agent: str, linear: bool) -> Finding:
     return Finding(intervals.share(grows, late, early), words)
 
 
-CLAIMS = (
-    Claim(
-        "{agent}-{kind}-on-single-queries",
+CLAIMS = {
+    "{agent}-{kind}-on-single-queries": Claim(
         "appendix B, paragraph 1, sentence 3; figure 2",
         "On single queries the regret of the baselines is linear, that of the other two sub-linear; here {agent}'s is "
         "{kind}.",
@@ -51,14 +50,13 @@ CLAIMS = (
         "round {start} to {end}",
         (share_growing, "{agent}", "{linear}"),
         (0.5, 1.0),
-        HORIZON,
         "read as: on most queries; the interval is that of a share among queries like these",
         cases=[
             *({"agent": agent, "kind": "sub-linear", "exponent": "below", "linear": False} for agent in FORGETTING),
             *({"agent": agent, "kind": "linear", "exponent": "of at least", "linear": True} for agent in BASELINES),
         ],
     ),
-)
+}
 
 
 def draw(results: Results) -> Drawing:

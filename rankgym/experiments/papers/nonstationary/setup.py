@@ -17,6 +17,7 @@ HORIZON, EPOCHS = 100_000, 10
 FORGETTING = ("cascade-ducb", "cascade-swucb")
 BASELINES = ("ranked-exp3", "cascade-kl-ucb", "batchrank")
 AGENTS = (*FORGETTING, *BASELINES)
+VALUES = {"baseline": BASELINES, "forgetting": FORGETTING}  # of placeholders in the names of claims
 SINGLE = 20  # queries of figure 2: the first ones
 LINEAR = 0.9  # growth exponents from here on are called linear, those below sub-linear, so that no regret is both
 ROUNDS: dict[Scale, int] = {"full": HORIZON, "small": HORIZON, "smoke": 1_000}

@@ -1,9 +1,8 @@
 """TopRank: Lattimore, Kveton, Li and Szepesvari (NeurIPS 2018), figures 3 and 4."""
 
 from rankgym.experiments.papers.figure import figures_of
-from rankgym.experiments.papers.toprank import figure_3, figure_4
-from rankgym.experiments.papers.toprank.setup import PAPER
+from rankgym.experiments.papers.toprank import figure_3, figure_4, setup
 
 __all__ = ["FIGURES"]
 
-FIGURES = figures_of("toprank", PAPER, figure_3, figure_4)
+FIGURES = figures_of("toprank", setup, figure_3, figure_4)

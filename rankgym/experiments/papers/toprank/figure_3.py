@@ -13,7 +13,7 @@ from rankgym.experiments.judge.measures import FIRST_HALF, SECOND_HALF, Span, la
 from rankgym.experiments.judge.units import Units
 from rankgym.experiments.papers.figure import Drawing, select_rows
 from rankgym.experiments.papers.toprank import setup
-from rankgym.experiments.papers.toprank.setup import AGENTS, HORIZON, LAST, MILLION, READINGS
+from rankgym.experiments.papers.toprank.setup import AGENTS, LAST, MILLION, READINGS
 from rankgym.experiments.run.results import Played, Results
 
 TITLE = "Regret of TopRank, CascadeKL-UCB and BatchRank in three problems"
@@ -60,29 +60,24 @@ def early_share_ahead(results: Results, model: str, one: str, other: str) -> Fin
     return Finding(found, words)
 
 
-CLAIMS = (
-    Claim(
-        "kl-ucb-beats-toprank-cm",
+CLAIMS = {
+    "kl-ucb-beats-toprank-cm": Claim(
         "section 6, paragraph 2, sentence 6; figure 3",
         "CM: CascadeKL-UCB outperforms TopRank",
         "share of the queries in which CascadeKL-UCB has less regret than TopRank after {n} rounds (outperforms: more "
         "than half)",
         (measures.share_ahead, "CM", "cascade-kl-ucb", "toprank"),
         MOST,
-        HORIZON,
     ),
-    Claim(
-        "toprank-beats-batchrank-cm",
+    "toprank-beats-batchrank-cm": Claim(
         "section 6, paragraph 2, sentence 8; figure 3",
         "CM: TopRank consistently outperforms BatchRank",
         "share of the queries in which TopRank has less regret than BatchRank after {n} rounds (consistently: in 9 of "
         "10)",
         (measures.share_ahead, "CM", "toprank", "batchrank"),
         NEARLY_ALL,
-        HORIZON,
     ),
-    Claim(
-        "kl-ucb-good-or-linear-pbm-{click}-click",
+    "kl-ucb-good-or-linear-pbm-{click}-click": Claim(
         "section 6, paragraph 2, sentence 9; figure 3",
         "PBM, CascadeKL-UCB learning down to the {click} click: it ends with very good lists for two queries in "
         "three or so; for the others its regret is linear",
@@ -90,11 +85,9 @@ CLAIMS = (
         "half adds",
         (share_learned, "PBM", "{agent}"),
         TWO_THIRDS,
-        HORIZON,
         cases=READINGS,
     ),
-    Claim(
-        "toprank-beats-linear-kl-ucb-pbm-{click}-click",
+    "toprank-beats-linear-kl-ucb-pbm-{click}-click": Claim(
         "section 6, paragraph 2, sentence 10; figure 3",
         "PBM, CascadeKL-UCB learning down to the {click} click: in many of the queries with linear regret TopRank "
         "has less after 1 M rounds",
@@ -102,20 +95,17 @@ CLAIMS = (
         "a third)",
         (early_share_ahead, "PBM", "toprank", "{agent}"),
         MANY,
-        HORIZON,
         cases=READINGS,
     ),
-    Claim(
-        "toprank-beats-batchrank-pbm",
+    "toprank-beats-batchrank-pbm": Claim(
         "section 6, paragraph 2, sentence 11; figure 3",
         "PBM: TopRank typically outperforms BatchRank",
         "share of the queries in which TopRank has less regret than BatchRank after {n} rounds (typically: more than "
         "half)",
         (measures.share_ahead, "PBM", "toprank", "batchrank"),
         MOST,
-        HORIZON,
     ),
-)
+}
 
 
 def problems(results: Results) -> list[tuple[str, int]]:

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals, measures
-from rankgym.experiments.judge.claims import Claim, Finding, product
+from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.comparison import counted
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, last_round, units_of
 from rankgym.experiments.judge.units import curves
 from rankgym.experiments.papers.figure import Drawing, mean_caption
 from rankgym.experiments.papers.toprank import setup
-from rankgym.experiments.papers.toprank.setup import AGENTS, CROSSED, HORIZON, READINGS
+from rankgym.experiments.papers.toprank.setup import AGENTS, CROSSED, READINGS
 from rankgym.experiments.run.results import Results
 
 TITLE = "Regret of TopRank, CascadeKL-UCB and BatchRank in the CM and PBM"
@@ -57,72 +57,59 @@ def lead_in_both(results: Results, agent: str) -> Estimate:
     )
 
 
-CLAIMS = (
-    Claim(
-        "{name}-cm",
+CLAIMS = {
+    "{name}-cm": Claim(
         "section 6, paragraph 3, sentence 3; figure 4",
         "CM: {other}'s regret is about a third of {one}'s",
         f"{{one}}'s regret after {{n}} rounds, in units of {{other}}'s (about three: within a factor of {FACTOR})",
         (measures.ratio, "CM", "{one}", "{other}"),
         THREE,
-        HORIZON,
         cases=[
             {"name": "kl-ucb-a-third-of-toprank", "one": "toprank", "other": "cascade-kl-ucb"},
             {"name": "toprank-a-third-of-batchrank", "one": "batchrank", "other": "toprank"},
         ],
     ),
-    Claim(
-        "kl-ucb-improves-over-toprank-cm",
+    "kl-ucb-improves-over-toprank-cm": Claim(
         "section 6, paragraph 3, sentences 2 and 3; figure 4",
         "CM: on average over the queries, too, CascadeKL-UCB has less regret than TopRank",
         "TopRank's regret after {n} rounds, less CascadeKL-UCB's",
         (measures.difference, "CM", "toprank", "cascade-kl-ucb"),
         ABOVE_0,
-        HORIZON,
     ),
-    Claim(
-        "kl-ucb-above-toprank-from-4m-pbm-{click}-click",
+    "kl-ucb-above-toprank-from-4m-pbm-{click}-click": Claim(
         "section 6, paragraph 3, sentence 4; figure 4",
         "PBM, CascadeKL-UCB learning down to the {click} click: after 4 M rounds it has more regret than TopRank",
         f"least difference of mean regrets, {counted(CROSSED)} to {{n}} rounds, CascadeKL-UCB less TopRank",
         (late_lead, "PBM", "{agent}", "toprank"),
         ABOVE_0,
-        HORIZON,
         "{crossing}",
         cases=READINGS,
     ),
-    Claim(
-        "toprank-30-percent-below-batchrank-pbm",
+    "toprank-30-percent-below-batchrank-pbm": Claim(
         "section 6, paragraph 3, sentence 5; figure 4",
         "PBM: TopRank's regret is about 30 % lower than BatchRank's",
         "by what share of BatchRank's regret after {n} rounds TopRank's is lower (about 30 %: 15 to 45 %)",
         (share_saved, "PBM", "toprank", "batchrank"),
         LOWER,
-        HORIZON,
     ),
-    Claim(
-        "toprank-improves-over-batchrank-{model}",
+    "toprank-improves-over-batchrank-{model}": Claim(
         "section 6, paragraph 3, sentence 6; sentence 2; abstract, sentence 5; section 1, paragraph 4, sentence 6; "
         "figure 4",
         "{model}: TopRank's regret is lower than BatchRank's",
         "BatchRank's regret after {n} rounds, less TopRank's",
         (measures.difference, "{model}", "batchrank", "toprank"),
         ABOVE_0,
-        HORIZON,
-        cases=product(model=AGENTS),
     ),
-    Claim(
-        "toprank-robust-{click}-click",
+    "toprank-robust-{click}-click": Claim(
         "section 6, paragraph 3, sentence 7; figure 4",
         "What TopRank loses to CascadeKL-UCB (learning down to the {click} click) in the CM it wins in the PBM",
         "CascadeKL-UCB's regret after {n} rounds, less TopRank's, PBM and CM together",
         (lead_in_both, "{agent}"),
         ABOVE_0,
-        HORIZON,
         "to offset is read as: at that time the two models together cost TopRank less; the later, the easier",
         cases=READINGS,
     ),
-)
+}
 
 
 def draw(results: Results) -> Drawing:

@@ -25,6 +25,7 @@ AGENTS = {  # in the CM users click at most once: both readings of CascadeKL-UCB
     "PBM": ("toprank", LAST, "cascade-kl-ucb", "batchrank"),
 }
 HORIZON, MILLION, CROSSED = 5_000_000, 1_000_000, 4_000_000
+VALUES = {"model": tuple(AGENTS)}  # of placeholders in the names of claims
 ROUNDS: dict[Scale, int] = {"full": HORIZON, "small": HORIZON, "smoke": 1_000}
 RUNS: dict[Scale, int] = {"full": 10, "small": 1, "smoke": 1}
 QUERIES: dict[Scale, int] = {"full": 60, "small": 60, "smoke": 6}
