@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from rankgym.data import letor
-from rankgym.experiments.bench import cases, scenarios, timing
+from rankgym.experiments.bench import cases, timing
 from rankgym.experiments.bench.measure import measure, write
 from rankgym.experiments.bench.tables import NO_TRAINING, _rate, tables
 from rankgym_agents import AGENTS, DUELERS, RANKERS
@@ -22,28 +22,28 @@ TINY = timing.Effort(turns=1, slice=0.0002, learning=3)
 def report():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timing, "QUICK", TINY)
-        patch.setattr(scenarios, "LETOR_SHAPE", (4, 20, 5))
-        patch.setattr(scenarios, "TRAINING_ROWS", 3)
+        patch.setattr(cases, "LETOR_SHAPE", (4, 20, 5))
+        patch.setattr(cases, "TRAINING_ROWS", 3)
         return measure([1, 8], quick=True, progress=False)
 
 
 def test_everything_was_measured(report):
     found = [(e["what"], e.get("model"), e.get("agent"), e["rows"]) for e in report["measured"]]
-    for model in scenarios.STEPS:
+    for model in cases.STEPS:
         assert found.count(("step", model, None, 8)) == 6  # fixed and random lists, three recordings
-    for model in scenarios.MODELS:
+    for model in cases.MODELS:
         assert ("single", model, None, 1) in found
         assert {(name, 600) for name in RANKERS} == {(a, r) for w, m, a, r in found if (w, m) == ("agent", model)}
     assert {(name, 100) for name in DUELERS} == {(a, r) for w, _, a, r in found if w == "dueler"}
     duels = [(e["environment"], e["recording"]) for e in report["measured"] if e["what"] == "duel"]
-    assert duels == [(label, recording) for label in scenarios.DUELS for recording in ("nothing", "regret")]
+    assert duels == [(label, recording) for label in cases.DUELS for recording in ("nothing", "regret")]
     assert ("single", "CartPole-v1", None, 1) in found
     assert {r for w, _, _, r in found if w == "cartpole"} == {1, 8, 600}
     trained = [(e["shown"], e["adapter"]) for e in report["measured"] if e["what"] == "adapter"]
     learned = [e["adapter"] for e in report["measured"] if e["what"] == "ppo"]
     if cases.can_train():
-        assert trained == [(shown, adapter) for shown in scenarios.SHOWN for adapter in scenarios.ADAPTERS]
-        assert learned == list(scenarios.ADAPTERS)
+        assert trained == [(shown, adapter) for shown in cases.SHOWN for adapter in cases.ADAPTERS]
+        assert learned == list(cases.ADAPTERS)
     else:
         assert trained == learned == []
     assert len(found) == cases.number_of_cases([1, 8, 600])
@@ -60,13 +60,13 @@ def test_goals_of_training_are_ratios(report):
     assert len(report["ratio_goals"]) == (3 if cases.can_train() else 0)
     steps = {(e["shown"], e["adapter"]): e["sessions_per_second"] for e in report["measured"] if e["what"] == "adapter"}
     learned = {e["adapter"]: e["sessions_per_second"] for e in report["measured"] if e["what"] == "ppo"}
-    ours, theirs = scenarios.ADAPTERS
+    ours, theirs = cases.ADAPTERS
     for goal in report["ratio_goals"]:
         if goal["goal"].startswith("PPO.learn"):
             assert goal["measured"] == learned[ours] / learned[theirs]
             assert goal["wanted"] == 1.3
         else:
-            (shown,) = (s for s in scenarios.SHOWN if s in goal["goal"])
+            (shown,) = (s for s in cases.SHOWN if s in goal["goal"])
             assert goal["measured"] == steps[shown, ours] / steps[shown, theirs]
             assert goal["wanted"] == 20
         assert goal["met"] == (goal["measured"] >= goal["wanted"])
@@ -77,7 +77,7 @@ def test_both_adapters_play_the_same_sessions():
     pytest.importorskip("stable_baselines3")
     lists = [np.argsort(np.random.default_rng(n).random((256, 10)), axis=1)[:, :5].copy() for n in range(3)]
     seen = []
-    for adapter in scenarios.ADAPTERS:
+    for adapter in cases.ADAPTERS:
         env = cases._adapter(adapter, "item statistics", None)
         env.seed(0)
         seen.append([env.reset(), *(part for displayed in lists for part in env.step(displayed)[:3])])
@@ -107,9 +107,9 @@ def test_goals_are_judged_by_the_medians(report):
     assert goal["wanted"] == 6e6
     assert goal["measured"] == toprank["sessions_per_second"]
     assert goal["met"] == (goal["measured"] >= 6e6)
-    assert {g["goal"] for g in report["goals"]} == set(scenarios.goals())
-    assert all(f"{name} on {model}" in scenarios.goals() for name in RANKERS for model in ("CM", "PBM"))
-    assert {goal for goal in scenarios.goals() if "MSLR" in goal} == {
+    assert {g["goal"] for g in report["goals"]} == set(cases.goals())
+    assert all(f"{name} on {model}" in cases.goals() for name in RANKERS for model in ("CM", "PBM"))
+    assert {goal for goal in cases.goals() if "MSLR" in goal} == {
         "Duel step, MSLR's matrix, 100 rows",
         "mergerucb on MSLR's matrix",
         "rucb on MSLR's matrix",
@@ -171,7 +171,7 @@ def test_goals_stand_beside_what_they_are_goals_of(report):
     table = rows_of(shown(report, 120))
     assert list(table) == list(AGENTS)
     for name in DUELERS:
-        goal = goals.get(f"{name} on {scenarios.MATRIX}")
+        goal = goals.get(f"{name} on {cases.MATRIX}")
         (rate,) = (e for e in report["measured"] if (e["what"], e.get("agent")) == ("dueler", name))
         expected = _rate(rate["sessions_per_second"]).split()
         if goal is not None:
@@ -179,7 +179,7 @@ def test_goals_stand_beside_what_they_are_goals_of(report):
         assert table.pop(name) == expected
     for name, words in table.items():
         expected = []
-        for model in scenarios.MODELS:
+        for model in cases.MODELS:
             goal = goals.get(f"{name} on {model}")
             (rate,) = (e for e in report["measured"] if (e.get("agent"), e.get("model")) == (name, model))
             expected += _rate(rate["sessions_per_second"]).split()

@@ -1,4 +1,4 @@
-"""Cases to be timed, in groups whose members take turns: steps, agents, duels, single environments, training."""
+"""Cases to be timed, in groups whose members take turns, and the goals: what the bench measures, as literal data."""
 
 from __future__ import annotations
 
@@ -16,40 +16,91 @@ import gymnasium as gym
 import numpy as np
 
 from rankgym.arguments import ActionKind, action_kind
-from rankgym.experiments.bench import scenarios
 from rankgym.experiments.bench.timing import Case, Effort, time_simulation, time_single_steps, time_steps, timed
+from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
 
-__all__ = ["Group", "can_train", "groups", "number_of_cases", "write_letor"]
+__all__ = ["can_train", "goals", "groups", "number_of_cases", "write_letor"]
 
 Group = Callable[[contextlib.ExitStack], list[Case]]  # makes environments and agents; the stack closes them
+
+MODELS = ("PBM", "CM", "DCM")  # the environments of agents and of single environments
+STEPS = {  # environments whose vector steps are measured
+    **{model: f"rankgym/{model}-Yandex-v0" for model in (*MODELS, "DBN", "UBM", "CCM", "DBM")},
+    "PBM with breakpoints": "rankgym/PBM-Yandex-Breakpoint-v0",
+}
+LISTS = ("fixed list", "random lists")
+RECORDINGS: dict[str, tuple[Any, ...]] = {
+    "nothing": (),
+    "regret": (RecordRegret,),
+    "all": (RecordRanking, RecordSafety, RecordRegret),  # as simulate does
+}
+AGENT_ROWS = 600
+POSITIONS = 5  # of 10 items
+HORIZON = 1_000_000  # the agents' argument
+POOL = 16  # arrays of random lists that steps cycle through
+CARTPOLE = "CartPole-v1"
+
+DUEL_ROWS = 100
+MATRIX, LISTS_DUEL, RANKERS_DUEL = "MSLR's matrix", "PBM, lists in team draft", "LETOR, probabilistic"
+DUELS: dict[str, tuple[str, dict[str, Any]]] = {  # environments whose duels are measured: id, arguments
+    MATRIX: ("rankgym/Dueling-MSLR-v0", {}),
+    LISTS_DUEL: ("rankgym/Dueling-PBM-Yandex-v0", {"query": "all"}),
+    RANKERS_DUEL: ("rankgym/Dueling-LETOR-v0", {"interleaving": "probabilistic", "num_documents": 10}),
+}
+LETOR_SHAPE = (15, 1000, 64)  # queries, documents of each, features: those of a fold of NP2004
+
+TRAINING_ROWS = 256
+ADAPTERS = ("RankingVecEnv", "DummyVecEnv")  # ours, and that of stable-baselines3 over single environments
+SHOWN = ("clicks", "item statistics")  # to a policy
+EPISODE = 1_000  # sessions, while PPO learns
+LEARNING = {"n_steps": 16, "n_epochs": 2, "gamma": 0.9}  # few passes: the ratio is about the environments' share
+MINIBATCHES = 4  # of a rollout, in each pass over it
+
+# -- goals ------------------------------------------------------------------------------------------------------------
+
+SLOW_AGENTS = ("batchrank", "ranked-exp3")
+FAST_DUELERS = ("mergerucb", "rucb")
+TRAINING_GOALS = {("adapter", shown): 20.0 for shown in SHOWN} | {("ppo",): 1.3}  # ours over the other
+
+
+def goals() -> dict[str, tuple[tuple[Any, ...], float]]:
+    """Return the project's goals, for 600 rows of rankings and 100 of duels: a case's key, and sessions a second."""
+    from rankgym_agents import RANKERS
+
+    agents = {(name, model): 0.5e6 if name in SLOW_AGENTS else 1e6 for model in ("PBM", "CM") for name in RANKERS}
+    agents |= {("toprank", "PBM"): 6e6, ("bubblerank", "PBM"): 6e6, ("cascade-kl-ucb", "CM"): 2.5e6}
+    return {
+        "PBM step, fixed list, regret recorded": (("step", "PBM", AGENT_ROWS, LISTS[0], "regret"), 15e6),
+        "Duel step, MSLR's matrix, 100 rows": (("duel", MATRIX, "nothing"), 15e6),
+        "Duel step, probabilistic interleaving of 10 documents, 100 rows": (("duel", RANKERS_DUEL, "nothing"), 0.5e6),
+        **{f"{name} on {model}": (("agent", name, model), rate) for (name, model), rate in agents.items()},
+        **{f"{name} on {MATRIX}": (("dueler", name), 1e6) for name in FAST_DUELERS},
+    }
+
+
+# -- groups ------------------------------------------------------------------------------------------------------------
 
 
 def groups(sizes: Sequence[int], effort: Effort, letor: Path | None) -> list[Group]:
     """Return all groups of cases; the cases of a group take turns."""
-    found: list[Group] = [_singles]
-    found += [partial(_steps, size) for size in sizes]
-    found += [partial(_agents, model, effort) for model in scenarios.MODELS]
-    found += [partial(_duels, letor), partial(_duelers, effort)]
-    if can_train():
-        found += [partial(_adapters, shown) for shown in scenarios.SHOWN]
-        found.append(_learners)
-    return found
+    training: list[Group] = [*(partial(_adapters, shown) for shown in SHOWN), _learners] if can_train() else []
+    return [
+        _singles,
+        *(partial(_steps, size) for size in sizes),
+        *(partial(_agents, model, effort) for model in MODELS),
+        partial(_duels, letor),
+        partial(_duelers, effort),
+        *training,
+    ]
 
 
 def number_of_cases(sizes: Sequence[int]) -> int:
     """Return the number of cases in all groups, without making them."""
     from rankgym_agents import DUELERS, RANKERS
 
-    singles, agents = len(scenarios.MODELS) + 1, len(RANKERS) * len(scenarios.MODELS)
-    duels = 2 * len(scenarios.DUELS) + len(DUELERS)
-    training = len(scenarios.TRAINING_GOALS) * len(scenarios.ADAPTERS) if can_train() else 0
-    return (
-        singles
-        + agents
-        + duels
-        + training
-        + len(sizes) * (len(scenarios.STEPS) * len(scenarios.LISTS) * len(scenarios.RECORDINGS) + 1)
-    )
+    steps, rankers = len(STEPS) * len(LISTS) * len(RECORDINGS) + 1, (1 + len(RANKERS)) * len(MODELS) + 1
+    training = len(TRAINING_GOALS) * len(ADAPTERS) if can_train() else 0
+    return len(sizes) * steps + rankers + 2 * len(DUELS) + len(DUELERS) + training
 
 
 def can_train() -> bool:
@@ -63,14 +114,14 @@ def can_train() -> bool:
 def _singles(opened: contextlib.ExitStack) -> list[Case]:
     """Single environments through ``gym.make``, with random lists, and CartPole with random actions."""
     rng = np.random.default_rng(0)
-    lists = [rng.permutation(10)[: scenarios.POSITIONS] for _ in range(scenarios.POOL)]
-    pushes = rng.integers(0, 2, scenarios.POOL).tolist()
+    lists = [rng.permutation(10)[:POSITIONS] for _ in range(POOL)]
+    pushes = rng.integers(0, 2, POOL).tolist()
     cases = []
-    for model in scenarios.MODELS:
-        env = _kept_open(opened, gym.make(scenarios.STEPS[model], num_positions=scenarios.POSITIONS))
+    for model in MODELS:
+        env = _kept_open(opened, gym.make(STEPS[model], num_positions=POSITIONS))
         cases.append(Case(("single", model), 1, time_single_steps(env, lists)))
-    cartpole = _kept_open(opened, gym.make(scenarios.CARTPOLE))
-    return [*cases, Case(("single", scenarios.CARTPOLE), 1, time_single_steps(cartpole, pushes))]
+    cartpole = _kept_open(opened, gym.make(CARTPOLE))
+    return [*cases, Case(("single", CARTPOLE), 1, time_single_steps(cartpole, pushes))]
 
 
 def _steps(rows: int, opened: contextlib.ExitStack) -> list[Case]:
@@ -79,17 +130,16 @@ def _steps(rows: int, opened: contextlib.ExitStack) -> list[Case]:
     pool = _random_lists(rng, rows)
     lists = {"fixed list": pool[:1], "random lists": pool}
     cases = []
-    for model in scenarios.STEPS:
-        for kind in scenarios.LISTS:
+    for model in STEPS:
+        for kind in LISTS:
             bare = _kept_open(opened, _ranking_env(model, rows))
             bare.reset(seed=0)
-            for recording in scenarios.RECORDINGS:
+            for recording in RECORDINGS:
                 env = _recorded(bare, recording)
                 cases.append(Case(("step", model, rows, kind, recording), rows, time_steps(env, lists[kind])))
-    made = gym.make_vec(scenarios.CARTPOLE, num_envs=rows, vectorization_mode="vector_entry_point")
-    cartpole = _kept_open(opened, made)
+    cartpole = _kept_open(opened, gym.make_vec(CARTPOLE, num_envs=rows, vectorization_mode="vector_entry_point"))
     cartpole.reset(seed=0)
-    actions = [rng.integers(0, 2, rows) for _ in range(scenarios.POOL)]
+    actions = [rng.integers(0, 2, rows) for _ in range(POOL)]
     return [*cases, Case(("cartpole", rows), rows, time_steps(cartpole, actions))]
 
 
@@ -97,12 +147,12 @@ def _agents(model: str, effort: Effort, opened: contextlib.ExitStack) -> list[Ca
     """Each ranking agent through ``simulate``, after it has learned for a while."""
     from rankgym_agents import RANKERS
 
-    rows, cases = scenarios.AGENT_ROWS, []
+    cases = []
     for name, cls in RANKERS.items():
-        env = _kept_open(opened, _ranking_env(model, rows))
-        play = time_simulation(cls.for_env(env, horizon=scenarios.HORIZON, seed=0), env)
+        env = _kept_open(opened, _ranking_env(model, AGENT_ROWS))
+        play = time_simulation(cls.for_env(env, horizon=HORIZON, seed=0), env)
         play(effort.learning)
-        cases.append(Case(("agent", name, model), rows, play))
+        cases.append(Case(("agent", name, model), AGENT_ROWS, play))
     return cases
 
 
@@ -112,19 +162,17 @@ def _kept_open(opened: contextlib.ExitStack, env: Any) -> Any:
 
 
 def _ranking_env(model: str, rows: int) -> Any:
-    return gym.make_vec(
-        scenarios.STEPS[model], num_envs=rows, query="all", num_positions=scenarios.POSITIONS, horizon=None
-    )
+    return gym.make_vec(STEPS[model], num_envs=rows, query="all", num_positions=POSITIONS, horizon=None)
 
 
 def _random_lists(rng: np.random.Generator, rows: int) -> list[Any]:
-    return [np.argsort(rng.random((rows, 10)), axis=1)[:, : scenarios.POSITIONS].copy() for _ in range(scenarios.POOL)]
+    return [np.argsort(rng.random((rows, 10)), axis=1)[:, :POSITIONS].copy() for _ in range(POOL)]
 
 
 def _recorded(bare: Any, recording: str) -> Any:
     """Wrap ``bare`` in the wrappers of a recording, and reset it."""
     env = bare
-    for wrapper in scenarios.RECORDINGS[recording]:
+    for wrapper in RECORDINGS[recording]:
         env = wrapper(env)
     env.reset()
     return env
@@ -137,12 +185,12 @@ def _duels(letor: Path | None, opened: contextlib.ExitStack) -> list[Case]:
     """The step of each dueling environment with random pairs, with and without its regret recorded."""
     rng = np.random.default_rng(0)
     letor = letor or opened.enter_context(_synthetic_letor())
-    rows, cases = scenarios.DUEL_ROWS, []
-    for label, (name, arguments) in scenarios.DUELS.items():
-        given: dict[str, Any] = {**arguments, "file": str(letor)} if label == scenarios.RANKERS_DUEL else arguments
+    rows, cases = DUEL_ROWS, []
+    for label, (name, arguments) in DUELS.items():
+        given: dict[str, Any] = {**arguments, "file": str(letor)} if label == RANKERS_DUEL else arguments
         bare = _kept_open(opened, gym.make_vec(name, num_envs=rows, horizon=None, **given))
         bare.reset(seed=0)
-        pool = [_random_duel(rng, bare.unwrapped) for _ in range(scenarios.POOL)]
+        pool = [_random_duel(rng, bare.unwrapped) for _ in range(POOL)]
         for recording in ("nothing", "regret"):
             cases.append(Case(("duel", label, recording), rows, time_steps(_recorded(bare, recording), pool)))
     return cases
@@ -150,10 +198,8 @@ def _duels(letor: Path | None, opened: contextlib.ExitStack) -> list[Case]:
 
 def _random_duel(rng: np.random.Generator, bare: Any) -> dict[str, Any]:
     if action_kind(bare) is ActionKind.DUEL_OF_ARMS:
-        return {side: rng.integers(0, bare.num_arms, scenarios.DUEL_ROWS) for side in ("left", "right")}
-    items = rng.permuted(np.tile(np.arange(bare.num_items), (2, scenarios.DUEL_ROWS, 1)), axis=2)[
-        :, :, : bare.num_positions
-    ]
+        return {side: rng.integers(0, bare.num_arms, DUEL_ROWS) for side in ("left", "right")}
+    items = rng.permuted(np.tile(np.arange(bare.num_items), (2, DUEL_ROWS, 1)), axis=2)[:, :, : bare.num_positions]
     return {side: np.ascontiguousarray(lists) for side, lists in zip(("left", "right"), items, strict=True)}
 
 
@@ -164,14 +210,13 @@ def _duelers(effort: Effort, opened: contextlib.ExitStack) -> list[Case]:
     """
     from rankgym_agents import DUELERS
 
-    rows, cases = scenarios.DUEL_ROWS, []
+    cases = []
     for name, cls in DUELERS.items():
-        env = _kept_open(opened, gym.make_vec(scenarios.DUELS[scenarios.MATRIX][0], num_envs=rows, horizon=None))
-        agent: Any = cls.for_env(env, horizon=scenarios.HORIZON, seed=0)
-        without_candidates = SimpleNamespace(act=agent.act, update=agent.update, num_envs=rows)
-        play = time_simulation(without_candidates, env)
+        env = _kept_open(opened, gym.make_vec(DUELS[MATRIX][0], num_envs=DUEL_ROWS, horizon=None))
+        agent: Any = cls.for_env(env, horizon=HORIZON, seed=0)
+        play = time_simulation(SimpleNamespace(act=agent.act, update=agent.update, num_envs=DUEL_ROWS), env)
         play(effort.learning)
-        cases.append(Case(("dueler", name), rows, play))
+        cases.append(Case(("dueler", name), DUEL_ROWS, play))
     return cases
 
 
@@ -181,7 +226,7 @@ def _synthetic_letor() -> Iterator[Path]:
     home = os.environ.get("RANKGYM_DATA_HOME")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "synthetic.txt"
-        write_letor(path, *scenarios.LETOR_SHAPE)
+        write_letor(path, *LETOR_SHAPE)
         os.environ["RANKGYM_DATA_HOME"] = folder
         try:
             yield path
@@ -209,9 +254,9 @@ def write_letor(path: Path, queries: int, documents: int, features: int, seed: i
 
 def _adapters(shown: str, opened: contextlib.ExitStack) -> list[Case]:
     """Steps of both adapters to stable-baselines3 with the same random lists."""
-    rows, cases = scenarios.TRAINING_ROWS, []
+    rows, cases = TRAINING_ROWS, []
     pool = _random_lists(np.random.default_rng(0), rows)
-    for adapter in scenarios.ADAPTERS:
+    for adapter in ADAPTERS:
         env = _kept_open(opened, _adapter(adapter, shown, None))
         env.seed(0)
         env.reset()
@@ -230,14 +275,13 @@ def _adapter(adapter: str, shown: str, horizon: int | None) -> Any:
         return env if shown == "clicks" else ItemStatistics(env)
 
     def single(row: int) -> Any:
-        return wrapped(gym.make(name, query=row % queries, num_positions=scenarios.POSITIONS, horizon=horizon))
+        return wrapped(gym.make(name, query=row % queries, **shared))
 
-    name, rows = scenarios.STEPS["PBM"], scenarios.TRAINING_ROWS
-    native: Any = gym.make_vec(
-        name, num_envs=rows, query="all", num_positions=scenarios.POSITIONS, horizon=horizon, autoreset_mode="Disabled"
-    )
+    name, rows = STEPS["PBM"], TRAINING_ROWS
+    shared: Any = {"num_positions": POSITIONS, "horizon": horizon}
+    native: Any = gym.make_vec(name, num_envs=rows, query="all", autoreset_mode="Disabled", **shared)
     queries = len(native.unwrapped.pool)
-    if adapter == scenarios.ADAPTERS[0]:
+    if adapter == ADAPTERS[0]:
         return RankingVecEnv(wrapped(native))
     return DummyVecEnv([partial(single, row) for row in range(rows)])
 
@@ -251,16 +295,12 @@ def _learners(opened: contextlib.ExitStack) -> list[Case]:
 
     opened.callback(torch.set_num_threads, torch.get_num_threads())
     torch.set_num_threads(1)
-    rollout = int(scenarios.LEARNING["n_steps"]) * scenarios.TRAINING_ROWS
-    settings: dict[str, Any] = {**scenarios.LEARNING, "batch_size": rollout // scenarios.MINIBATCHES}
+    rollout = int(LEARNING["n_steps"]) * TRAINING_ROWS
+    settings: Any = {**LEARNING, "batch_size": rollout // MINIBATCHES}
     cases = []
-    for adapter in scenarios.ADAPTERS:
-        env = _kept_open(opened, _adapter(adapter, "item statistics", scenarios.EPISODE))
+    for adapter in ADAPTERS:
+        env = _kept_open(opened, _adapter(adapter, "item statistics", EPISODE))
         model = PPO(PlackettLucePolicy, env, seed=0, device="cpu", **settings)
-        learn = partial(_learn, model, rollout)
+        learn = partial(lambda model, number: model.learn(number * rollout, reset_num_timesteps=False), model)
         cases.append(Case(("ppo", adapter), rollout, timed(learn)))
     return cases
-
-
-def _learn(model: Any, rollout: int, rollouts: int) -> None:
-    model.learn(rollouts * rollout, reset_num_timesteps=False)

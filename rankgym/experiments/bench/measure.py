@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rankgym.arguments import whole_number
-from rankgym.experiments.bench import scenarios, timing
-from rankgym.experiments.bench.cases import groups, number_of_cases
+from rankgym.experiments.bench import cases, timing
 from rankgym.experiments.bench.timing import Case, side_by_side
 from rankgym.outputs import atomic_path, check_writable, versions
 from rankgym.progress import count_bar
@@ -34,11 +33,7 @@ NAMES = {  # of the parts of a case's key, by its first part
 
 
 def measure(
-    rows: Sequence[int] = (1, 64, 600, 6000),
-    *,
-    quick: bool = False,
-    letor: Path | None = None,
-    progress: bool = True,
+    rows: Sequence[int] = (1, 64, 600, 6000), *, quick: bool = False, letor: Path | None = None, progress: bool = True
 ) -> dict[str, Any]:
     """Measure everything once.
 
@@ -59,48 +54,40 @@ def measure(
     """
     if letor is not None and not Path(letor).is_file():
         raise ValueError(f"letor = {str(letor)!r} is not there; allowed: a file in the format of LETOR")
-    sizes = sorted({whole_number("rows", size, 1, 1_000_000) for size in rows} | {scenarios.AGENT_ROWS})
+    sizes = sorted({whole_number("rows", size, 1, 1_000_000) for size in rows} | {cases.AGENT_ROWS})
     effort = timing.QUICK if quick else timing.THOROUGH
     rates: dict[tuple[Any, ...], list[float]] = {}
     measured = []
     wall, worked = time.perf_counter(), time.process_time()
     with count_bar("measurements") if progress else contextlib.nullcontext() as bar:
-        task = bar.add_task("bench", total=number_of_cases(sizes) * (effort.turns + 1)) if bar is not None else None
-        for group in groups(sizes, effort, letor):
+        task = bar.add_task("bench", total=cases.number_of_cases(sizes) * (effort.turns + 1)) if bar else None
+
+        def advance() -> None:
+            if bar is not None:
+                bar.advance(task)
+
+        for group in cases.groups(sizes, effort, letor):
             with contextlib.ExitStack() as opened:
-                for case, found in side_by_side(
-                    group(opened), effort, lambda: bar.advance(task) if bar is not None else None
-                ):
+                for case, found in side_by_side(group(opened), effort, advance):
                     rates[case.key] = found
                     measured.append(_described(case, found))
     share = (time.process_time() - worked) / (time.perf_counter() - wall)
     medians = {key: statistics.median(found) for key, found in rates.items()}
+    setting = {"items": 10, "positions": cases.POSITIONS, "quick": quick, "turns": effort.turns, "slice": effort.slice}
     return {
         "machine": {"cpu": _cpu(), "cores": os.cpu_count(), "share_of_a_core": share, **versions()},
-        "setting": {
-            "items": 10,
-            "positions": scenarios.POSITIONS,
-            "quick": quick,
-            "turns": effort.turns,
-            "slice": effort.slice,
-        },
+        "setting": setting,
         "measured": measured,
         "ratios": _ratios(medians, sizes),
-        "ratio_goals": [
-            {"goal": name, "wanted": wanted, "measured": ratio, "met": ratio >= wanted}
-            for name, (ratio, wanted) in _training_ratios(medians).items()
-        ],
+        "ratio_goals": [_goal(name, wanted, ratio) for name, (ratio, wanted) in _training_ratios(medians).items()],
         "goals": [
-            {
-                "goal": name,
-                "wanted": wanted,
-                "measured": medians[key],
-                "fastest": max(rates[key]),
-                "met": medians[key] >= wanted,
-            }
-            for name, (key, wanted) in scenarios.goals().items()
+            _goal(name, wanted, medians[key], fastest=max(rates[key])) for name, (key, wanted) in cases.goals().items()
         ],
     }
+
+
+def _goal(name: str, wanted: float, measured: float, **fastest: float) -> dict[str, Any]:
+    return {"goal": name, "wanted": wanted, "measured": measured, **fastest, "met": measured >= wanted}
 
 
 def _described(case: Case, rates: list[float]) -> dict[str, Any]:
@@ -114,41 +101,35 @@ def _described(case: Case, rates: list[float]) -> dict[str, Any]:
 
 
 def _ratios(medians: dict[tuple[Any, ...], float], sizes: Sequence[int]) -> dict[str, float]:
-    ratios = {
-        f"single {m} / {scenarios.CARTPOLE}": medians["single", m] / medians["single", scenarios.CARTPOLE]
-        for m in scenarios.MODELS
-    }
+    cartpole, many = cases.CARTPOLE, cases.AGENT_ROWS
+    ratios = {f"single {m} / {cartpole}": medians["single", m] / medians["single", cartpole] for m in cases.MODELS}
     for rows in sizes:
         name = f"{rows:,} {'row' if rows == 1 else 'rows'}"
-        for kind in scenarios.LISTS:
+        for kind in cases.LISTS:
             step = medians["step", "PBM", rows, kind, "nothing"]
-            ratios[f"PBM step, {kind} / {scenarios.CARTPOLE} native vector, {name}"] = step / medians["cartpole", rows]
+            ratios[f"PBM step, {kind} / {cartpole} native vector, {name}"] = step / medians["cartpole", rows]
     for recording in ("regret", "all"):
-        bare, recorded = (
-            medians["step", "PBM", scenarios.AGENT_ROWS, scenarios.LISTS[0], r] for r in ("nothing", recording)
-        )
-        ratios[f"PBM step, fixed list, recording {recording} / nothing, {scenarios.AGENT_ROWS} rows"] = recorded / bare
-    for kind in scenarios.LISTS:
-        still, moving = (medians["step", m, scenarios.AGENT_ROWS, kind, "all"] for m in ("PBM", "PBM with breakpoints"))
-        ratios[f"PBM step, {kind}, all recorded, with breakpoints / without, {scenarios.AGENT_ROWS} rows"] = (
-            moving / still
-        )
+        bare, recorded = (medians["step", "PBM", many, cases.LISTS[0], r] for r in ("nothing", recording))
+        ratios[f"PBM step, fixed list, recording {recording} / nothing, {many} rows"] = recorded / bare
+    for kind in cases.LISTS:
+        still, moving = (medians["step", m, many, kind, "all"] for m in ("PBM", "PBM with breakpoints"))
+        ratios[f"PBM step, {kind}, all recorded, with breakpoints / without, {many} rows"] = moving / still
     return ratios | {name: ratio for name, (ratio, _) in _training_ratios(medians).items()}
 
 
 def _training_ratios(medians: dict[tuple[Any, ...], float]) -> dict[str, tuple[float, float]]:
     """Return the rate of our adapter over the other's, and the goal; empty if training was not measured."""
     ratios = {}
-    for key, wanted in scenarios.TRAINING_GOALS.items():
-        ours, theirs = (medians.get((*key, adapter)) for adapter in scenarios.ADAPTERS)
+    for key, wanted in cases.TRAINING_GOALS.items():
+        ours, theirs = (medians.get((*key, adapter)) for adapter in cases.ADAPTERS)
         if ours is not None and theirs is not None:
-            name = f"{training_label(key)}, {' / '.join(scenarios.ADAPTERS)}, {scenarios.TRAINING_ROWS} rows"
+            name = f"{training_label(key)}, {' / '.join(cases.ADAPTERS)}, {cases.TRAINING_ROWS} rows"
             ratios[name] = (ours / theirs, wanted)
     return ratios
 
 
 def training_label(key: tuple[Any, ...]) -> str:
-    """Return the words for a key of ``scenarios.TRAINING_GOALS``."""
+    """Return the words for a key of ``cases.TRAINING_GOALS``."""
     return "PPO.learn, Plackett-Luce policy" if key[0] == "ppo" else f"PBM step, {key[1]} shown"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from rankgym.experiments.bench import scenarios
+from rankgym.experiments.bench import cases
 from rankgym.experiments.bench.measure import training_label
 
 if TYPE_CHECKING:
@@ -26,10 +26,9 @@ def tables(report: dict[str, Any]) -> Iterator[Any]:
     """Yield ``report`` as rich texts and tables."""
     from rich.text import Text
 
+    figures = ("sessions_per_second", "low", "high")
     rates = {
-        tuple(entry[name] for name in entry if name not in ("sessions_per_second", "low", "high")): entry[
-            "sessions_per_second"
-        ]
+        tuple(value for name, value in entry.items() if name not in figures): entry["sessions_per_second"]
         for entry in report["measured"]
     }
     goals = {goal["goal"]: goal for goal in report["goals"]}
@@ -51,60 +50,57 @@ def _steps(rates: Rates) -> Iterator[Any]:
     sizes = sorted({key[2] for key in rates if key[0] == "step"})
     for some in (sizes[start : start + ABREAST] for start in range(0, len(sizes), ABREAST)):
         table = _table("rows", *(f"{size:,}" for size in some))
-        for model in scenarios.STEPS:
-            for kind in scenarios.LISTS:
-                for recording in scenarios.RECORDINGS:
+        for model in cases.STEPS:
+            for kind in cases.LISTS:
+                for recording in cases.RECORDINGS:
                     name = f"{model}, {kind}" + ("" if recording == "nothing" else f", {recording} recorded")
                     values = [rates["step", model, size, kind, recording] for size in some]
-                    table.add_row(
-                        name, *map(_rate, values), end_section=recording == "all" and kind == scenarios.LISTS[-1]
-                    )
-        table.add_row(f"{scenarios.CARTPOLE}, native vector", *(_rate(rates["cartpole", size]) for size in some))
+                    last = recording == "all" and kind == cases.LISTS[-1]
+                    table.add_row(name, *map(_rate, values), end_section=last)
+        table.add_row(f"{cases.CARTPOLE}, native vector", *(_rate(rates["cartpole", size]) for size in some))
         yield table
 
 
 def _agents(rates: Rates, goals: Goals) -> Iterator[Any]:
-    text = f"Agents through rankgym.simulate, {scenarios.AGENT_ROWS} rows, all recorded, sessions a second; the"
-    yield _title(f"{text} project's own goals beside them")
-    with_goals = [model for model in scenarios.MODELS if any(name.endswith(f" on {model}") for name in goals)]
-    heads = [head for model in scenarios.MODELS for head in ([model, "goal", ""] if model in with_goals else [model])]
+    rows = f"{cases.AGENT_ROWS} rows"
+    yield _title(
+        f"Agents through rankgym.simulate, {rows}, all recorded, sessions a second; the project's own goals beside them"
+    )
+    with_goals = [model for model in cases.MODELS if any(name.endswith(f" on {model}") for name in goals)]
+    heads = [head for model in cases.MODELS for head in ([model, "goal", ""] if model in with_goals else [model])]
     table = _table("agent", *heads)
     for name in dict.fromkeys(key[1] for key in rates if key[0] == "agent"):
         cells: list[str | Text] = []
-        for model in scenarios.MODELS:
-            cells.append(_rate(rates["agent", name, model, scenarios.AGENT_ROWS]))
+        for model in cases.MODELS:
+            cells.append(_rate(rates["agent", name, model, cases.AGENT_ROWS]))
             cells += _goal(goals.get(f"{name} on {model}")) if model in with_goals else []
         table.add_row(name, *cells)
     yield table
 
 
 def _duels(rates: Rates, goals: Goals) -> Iterator[Any]:
-    yield _title(f"Duels, random pairs, {scenarios.DUEL_ROWS} rows, duels a second")
+    yield _title(f"Duels, random pairs, {cases.DUEL_ROWS} rows, duels a second")
     duels = _table("duel", "", "regret recorded")
-    for label in scenarios.DUELS:
-        duels.add_row(
-            label, *(_rate(rates["duel", label, what, scenarios.DUEL_ROWS]) for what in ("nothing", "regret"))
-        )
+    for label in cases.DUELS:
+        duels.add_row(label, *(_rate(rates["duel", label, what, cases.DUEL_ROWS]) for what in ("nothing", "regret")))
     yield duels
-    text = f"Dueling agents through rankgym.simulate, 136 arms, {scenarios.DUEL_ROWS} rows, regret recorded, duels"
+    text = f"Dueling agents through rankgym.simulate, 136 arms, {cases.DUEL_ROWS} rows, regret recorded, duels"
     yield _title(f"{text} a second")
-    duelers = _table("agent", scenarios.MATRIX, "goal", "")
+    duelers = _table("agent", cases.MATRIX, "goal", "")
     for key, rate in rates.items():
         if key[0] == "dueler":
-            duelers.add_row(key[1], _rate(rate), *_goal(goals.get(f"{key[1]} on {scenarios.MATRIX}")))
+            duelers.add_row(key[1], _rate(rate), *_goal(goals.get(f"{key[1]} on {cases.MATRIX}")))
     yield duelers
 
 
 def _training(rates: Rates) -> Iterator[Any]:
     from rich.text import Text
 
-    settings = "{n_steps} steps a rollout, {n_epochs} passes over {batches} minibatches".format(
-        **scenarios.LEARNING, batches=scenarios.MINIBATCHES
-    )
-    rows = scenarios.TRAINING_ROWS
-    yield _title(f"Training with stable-baselines3, {rows} rows, sessions a second; PPO: {settings}")
-    table = _table("", *scenarios.ADAPTERS)
-    for key in scenarios.TRAINING_GOALS:
+    steps, passes = cases.LEARNING["n_steps"], cases.LEARNING["n_epochs"]
+    settings = f"{steps} steps a rollout, {passes} passes over {cases.MINIBATCHES} minibatches"
+    yield _title(f"Training with stable-baselines3, {cases.TRAINING_ROWS} rows, sessions a second; PPO: {settings}")
+    table = _table("", *cases.ADAPTERS)
+    for key in cases.TRAINING_GOALS:
         trained = [rate for name, rate in rates.items() if name[: len(key)] == key]
         if trained:
             table.add_row(training_label(key), *map(_rate, trained))
@@ -133,10 +129,8 @@ def _ratios(report: dict[str, Any]) -> Iterator[Any]:
 def _goals(report: dict[str, Any], goals: Goals) -> Iterator[Any]:
     from rich.text import Text
 
-    text = (
-        f"The project's own goals for its speed on one core, sessions a second, {scenarios.AGENT_ROWS} rows or as said"
-    )
-    yield _title(text)
+    rows = f"{cases.AGENT_ROWS} rows or as said"
+    yield _title(f"The project's own goals for its speed on one core, sessions a second, {rows}")
     for name, goal in goals.items():
         if " step, " in name:
             measured = f"{_rate(goal['measured'])} of {goal['wanted'] / 1e6:g} M, "

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 
 from rankgym.experiments.judge.comparison import Comparison, caption
 from rankgym.experiments.judge.means import known, mean_and_error
-from rankgym.experiments.show.curves import Curve
-from rankgym.experiments.show.figures import MAX_BANDS, Panel, by_last_value, panels
+from rankgym.experiments.show.figures import MAX_BANDS, Curve, Panel, by_last_value, panels
 from rankgym.experiments.show.style import stands_back
 
 __all__ = ["PANELS", "draw_comparison"]
@@ -86,7 +85,7 @@ def _after(curve: Curve, first: float) -> Curve:
     """Return the points of ``curve`` from round ``first`` on."""
     rounds = curve.x >= first
     error = None if curve.error is None else curve.error[rounds]
-    return Curve(curve.label, curve.x[rounds], curve.mean[rounds], error)
+    return curve._replace(x=curve.x[rounds], mean=curve.mean[rounds], error=error)
 
 
 def _least(curves: list[Curve]) -> float | None:

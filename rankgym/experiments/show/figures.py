@@ -14,13 +14,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from rankgym.experiments.judge.means import known, mean_and_error
+from rankgym.experiments.run.results import Played
 from rankgym.experiments.show import style
-from rankgym.experiments.show.curves import Curve, curve, per_epoch, per_round
 from rankgym.experiments.show.style import Look, looks, write
 
 __all__ = [
-    "MAX_BANDS",
-    "Axis",
     "Curve",
     "Pair",
     "Panel",
@@ -38,6 +37,17 @@ Axis = Literal["linear", "log", "symlog"]
 
 MAX_BANDS = 9  # curves of a panel with bands: the bands of more lie on top of each other
 MAX_LARGE = 6  # panels; more are drawn small
+
+
+class Curve(NamedTuple):
+    """A mean over x with its standard error."""
+
+    label: str  # an agent's label decides the look
+    x: NDArray[Any]  # (points,) ascending
+    mean: NDArray[np.float64]  # (points,) NaN: a gap
+    error: NDArray[np.float64] | None = None  # (points,) standard error
+    marked: bool = False  # markers at all points, and error bars instead of a band
+    joined: bool = True  # by lines; False: markers alone
 
 
 class Panel(NamedTuple):
@@ -68,6 +78,36 @@ class Pair(NamedTuple):
 # -- curves -----------------------------------------------------------------------------------------------------------
 
 
+def curve(played: Played, measure: str = "regret", *, label: str | None = None) -> Curve:
+    """Return ``measure`` after each record: mean over all rows and standard error. ``label``: default the agent's."""
+    played.at(measure, int(played.rounds[-1]))  # raises if there is no such measure
+    mean, error = mean_and_error(known(played.measures[measure]))
+    return Curve(label or played.agent, played.rounds, mean, error)
+
+
+def per_round(played: Played, measure: str = "ndcg", *, label: str | None = None, least: float = 0.0) -> Curve:
+    """Return ``measure`` per round between each record and the one before: mean over all rows and standard error.
+
+    ``measure`` is a sum over rounds, or "ndcg", the mean so far. The curve's x are the middles of the stretches; that
+    of one round is the round. Stretches whose middle is below ``least`` are left out.
+    """
+    played.at(measure, int(played.rounds[-1]))
+    totals = known(played.measures[measure])
+    totals = totals * played.rounds[:, None] if measure == "ndcg" else totals
+    before = np.concatenate([[0], played.rounds[:-1]])
+    added = np.diff(totals, axis=0, prepend=0.0) / (played.rounds - before)[:, None]
+    middle = (before + 1 + played.rounds) / 2
+    mean, error = mean_and_error(added)
+    return Curve(label or played.agent, middle[middle >= least], mean[middle >= least], error[middle >= least])
+
+
+def per_epoch(played: Played, *, label: str | None = None) -> Curve:
+    """Return the regret of each epoch, x from 0: mean and standard error over the rows that reached it."""
+    both = [mean_and_error(values[~np.isnan(values)]) for values in played.epoch_regret]
+    mean, error = np.array(both, np.float64).reshape(-1, 2).T
+    return Curve(label or played.agent, np.arange(len(both)), mean, error, marked=True)
+
+
 def panels(
     panels: Sequence[Panel],
     *,
@@ -89,7 +129,6 @@ def panels(
         ValueError: there is no panel.
     """
     look = looks(curve.label for panel in panels for curve in panel.curves)
-    marked = [_breakpoints(panel) for panel in panels]
 
     def draw(axes: Any, panel: Panel, small: bool) -> dict[str, Any]:
         handles = {
@@ -102,7 +141,7 @@ def panels(
             style.mark_breakpoints(axes, _breakpoints(panel)[0])
         return handles
 
-    words = next((f"dotted lines: {which}" for marks, which in reversed(marked) if marks), "")
+    words = next((f"dotted lines: {which}" for marks, which in map(_breakpoints, reversed(panels)) if marks), "")
     caption = f"{caption}; {words}" if caption and words else caption or words.capitalize()
     return _grid(panels, draw, columns, caption, share_y, by_last_value(panels) if order is None else order)
 

@@ -43,12 +43,8 @@ def save(comparison: Comparison, out: Path) -> None:
             arrays = {name: a for name, a in history._asdict().items() if name != "epoch_regret" or len(a)}
             arrays |= {comparison.choice: query} if comparison.choice else {}
             np.savez(file, **arrays, seed=seed)
-    texts = {
-        "compare.json": json_text(settings),
-        "table.csv": csv_text(comparison),
-        "table.md": markdown_text(comparison),
-    }
-    for name, text in texts.items():
+    texts = json_text(settings), csv_text(comparison), markdown_text(comparison)
+    for name, text in zip(("compare.json", "table.csv", "table.md"), texts, strict=True):
         with atomic_path(out / name) as path:
             path.write_text(text, encoding="utf-8")
     try:

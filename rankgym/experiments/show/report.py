@@ -77,7 +77,6 @@ pre { overflow-x: auto; background: #f6f6f6; padding: .8rem; font-size: .82rem; 
 @media print { details { display: none; } body { max-width: none; } }
 """
 
-
 PAGE = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -153,14 +152,8 @@ def report(
 ) -> str:
     """Return the text of an HTML file. The same arguments give the same text.
 
-    Args:
-        title: of the page.
-        summary: paragraphs of plain text, separated by empty lines.
-        pictures: in order.
-        judgements: a table of claims.
-        tables: more tables.
-        settings: plain JSON values, folded.
-        versions: of the packages that made the numbers, folded.
+    ``summary`` has paragraphs of plain text, separated by empty lines. ``settings`` (plain JSON values) and
+    ``versions`` of the packages that made the numbers are folded.
     """
     body = [f"<h1>{_text(title)}</h1>"]
     body += [f"<p>{_text(' '.join(part.split()))}</p>" for part in summary.split("\n\n") if part.strip()]
@@ -190,11 +183,9 @@ def _pictures(results: Results) -> Iterator[Picture]:
             curves = [figures.curve(one, measure) for one in agents if measure in one.measures]
             curves = [curve for curve in curves if np.isfinite(curve.mean).any()]
             changing = any(len(one.epoch_regret) for one in agents)
-            scales: Any = {} if changing else {"xscale": "log", "yscale": scale}
-            from_zero = measure != "ndcg"
-            panels += (
-                [figures.Panel(environment, curves, ylabel=label, from_zero=from_zero, **scales)] if curves else []
-            )
+            axes: Any = {"ylabel": label, "from_zero": measure != "ndcg"}
+            axes |= {} if changing else {"xscale": "log", "yscale": scale}
+            panels += [figures.Panel(environment, curves, **axes)] if curves else []
         if panels:
             yield _drawn(panels, f"{label} over rounds")
     panels = []
@@ -279,10 +270,8 @@ def _table(table: Table) -> str:
 
     sides = [right(column) for column in range(len(table.head))]
     head = "".join(f'<th scope="col"{side}>{_text(name)}</th>' for name, side in zip(table.head, sides, strict=True))
-    rows = [
-        "<tr>" + "".join(f"<td{side}>{_text(cell)}</td>" for cell, side in zip(row, sides, strict=True)) + "</tr>"
-        for row in table.rows
-    ]
+    cells = ("".join(f"<td{s}>{_text(cell)}</td>" for cell, s in zip(row, sides, strict=True)) for row in table.rows)
+    rows = [f"<tr>{row}</tr>" for row in cells]
     lines = ['<div class="wide">', "<table>", f"<thead><tr>{head}</tr></thead>", "<tbody>", *rows, "</tbody>"]
     note = [f'<p class="note">{_text(table.note)}</p>'] if table.note else []
     return "\n".join([*lines, "</table>", "</div>", *note])

@@ -146,10 +146,8 @@ MAX_BREAKPOINTS = 30  # marked in a panel; of more, every second, fifth, tenth, 
 
 def tick_label(value: float, _: Any = None) -> str:
     """Return 100, 1k, 10k, 1M."""
-    for size, letter in ((1e6, "M"), (1e3, "k")):
-        if value >= size:
-            return f"{value / size:g}{letter}"
-    return f"{value:g}"
+    size, letter = (1e6, "M") if value >= 1e6 else (1e3, "k") if value >= 1e3 else (1, "")
+    return f"{value / size:g}{letter}"
 
 
 class RoundLogLocator(LogLocator):
@@ -192,15 +190,8 @@ def thinned(breakpoints: Sequence[int]) -> tuple[list[int], str]:
 def mark_breakpoints(axes: Any, breakpoints: Sequence[int]) -> None:
     """Draw a dotted vertical line at each breakpoint; the axes' limits stay."""
     segments = [((x, 0.0), (x, 1.0)) for x in breakpoints]
-    lines = LineCollection(
-        segments,
-        transform=axes.get_xaxis_transform(),
-        colors="#9A9A9A",
-        linewidths=0.8,
-        linestyles=":",
-        zorder=1.5,
-    )
-    axes.add_collection(lines, autolim=False)
+    look: Any = {"colors": "#9A9A9A", "linewidths": 0.8, "linestyles": ":", "zorder": 1.5}
+    axes.add_collection(LineCollection(segments, transform=axes.get_xaxis_transform(), **look), autolim=False)
     axes.grid(visible=False, axis="x")
 
 
@@ -222,16 +213,9 @@ def add_legend(figure: Figure, handles: dict[str, Any], small: bool) -> None:
     """Put a legend above the panels of ``figure``."""
     columns = columns_of_names(list(handles), figure.get_figwidth(), small)
     by_columns = list(itertools.chain(*columns))  # matplotlib fills column by column
-    figure.legend(
-        [handles[name] for name in by_columns],
-        by_columns,
-        loc="outside upper left",
-        ncols=len(columns),
-        frameon=False,
-        handlelength=3.0,
-        columnspacing=1.6,
-        numpoints=1,
-    )
+    spacing: Any = {"frameon": False, "handlelength": 3.0, "columnspacing": 1.6, "numpoints": 1}
+    lines = [handles[name] for name in by_columns]
+    figure.legend(lines, by_columns, loc="outside upper left", ncols=len(columns), **spacing)
 
 
 def caption_lines(text: str, width: float) -> list[str]:

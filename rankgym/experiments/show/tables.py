@@ -11,15 +11,7 @@ from typing import Any
 from rankgym.experiments.judge.columns import Column, counted
 from rankgym.experiments.judge.comparison import Comparison, caption
 
-__all__ = [
-    "cell",
-    "columns",
-    "csv_text",
-    "epoch_columns",
-    "epoch_title",
-    "group_columns",
-    "markdown_text",
-]
+__all__ = ["cell", "columns", "csv_text", "epoch_columns", "epoch_title", "group_columns", "markdown_text"]
 
 MAX_EPOCH_COLUMNS = 12  # of more epochs the table shows the first and the last; table.csv has all
 
