@@ -8,7 +8,6 @@ import numpy as np
 from rankgym.experiments.judge import intervals
 from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.intervals import Estimate
-from rankgym.experiments.judge.units import Units
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import collection, setup
 from rankgym.experiments.papers.mergerucb.setup import FIVE, SAME_ORDER, Array, regret
@@ -54,14 +53,10 @@ def clicks_over_coins(results: Results) -> list[Finding]:
 def tau_of_clicks_and_coins(results: Results) -> Estimate:
     """Kendall's tau between the agents' orders by regret of the two kinds of duels."""
 
-    def all_five(label: str) -> Units:
-        parts = [regret(results, label, agent) for agent in FIVE]
-        return parts[0]._replace(values=np.stack([part.values for part in parts]))
-
     def tau(clicks: Array, coins: Array) -> Array:
         return setup.kendalls_tau(np.moveaxis(clicks, -1, 0), np.moveaxis(coins, -1, 0))
 
-    return intervals.of_means(tau, all_five(CLICKS), all_five(COINS), paired=False)
+    return intervals.of_means(tau, *(setup.stacked(results, [label], FIVE) for label in (CLICKS, COINS)), paired=False)
 
 
 CLAIMS = {

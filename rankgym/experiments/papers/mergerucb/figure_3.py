@@ -8,7 +8,6 @@ import numpy as np
 from rankgym.experiments.judge import intervals
 from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.measures import ABOVE_0, ABOVE_1
-from rankgym.experiments.judge.units import Units
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup
 from rankgym.experiments.papers.mergerucb.setup import (
@@ -22,6 +21,7 @@ from rankgym.experiments.papers.mergerucb.setup import (
     SAVAGE,
     WIDE,
     Array,
+    Labels,
     arms_played,
     regret,
     subset_label,
@@ -53,23 +53,11 @@ def multiples_with_many(results: Results, agent: str) -> list[Finding]:
     return setup.together(parts, intervals.ratio)
 
 
-def multiple_by_size(results: Results, behind: str, ahead: str, few: bool) -> Finding:
-    """The regret of one agent as a multiple of another's, with few rankers, or all numbers of many together."""
-    labels = [subset_label(FEW)] if few else subset_labels(results, least=MANY)
-    words = {"many": _many(results)} if not few else {}
-    return Finding(intervals.ratio(regret(results, labels, behind), regret(results, labels, ahead)), words)
-
-
-def multiples_of_two(results: Results, two: tuple[str, ...]) -> list[Finding]:
-    """The regret of each other agent as a multiple of that of each of ``two``, with many rankers."""
-    labels, many = subset_labels(results, least=MANY), _many(results)
-    parts = (
-        ({"other": other, "one": one, "many": many}, regret(results, labels, other), regret(results, labels, one))
-        for other in FIVE
-        if other not in two
-        for one in two
-    )
-    return setup.together(parts, intervals.ratio)
+def multiples_of_many(results: Results, others: Labels, agents: Labels) -> list[Finding]:
+    """The regret of each of ``others`` as a multiple of that of each of ``agents``, all large numbers together."""
+    arms = arms_played(results, least=MANY)
+    many = f"K of {', '.join(map(str, arms))} together" if len(arms) > 1 else f"K = {arms[0]}"
+    return setup.multiples(results, subset_labels(results, least=MANY), others, agents, many=many)
 
 
 def steeper(results: Results, agents: tuple[str, ...], than: str) -> list[Finding]:
@@ -80,21 +68,15 @@ def steeper(results: Results, agents: tuple[str, ...], than: str) -> list[Findin
     def slopes(theirs: Array, ours: Array) -> Array:
         return np.asarray((np.log(theirs) - np.log(ours)) @ weights)
 
-    def by_arms(agent: str) -> Units:
-        parts = [regret(results, label, agent) for label in subset_labels(results)]
-        return parts[0]._replace(values=np.stack([part.values for part in parts]))
-
-    parts = (({"agent": agent}, by_arms(agent), by_arms(than)) for agent in agents)
+    labels = subset_labels(results)
+    ours = setup.stacked(results, labels, [than])
+    parts = (({"agent": agent}, setup.stacked(results, labels, [agent]), ours) for agent in agents)
     return setup.together(parts, partial(intervals.of_means, slopes))
 
 
-def _many(results: Results) -> str:
-    arms = arms_played(results, least=MANY)
-    return f"K of {', '.join(map(str, arms))} together" if len(arms) > 1 else f"K = {arms[0]}"
-
-
-WITH_FEW = f"{{behind}}'s regret as a multiple of {{ahead}}'s, K = {FEW}"
-WITH_MANY = "{behind}'s regret as a multiple of {ahead}'s, {many}"
+WITH_FEW = f"{{other}}'s regret as a multiple of {{agent}}'s, K = {FEW}"
+WITH_MANY = "{other}'s regret as a multiple of {agent}'s, {many}"
+FEWEST = subset_label(FEW)
 
 CLAIMS = {
     "mergerucb-best-from-70": Claim(
@@ -107,50 +89,46 @@ CLAIMS = {
     "mergerucb-and-rucb-best": Claim(
         "section 6.1, paragraph 2, sentence 1; figure 3",
         "MergeRUCB and RUCB are the two best where there are many rankers.",
-        "{other}'s regret as a multiple of {one}'s, {many}",
-        (multiples_of_two, (MERGE, RUCB)),
-        ABOVE_1,
-    ),
-    "{ahead}-better-with-few": Claim(
-        "section 3, paragraph 6, sentence 4, first half, and sentence 2 (of earlier experiments); figure 3",
-        "With few rankers {ahead} tends to have less regret than {behind}.",
-        WITH_FEW,
-        (multiple_by_size, "{behind}", "{ahead}", True),
-        ABOVE_1,
-        cases=[{"ahead": RCS, "behind": RUCB}],
-    ),
-    "{ahead}-better-with-many": Claim(
-        "section 3, paragraph 6, sentence 4, second half; figure 3",
-        "With many rankers {ahead} has less regret than {behind}.",
         WITH_MANY,
-        (multiple_by_size, "{behind}", "{ahead}", False),
+        (multiples_of_many, (RCS, BTM, SAVAGE), (MERGE, RUCB)),
         ABOVE_1,
-        cases=[{"ahead": RUCB, "behind": RCS}],
     ),
-    "{ahead}-ahead-with-few": Claim(
-        "section 8, paragraph 3, sentence 2; figure 3",
-        "With few rankers RUCB and RCS have less regret than {behind}; here {ahead}.",
+    "rcs-better-with-few": Claim(
+        "section 3, paragraph 6, sentence 4, first half, and sentence 2 (of earlier experiments); figure 3",
+        "With few rankers RCS tends to have less regret than RUCB.",
         WITH_FEW,
-        (multiple_by_size, "{behind}", "{ahead}", True),
+        (setup.multiples, FEWEST, RUCB, RCS),
         ABOVE_1,
-        cases=[{"ahead": agent, "behind": MERGE} for agent in (RUCB, RCS)],
+    ),
+    "rucb-better-with-many": Claim(
+        "section 3, paragraph 6, sentence 4, second half; figure 3",
+        "With many rankers RUCB has less regret than RCS.",
+        WITH_MANY,
+        (multiples_of_many, RCS, RUCB),
+        ABOVE_1,
+    ),
+    "{agent}-ahead-with-few": Claim(
+        "section 8, paragraph 3, sentence 2; figure 3",
+        "With few rankers RUCB and RCS have less regret than mergeRUCB; here {agent}.",
+        WITH_FEW,
+        (setup.multiples, FEWEST, MERGE, "{agent}"),
+        ABOVE_1,
+        cases=[{"agent": agent} for agent in (RUCB, RCS)],
     ),
     "savage-ahead-of-btm-with-few": Claim(
         "section 3, paragraph 4, sentence 1 (of earlier experiments); figure 3",
-        "With few rankers {ahead} is ahead of {behind} by a wide margin.",
+        "With few rankers SAVAGE is ahead of Beat the Mean by a wide margin.",
         WITH_FEW,
-        (multiple_by_size, "{behind}", "{ahead}", True),
+        (setup.multiples, FEWEST, BTM, SAVAGE),
         (WIDE, math.inf),
         f"a wide margin is read as: at least {WIDE:g} times as much",
-        cases=[{"ahead": SAVAGE, "behind": BTM}],
     ),
     "btm-ahead-of-savage-with-many": Claim(
         "section 3, paragraph 4, sentence 2 (of earlier experiments); figure 3",
-        "With many rankers {ahead} is ahead of {behind}.",
+        "With many rankers Beat the Mean is ahead of SAVAGE.",
         WITH_MANY,
-        (multiple_by_size, "{behind}", "{ahead}", False),
+        (multiples_of_many, SAVAGE, BTM),
         ABOVE_1,
-        cases=[{"ahead": BTM, "behind": SAVAGE}],
     ),
     "others-hard-to-scale": Claim(
         "section 1, paragraph 4, sentence 4; figure 3",
@@ -164,13 +142,5 @@ CLAIMS = {
 
 
 def draw(results: Results) -> Drawing:
-    from rankgym.experiments.show import figures
-
-    panel = figures.Panel(
-        "Regret by the number of rankers",
-        setup.curves_by_arms(results, FIVE),
-        xlabel="rankers, K",
-        ylabel=setup.regret_label(results),
-        bottom=0.0,
-    )
-    return figures.panels([panel], caption=setup.subsets_caption(results))
+    curves = {"Regret by the number of rankers": setup.curves_by_arms(results, FIVE)}
+    return setup.draw_by_arms(results, curves, bottom=0.0)

@@ -1,13 +1,13 @@
 """MergeRUCB, figure 5: regret by the number of rankers, for three user models."""
 
 import math
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
 
 from rankgym.experiments.judge import intervals
 from rankgym.experiments.judge.claims import Claim, Finding
-from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_1
 from rankgym.experiments.judge.units import Units
 from rankgym.experiments.papers.figure import Drawing, Scale
@@ -45,20 +45,16 @@ def effects_of_users(results: Results, agent: str, others: tuple[str, ...]) -> l
     return found
 
 
-def multiples_of_neighbours(results: Results, agent: str) -> list[Finding]:
-    """Regret with each user model as a multiple of that with the one before."""
+def multiples_of_users(results: Results, agent: str, pairs: Iterable[tuple[str, str]]) -> list[Finding]:
+    """For each pair of user models: regret with the second as a multiple of that with the first."""
     parts = (
         ({"before": before, "after": after}, _regret(results, agent, after), _regret(results, agent, before))
-        for before, after in pairwise(USERS)
+        for before, after in pairs
     )
     return setup.together(parts, intervals.ratio)
 
 
-def multiple_of_first(results: Results, agent: str) -> Estimate:
-    """Regret with the last user model as a multiple of that with the first."""
-    return intervals.ratio(_regret(results, agent, USERS[-1]), _regret(results, agent, USERS[0]))
-
-
+BY_USERS = "RCS's regret with {after} users as a multiple of that with {before} ones, all K together"
 CLAIMS = {
     "rcs-most-affected-by-users": Claim(
         "section 6.4, paragraph 2, sentence 1; figure 5",
@@ -71,15 +67,15 @@ CLAIMS = {
     "rcs-degrades-with-noise": Claim(
         "section 6.4, paragraph 2, sentences 2 and 3; figure 5",
         "RCS gets worse from perfect to navigational to informational users, as the winner's margins shrink.",
-        "RCS's regret with {after} users as a multiple of that with {before} ones, all K together",
-        (multiples_of_neighbours, RCS),
+        BY_USERS,
+        (multiples_of_users, RCS, tuple(pairwise(USERS))),
         ABOVE_1,
     ),
     "rcs-degrades-dramatically": Claim(
         "section 6.4, paragraph 2, sentence 2; figure 5",
         "As they shrink RCS gets dramatically worse.",
-        "RCS's regret with informational users as a multiple of that with perfect ones, all K together",
-        (multiple_of_first, RCS),
+        BY_USERS,
+        (multiples_of_users, RCS, ((USERS[0], USERS[-1]),)),
         (WIDE, math.inf),
         f"dramatic is read as: at least {WIDE:g} times as much",
     ),
@@ -87,19 +83,6 @@ CLAIMS = {
 
 
 def draw(results: Results) -> Drawing:
-    from rankgym.experiments.show import figures
-
-    curves = [setup.curves_by_arms(results, FIVE, user) for user in USERS]
-    top = max(float(one.mean.max()) for of_user in curves for one in of_user)
-    panels = [
-        figures.Panel(
-            f"{user.capitalize()} users",
-            of_user,
-            xlabel="rankers, K",
-            ylabel=setup.regret_label(results) if number == 0 else "",
-            top=1.1 * top,
-            bottom=0.0,
-        )
-        for number, (user, of_user) in enumerate(zip(USERS, curves, strict=True))
-    ]
-    return figures.panels(panels, columns=3, caption=setup.subsets_caption(results), share_y=True)
+    curves = {f"{user.capitalize()} users": setup.curves_by_arms(results, FIVE, user) for user in USERS}
+    top = max(float(one.mean.max()) for of_user in curves.values() for one in of_user)
+    return setup.draw_by_arms(results, curves, top=1.1 * top, bottom=0.0)

@@ -1,6 +1,7 @@
 """MergeRUCB, figure 6: the default parameters beside the best and the worst of a grid."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from rankgym.experiments.papers.mergerucb.setup import (
 )
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
+from rankgym.experiments.show.curves import Curve
 
 TITLE = "MergeRUCB's parameters: the least and the largest regret of a grid, and that of the default"
 SETTING = (
@@ -78,12 +80,6 @@ def share_saved_by_best(results: Results) -> Finding:
     return Finding(intervals.of_means(lambda *means: 1.0 - 1.0 / _over_best(*means), *units), {"choices": len(grid)})
 
 
-def least_alpha_over_default(results: Results, alpha: float) -> Finding:
-    """Regret with another alpha as a multiple of the default's, all K together."""
-    labels = subset_labels(results)
-    return Finding(intervals.ratio(*(regret(results, labels, agent) for agent in (variant(4, alpha), MERGE))))
-
-
 def spread_with_few(results: Results) -> Finding:
     """The distance of the outer curves at the smallest K, as a share of the height of the figure."""
     grid, arms = _grid(results), arms_played(results)
@@ -118,7 +114,7 @@ CLAIMS = {
         "Towards alpha = 0.5 the exploration at the start costs more than narrower intervals save.",
         f"regret with alpha = {LEAST_ALPHA}, the least of the grid, as a multiple of that with 1.01, p = 4, all K "
         "together",
-        (least_alpha_over_default, LEAST_ALPHA),
+        (setup.multiples, (), variant(4, LEAST_ALPHA), MERGE),
         ABOVE_1,
     ),
     "indistinct-with-few": Claim(
@@ -133,21 +129,15 @@ CLAIMS = {
 
 
 def draw(results: Results) -> Drawing:
-    from rankgym.experiments.show import figures
-
     grid = _grid(results)
     curves = setup.curves_by_arms(results, grid)
-    default, means = curves[0], np.array([one.mean for one in curves])
-    errors = np.array([one.error for one in curves])
-    outer = []
-    for label, which in (("largest of the grid", means.argmax(axis=0)), ("least of the grid", means.argmin(axis=0))):
+    means, errors = np.array([one.mean for one in curves]), np.array([one.error for one in curves])
+    default = curves[0]._replace(label="default: p = 4, alpha = 1.01")
+
+    def outer(label: str, which: Any) -> Curve:
         places = which, np.arange(means.shape[1])
-        outer.append(figures.Curve(label, default.x, means[places], errors[places], marked=True))
-    panel = figures.Panel(
-        "MergeRUCB's parameters",
-        [outer[0], default._replace(label="default: p = 4, alpha = 1.01"), outer[1]],
-        xlabel="rankers, K",
-        ylabel=setup.regret_label(results),
-        yscale="log",
-    )
-    return figures.panels([panel], caption=f"{len(grid)} choices of p and alpha. {setup.subsets_caption(results)}")
+        return default._replace(label=label, mean=means[places], error=errors[places])
+
+    most, least = outer("largest of the grid", means.argmax(axis=0)), outer("least of the grid", means.argmin(axis=0))
+    panels = {"MergeRUCB's parameters": [most, default, least]}
+    return setup.draw_by_arms(results, panels, f"{len(grid)} choices of p and alpha. ", yscale="log")

@@ -77,9 +77,10 @@ def behind_most(results: Results, agent: str) -> list[Finding]:
     return found
 
 
-def degradation(results: Results, agent: str, near: str, far: str) -> Estimate:
+def degradation(results: Results, agent: str, near: str, far: str) -> Finding:
     """The agent's regret in one problem as a multiple of that in another."""
-    return intervals.ratio(regret(results, near, agent), regret(results, far, agent))
+    found = intervals.ratio(regret(results, near, agent), regret(results, far, agent))
+    return Finding(found, {"near": near, "far": far})
 
 
 DEGRADATION = "Sparring's regret in '{near}' as a multiple of that in '{far}'"
@@ -99,14 +100,14 @@ CLAIMS = {
         "section 8, paragraph 3, sentences 1 and 2; figure 7, top",
         "There are problems with few rankers in which Sparring does well, and better than mergeRUCB.",
         f"{WELL}: mergeRUCB's regret as a multiple of Sparring's",
-        (setup.multiple, WELL, MERGE, SPARRING),
+        (setup.multiples, WELL, MERGE, SPARRING),
         ABOVE_1,
     ),
     "{agent}-ahead-with-few": Claim(
         "section 8, paragraph 3, sentence 2; figure 7, top",
         "With few rankers RUCB and RCS are ahead of mergeRUCB, too; here {agent}.",
         f"{WELL}, 8 arms: mergeRUCB's regret as a multiple of {{agent}}'s",
-        (setup.multiple, WELL, MERGE, "{agent}"),
+        (setup.multiples, WELL, MERGE, "{agent}"),
         ABOVE_1,
         cases=[{"agent": agent} for agent in (RUCB, RCS)],
     ),
@@ -114,27 +115,25 @@ CLAIMS = {
         "section 8, paragraph 3, sentence 3; section 9, paragraph 4, sentence 1; figure 7, bottom",
         "There are problems with few rankers in which Sparring does badly.",
         f"{CIRCLE}: Sparring's regret as a multiple of {{agent}}'s",
-        (setup.multiples, CIRCLE, (SPARRING,), (MERGE, RUCB, RCS)),
+        (setup.multiples, CIRCLE, SPARRING, (MERGE, RUCB, RCS)),
         ABOVE_1,
     ),
     "sparring-degrades-with-borda": Claim(
         "section 8, paragraph 3, sentence 4; figure 7, bottom",
         "Sparring gets dramatically worse as the best Borda scores come closer to each other.",
         DEGRADATION,
-        (degradation, SPARRING, "{near}", "{far}"),
+        (degradation, SPARRING, CLOSE_CIRCLE, CIRCLE),
         (WIDE, math.inf),
         f"{DRAMATIC}; a duel costs a fifth where scores are closer, and the winner is as much harder to tell from "
         "the others",
-        cases=[{"near": CLOSE_CIRCLE, "far": CIRCLE}],
     ),
     "borda-alone-degrades-sparring": Claim(
         "section 8, paragraph 3, sentence 5; figure 7, bottom",
         "This is so because it chooses arms by their Borda scores.",
         DEGRADATION,
-        (degradation, SPARRING, "{near}", "{far}"),
+        (degradation, SPARRING, NEAR, FAR),
         (WIDE, math.inf),
         f"{DRAMATIC}; nothing but these scores differs: the winner's margins, and what a duel costs, are the same",
-        cases=[{"near": NEAR, "far": FAR}],
     ),
 }
 

@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals
 from rankgym.experiments.judge.claims import Claim, Finding
-from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import last_round
 from rankgym.experiments.judge.units import Units, amount, curves
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Results
-
-if TYPE_CHECKING:
-    from rankgym.experiments.show.figures import Curve
+from rankgym.experiments.show.curves import Curve, curve
 
 Array = NDArray[np.float64]
+Labels = str | Sequence[str]
 
 PAPER = "Zoghi, Whiteson and de Rijke, MergeRUCB, WSDM 2015"
 MERGE, RUCB, RCS, BTM, SAVAGE = FIVE = ("mergerucb", "rucb", "rcs", "btm:radius_factor=1", "savage:delta=0.01")
@@ -104,11 +102,14 @@ def subset_labels(results: Results, user: str = NAVIGATIONAL, least: int = 0) ->
     return [subset_label(number, user) for number in arms_played(results, user, least)]
 
 
-def regret(results: Results, labels: str | Sequence[str], agent: str, stop: int | None = None) -> Units:
+def regret(results: Results, labels: Labels, agent: str, stop: int | None = None) -> Units:
     """The agent's regret in these environments together, by runs: run n of one goes with run n of the others."""
-    labels = [labels] if isinstance(labels, str) else labels
-    parts = [amount(results[label, agent], stop=stop) for label in labels]
+    parts = [amount(results[label, agent], stop=stop) for label in _listed(labels)]
     return Units(np.sum([part.values for part in parts], axis=0), parts[0].names, parts[0].kind)
+
+
+def _listed(names: Labels) -> Sequence[str]:
+    return [names] if isinstance(names, str) else names
 
 
 def together(
@@ -126,19 +127,24 @@ def together(
     return [Finding(estimate(one, other, level=level, **options), words) for words, one, other in parts]
 
 
-def multiples(results: Results, environment: str, others: Sequence[str], agents: Sequence[str]) -> list[Finding]:
-    """The regret of each of ``others`` as a multiple of that of each of ``agents``."""
+def multiples(results: Results, environments: Labels, others: Labels, agents: Labels, **words: object) -> list[Finding]:
+    """The regret of each of ``others`` as a multiple of that of each of ``agents``, in all ``environments`` together.
+
+    Without environments, in all subsets that were played.
+    """
+    labels = environments or subset_labels(results)
     parts = (
-        ({"other": other, "agent": agent}, regret(results, environment, other), regret(results, environment, agent))
-        for other in others
-        for agent in agents
+        ({"other": other, "agent": agent, **words}, regret(results, labels, other), regret(results, labels, agent))
+        for other in _listed(others)
+        for agent in _listed(agents)
     )
     return together(parts, intervals.ratio)
 
 
-def multiple(results: Results, environment: str, other: str, agent: str) -> Estimate:
-    """The regret of one agent as a multiple of another's."""
-    return intervals.ratio(regret(results, environment, other), regret(results, environment, agent))
+def stacked(results: Results, labels: Iterable[str], agents: Iterable[str]) -> Units:
+    """Regrets (places, units) of each agent in each environment."""
+    parts = [regret(results, label, agent) for label in labels for agent in agents]
+    return parts[0]._replace(values=np.stack([part.values for part in parts]))
 
 
 def end_and_course(results: Results, environment: str) -> Finding:
@@ -199,12 +205,10 @@ def draw_over_time(
 
 def curves_by_arms(results: Results, agents: Sequence[str], user: str = NAVIGATIONAL) -> list[Curve]:
     """The regret at the end by the number of rankers."""
-    from rankgym.experiments.show import figures
-
     arms = arms_played(results, user)
-    ends = {agent: [figures.curve(results[subset_label(number, user), agent]) for number in arms] for agent in agents}
+    ends = {agent: [curve(results[subset_label(number, user), agent]) for number in arms] for agent in agents}
     return [
-        figures.Curve(
+        Curve(
             agent,
             np.array(arms),
             np.array([one.mean[-1] for one in lines]),
@@ -215,9 +219,14 @@ def curves_by_arms(results: Results, agents: Sequence[str], user: str = NAVIGATI
     ]
 
 
-def regret_label(results: Results) -> str:
-    return f"regret after {last_round(next(iter(results))):,} duels"
+def draw_by_arms(results: Results, curves: Mapping[str, Sequence[Curve]], caption: str = "", **panel: Any) -> Drawing:
+    """A panel for each title, with curves of ``curves_by_arms``."""
+    from rankgym.experiments.show import figures
 
-
-def subsets_caption(results: Results) -> str:
-    return f"Mean of {len(next(iter(results)).row)} random subsets of each size; bars: one standard error"
+    regret = f"regret after {last_round(next(iter(results))):,} duels"
+    panels = [
+        figures.Panel(title, shown, xlabel="rankers, K", ylabel="" if number else regret, **panel)
+        for number, (title, shown) in enumerate(curves.items())
+    ]
+    caption += f"Mean of {len(next(iter(results)).row)} random subsets of each size; bars: one standard error"
+    return figures.panels(panels, columns=len(panels), caption=caption, share_y=len(panels) > 1)
