@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -15,6 +15,7 @@ from rankgym.experiments.judge.comparison import counted
 from rankgym.experiments.judge.measures import last_round
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Played, Results
+from rankgym.experiments.show.curves import Curve, curve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -29,6 +30,7 @@ __all__ = [
     "Scale",
     "check_scale",
     "check_source",
+    "draw_models",
     "even_rounds",
     "figures_of",
     "mean_caption",
@@ -113,3 +115,16 @@ def mean_caption(results: Results) -> str:
         f"Mean and standard error over {queries:,} {'query' if queries == 1 else 'queries'}, {runs:,} "
         f"{'run' if runs == 1 else 'runs'} each; {counted(last_round(played))} rounds."
     )
+
+
+def draw_models(
+    results: Results, agents: Mapping[str, Sequence[str]], curve: Callable[[Played], Curve] = curve, **panel: Any
+) -> Drawing:
+    """Draw a panel for each click model in ``agents``, with a curve for each of its agents."""
+    from rankgym.experiments.show import figures
+
+    made = [
+        figures.Panel(model, [curve(results[model, agent]) for agent in shown], **panel)
+        for model, shown in agents.items()
+    ]
+    return figures.panels(made, caption=mean_caption(results))

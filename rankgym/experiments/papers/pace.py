@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 from collections import defaultdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rankgym.experiments.papers.figure import PaperFigure
 from rankgym.experiments.papers.listing import sessions_by_agent
 from rankgym.experiments.plan.environments import env_id as full_id
 from rankgym.experiments.plan.sweep import Sweep
-from rankgym.experiments.run.driver import LOG
+from rankgym.experiments.run.driver import read_log
 
 __all__ = ["Pace", "measure_pace"]
 
@@ -39,8 +38,8 @@ def measure_pace(figure: PaperFigure, sweep: Sweep, data: Path, source: str) -> 
     A rate is that of an agent in an environment or, for an environment that only the full scale has, in all of the same
     id. Rates rise with the number of rows, and with the rounds if agents settle.
     """
-    lines = _log(data / LOG)
-    taken = [(job, lines[job.key]) for job in sweep.jobs() if job.key in lines]
+    lines = read_log(data)
+    taken = [(job, lines[job.key]) for job in sweep.jobs() if {"seconds", "played"} <= lines.get(job.key, {}).keys()]
     if not taken:
         return None
     seconds: dict[tuple[str, str], float] = defaultdict(float)
@@ -66,14 +65,3 @@ def measure_pace(figure: PaperFigure, sweep: Sweep, data: Path, source: str) -> 
         sum(full.values()),
         projected,
     )
-
-
-def _log(path: Path) -> dict[str, dict[str, Any]]:
-    """The log's lines by the keys of their jobs, without malformed lines."""
-    found = {}
-    with contextlib.suppress(OSError):
-        for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            with contextlib.suppress(ValueError, KeyError, TypeError):
-                line = json.loads(text)
-                found[line["key"]] = {name: float(line[name]) for name in ("seconds", "sessions", "played")}
-    return found

@@ -11,7 +11,7 @@ from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, BELOW_0, REGRET, SECOND_HALF, Span
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import AGENTS, FEW, LEARNING, LINEAR, MODELS
-from rankgym.experiments.papers.figure import Drawing
+from rankgym.experiments.papers.figure import Drawing, draw_models
 from rankgym.experiments.run.results import Results
 
 TITLE = "Regret of BubbleRank, CascadeKL-UCB, BatchRank, TopRank and Baseline in the CM, DCM and PBM"
@@ -141,6 +141,4 @@ CLAIMS = {
 
 
 def draw(results: Results) -> Drawing:
-    from rankgym.experiments.show import figures
-
-    return setup.draw_models(results, AGENTS, figures.curve, ylabel="regret", xscale="log", yscale="log")
+    return draw_models(results, dict.fromkeys(MODELS, AGENTS), ylabel="regret", xscale="log", yscale="log")

@@ -7,9 +7,10 @@ from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, NORMAL_99, SAME, Span
 from rankgym.experiments.papers.bubblerank import setup
-from rankgym.experiments.papers.bubblerank.setup import AGENTS, FEW, LINEAR
-from rankgym.experiments.papers.figure import Drawing
+from rankgym.experiments.papers.bubblerank.setup import AGENTS, FEW, LINEAR, MODELS
+from rankgym.experiments.papers.figure import Drawing, draw_models
 from rankgym.experiments.run.results import Results
+from rankgym.experiments.show.curves import curve
 
 TITLE = "Violations of the safety constraint in the runs of figure 1"
 SETTING = (
@@ -118,12 +119,10 @@ CLAIMS = {
 
 
 def draw(results: Results) -> Drawing:
-    from rankgym.experiments.show import figures
-
-    return setup.draw_models(
+    return draw_models(
         results,
-        AGENTS[:-1],
-        lambda played: figures.curve(played, "violations"),
+        dict.fromkeys(MODELS, AGENTS[:-1]),
+        lambda played: curve(played, "violations"),
         ylabel="violations of the safety constraint",
         xscale="log",
         yscale="symlog",

@@ -12,8 +12,9 @@ from rankgym.experiments.judge.measures import ABOVE_0, Span
 from rankgym.experiments.judge.units import curves
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import FEW, MODELS
-from rankgym.experiments.papers.figure import Drawing
+from rankgym.experiments.papers.figure import Drawing, draw_models
 from rankgym.experiments.run.results import Results
+from rankgym.experiments.show.curves import per_round
 
 TITLE = "NDCG@5 of a round of BubbleRank, BatchRank, TopRank and Baseline in the runs of figure 1"
 SETTING = (
@@ -108,8 +109,5 @@ CLAIMS = {
 
 
 def draw(results: Results) -> Drawing:
-    from rankgym.experiments.show import figures
-
-    return setup.draw_models(
-        results, RANKERS, figures.per_round, ylabel="NDCG@5 of a round", xscale="log", from_zero=False
-    )
+    shown = dict.fromkeys(MODELS, RANKERS)
+    return draw_models(results, shown, per_round, ylabel="NDCG@5 of a round", xscale="log", from_zero=False)

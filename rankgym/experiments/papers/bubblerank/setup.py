@@ -15,15 +15,10 @@ What claims mean in numbers, where the paper leaves it to the eye:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rankgym.experiments.papers.figure import Drawing, Scale, check_scale, check_source, even_rounds, mean_caption
+from rankgym.experiments.papers.figure import Scale, check_scale, check_source, even_rounds
 from rankgym.experiments.plan.sweep import Environment, Sweep
-from rankgym.experiments.run.results import Played, Results
-
-if TYPE_CHECKING:
-    from rankgym.experiments.show.figures import Curve
 
 PAPER = "Li et al., BubbleRank: safe online learning to re-rank via implicit click feedback, UAI 2019"
 MODELS = ("CM", "DCM", "PBM")
@@ -74,14 +69,3 @@ def comparison(scale: Scale, source: str) -> Sweep:
         record_at=even_rounds(rounds),
         name="BubbleRank, figures 1, 2 and 4",
     )
-
-
-def draw_models(results: Results, agents: Sequence[str], curve: Callable[[Played], Curve], **panel: Any) -> Drawing:
-    """One panel a click model, with a curve an agent."""
-    from rankgym.experiments.show import figures
-
-    made = [
-        figures.Panel(title=model, curves=[curve(results[model, agent]) for agent in agents], **panel)
-        for model in MODELS
-    ]
-    return figures.panels(made, caption=mean_caption(results))

@@ -11,7 +11,7 @@ from rankgym.experiments.judge.comparison import counted
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, last_round, units_of
 from rankgym.experiments.judge.units import curves
-from rankgym.experiments.papers.figure import Drawing, mean_caption
+from rankgym.experiments.papers.figure import Drawing, draw_models
 from rankgym.experiments.papers.toprank import setup
 from rankgym.experiments.papers.toprank.setup import AGENTS, CROSSED, READINGS
 from rankgym.experiments.run.results import Results
@@ -113,10 +113,4 @@ CLAIMS = {
 
 
 def draw(results: Results) -> Drawing:
-    from rankgym.experiments.show import figures
-
-    made = [
-        figures.Panel(model, [figures.curve(results[model, agent]) for agent in agents], ylabel="regret")
-        for model, agents in AGENTS.items()
-    ]
-    return figures.panels(made, caption=mean_caption(results))
+    return draw_models(results, AGENTS, ylabel="regret")
