@@ -241,7 +241,7 @@ def _show(results: Results) -> None:
     from rich.text import Text
 
     from rankgym.experiments.judge.comparison import counted
-    from rankgym.experiments.judge.means import known, mean_and_error
+    from rankgym.experiments.judge.units import known, mean_and_error
 
     table = Table()
     for name in ("environment", "agent"):

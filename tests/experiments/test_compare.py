@@ -26,7 +26,7 @@ from rankgym.experiments.compare import _rows_per_job
 from rankgym.experiments.judge import comparison
 from rankgym.experiments.judge.columns import Column, table_columns
 from rankgym.experiments.judge.comparison import caption, counted
-from rankgym.experiments.judge.means import mean_and_error
+from rankgym.experiments.judge.units import mean_and_error
 from rankgym.experiments.plan.agents import AgentFailed, parse_agent, slug
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.sweeps import keep_sweep, kept_sweep

@@ -13,7 +13,7 @@ from rankgym.experiments import compare
 from rankgym.experiments.bench.cases import write_letor
 from rankgym.experiments.judge.columns import Column
 from rankgym.experiments.judge.comparison import caption
-from rankgym.experiments.judge.means import known, mean_and_error
+from rankgym.experiments.judge.units import known, mean_and_error
 from rankgym.experiments.plan.agents import AgentSpec, fitting_agents, knobs
 from rankgym.experiments.plan.environments import choice_of
 from rankgym.experiments.plan.setting import KINDS

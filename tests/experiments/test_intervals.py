@@ -220,11 +220,10 @@ def test_shares_are_of_units():
     found = intervals.share(lambda a, b: a < b, one, other)
     assert found == intervals.proportion(3, 4, "queries")
     assert found.method == "Clopper and Pearson over 4 queries, 99 %"
-    assert intervals.share_nonzero(units([0.0, 0, 2, 0])) == intervals.proportion(1, 4, "queries")
+    assert intervals.share(lambda values: values != 0, units([0.0, 0, 2, 0])) == intervals.proportion(1, 4, "queries")
 
 
-def test_exact_quantities_and_shared_levels():
-    assert intervals.exact(7.0)[:3] == (7.0, 7.0, 7.0)
+def test_levels_are_shared():
     assert intervals.for_each_of(4, 0.99) == pytest.approx(0.9975)
 
 

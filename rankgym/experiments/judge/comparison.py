@@ -10,7 +10,7 @@ import numpy as np
 
 from rankgym.envs import vector_breakpoint
 from rankgym.experiments.judge.columns import EARLY, Column, counted, table_columns
-from rankgym.experiments.judge.means import known, mean_and_error
+from rankgym.experiments.judge.units import known, mean_and_error
 from rankgym.experiments.plan.agents import AgentSpec, slug
 from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.plan.environments import env_arguments, env_creator

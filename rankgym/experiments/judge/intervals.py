@@ -25,7 +25,6 @@ __all__ = [
     "Estimate",
     "crossing",
     "difference",
-    "exact",
     "for_each_of",
     "growth",
     "mean",
@@ -33,7 +32,6 @@ __all__ = [
     "proportion",
     "ratio",
     "share",
-    "share_nonzero",
 ]
 
 LEVEL = 0.99  # of a confidence interval, unless another one is given
@@ -136,6 +134,9 @@ def of_means(function: Callable[..., Any], *units: Units, paired: bool = True, l
 def share(holds: Callable[..., Any], *units: Units, level: float = LEVEL) -> Estimate:
     """Estimate the share of the units for which ``holds`` is true, with Clopper and Pearson's interval.
 
+    If it is true for none of n units the upper end is 1 - ((1 - level) / 2) ** (1 / n), about 5.3 / n at 99 %: the rule
+    of three for a two-sided interval.
+
     Args:
         holds: takes one array (units,) for each of ``units``, returns bool (units,), such as ``lambda a, b: a < b``.
         units: samples with the same units.
@@ -147,15 +148,6 @@ def share(holds: Callable[..., Any], *units: Units, level: float = LEVEL) -> Est
     check_paired(units)
     found = np.asarray(holds(*(sample.values for sample in units)), bool)
     return proportion(int(found.sum()), len(found), units[0].kind, level=level)
-
-
-def share_nonzero(units: Units, *, level: float = LEVEL) -> Estimate:
-    """Estimate the share of the units whose value is not 0, with Clopper and Pearson's interval.
-
-    If all of n units are 0 its upper end is 1 - ((1 - level) / 2) ** (1 / n), about 5.3 / n at 99 %: the rule of three
-    for a two-sided interval.
-    """
-    return share(lambda values: values != 0, units, level=level)
 
 
 def proportion(successes: int, trials: int, kind: str = "trials", *, level: float = LEVEL) -> Estimate:
@@ -230,11 +222,6 @@ def crossing(one: Played, other: Played, measure: str = "regret", *, level: floa
         return Estimate(value, 0.0, np.inf, f"no interval: {over} are too few for a bootstrap")
     low, high = _percentiles(last_crossing(_resampled(units, 0, RESAMPLES) / units @ above), units, level)
     return Estimate(value, low, high, f"paired bootstrap over {over}, {_percent(level)}")
-
-
-def exact(value: float, method: str = "exact: counted, not estimated") -> Estimate:
-    """Return an interval of no width, for a quantity that was counted."""
-    return Estimate(value, value, value, method)
 
 
 def for_each_of(parts: int, level: float = LEVEL) -> float:

@@ -1,4 +1,4 @@
-"""What intervals are made of: one value for each query (its runs' mean), or for each run of a single query or problem.
+"""Units of intervals: one value for each query (mean over its runs), or for each run of a single query or problem.
 
 Two agents that have played the same units have met the same users there, so their values are paired.
 """
@@ -11,10 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.experiments.judge.means import mean_and_error
 from rankgym.experiments.run.results import Played, Results
 
-__all__ = ["Units", "amount", "check_paired", "counted_units", "curves", "each_row", "epochs", "means"]
+__all__ = [
+    "Units",
+    "amount",
+    "check_paired",
+    "counted_units",
+    "curves",
+    "each_row",
+    "epochs",
+    "known",
+    "mean_and_error",
+    "means",
+]
 
 SINGULAR = {"queries": "query", "problems": "problem", "runs": "run", "points": "point", "trials": "trial"}
 
@@ -107,6 +117,20 @@ def means(results: Results, measure: str = "regret", stop: int | None = None) ->
                 }
             )
     return lines
+
+
+def mean_and_error(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The mean of ``values`` (..., rows) over rows and its standard error; NaN where there is one row, or none."""
+    rows = values.shape[-1]
+    if rows == 0:
+        return np.full(values.shape[:-1], np.nan), np.full(values.shape[:-1], np.nan)
+    error = values.std(axis=-1, ddof=1) / np.sqrt(rows) if rows > 1 else np.full(values.shape[:-1], np.nan)
+    return np.asarray(values.mean(axis=-1)), np.asarray(error)
+
+
+def known(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of ``values`` (..., rows) the rows that are known throughout: not NaN."""
+    return values[..., ~np.isnan(values).reshape(-1, values.shape[-1]).any(axis=0)]
 
 
 def check_paired(samples: Sequence[Units]) -> None:

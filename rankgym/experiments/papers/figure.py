@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from rankgym.experiments.judge.comparison import counted
 from rankgym.experiments.judge.measures import last_round
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Played, Results
-from rankgym.experiments.show.curves import Curve, curve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -77,22 +76,19 @@ def figures_of(name: str, setup: ModuleType, *modules: ModuleType) -> tuple[Pape
 
 def check_scale(scale: str) -> Scale:
     """Return ``scale``, or raise a ValueError if it is unknown."""
-    for known in SCALES:
-        if scale == known:
-            return known
-    raise _unknown("scale", scale, SCALES)
+    return cast("Scale", _check("scale", scale, SCALES))
 
 
 def check_source(source: str) -> str:
     """Return ``source``, or raise a ValueError if it is unknown."""
-    if source in SOURCES:
-        return source
-    raise _unknown("source", source, SOURCES)
+    return _check("source", source, SOURCES)
 
 
-def _unknown(name: str, value: object, allowed: tuple[str, ...]) -> ValueError:
-    hint = near(value, allowed) if isinstance(value, str) else ""
-    return ValueError(f"{name} = {value!r} is unknown{hint or ';'} allowed: {', '.join(allowed)}")
+def _check(name: str, value: str, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        hint = near(value, allowed) if isinstance(value, str) else ""
+        raise ValueError(f"{name} = {value!r} is unknown{hint or ';'} allowed: {', '.join(allowed)}")
+    return value
 
 
 def even_rounds(rounds: int) -> tuple[int, ...]:
@@ -118,13 +114,19 @@ def mean_caption(results: Results) -> str:
 
 
 def draw_models(
-    results: Results, agents: Mapping[str, Sequence[str]], curve: Callable[[Played], Curve] = curve, **panel: Any
+    results: Results,
+    agents: Mapping[str, Sequence[str]],
+    measure: str = "regret",
+    *,
+    per_round: bool = False,
+    **panel: Any,
 ) -> Drawing:
     """Draw a panel for each click model in ``agents``, with a curve for each of its agents."""
     from rankgym.experiments.show import figures
 
+    curve = figures.per_round if per_round else figures.curve
     made = [
-        figures.Panel(model, [curve(results[model, agent]) for agent in shown], **panel)
+        figures.Panel(model, [curve(results[model, agent], measure) for agent in shown], **panel)
         for model, shown in agents.items()
     ]
     return figures.panels(made, caption=mean_caption(results))

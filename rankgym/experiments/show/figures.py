@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from rankgym.experiments.judge.means import known, mean_and_error
+from rankgym.experiments.judge.units import known, mean_and_error
 from rankgym.experiments.run.results import Played
 from rankgym.experiments.show import style
 from rankgym.experiments.show.style import Look, looks, write

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals, measures
 from rankgym.experiments.judge.claims import AGENT_NAMES, Claim, Finding
-from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, BELOW_0, REGRET, SECOND_HALF, Span
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import AGENTS, FEW, LEARNING, LINEAR, MODELS
@@ -21,7 +20,7 @@ QUICK = (-math.inf, 0.25)  # of what the first half of the rounds adds
 CONVERGED = 0.01  # of Baseline's regret a round
 
 
-def second_best(results: Results, model: str) -> Estimate:
+def second_best(results: Results, model: str) -> intervals.Estimate:
     """The second smallest regret a round at the end, in units of Baseline's."""
 
     def second(*means: NDArray[np.float64]) -> NDArray[np.float64]:

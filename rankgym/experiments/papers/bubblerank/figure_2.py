@@ -4,19 +4,17 @@ import math
 
 from rankgym.experiments.judge import intervals, measures
 from rankgym.experiments.judge.claims import Claim, Finding
-from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, NORMAL_99, SAME, Span
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import AGENTS, FEW, LINEAR, MODELS
 from rankgym.experiments.papers.figure import Drawing, draw_models
 from rankgym.experiments.run.results import Results
-from rankgym.experiments.show.curves import curve
 
 TITLE = "Violations of the safety constraint in the runs of figure 1"
 SETTING = (
     setup.DATA
     + setup.SCALES_OF_RUNS
-    + " The paper leaves out BubbleRank, whose violations it says are none; here it is drawn."
+    + " The paper does not draw BubbleRank, because it has no violations; here it is drawn."
 )
 SWEEP = setup.comparison
 EARLY = Span("violations", rounds=FEW)
@@ -36,9 +34,9 @@ def all_violations(results: Results, model: str) -> Finding:
     """The number of BubbleRank's violations in all rows and rounds."""
     played = results[model, "bubblerank"]
     count = float(played.measures["violations"][-1].sum())
-    some = intervals.share_nonzero(measures.units_of(played, Span("violations")))
+    some = intervals.share(lambda violations: violations != 0, measures.units_of(played, Span("violations")))
     words = {"rows": len(played.row), "share": f"{some.high:.1%}", "method": some.method}
-    return Finding(intervals.exact(count), words)
+    return Finding(intervals.Estimate(count, count, count, "exact: counted, not estimated"), words)
 
 
 def early_less_published(results: Results, model: str, agent: str, mean: float, error: float) -> Finding:
@@ -46,7 +44,7 @@ def early_less_published(results: Results, model: str, agent: str, mean: float, 
     ours = measures.level(results, model, agent, EARLY)
     down, up = (math.hypot(ours.value - end, NORMAL_99 * error) for end in (ours.low, ours.high))
     value = ours.value - mean
-    estimate = Estimate(value, value - down, value + up, f"{ours.method}, with the published standard error")
+    estimate = intervals.Estimate(value, value - down, value + up, f"{ours.method}, with the published standard error")
     words = {"ours": f"{ours.value:.2f}", "theirs": f"{mean:.2f} ± {error:.2f}"}
     return Finding(estimate, words, (-SAME * mean, SAME * mean))
 
@@ -119,11 +117,5 @@ CLAIMS = {
 
 
 def draw(results: Results) -> Drawing:
-    return draw_models(
-        results,
-        dict.fromkeys(MODELS, AGENTS[:-1]),
-        lambda played: curve(played, "violations"),
-        ylabel="violations of the safety constraint",
-        xscale="log",
-        yscale="symlog",
-    )
+    shown, ylabel = dict.fromkeys(MODELS, AGENTS[:-1]), "violations of the safety constraint"
+    return draw_models(results, shown, "violations", ylabel=ylabel, xscale="log", yscale="symlog")

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals, regression
 from rankgym.experiments.judge.claims import Claim
-from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, units_of
 from rankgym.experiments.judge.units import Units
 from rankgym.experiments.papers.bubblerank import setup
@@ -85,12 +84,12 @@ def by_misordered(results: Results, model: str) -> tuple[NDArray[np.int64], NDAr
     return np.concatenate(misordered), np.concatenate(regret), np.concatenate(query)
 
 
-def slope(results: Results, model: str) -> Estimate:
+def slope(results: Results, model: str) -> intervals.Estimate:
     """The slope of regret over |V_0| within queries."""
     return regression.slope(*by_misordered(results, model), within=True)
 
 
-def curvature(results: Results, model: str) -> Estimate:
+def curvature(results: Results, model: str) -> intervals.Estimate:
     """How much the slope of regret over |V_0| changes in the middle; each query, with its own gaps, has a factor."""
     misordered, regret, query = by_misordered(results, model)
     _, which = np.unique(query, return_inverse=True)
@@ -106,12 +105,12 @@ def _weak_regret(results: Results, halvings: int) -> Units:
     return units_of(results[f"chi_min = 0.5^{halvings}", "bubblerank"])
 
 
-def times_at(results: Results, halvings: int, fewer: int) -> Estimate:
+def times_at(results: Results, halvings: int, fewer: int) -> intervals.Estimate:
     """Regret at one chi_min, in units of that at a larger one."""
     return intervals.ratio(_weak_regret(results, halvings), _weak_regret(results, fewer))
 
 
-def exponent(results: Results, last: int, first: int) -> Estimate:
+def exponent(results: Results, last: int, first: int) -> intervals.Estimate:
     """The exponent of regret in 1 / chi_min, between two values of it."""
 
     def of(regret: NDArray[np.float64], before: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,14 +7,12 @@ from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals, measures
 from rankgym.experiments.judge.claims import Claim
-from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, Span
 from rankgym.experiments.judge.units import curves
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import FEW, MODELS
 from rankgym.experiments.papers.figure import Drawing, draw_models
 from rankgym.experiments.run.results import Results
-from rankgym.experiments.show.curves import per_round
 
 TITLE = "NDCG@5 of a round of BubbleRank, BatchRank, TopRank and Baseline in the runs of figure 1"
 SETTING = (
@@ -28,12 +26,12 @@ FIRST, LAST = Span("ndcg", rounds=FEW), Span("ndcg", start=0.9)
 SIMILAR, GOOD, NEAR, LOW, PERFECT = 0.02, 0.8, 0.05, 0.1, 0.99
 
 
-def distance_from_1(results: Results, model: str, agent: str) -> Estimate:
+def distance_from_1(results: Results, model: str, agent: str) -> intervals.Estimate:
     """1 minus the NDCG at the end."""
     return intervals.of_means(lambda quality: 1.0 - quality, measures.units_of(results[model, agent], LAST))
 
 
-def least_lead(results: Results, model: str, one: str, other: str) -> Estimate:
+def least_lead(results: Results, model: str, one: str, other: str) -> intervals.Estimate:
     """The least mean NDCG of one agent minus another's, of the first 100 rounds and between later records."""
     mine, others = results[model, one], results[model, other]
     late = mine.rounds >= FEW
@@ -109,5 +107,5 @@ CLAIMS = {
 
 
 def draw(results: Results) -> Drawing:
-    shown = dict.fromkeys(MODELS, RANKERS)
-    return draw_models(results, shown, per_round, ylabel="NDCG@5 of a round", xscale="log", from_zero=False)
+    shown, ylabel = dict.fromkeys(MODELS, RANKERS), "NDCG@5 of a round"
+    return draw_models(results, shown, "ndcg", per_round=True, ylabel=ylabel, xscale="log", from_zero=False)

@@ -34,16 +34,13 @@ def prepare(scale: Scale, source: str) -> None:
 
 
 def letor_file(scale: Scale, source: str) -> Path:
-    """The file whose rankers are interleaved."""
-    return collection_path(RANKERS[scale]) if source == "calibrated" else user_file()
-
-
-def user_file() -> Path:
-    """The LETOR file that the environment variable names.
+    """Return the file whose rankers are interleaved: the synthetic collection, or what the environment variable names.
 
     Raises:
         ValueError: the variable is not set, or the file does not exist.
     """
+    if source == "calibrated":
+        return collection_path(RANKERS[scale])
     name = os.environ.get(LETOR_FILE)
     if not name or not os.path.isfile(name):
         what = "is not set" if not name else f"= {name!r} is not a file"

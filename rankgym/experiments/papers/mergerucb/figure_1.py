@@ -17,7 +17,7 @@ SPREAD = 0.275  # of the stand-ins' utilities: half of all pairs are as near to 
 TITLE = "Regret over time on four large problems: mergeRUCB, RUCB and Beat the Mean"
 SETTING = (
     "ONE OF THE FOUR PROBLEMS IS THE PAPER'S, THE OTHERS ARE STAND-INS: the Yandex and Yahoo collections "
-    "cannot be had, and no matrices of them were published. The stand-ins have as many rankers (245; 700 of "
+    "are not available, and no matrices of them were published. The stand-ins have as many rankers (245; 700 of "
     "which 104, or 181, are uninformative as section 7 has it), utilities that are normal with a standard "
     f"deviation of {SPREAD} and duels by the logistic function of their differences (Bradley-Terry: a total "
     "order, no circles), so that half of all pairs are as close as in MSLR; each run has a matrix of its own. A "

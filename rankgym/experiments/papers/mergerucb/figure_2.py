@@ -7,7 +7,6 @@ import numpy as np
 
 from rankgym.experiments.judge import intervals
 from rankgym.experiments.judge.claims import Claim, Finding
-from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import collection, setup
 from rankgym.experiments.papers.mergerucb.setup import FIVE, SAME_ORDER, Array, regret
@@ -50,7 +49,7 @@ def clicks_over_coins(results: Results) -> list[Finding]:
     return setup.together(parts, partial(intervals.ratio, paired=False))
 
 
-def tau_of_clicks_and_coins(results: Results) -> Estimate:
+def tau_of_clicks_and_coins(results: Results) -> intervals.Estimate:
     """Kendall's tau between the agents' orders by regret of the two kinds of duels."""
 
     def tau(clicks: Array, coins: Array) -> Array:

@@ -20,7 +20,6 @@ from rankgym.experiments.papers.mergerucb.setup import (
 )
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
-from rankgym.experiments.show.curves import Curve
 
 TITLE = "MergeRUCB's parameters: the least and the largest regret of a grid, and that of the default"
 SETTING = (
@@ -134,7 +133,7 @@ def draw(results: Results) -> Drawing:
     means, errors = np.array([one.mean for one in curves]), np.array([one.error for one in curves])
     default = curves[0]._replace(label="default: p = 4, alpha = 1.01")
 
-    def outer(label: str, which: Any) -> Curve:
+    def outer(label: str, which: Any) -> Any:
         places = which, np.arange(means.shape[1])
         return default._replace(label=label, mean=means[places], error=errors[places])
 

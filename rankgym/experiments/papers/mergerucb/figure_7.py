@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 from rankgym.experiments.judge import intervals
 from rankgym.experiments.judge.claims import Claim, Finding
-from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_1
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup
@@ -73,7 +72,7 @@ def behind_most(results: Results, agent: str) -> list[Finding]:
         theirs = regret(results, label, agent)
         factors = [intervals.ratio(theirs, regret(results, label, other), level=level) for other in FIVE]
         value, low, high = map(third, zip(*(one[:3] for one in factors), strict=True))
-        found.append(Finding(Estimate(value, low, high, factors[0].method), {"label": label}))
+        found.append(Finding(intervals.Estimate(value, low, high, factors[0].method), {"label": label}))
     return found
 
 

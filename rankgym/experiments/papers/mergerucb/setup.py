@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,9 @@ from rankgym.experiments.judge.units import Units, amount, curves
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Results
-from rankgym.experiments.show.curves import Curve, curve
+
+if TYPE_CHECKING:
+    from rankgym.experiments.show.figures import Curve
 
 Array = NDArray[np.float64]
 Labels = str | Sequence[str]
@@ -205,10 +207,12 @@ def draw_over_time(
 
 def curves_by_arms(results: Results, agents: Sequence[str], user: str = NAVIGATIONAL) -> list[Curve]:
     """The regret at the end by the number of rankers."""
+    from rankgym.experiments.show import figures
+
     arms = arms_played(results, user)
-    ends = {agent: [curve(results[subset_label(number, user), agent]) for number in arms] for agent in agents}
+    ends = {agent: [figures.curve(results[subset_label(number, user), agent]) for number in arms] for agent in agents}
     return [
-        Curve(
+        figures.Curve(
             agent,
             np.array(arms),
             np.array([one.mean[-1] for one in lines]),

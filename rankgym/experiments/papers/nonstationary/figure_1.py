@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals, measures
 from rankgym.experiments.judge.claims import Claim, Finding
-from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, NORMAL_99, SAME, last_round, units_of
 from rankgym.experiments.judge.units import each_row, epochs
 from rankgym.experiments.papers.figure import Drawing
@@ -32,13 +31,13 @@ def growth(results: Results, agent: str) -> Finding:
     return Finding(intervals.growth(played, stop=end, start=end // 5), words)
 
 
-def lead_of_forgetting(results: Results, agent: str) -> Estimate:
+def lead_of_forgetting(results: Results, agent: str) -> intervals.Estimate:
     """The agent's regret minus the larger one of the agents that forget."""
     units = (units_of(results[CM, name]) for name in (agent, *FORGETTING))
     return intervals.of_means(lambda baseline, *forgetting: baseline - np.maximum(*forgetting), *units)
 
 
-def lead_after_breakpoints(results: Results, agent: str) -> Estimate:
+def lead_after_breakpoints(results: Results, agent: str) -> intervals.Estimate:
     """The same of the regret in an epoch after the first breakpoint."""
     after = range(1, EPOCHS)
 
@@ -48,7 +47,7 @@ def lead_after_breakpoints(results: Results, agent: str) -> Estimate:
     return intervals.of_means(lead, *(epochs(results[CM, name], after) for name in (agent, *FORGETTING)))
 
 
-def harm_in_default_epochs(results: Results, agent: str) -> Estimate:
+def harm_in_default_epochs(results: Results, agent: str) -> intervals.Estimate:
     """The mean regret in epochs 2, 4, 6, 8 minus that in epoch 0."""
     played, even = results[CM, agent], range(2, EPOCHS, 2)
     return intervals.of_means(lambda later, first: later / len(even) - first, epochs(played, even), epochs(played, [0]))
@@ -65,7 +64,7 @@ def in_epoch(results: Results, agent: str, epoch: int, published: float, error: 
     return Finding(found, words, (published - near, published + near))
 
 
-def fall_within_epochs(results: Results, agent: str) -> Estimate:
+def fall_within_epochs(results: Results, agent: str) -> intervals.Estimate:
     """Regret in the last fifth of the epochs after a breakpoint, as a share of that in their first fifth."""
     played = results[CM, agent]
     epoch = last_round(played) // EPOCHS
@@ -80,7 +79,7 @@ def fall_within_epochs(results: Results, agent: str) -> Estimate:
     return intervals.ratio(each_row(played, between(epoch - part)), each_row(played, between(0)))
 
 
-def gap(results: Results, larger: str, smaller: str) -> Estimate:
+def gap(results: Results, larger: str, smaller: str) -> intervals.Estimate:
     """The difference of two regrets as a share of the larger one."""
     units = (units_of(results[CM, agent]) for agent in (larger, smaller))
     return intervals.of_means(lambda one, other: (one - other) / one, *units)
@@ -134,20 +133,11 @@ CLAIMS = {
         f"reproduced means within {SAME:.0%} of the published number, or within {NORMAL_99} of its standard errors if "
         "that is more; the paper's queries are others",
         cases=[
-            {
-                "epoch": "first",
-                "number": 0,
-                "mean": 111.50,
-                "error": 1.12,
-                "words": "111.50 (standard error 1.12) in the first 10,000 rounds",
-            },
-            {
-                "epoch": "ninth",
-                "number": 8,
-                "mean": 447.82,
-                "error": 137.16,
-                "words": "447.82 (standard error 137.16) from round 80,000 to 90,000",
-            },
+            {"epoch": epoch, "number": number, "mean": mean, "error": error, "words": words}
+            for epoch, number, mean, error, words in (
+                ("first", 0, 111.50, 1.12, "111.50 (standard error 1.12) in the first 10,000 rounds"),
+                ("ninth", 8, 447.82, 137.16, "447.82 (standard error 137.16) from round 80,000 to 90,000"),
+            )
         ],
     ),
     "{forgetting}-converges": Claim(

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from rankgym.experiments.judge import intervals, measures
 from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.comparison import counted
-from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import FIRST_HALF, SECOND_HALF, Span, last_round, units_of
 from rankgym.experiments.judge.units import Units
 from rankgym.experiments.papers.figure import Drawing, select_rows
@@ -39,7 +38,7 @@ def is_linear(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArra
     return np.asarray(second > STILL * first)
 
 
-def share_learned(results: Results, model: str, agent: str) -> Estimate:
+def share_learned(results: Results, model: str, agent: str) -> intervals.Estimate:
     """The share of the queries in which the agent's regret is not linear."""
     return intervals.share(lambda first, second: ~is_linear(first, second), *_halves(results[model, agent]))
 
@@ -51,7 +50,7 @@ def early_share_ahead(results: Results, model: str, one: str, other: str) -> Fin
     first, second = _halves(played)
     chosen = is_linear(first.values, second.values)
     if not chosen.any():
-        return Finding(Estimate(math.nan, math.nan, math.nan, "there is no such query"), words)
+        return Finding(intervals.Estimate(math.nan, math.nan, math.nan, "there is no such query"), words)
     pair = [units_of(results[model, agent], Span(rounds=MILLION)) for agent in (one, other)]
     found = intervals.share(
         lambda mine, others: mine < others,

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from rankgym.experiments.judge import intervals, measures
 from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.comparison import counted
-from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.measures import ABOVE_0, last_round, units_of
 from rankgym.experiments.judge.units import curves
 from rankgym.experiments.papers.figure import Drawing, draw_models
@@ -42,13 +41,13 @@ def late_lead(results: Results, model: str, one: str, other: str) -> Finding:
     return Finding(intervals.of_means(least, curves(played), curves(against)), {"crossing": note})
 
 
-def share_saved(results: Results, model: str, one: str, other: str) -> Estimate:
+def share_saved(results: Results, model: str, one: str, other: str) -> intervals.Estimate:
     """The share of the regret of ``other`` that ``one`` does not have."""
     units = (units_of(results[model, agent]) for agent in (one, other))
     return intervals.of_means(lambda mine, others: 1 - mine / others, *units)
 
 
-def lead_in_both(results: Results, agent: str) -> Estimate:
+def lead_in_both(results: Results, agent: str) -> intervals.Estimate:
     """How much less regret than CascadeKL-UCB TopRank has in the PBM, minus how much more it has in the CM."""
     places = ("PBM", agent), ("PBM", "toprank"), ("CM", "cascade-kl-ucb"), ("CM", "toprank")
     return intervals.of_means(
