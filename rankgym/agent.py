@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankgym.arguments import env_attribute, env_horizons, plain_number
-from rankgym.arguments import probabilities as probabilities  # agents import these two from here
+from rankgym.arguments import near as near  # agents import these four from here
+from rankgym.arguments import one_of as one_of
+from rankgym.arguments import probabilities as probabilities
 from rankgym.arguments import whole_number as whole_number
 from rankgym.kernels import AGENT, first_fault, kernel, row_keys
 
@@ -26,7 +28,6 @@ __all__ = ["Agent", "DuelingAgent", "DuelingKernelAgent", "KernelAgent"]
 
 A = TypeVar("A", bound="Agent")
 D = TypeVar("D", bound="DuelingAgent")
-V = TypeVar("V")
 
 
 def open_unit(name: str, value: Any) -> float:
@@ -43,13 +44,6 @@ def positive(name: str, value: Any) -> float:
     if number is None or not 0 < number <= sys.float_info.max:
         raise ValueError(f"{name} = {value!r} is out of range; allowed: a finite number above 0")
     return float(number)
-
-
-def one_of(name: str, value: Any, allowed: Mapping[str, V]) -> V:
-    """The entry of ``allowed`` for the word ``value``, or a ValueError that names the parameter."""
-    if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"{name} = {value!r} is unknown; allowed: {', '.join(map(repr, allowed))}")
-    return allowed[value]
 
 
 def row_seeds(seed: int | Sequence[int] | None, num_envs: int) -> list[int]:
@@ -95,6 +89,14 @@ class Learner:
     def keys(self) -> NDArray[np.uint64]:
         """One random key per row, derived from the rows' seeds: (num_envs,) uint64."""
         return row_keys(self.seeds, AGENT)
+
+    def filled(self, *shape: int, **values: Any) -> dict[str, NDArray[Any]]:
+        """Arrays (num_envs, *shape) for a state, each filled with its value: a number, or an array to repeat."""
+        arrays = {name: np.zeros((self.num_envs, *shape), np.asarray(value).dtype) for name, value in values.items()}
+        for name, value in values.items():
+            if np.any(value):  # zeros do not take memory before they are written
+                arrays[name][...] = value
+        return arrays
 
     def settled(self) -> NDArray[np.bool_]:
         """Which rows will never change their list or duel again, (num_envs,) bool. Calling it changes nothing.
@@ -348,12 +350,7 @@ class DuelingAgent(Learner, ABC):
     """
 
     def __init__(
-        self,
-        *,
-        num_arms: int,
-        num_envs: int = 1,
-        horizon: int | None = None,
-        seed: int | Sequence[int] | None = None,
+        self, *, num_arms: int, num_envs: int = 1, horizon: int | None = None, seed: int | Sequence[int] | None = None
     ) -> None:
         super().__init__(num_envs, horizon, seed)
         self.num_arms = whole_number("num_arms", num_arms, 1)

@@ -6,7 +6,7 @@ import difflib
 import enum
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,14 @@ __all__ = [
     "env_horizons",
     "is_duel",
     "near",
+    "one_of",
     "plain_number",
     "probabilities",
     "round_numbers",
     "whole_number",
 ]
+
+V = TypeVar("V")
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -39,6 +42,13 @@ def near(word: str, words: Iterable[str]) -> str:
     lower = {w.lower(): w for w in words}
     close = difflib.get_close_matches(word.lower(), lower, n=1, cutoff=0.6)
     return f"; did you mean {lower[close[0]]!r}?" if close else ""
+
+
+def one_of(name: str, value: Any, allowed: Mapping[str, V]) -> V:
+    """The entry of ``allowed`` for the word ``value``, or a ValueError that names the parameter."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name} = {value!r} is unknown; allowed: {', '.join(map(repr, allowed))}")
+    return allowed[value]
 
 
 def plain_number(value: Any) -> int | float | None:

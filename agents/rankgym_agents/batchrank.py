@@ -255,9 +255,6 @@ class BatchRank(KernelAgent):
     Args:
         schedule: when batches are checked and which clicks count: as in the ``"authors"``' code or in the ``"paper"``.
         **shape: as in ``Agent``. ``horizon`` is T, and required. ``initial_list`` is ignored.
-
-    Raises:
-        ValueError: ``horizon`` is not given, or an argument is out of range.
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
@@ -268,7 +265,7 @@ class BatchRank(KernelAgent):
         paper = one_of("schedule", schedule, SCHEDULE)
         if self.horizon is None:
             raise ValueError("horizon = None is missing; allowed: a whole number, at least 1: the bounds need it")
-        rows, items = self.num_envs, self.num_items
+        items = self.num_items
         log_t = math.log(self.horizon)
         if paper:
             exponent = max(0.0, log_t + 3 * math.log(log_t)) if self.horizon > 1 else 0.0
@@ -278,18 +275,18 @@ class BatchRank(KernelAgent):
             unit = 4 * exponent
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            paper=np.full(rows, paper),
-            exponent=np.full(rows, exponent),
-            unit=np.full(rows, unit),
-            order=np.tile(np.arange(items), (rows, 1)),
-            batch_of=np.zeros((rows, items), np.int64),
-            size=np.full((rows, items), items),
-            stage=np.zeros((rows, items), np.int64),
-            counted=np.zeros((rows, items), np.int64),
-            clicked=np.zeros((rows, items), np.int64),
-            lower=np.zeros((rows, items)),
-            upper=np.ones((rows, items)),
+            **self.filled(round=0, paper=paper, exponent=exponent, unit=unit),
+            **self.filled(
+                items,
+                order=np.arange(items),
+                batch_of=0,
+                size=items,
+                stage=0,
+                counted=0,
+                clicked=0,
+                lower=0.0,
+                upper=1.0,
+            ),
         )
 
     def settled(self) -> NDArray[np.bool_]:

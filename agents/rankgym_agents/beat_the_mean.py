@@ -217,14 +217,10 @@ class BeatTheMean(DuelingKernelAgent):
         gamma: of the relaxed stochastic transitivity that the radius allows for, at least 1 (1: strong transitivity).
         radius_factor: factor of the confidence radius, above 0; 3 in the theorems, 1 in the paper's experiments.
         delta: in (0, 1). Online: chance of error of a single confidence interval, default 1 / (2 T K) for T =
-            ``horizon``. PAC: chance that the arm found is worse than promised, and required.
+            ``horizon``; required without it. PAC: chance that the arm found is worse than promised, and required.
         epsilon: None for the online setting. A number above 0 for the PAC setting: exploration ends when the arm found
             is worse than the best one by ``epsilon`` at most.
         **shape: as in ``DuelingAgent``. Online, exploration ends at ``horizon`` where it is known.
-
-    Raises:
-        ValueError: neither ``delta`` nor ``horizon`` is given, or ``epsilon`` without ``delta``, or an argument is out
-            of range.
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
@@ -240,7 +236,7 @@ class BeatTheMean(DuelingKernelAgent):
         **shape: Any,
     ) -> None:
         super().__init__(**shape)
-        rows, arms = self.num_envs, self.num_arms
+        arms = self.num_arms
         if (width := positive("gamma", gamma)) < 1:
             raise ValueError(f"gamma = {gamma!r} is out of range; allowed: a finite number, at least 1")
         factor = positive("radius_factor", radius_factor) * width * width
@@ -259,19 +255,18 @@ class BeatTheMean(DuelingKernelAgent):
             horizon = NEVER
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            horizon=np.full(rows, min(horizon, NEVER)),
-            enough=np.full(rows, enough),
-            factor=np.full(rows, factor),
-            logarithm=np.full(rows, logarithm),
-            size=np.full(rows, arms),
-            working=np.tile(np.arange(arms), (rows, 1)),
-            wins=np.zeros((rows, arms), np.int64),
-            compared=np.zeros((rows, arms), np.int64),
-            least=np.zeros(rows, np.int64),
-            ties=np.full(rows, arms),
-            won=np.zeros((rows, arms, arms), np.int64),
-            lost=np.zeros((rows, arms, arms), np.int64),
+            **self.filled(
+                horizon=min(horizon, NEVER),
+                enough=enough,
+                factor=factor,
+                logarithm=logarithm,
+                round=0,
+                size=arms,
+                least=0,
+                ties=arms,
+            ),
+            **self.filled(arms, working=np.arange(arms), wins=0, compared=0),
+            **self.filled(arms, arms, won=0, lost=0),
         )
 
     def settled(self) -> NDArray[np.bool_]:

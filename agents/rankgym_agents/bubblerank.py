@@ -216,9 +216,6 @@ class BubbleRank(KernelAgent):
         delta: confidence parameter in (0, 1); default n to the power of -4 for the horizon n, as in section 4.3, and by
             the doubling trick if the horizon is unknown.
         **shape: as in ``Agent``. ``initial_list`` is R_0; its first ``num_positions`` items are displayed first.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
@@ -231,13 +228,15 @@ class BubbleRank(KernelAgent):
         log_inv_delta = 4 * math.log(self.horizon or 1) if delta is None else -math.log(open_unit("delta", delta))
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            log_inv_delta=np.full(rows, log_inv_delta),
-            estimate=np.full(rows, int(delta is None and self.horizon is None)),
+            **self.filled(
+                round=0,
+                log_inv_delta=log_inv_delta,
+                estimate=int(delta is None and self.horizon is None),
+                unsettled=False,
+            ),
             initial=self.initial_list.copy(),
             base=self.initial_list.copy(),
             wins=np.zeros((rows, items, items), np.int64),
-            unsettled=np.zeros(rows, np.bool_),
         )
 
     def settled(self) -> NDArray[np.bool_]:

@@ -121,9 +121,6 @@ class CascadeDUCB(KernelAgent):
         feedback: the items that count as observed after clicks: those down to the ``"first"`` or the ``"last"`` click,
             or ``"all"`` of them.
         **shape: as in ``Agent``. ``initial_list`` is ignored.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
@@ -132,17 +129,17 @@ class CascadeDUCB(KernelAgent):
         self, *, gamma: float | None = None, epsilon: float = 0.5, feedback: str = "first", **shape: Any
     ) -> None:
         super().__init__(**shape)
-        rows, items = self.num_envs, self.num_items
+        items = self.num_items
         first = discount(min(self.horizon or 1, MAX_HORIZON)) if gamma is None else open_unit("gamma", gamma)
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            feedback=np.full(rows, one_of("feedback", feedback, FEEDBACK)),
-            epsilon=np.full(rows, positive("epsilon", epsilon)),
-            doubling=np.full(rows, gamma is None and self.horizon is None),
-            gamma=np.full(rows, first),
-            weight=np.ones(rows),
-            observed=np.zeros((rows, items)),
-            clicked=np.zeros((rows, items)),
-            order=np.tile(np.arange(items), (rows, 1)),
+            **self.filled(
+                round=0,
+                feedback=one_of("feedback", feedback, FEEDBACK),
+                epsilon=positive("epsilon", epsilon),
+                doubling=gamma is None and self.horizon is None,
+                gamma=first,
+                weight=1.0,
+            ),
+            **self.filled(items, observed=0.0, clicked=0.0, order=np.arange(items)),
         )

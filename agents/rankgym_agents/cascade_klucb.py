@@ -184,25 +184,21 @@ class CascadeKLUCB(KernelAgent):
         feedback: the items that count as observed after clicks: those down to the ``"first"`` or the ``"last"`` click,
             or ``"all"`` of them.
         **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are ignored.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
 
     def __init__(self, *, exploration: str = "log+3loglog", feedback: str = "first", **shape: Any) -> None:
         super().__init__(**shape)
-        rows, items = self.num_envs, self.num_items
+        items = self.num_items
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            loglog=np.full(rows, one_of("exploration", exploration, EXPLORATION)),
-            feedback=np.full(rows, one_of("feedback", feedback, FEEDBACK)),
-            observed=np.zeros((rows, items), np.int64),
-            clicked=np.zeros((rows, items), np.int64),
-            upper=np.ones((rows, items)),
-            point=np.ones((rows, items)),
-            divergence=np.full((rows, items), UNKNOWN),
-            order=np.tile(np.arange(items), (rows, 1)),
+            **self.filled(
+                round=0,
+                loglog=one_of("exploration", exploration, EXPLORATION),
+                feedback=one_of("feedback", feedback, FEEDBACK),
+            ),
+            **self.filled(
+                items, observed=0, clicked=0, upper=1.0, point=1.0, divergence=UNKNOWN, order=np.arange(items)
+            ),
         )

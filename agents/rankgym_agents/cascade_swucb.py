@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, one_of, positive, whole_number
-from rankgym.kernels import FEEDBACK, kernel, last_observed, select_top, session_seed
+from rankgym.kernels import FEEDBACK, kernel, last_observed, select_top, session_seed, upper_bound
 
 __all__ = ["CascadeSWUCB", "State", "learn", "rank", "window_of"]
 
@@ -73,7 +73,7 @@ def rank(s, displayed):
     for row in range(rows):
         budget = s.epsilon[row] * math.log(min(s.round[row] + 1, s.tau[row]))
         for item in range(num_items):  # line 6
-            upper[item] = swucb_index(s.clicked[row, item], s.observed[row, item], budget)  # line 8
+            upper[item] = upper_bound(s.clicked[row, item], s.observed[row, item], budget)  # line 8, equation 7
         select_top(s.order, upper, row, positions, session_seed(s.key[row], s.round[row]))  # line 10
         for k in range(positions):
             displayed[row, k] = s.order[row, k]
@@ -115,14 +115,6 @@ def count(past, observed, clicked, row, slot, sign):
 
 
 @kernel
-def swucb_index(clicked, observed, budget):
-    """Equation 7, with ``budget`` = epsilon ln(min(t, tau))."""
-    if observed == 0:
-        return math.inf
-    return clicked / observed + math.sqrt(budget / observed)
-
-
-@kernel
 def window_of(horizon):
     """The tau of section 5, 2 sqrt(n ln n), rounded and at least 1, for a horizon of at least 1 and less than 2^63."""
     return max(1, int(2.0 * math.sqrt(horizon * math.log(horizon)) + 0.5))
@@ -149,9 +141,6 @@ class CascadeSWUCB(KernelAgent):
             or ``"all"`` of them.
         counts: whether N counts the rounds in which an item was ``"observed"``, or ``"displayed"`` as in line 19.
         **shape: as in ``Agent``. ``initial_list`` is ignored.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
@@ -173,20 +162,20 @@ class CascadeSWUCB(KernelAgent):
         doubling = tau is None and self.horizon is None
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            feedback=np.full(rows, one_of("feedback", feedback, FEEDBACK)),
-            displayed=np.full(rows, one_of("counts", counts, COUNTS)),
-            epsilon=np.full(rows, positive("epsilon", epsilon)),
-            doubling=np.full(rows, doubling),
-            tau=np.full(rows, min(first, MAX_HORIZON)),
-            observed=np.zeros((rows, items), np.int64),
-            clicked=np.zeros((rows, items), np.int64),
+            **self.filled(
+                round=0,
+                feedback=one_of("feedback", feedback, FEEDBACK),
+                displayed=one_of("counts", counts, COUNTS),
+                epsilon=positive("epsilon", epsilon),
+                doubling=doubling,
+                tau=min(first, MAX_HORIZON),
+            ),
+            **self.filled(items, observed=0, clicked=0, order=np.arange(items)),
             past=np.full(
                 (rows, FIRST_ROOM if doubling else min(first, FIRST_ROOM), self.num_positions),
                 NOT_COUNTED,
                 np.min_scalar_type(-2 * items),
             ),
-            order=np.tile(np.arange(items), (rows, 1)),
         )
 
     def update(self, displayed: NDArray[np.int64], clicks: NDArray[Any]) -> None:

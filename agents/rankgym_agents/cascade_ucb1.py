@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, one_of
-from rankgym.kernels import FEEDBACK, first_then_shuffled, kernel, last_observed, select_top, session_seed
+from rankgym.kernels import FEEDBACK, first_then_shuffled, kernel, last_observed, select_top, session_seed, upper_bound
 
 __all__ = ["CascadeUCB1", "State", "learn", "rank"]
 
@@ -54,7 +54,7 @@ def rank(s, displayed):
         else:
             budget = 1.5 * math.log(s.round[row] + 1)
             for item in range(num_items):  # line 6
-                upper[item] = ucb1_index(s.clicked[row, item], s.observed[row, item], budget)  # line 8
+                upper[item] = upper_bound(s.clicked[row, item], s.observed[row, item], budget)  # line 8
             select_top(s.order, upper, row, positions, seed)  # line 10
         for k in range(positions):
             displayed[row, k] = s.order[row, k]
@@ -71,14 +71,6 @@ def learn(s, displayed, clicks):
             s.clicked[row, item] += clicks[row, k]  # line 24
 
 
-@kernel
-def ucb1_index(clicked, observed, budget):
-    """The mean plus sqrt(budget / observed): Li and de Rijke's equations 7 and 8, with ``budget`` = 1.5 log t."""
-    if observed == 0:
-        return math.inf
-    return clicked / observed + math.sqrt(budget / observed)
-
-
 class CascadeUCB1(KernelAgent):
     """CascadeUCB1: displays the items with the largest UCB1 upper confidence bounds, in order.
 
@@ -86,21 +78,15 @@ class CascadeUCB1(KernelAgent):
         feedback: the items that count as observed after clicks: those down to the ``"first"`` or the ``"last"`` click,
             or ``"all"`` of them.
         **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are ignored.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
 
     def __init__(self, *, feedback: str = "first", **shape: Any) -> None:
         super().__init__(**shape)
-        rows, items = self.num_envs, self.num_items
+        items = self.num_items
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            feedback=np.full(rows, one_of("feedback", feedback, FEEDBACK)),
-            observed=np.zeros((rows, items), np.int64),
-            clicked=np.zeros((rows, items), np.int64),
-            order=np.tile(np.arange(items), (rows, 1)),
+            **self.filled(round=0, feedback=one_of("feedback", feedback, FEEDBACK)),
+            **self.filled(items, observed=0, clicked=0, order=np.arange(items)),
         )

@@ -177,9 +177,6 @@ class DoubleThompson(DuelingKernelAgent):
     Args:
         alpha: width of the confidence bounds, above 0. The analysis has it above 1/2; 0.51 is the authors' practice.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
@@ -187,16 +184,10 @@ class DoubleThompson(DuelingKernelAgent):
 
     def __init__(self, *, alpha: float = 0.51, **shape: Any) -> None:
         super().__init__(**shape)
-        rows, arms = self.num_envs, self.num_arms
+        arms = self.num_arms
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            alpha=np.full(rows, positive("alpha", alpha)),
-            wins=np.zeros((rows, arms, arms), np.int64),
-            losses=np.zeros((rows, arms, arms), np.int64),
-            chance=np.full((rows, arms, arms), 0.5),
-            trail=np.zeros((rows, arms, arms)),
-            doubts=np.zeros((rows, arms), np.int64),
-            recount=np.full((rows, arms), math.inf),
-            beaten=np.zeros((rows, arms), np.int64),
+            **self.filled(round=0, alpha=positive("alpha", alpha)),
+            **self.filled(arms, arms, wins=0, losses=0, chance=0.5, trail=0.0),
+            **self.filled(arms, doubts=0, recount=math.inf, beaten=0),
         )

@@ -24,15 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
-from rankgym.kernels import (
-    bits,
-    kernel,
-    largest_upper_bound,
-    place_of_largest,
-    session_seed,
-    uniform,
-    uniform_below,
-)
+from rankgym.kernels import bits, kernel, largest_upper_bound, place_of_largest, session_seed, uniform, uniform_below
 
 __all__ = ["Doubler", "State", "choose", "learn", "name"]
 
@@ -114,9 +106,6 @@ class Doubler(DuelingKernelAgent):
     Args:
         alpha: exploration of the UCB index, above 0.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
@@ -124,16 +113,10 @@ class Doubler(DuelingKernelAgent):
 
     def __init__(self, *, alpha: float = 0.51, **shape: Any) -> None:
         super().__init__(**shape)
-        rows, arms = self.num_envs, self.num_arms
+        arms = self.num_arms
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            alpha=np.full(rows, positive("alpha", alpha)),
-            length=np.full(rows, 2),
-            spent=np.zeros(rows, np.int64),
-            total=np.ones(rows, np.int64),
-            pool=np.zeros((rows, arms), np.int64),
-            played=np.zeros((rows, arms), np.int64),
-            won=np.zeros((rows, arms), np.int64),
+            **self.filled(round=0, alpha=positive("alpha", alpha), length=2, spent=0, total=1),
+            **self.filled(arms, pool=0, played=0, won=0),
         )
         begin(self.state)

@@ -134,11 +134,9 @@ class InterleavedFilter(DuelingKernelAgent):
 
     Args:
         pruning: True for IF2, False for IF1.
-        delta: chance of error of a single confidence interval, in (0, 1); default 1 / (T K^2) for T = ``horizon``.
+        delta: chance of error of a single confidence interval, in (0, 1); default 1 / (T K^2) for T = ``horizon``;
+            required without it.
         **shape: as in ``DuelingAgent``.
-
-    Raises:
-        ValueError: neither ``delta`` nor ``horizon`` is given, or an argument is out of range.
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
@@ -146,7 +144,7 @@ class InterleavedFilter(DuelingKernelAgent):
 
     def __init__(self, *, pruning: bool = True, delta: float | None = None, **shape: Any) -> None:
         super().__init__(**shape)
-        rows, arms = self.num_envs, self.num_arms
+        arms = self.num_arms
         if not isinstance(pruning, (bool, np.bool_)):
             raise ValueError(f"pruning = {pruning!r} is out of range; allowed: True (IF2) or False (IF1)")
         if delta is None:
@@ -155,15 +153,10 @@ class InterleavedFilter(DuelingKernelAgent):
             log_inv_delta = -math.log(open_unit("delta", delta))
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            pruning=np.full(rows, pruning),
-            log_inv_delta=np.full(rows, log_inv_delta),
-            incumbent=np.zeros(rows, np.int64),
-            size=np.full(rows, arms - 1),
-            others=np.tile(np.arange(arms), (rows, 1)),
-            place=np.zeros(rows, np.int64),
-            passes=np.zeros(rows, np.int64),
-            wins=np.zeros((rows, arms), np.int64),
+            **self.filled(
+                round=0, pruning=pruning, log_inv_delta=log_inv_delta, incumbent=0, size=arms - 1, place=0, passes=0
+            ),
+            **self.filled(arms, others=np.arange(arms), wins=0),
         )
         begin(self.state)
 

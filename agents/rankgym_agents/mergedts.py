@@ -48,10 +48,13 @@ from rankgym.kernels import (
     bits,
     join_batches,
     kernel,
+    least_beaten,
     leave_batch,
+    number_members,
     session_seed,
     shuffle,
     size_of,
+    smallest_size,
 )
 
 __all__ = ["MergeDTS", "State", "choose", "learn", "log_constant", "name"]
@@ -212,7 +215,7 @@ def join_with_next(s, row, batch):
             start[later] += 1
         batch = 0
     s.batches[row] = batches - 1
-    number_members(s, row)
+    number_members(s.order[row], s.start[row], s.batches[row], s.batch_of[row])
     return batch
 
 
@@ -221,24 +224,13 @@ def next_stage(s, row):
     """Join small batches with large ones; t restarts, and with it the bounds narrow."""
     largest = 3 * s.batch_size[row] // 2
     s.batches[row] = join_batches(s.order[row], s.start[row], s.batches[row], largest)
-    least = s.order.shape[1]
-    for batch in range(s.batches[row]):
-        least = min(least, size_of(s.start[row], batch))
-    if 2 * least <= s.batch_size[row]:
+    if 2 * smallest_size(s.start[row], s.batches[row]) <= s.batch_size[row]:
         s.batches[row] = join_batches(s.order[row], s.start[row], s.batches[row], largest)
     for batch in range(s.batches[row]):
         s.suspect[row, batch] = ALL_ARMS
-    number_members(s, row)
+    number_members(s.order[row], s.start[row], s.batches[row], s.batch_of[row])
     s.stage[row] += 1
     s.began[row] = s.round[row]
-
-
-@kernel
-def number_members(s, row):
-    """Write down for every remaining arm which batch is its own."""
-    for batch in range(s.batches[row]):
-        for place in range(s.start[row, batch], s.start[row, batch + 1]):
-            s.batch_of[row, s.order[row, place]] = batch
 
 
 @kernel
@@ -261,16 +253,7 @@ def beaten(won, lost, budget):
 def name(s, candidate):
     """Of the remaining arms the one that trails the fewest arms; then the one with the largest share of duels won."""
     for row in range(candidate.shape[0]):
-        fewest, best = s.order.shape[1], -1.0
-        for place in range(s.start[row, s.batches[row]]):
-            arm, trails, won, lost = s.order[row, place], 0, 0, 0
-            for other in range(s.order.shape[1]):
-                trails += s.wins[row, arm, other] < s.wins[row, other, arm]
-                won += s.wins[row, arm, other]
-                lost += s.wins[row, other, arm]
-            share = won / (won + lost) if won + lost > 0 else 0.5
-            if trails < fewest or (trails == fewest and share > best):
-                candidate[row], fewest, best = arm, trails, share
+        candidate[row] = least_beaten(s.order[row], s.start[row, s.batches[row]], s.wins[row])
 
 
 @kernel
@@ -279,7 +262,7 @@ def begin(s):
     arms = s.order.shape[1]
     for row in range(s.order.shape[0]):
         shuffle(s.order[row], 0, arms, arms, session_seed(s.key[row], 0), ASSIGNMENT)
-        number_members(s, row)
+        number_members(s.order[row], s.start[row], s.batches[row], s.batch_of[row])
         s.turn[row] = turn_after_changes(s, row, 1 % s.batches[row], math.inf)
 
 
@@ -300,9 +283,6 @@ class MergeDTS(DuelingKernelAgent):
         epsilon: the probability of losing the Condorcet winner, in (0, 1).
         constant: C, above 0; default: what alpha, K and epsilon make of it. The guarantee holds for the default.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
@@ -330,16 +310,18 @@ class MergeDTS(DuelingKernelAgent):
         batches = -(-arms // M)
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            began=np.zeros(rows, np.int64),
-            alpha=np.full(rows, width),
-            constant=np.full(rows, math.exp(log_c) if log_c < 700 else math.inf),
-            log_constant=np.full(rows, log_c),
-            batch_size=np.full(rows, M),
-            stage=np.ones(rows, np.int64),
+            **self.filled(
+                round=0,
+                began=0,
+                alpha=width,
+                constant=math.exp(log_c) if log_c < 700 else math.inf,
+                log_constant=log_c,
+                batch_size=M,
+                stage=1,
+                batches=batches,
+            ),
             wins=np.zeros((rows, arms, arms), np.int64),
             order=np.tile(np.arange(arms), (rows, 1)),
-            batches=np.full(rows, batches),
             start=np.tile(np.append(np.arange(batches) * M, arms), (rows, 1)),
             batch_of=np.empty((rows, arms), np.int64),
             suspect=np.full((rows, batches), NO_ARM),

@@ -40,7 +40,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, open_unit, positive, whole_number
-from rankgym.kernels import bits, join_batches, kernel, leave_batch, session_seed, shuffle, size_of, uniform_below
+from rankgym.kernels import (
+    bits,
+    join_batches,
+    kernel,
+    least_beaten,
+    leave_batch,
+    number_members,
+    session_seed,
+    shuffle,
+    size_of,
+    smallest_size,
+    uniform_below,
+    upper_bound,
+)
 
 __all__ = ["MergeRUCB", "State", "choose", "learn", "log_constant", "name"]
 
@@ -82,7 +95,7 @@ def choose(s, left, right):
         for place in range(first, stop):  # line 10
             arm = s.order[row, place]
             if arm != c:
-                upper = upper_bound(s.wins[row, arm, c], s.wins[row, c, arm], budget)
+                upper = upper_bound(s.wins[row, arm, c], s.wins[row, arm, c] + s.wins[row, c, arm], budget)
                 if upper > highest or (upper == highest and bits(seed, 1 + arm) > bits(seed, 1 + d)):
                     d, highest = arm, upper
         left[row], right[row] = c, d
@@ -194,15 +207,11 @@ def next_stage(s, row):
     while least < 2:
         before = s.batches[row]
         s.batches[row] = join_batches(s.order[row], s.start[row], before, s.largest[row])
-        least = s.order.shape[1]
-        for batch in range(s.batches[row]):
-            least = min(least, size_of(s.start[row], batch))
+        least = smallest_size(s.start[row], s.batches[row])
         if s.batches[row] == before:
             break
-    for batch in range(s.batches[row]):
-        s.suspect[row, batch] = ALL_ARMS
-        for place in range(s.start[row, batch], s.start[row, batch + 1]):
-            s.batch_of[row, s.order[row, place]] = batch
+    s.suspect[row, : s.batches[row]] = ALL_ARMS
+    number_members(s.order[row], s.start[row], s.batches[row], s.batch_of[row])
     s.stage[row] += 1
 
 
@@ -210,14 +219,6 @@ def next_stage(s, row):
 def log_of_sum(t, constant, log_constant):
     """ln(t + C(delta))."""
     return math.log(t + constant) if constant < math.inf else log_constant
-
-
-@kernel
-def upper_bound(won, lost, budget):
-    """u of line 7 for an arm that has these numbers of duels ``won`` and ``lost`` against another one."""
-    if won + lost == 0:
-        return math.inf
-    return won / (won + lost) + math.sqrt(budget / (won + lost))
 
 
 @kernel
@@ -231,16 +232,7 @@ def beaten(won, lost, budget):
 def name(s, candidate):
     """Of the remaining arms the one that trails the fewest arms; then the one with the largest share of duels won."""
     for row in range(candidate.shape[0]):
-        fewest, best = s.order.shape[1], -1.0
-        for place in range(s.start[row, s.batches[row]]):
-            arm, trails, won, lost = s.order[row, place], 0, 0, 0
-            for other in range(s.order.shape[1]):
-                trails += s.wins[row, arm, other] < s.wins[row, other, arm]
-                won += s.wins[row, arm, other]
-                lost += s.wins[row, other, arm]
-            share = won / (won + lost) if won + lost > 0 else 0.5
-            if trails < fewest or (trails == fewest and share > best):
-                candidate[row], fewest, best = arm, trails, share
+        candidate[row] = least_beaten(s.order[row], s.start[row, s.batches[row]], s.wins[row])
 
 
 @kernel
@@ -249,9 +241,7 @@ def assign(s):
     arms = s.order.shape[1]
     for row in range(s.order.shape[0]):
         shuffle(s.order[row], 0, arms, arms, session_seed(s.key[row], 0), ASSIGNMENT)
-        for batch in range(s.batches[row]):
-            for place in range(s.start[row, batch], s.start[row, batch + 1]):
-                s.batch_of[row, s.order[row, place]] = batch
+        number_members(s.order[row], s.start[row], s.batches[row], s.batch_of[row])
 
 
 def log_constant(alpha: float, num_arms: int, delta: float) -> float:
@@ -270,9 +260,6 @@ class MergeRUCB(DuelingKernelAgent):
         batch_size: p, the number of arms in a batch at first, at least 4.
         delta: the probability of losing the Condorcet winner, in (0, 1).
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
@@ -288,19 +275,15 @@ class MergeRUCB(DuelingKernelAgent):
         batches = max(1, arms // p)
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            alpha=np.full(rows, width),
+            **self.filled(
+                round=0, alpha=width, log_constant=log_c, largest=3 * p // 2, stage=1, batches=batches, turn=1 % batches
+            ),
             constant=np.full(rows, math.ceil(math.exp(log_c)) if log_c < 700 else math.inf, np.float64),
-            log_constant=np.full(rows, log_c),
-            largest=np.full(rows, 3 * p // 2),
-            stage=np.ones(rows, np.int64),
             wins=np.zeros((rows, arms, arms), np.int64),
             order=np.tile(np.arange(arms), (rows, 1)),
-            batches=np.full(rows, batches),
             start=np.tile(np.append(np.arange(batches) * p, arms), (rows, 1)),
             batch_of=np.empty((rows, arms), np.int64),
             suspect=np.full((rows, batches), NO_ARM),
-            turn=np.full(rows, 1 % batches),
         )
         assign(self.state)
 

@@ -95,9 +95,6 @@ class MultiSBM(DuelingKernelAgent):
     Args:
         alpha: exploration of the UCB index, above 0.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
@@ -108,11 +105,8 @@ class MultiSBM(DuelingKernelAgent):
         rows, arms = self.num_envs, self.num_arms
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            alpha=np.full(rows, positive("alpha", alpha)),
-            last=np.zeros(rows, np.int64),
+            **self.filled(round=0, alpha=positive("alpha", alpha), last=0),
             asked=np.zeros((rows, arms), np.int64),
-            played=np.zeros((rows, arms, arms), np.int64),
-            won=np.zeros((rows, arms, arms), np.int64),
+            **self.filled(arms, arms, played=0, won=0),
         )
         begin(self.state)

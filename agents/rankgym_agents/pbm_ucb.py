@@ -86,30 +86,23 @@ class PBMUCB(KernelAgent):
             for one a row. Default: 1 / k for k = 1, 2, ..., a common guess; the paper's guarantee needs the truth.
         epsilon: delta = (1 + epsilon) log t; a number in [0, 1000].
         **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are ignored.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
 
     def __init__(self, *, examination: ArrayLike | None = None, epsilon: float = 0.0, **shape: Any) -> None:
         super().__init__(**shape)
-        rows, items = self.num_envs, self.num_items
+        items = self.num_items
         kappa = self._checked_examination(examination)
         number = isinstance(epsilon, (int, float, np.integer, np.floating)) and not isinstance(epsilon, bool)
         if not number or not 0 <= epsilon <= 1000:
             raise ValueError(f"epsilon = {epsilon!r} is out of range; allowed: a number in [0, 1000]")
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            factor=np.full(rows, 1.0 + float(epsilon)),
+            **self.filled(round=0, factor=1.0 + float(epsilon)),
             examination=kappa,
             best_first=np.argsort(-kappa, axis=1, kind="stable"),
-            clicked=np.zeros((rows, items), np.int64),
-            displays=np.zeros((rows, items), np.int64),
-            examined=np.zeros((rows, items)),
-            order=np.tile(np.arange(items), (rows, 1)),
+            **self.filled(items, clicked=0, displays=0, examined=0.0, order=np.arange(items)),
         )
 
     def _checked_examination(self, examination: ArrayLike | None) -> NDArray[np.float64]:

@@ -142,28 +142,23 @@ class RankedEXP3(KernelAgent):
     """RankedEXP3: one adversarial bandit per position.
 
     Args:
-        eta: learning rate, finite and above 0; default sqrt(2 ln L / (T L)), L being ``num_items`` and T ``horizon``.
+        eta: learning rate, finite and above 0; default sqrt(2 ln L / (T L)), L being ``num_items`` and T ``horizon``,
+            required without it.
         **shape: as in ``Agent``. ``initial_list`` is ignored.
-
-    Raises:
-        ValueError: neither ``eta`` nor ``horizon`` is given, or an argument is out of range.
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
 
     def __init__(self, *, eta: float | None = None, **shape: Any) -> None:
         super().__init__(**shape)
-        rows, positions, items = self.num_envs, self.num_positions, self.num_items
+        positions, items = self.num_positions, self.num_items
         if eta is None:
             rate = math.sqrt(2 * math.log(items) / (min(self.known_horizon("eta"), MAX_HORIZON) * items))
         else:
             rate = positive("eta", eta)
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            eta=np.full(rows, rate),
-            loss=np.zeros((rows, positions, items)),
-            base=np.zeros((rows, positions)),
-            weight=np.ones((rows, positions, items)),
-            total=np.full((rows, positions), float(items)),
+            **self.filled(round=0, eta=rate),
+            **self.filled(positions, items, loss=0.0, weight=1.0),
+            **self.filled(positions, base=0.0, total=float(items)),
         )

@@ -32,7 +32,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
-from rankgym.kernels import bits, fair_coins_show, kernel, place_of_largest, session_seed, uniform, uniform_below
+from rankgym.kernels import (
+    bits,
+    fair_coins_show,
+    kernel,
+    place_of_largest,
+    place_of_least,
+    session_seed,
+    uniform,
+    uniform_below,
+)
 
 __all__ = ["RCS", "State", "choose", "learn", "name", "tournament"]
 
@@ -62,7 +71,7 @@ def choose(s, left, right):
         seed = session_seed(s.key[row], s.round[row])
         c = tournament(s.chance[row], s.previous[row], seed)
         if c == NO_ARM:
-            c = least(s.crowned[row], bits(seed, SUBSTITUTE))
+            c = place_of_least(s.crowned[row], NO_ARM, bits(seed, SUBSTITUTE))
         width = math.sqrt(s.alpha[row] * math.log(s.round[row] + 1))
         left[row] = c
         right[row] = challenger(s.mean[row, c], s.spread[row, c], width, c, bits(seed, CHALLENGER))
@@ -91,21 +100,6 @@ def beats(chance, i, j, seed):
     arms = chance.shape[0]
     coin = COINS + (i * arms + j if i < j else j * arms + i)
     return (uniform(bits(seed, coin)) < chance[i, j]) == (i < j)
-
-
-@kernel
-def least(values, word):
-    """The arm with the least of ``values`` (arms,); ``word`` decides ties."""
-    low, ties = values.min(), 0
-    for arm in range(values.shape[0]):
-        ties += values[arm] == low
-    n = uniform_below(word, ties)
-    for arm in range(values.shape[0]):
-        if values[arm] == low:
-            if n == 0:
-                return arm
-            n -= 1
-    return NO_ARM
 
 
 @kernel
@@ -167,9 +161,6 @@ class RCS(DuelingKernelAgent):
     Args:
         alpha: width of the challenger's confidence bounds, above 0; the default is that of RUCB.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
@@ -180,13 +171,9 @@ class RCS(DuelingKernelAgent):
         rows, arms = self.num_envs, self.num_arms
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            alpha=np.full(rows, positive("alpha", alpha)),
-            wins=np.zeros((rows, arms, arms), np.int64),
-            chance=np.full((rows, arms, arms), 0.5),
+            **self.filled(round=0, alpha=positive("alpha", alpha), previous=0),
+            **self.filled(arms, arms, wins=0, chance=0.5),
             mean=np.tile(np.where(np.eye(arms, dtype=bool), 0.0, math.inf), (rows, 1, 1)),
             spread=np.tile(1.0 - np.eye(arms), (rows, 1, 1)),
-            crowned=np.zeros((rows, arms), np.int64),
-            previous=np.zeros(rows, np.int64),
-            beaten=np.zeros((rows, arms), np.int64),
+            **self.filled(arms, crowned=0, beaten=0),
         )

@@ -8,17 +8,16 @@ what an agent could reach that knows when users change, but not how.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import pkgutil
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.agent import Agent, restored, seed_argument, whole_number
+from rankgym.agent import Agent, near, restored, seed_argument, whole_number
 
 __all__ = ["Restarting"]
 
@@ -178,7 +177,7 @@ def _resolve(agent: Any) -> Callable[..., Any]:
         if ":" not in make:
             names = [name for name in rankers if name != "restarting"]
             allowed = f"{', '.join(names)}, package.module:Class, or a class"
-            raise ValueError(f"agent = {agent!r} is unknown{_near(make, names)} allowed: {allowed}")
+            raise ValueError(f"agent = {agent!r} is unknown{near(make, names) or ';'} allowed: {allowed}")
         module = make.partition(":")[0]
         try:
             make = pkgutil.resolve_name(make)
@@ -203,16 +202,10 @@ def _taken_keywords(make: Callable[..., Any], knobs: dict[str, Any], name: str) 
     for knob, value in knobs.items():
         if knob not in taken and not takes_all:
             its = [key for key in taken if key not in SHAPE]
-            hint = _near(knob, ["agent", "every", *its])
+            hint = near(knob, ["agent", "every", *its]) or ";"
             allowed = f"agent, every, and its own: {', '.join(its) or 'none'}"
             raise ValueError(f"{knob} = {value!r} is not a knob of {name}{hint} allowed: {allowed}")
     return [key for key in SHAPE if takes_all or key in taken]
-
-
-def _near(word: str, words: Iterable[str]) -> str:
-    """'; did you mean ...?' with the most similar of ``words``, or ';'."""
-    close = difflib.get_close_matches(word, list(words), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ";"
 
 
 def _keywords(make: Callable[..., Any]) -> tuple[list[str], bool]:

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
-from rankgym.kernels import bits, kernel, session_seed, uniform_below
+from rankgym.kernels import bits, kernel, place_of_least, session_seed
 
 __all__ = ["RMED1", "State", "choose", "evidence", "learn", "name"]
 
@@ -63,7 +63,7 @@ def choose(s, left, right):
         left[row], right[row] = s.first[row], s.second[row]
         if s.second[row] == NO_ARM:
             seed = session_seed(s.key[row], s.round[row])
-            likeliest = least(s.unlikely[row], NO_ARM, bits(seed, LIKELIEST))
+            likeliest = place_of_least(s.unlikely[row], NO_ARM, bits(seed, LIKELIEST))
             right[row] = opponent(s.mean[row, left[row]], left[row], likeliest, bits(seed, OPPONENT))
 
 
@@ -74,25 +74,8 @@ def opponent(mean, arm, likeliest, word):
         return likeliest
     for j in range(mean.shape[0]):
         if j != arm and mean[j] <= 0.5:
-            return least(mean, arm, word)
+            return place_of_least(mean, arm, word)
     return likeliest  # O is empty
-
-
-@kernel
-def least(values, but, word):
-    """The arm with the least of ``values`` (arms,), ``but`` left out; ``word`` decides ties."""
-    low, ties = math.inf, 0
-    for j in range(values.shape[0]):
-        if values[j] <= low and j != but:
-            ties = ties + 1 if values[j] == low else 1
-            low = values[j]
-    n = uniform_below(word, ties)
-    for j in range(values.shape[0]):
-        if values[j] == low and j != but:
-            if n == 0:
-                return j
-            n -= 1
-    return NO_ARM
 
 
 @kernel
@@ -174,7 +157,7 @@ def name(s, candidate):
     """i*."""
     for row in range(candidate.shape[0]):
         word = bits(session_seed(s.key[row], s.round[row]), LIKELIEST)
-        candidate[row] = least(s.unlikely[row], NO_ARM, word)
+        candidate[row] = place_of_least(s.unlikely[row], NO_ARM, word)
 
 
 class RMED1(DuelingKernelAgent):
@@ -186,9 +169,6 @@ class RMED1(DuelingKernelAgent):
         leeway: f(K), above 0: an arm is drawn again while its I is at most ln t + f(K) above the least one. Default:
             0.3 K^1.01.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
@@ -196,18 +176,11 @@ class RMED1(DuelingKernelAgent):
 
     def __init__(self, *, leeway: float | None = None, **shape: Any) -> None:
         super().__init__(**shape)
-        rows, arms = self.num_envs, self.num_arms
+        arms = self.num_arms
         f = 0.3 * arms**1.01 if leeway is None else positive("leeway", leeway)
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            leeway=np.full(rows, f),
-            wins=np.zeros((rows, arms, arms), np.int64),
-            mean=np.full((rows, arms, arms), 0.5),
-            term=np.zeros((rows, arms, arms)),
-            unlikely=np.zeros((rows, arms)),
-            first=np.zeros(rows, np.int64),
-            second=np.full(rows, 1 if arms > 1 else NO_ARM),
-            current=np.ones((rows, arms), np.bool_),
-            following=np.zeros((rows, arms), np.bool_),
+            **self.filled(round=0, leeway=f, first=0, second=1 if arms > 1 else NO_ARM),
+            **self.filled(arms, arms, wins=0, mean=0.5, term=0.0),
+            **self.filled(arms, unlikely=0.0, current=True, following=False),
         )

@@ -228,9 +228,6 @@ class RUCB(DuelingKernelAgent):
     Args:
         alpha: width of the confidence bounds, above 0. The analysis has it above 1/2; 0.51 is the authors' practice.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
@@ -241,14 +238,10 @@ class RUCB(DuelingKernelAgent):
         rows, arms = self.num_envs, self.num_arms
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            alpha=np.full(rows, positive("alpha", alpha)),
+            **self.filled(round=0, alpha=positive("alpha", alpha), best=NO_ARM),
             wins=np.zeros((rows, arms, arms), np.int64),
             bound=np.tile(
                 np.where(np.eye(arms, dtype=bool)[:, None], np.c_[list(OWN)], np.c_[list(UNMET)]), (rows, 1, 1, 1)
             ),
-            barrier=np.full((rows, arms), FREE),
-            barred_by=np.full((rows, arms), NO_ARM),
-            best=np.full(rows, NO_ARM),
-            beaten=np.zeros((rows, arms), np.int64),
+            **self.filled(arms, barrier=FREE, barred_by=NO_ARM, beaten=0),
         )

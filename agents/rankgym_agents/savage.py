@@ -183,13 +183,10 @@ class SAVAGE(DuelingKernelAgent):
     ``remaining`` is the number of arms left in each row.
 
     Args:
-        delta: the probability of losing the Condorcet winner, in (0, 1); default 1 / T.
+        delta: the probability of losing the Condorcet winner, in (0, 1); default 1 / T; required without T.
         sampling: the next of the remaining pairs: the ``"least"`` sampled one or a ``"uniform"`` draw.
         **shape: as in ``DuelingAgent``. ``horizon`` is T: exploration ends there at the latest, and the confidence
-            radius holds up to there. Without it the radius holds for all rounds, and ``delta`` is required.
-
-    Raises:
-        ValueError: an argument is out of range, or both ``delta`` and ``horizon`` are missing.
+            radius holds up to there. Without it the radius holds for all rounds.
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
@@ -205,16 +202,18 @@ class SAVAGE(DuelingKernelAgent):
         first, second = np.triu_indices(arms, 1)
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            horizon=np.full(rows, min(self.horizon or 0, 2**62)),
-            log_eta=np.full(rows, confidence),
-            uniform=np.full(rows, one_of("sampling", sampling, SAMPLING)),
+            **self.filled(
+                round=0,
+                horizon=min(self.horizon or 0, 2**62),
+                log_eta=confidence,
+                uniform=one_of("sampling", sampling, SAMPLING),
+                left=len(first),
+                swept=0,
+                winner=NO_ARM if arms > 1 else 0,
+            ),
             wins=np.zeros((rows, arms, arms), np.int64),
             alive=np.ones((rows, arms), np.bool_),
             pairs=np.tile((first * arms + second).astype(np.int32), (rows, 1)),
-            left=np.full(rows, len(first)),
-            swept=np.zeros(rows, np.int64),
-            winner=np.full(rows, NO_ARM if arms > 1 else 0),
         )
 
     @property

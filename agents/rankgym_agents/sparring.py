@@ -80,9 +80,6 @@ class Sparring(DuelingKernelAgent):
     Args:
         alpha: exploration of the UCB index, above 0.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
@@ -90,11 +87,9 @@ class Sparring(DuelingKernelAgent):
 
     def __init__(self, *, alpha: float = 0.51, **shape: Any) -> None:
         super().__init__(**shape)
-        rows, arms = self.num_envs, self.num_arms
+        arms = self.num_arms
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            alpha=np.full(rows, positive("alpha", alpha)),
-            played=np.zeros((rows, 2, arms), np.int64),
-            won=np.zeros((rows, 2, arms), np.int64),
+            **self.filled(round=0, alpha=positive("alpha", alpha)),
+            **self.filled(2, arms, played=0, won=0),
         )

@@ -68,21 +68,15 @@ class ThompsonCascade(KernelAgent):
         feedback: the items that count as observed after clicks: those down to the ``"first"`` or the ``"last"`` click,
             or ``"all"`` of them.
         **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are ignored.
-
-    Raises:
-        ValueError: an argument is out of range.
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
 
     def __init__(self, *, feedback: str = "first", **shape: Any) -> None:
         super().__init__(**shape)
-        rows, items = self.num_envs, self.num_items
+        items = self.num_items
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            feedback=np.full(rows, one_of("feedback", feedback, FEEDBACK)),
-            observed=np.zeros((rows, items), np.int64),
-            clicked=np.zeros((rows, items), np.int64),
-            order=np.tile(np.arange(items), (rows, 1)),
+            **self.filled(round=0, feedback=one_of("feedback", feedback, FEEDBACK)),
+            **self.filled(items, observed=0, clicked=0, order=np.arange(items)),
         )

@@ -136,11 +136,8 @@ class TopRank(KernelAgent):
     """TopRank: sorts items into blocks, and shuffles each block until its items can be told apart.
 
     Args:
-        delta: failure probability per pair in (0, 1); default 1 / ``horizon``, as in the paper.
+        delta: failure probability per pair in (0, 1); default 1 / ``horizon``, as in the paper; required without it.
         **shape: as in ``Agent``. ``initial_list`` is ignored.
-
-    Raises:
-        ValueError: neither ``delta`` nor ``horizon`` is given, or an argument is out of range.
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
@@ -152,12 +149,9 @@ class TopRank(KernelAgent):
         log_inv_delta = math.log(self.known_horizon("delta")) if delta is None else -math.log(open_unit("delta", delta))
         self.state = State(
             key=self.keys(),
-            round=np.zeros(rows, np.int64),
-            threshold=np.full(rows, 2 * (math.log(C) + log_inv_delta)),
-            wins=np.zeros((rows, items, items), np.int64),
-            worse=np.zeros((rows, items, items), np.bool_),
-            order=np.tile(np.arange(items), (rows, 1)),
-            block=np.zeros((rows, items), np.int64),
+            **self.filled(round=0, threshold=2 * (math.log(C) + log_inv_delta)),
+            **self.filled(items, items, wins=0, worse=False),
+            **self.filled(items, order=np.arange(items), block=0),
             start=np.tile(np.append(0, np.full(items, items)), (rows, 1)),
         )
 

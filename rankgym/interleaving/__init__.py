@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.arguments import whole_number
+from rankgym.arguments import one_of, whole_number
 from rankgym.interleaving.balanced import Balanced
 from rankgym.interleaving.base import Interleaving, Lists, copy_rankings, decide
 from rankgym.interleaving.document_constraints import DocumentConstraints
@@ -20,16 +20,7 @@ from rankgym.interleaving.probabilistic import Probabilistic
 from rankgym.interleaving.team_draft import TeamDraft
 from rankgym.kernels import ENVIRONMENT, first_fault, row_keys
 
-__all__ = [
-    "INTERLEAVINGS",
-    "Comparison",
-    "Interleaving",
-    "Lists",
-    "compare",
-    "copy_rankings",
-    "decide",
-    "make",
-]
+__all__ = ["INTERLEAVINGS", "Comparison", "Interleaving", "Lists", "compare", "copy_rankings", "decide", "make"]
 
 MAX_DOCUMENTS = 1 << 24  # a ranking takes memory for each number up to its largest document
 
@@ -48,16 +39,15 @@ def make(name: str, knobs: dict[str, Any] | None = None) -> Interleaving:
     Raises:
         ValueError: the name or a keyword is unknown, or a value is out of range.
     """
-    if not isinstance(name, str) or name not in INTERLEAVINGS:
-        raise ValueError(f"interleaving = {name!r} is unknown; allowed: {', '.join(map(repr, INTERLEAVINGS))}")
+    method = one_of("interleaving", name, INTERLEAVINGS)
     if knobs is not None and not isinstance(knobs, dict):
         raise ValueError(f"interleaving_knobs = {knobs!r} is not a dict; allowed: a dict of keywords by name")
-    allowed = [p for p in inspect.signature(INTERLEAVINGS[name]).parameters if p not in ("args", "kwargs")]
+    allowed = [p for p in inspect.signature(method).parameters if p not in ("args", "kwargs")]
     for knob in knobs or {}:
         if knob not in allowed:
             words = ", ".join(map(repr, allowed)) or "none"
             raise ValueError(f"the interleaving {name!r} does not have a keyword {knob!r}; allowed: {words}")
-    return INTERLEAVINGS[name](**(knobs or {}))
+    return method(**(knobs or {}))
 
 
 class Comparison(NamedTuple):

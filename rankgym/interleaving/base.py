@@ -34,6 +34,8 @@ INTERLEAVING, TIE = 4 << 32, 5 << 32
 
 CREDIT_TOLERANCE = 1e-9  # sums that differ by rounding only are equal
 
+Array = NDArray[Any]
+
 
 class Lists(NamedTuple):
     """Rankings in one array: ranking r orders the documents 0, 1, ... of its own set, or the best of them.
@@ -121,27 +123,13 @@ class Interleaving(ABC):
 
     @abstractmethod
     def interleave(
-        self,
-        lists: Lists,
-        left: NDArray[np.int64],
-        right: NDArray[np.int64],
-        key: NDArray[np.uint64],
-        session: NDArray[np.int64],
-        displayed: NDArray[np.int64],
-        share: NDArray[np.float64],
+        self, lists: Lists, left: Array, right: Array, key: Array, session: Array, displayed: Array, share: Array
     ) -> None:
         """Fill ``displayed`` and ``share`` (rows, length)."""
 
     @abstractmethod
     def credit(
-        self,
-        lists: Lists,
-        left: NDArray[np.int64],
-        right: NDArray[np.int64],
-        displayed: NDArray[np.int64],
-        share: NDArray[np.float64],
-        clicks: NDArray[np.int8],
-        credit: NDArray[np.float64],
+        self, lists: Lists, left: Array, right: Array, displayed: Array, share: Array, clicks: Array, credit: Array
     ) -> None:
         """Fill ``credit`` (rows, 2)."""
 

@@ -33,12 +33,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.interleaving.base import INTERLEAVING, Interleaving, Lists
+from rankgym.arguments import one_of
+from rankgym.interleaving.base import INTERLEAVING, Array, Interleaving, Lists
 from rankgym.kernels import bits, kernel, session_seed, uniform
 
 MAX_LENGTH = 10  # up to 2^10 lists are allowed
 MAX_CACHED_LISTS = 1_000_000  # of solutions
-CREDITS = ("inverse", "linear")
+CREDITS = {"inverse": lambda a, b: 1 / a - 1 / b, "linear": lambda a, b: b - a}  # of ranks a and b, from 1
 
 
 @kernel
@@ -95,21 +96,13 @@ def allowed_lists(left: list[int], right: list[int], length: int) -> NDArray[np.
     """All lists (lists, length) that satisfy equation 5, -1 behind their end."""
     grown: list[tuple[int, ...]] = [()]
     for _ in range(length):
-        longer = []
+        longer: list[tuple[int, ...]] = []
         for prefix in grown:
-            tops = [next((d for d in ranking if d not in prefix), None) for ranking in (left, right)]
-            if None in tops:
-                return _padded(grown, length)  # a ranking ends, for all lists at the same length
-            longer += [(*prefix, top) for top in dict.fromkeys(tops)]
-        grown = longer  # type: ignore[assignment]
-    return _padded(grown, length)
-
-
-def _padded(lists: list[tuple[int, ...]], length: int) -> NDArray[np.int8]:
-    padded = np.full((len(lists), length), -1, np.int8)
-    for row, documents in enumerate(lists):
-        padded[row, : len(documents)] = documents
-    return padded
+            tops = [next((d for d in ranking if d not in prefix), -1) for ranking in (left, right)]
+            if -1 not in tops:  # else a ranking ends, for all lists at the same length
+                longer += [(*prefix, top) for top in dict.fromkeys(tops)]
+        grown = longer or grown
+    return np.array([documents + (-1,) * (length - len(documents)) for documents in grown], np.int8)
 
 
 def credits_of(lists: NDArray[np.int8], left: list[int], right: list[int], crediting: str) -> NDArray[np.float64]:
@@ -119,7 +112,7 @@ def credits_of(lists: NDArray[np.int8], left: list[int], right: list[int], credi
     for d in {*left, *right}:
         rank_a = left.index(d) + 1 if d in left else length + 1
         rank_b = right.index(d) + 1 if d in right else length + 1
-        worth[d] = rank_b - rank_a if crediting == "linear" else 1 / rank_a - 1 / rank_b
+        worth[d] = CREDITS[crediting](rank_a, rank_b)
     return np.array([[worth[int(d)] for d in row] for row in lists], np.float64)
 
 
@@ -169,8 +162,7 @@ class Optimized(Interleaving):
     credit = staticmethod(credit)
 
     def __init__(self, credit: str = "inverse") -> None:
-        if not isinstance(credit, str) or credit not in CREDITS:
-            raise ValueError(f"credit = {credit!r} is unknown; allowed: {', '.join(map(repr, CREDITS))}")
+        one_of("credit", credit, CREDITS)
         solver()
         self.crediting = credit
         self._forget()
@@ -182,14 +174,7 @@ class Optimized(Interleaving):
         self._joined: tuple[Any, ...] | None = None  # the tables as arrays, until there is a new one
 
     def interleave(
-        self,
-        lists: Lists,
-        left: NDArray[np.int64],
-        right: NDArray[np.int64],
-        key: NDArray[np.uint64],
-        session: NDArray[np.int64],
-        displayed: NDArray[np.int64],
-        share: NDArray[np.float64],
+        self, lists: Lists, left: Array, right: Array, key: Array, session: Array, displayed: Array, share: Array
     ) -> None:
         length = displayed.shape[1]
         self.check_length("length", length)

@@ -31,15 +31,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.arguments import plain_number
-from rankgym.interleaving.base import INTERLEAVING, Interleaving, Lists, positional_credit
+from rankgym.arguments import one_of, plain_number
+from rankgym.interleaving.base import INTERLEAVING, Array, Interleaving, Lists, positional_credit
 from rankgym.kernels import bits, kernel, session_seed, uniform
 
 MAX_TAU = 20.0  # 1 / rank^tau of 10^15 documents is still a float then
 
 LOWEST, NOTHING = np.uint64(1), np.uint64(0)
-
-CREDITS = ("marginalized", "expected", "assigned")
 
 
 def tails(tau: float, size: int) -> NDArray[np.float64]:
@@ -163,6 +161,9 @@ def marginal_credit(lists, left, right, displayed, share, clicks, credit):
                 credit[row, 1] += chance[n]
 
 
+CREDITS = {"marginalized": marginal_credit, "expected": positional_credit, "assigned": positional_credit}
+
+
 class Probabilistic(Interleaving):
     """Probabilistic interleaving; ``share`` is the probability that left contributed the document (1 or 0 by coins).
 
@@ -178,21 +179,13 @@ class Probabilistic(Interleaving):
         number = plain_number(tau)
         if number is None or not 0 <= number <= MAX_TAU:
             raise ValueError(f"tau = {tau!r} is out of range; allowed: a number in [0, {MAX_TAU:g}]")
-        if not isinstance(credit, str) or credit not in CREDITS:
-            raise ValueError(f"credit = {credit!r} is unknown; allowed: {', '.join(map(repr, CREDITS))}")
+        one_of("credit", credit, CREDITS)
         self.tau, self.crediting = float(number), credit
         self._tail = tails(self.tau, 0)
         self._seen: NDArray[np.int64] | None = None  # the sizes for which the table was made
 
     def interleave(
-        self,
-        lists: Lists,
-        left: NDArray[np.int64],
-        right: NDArray[np.int64],
-        key: NDArray[np.uint64],
-        session: NDArray[np.int64],
-        displayed: NDArray[np.int64],
-        share: NDArray[np.float64],
+        self, lists: Lists, left: Array, right: Array, key: Array, session: Array, displayed: Array, share: Array
     ) -> None:
         if lists.size is not self._seen:
             longest = int(lists.size.max())
@@ -202,17 +195,9 @@ class Probabilistic(Interleaving):
         interleave(lists, left, right, self._tail, self.crediting == "assigned", key, session, displayed, share)
 
     def credit(
-        self,
-        lists: Lists,
-        left: NDArray[np.int64],
-        right: NDArray[np.int64],
-        displayed: NDArray[np.int64],
-        share: NDArray[np.float64],
-        clicks: NDArray[np.int8],
-        credit: NDArray[np.float64],
+        self, lists: Lists, left: Array, right: Array, displayed: Array, share: Array, clicks: Array, credit: Array
     ) -> None:
-        share_out = marginal_credit if self.crediting == "marginalized" else positional_credit
-        share_out(lists, left, right, displayed, share, clicks, credit)
+        CREDITS[self.crediting](lists, left, right, displayed, share, clicks, credit)
 
     def knobs(self) -> dict[str, Any]:
         return {"tau": self.tau, "credit": self.crediting}

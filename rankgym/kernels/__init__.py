@@ -4,7 +4,7 @@ May import nothing of rankgym. A kernel calls kernels of its own file or of this
 notice an edited callee in another file, and the digest of this room's files names the cache folder.
 """
 
-from rankgym.kernels.batches import join_batches, leave_batch, size_of
+from rankgym.kernels.batches import join_batches, least_beaten, leave_batch, number_members, size_of, smallest_size
 from rankgym.kernels.compiling import cache_folder, kernel
 from rankgym.kernels.random_numbers import (
     ABANDONMENT,
@@ -28,7 +28,14 @@ from rankgym.kernels.random_numbers import (
     uniform_below,
 )
 from rankgym.kernels.rankings import FEEDBACK, first_fault, last_observed, popcount
-from rankgym.kernels.selection import first_then_shuffled, largest_upper_bound, place_of_largest, select_top
+from rankgym.kernels.selection import (
+    first_then_shuffled,
+    largest_upper_bound,
+    place_of_largest,
+    place_of_least,
+    select_top,
+    upper_bound,
+)
 
 __all__ = [
     "ABANDONMENT",
@@ -53,14 +60,19 @@ __all__ = [
     "kernel",
     "largest_upper_bound",
     "last_observed",
+    "least_beaten",
     "leave_batch",
+    "number_members",
     "place_of_largest",
+    "place_of_least",
     "popcount",
     "row_keys",
     "select_top",
     "session_seed",
     "shuffle",
     "size_of",
+    "smallest_size",
     "uniform",
     "uniform_below",
+    "upper_bound",
 ]

@@ -7,7 +7,7 @@ import numpy as np
 
 from rankgym.kernels.compiling import kernel
 
-__all__ = ["join_batches", "leave_batch", "size_of"]
+__all__ = ["join_batches", "least_beaten", "leave_batch", "number_members", "size_of", "smallest_size"]
 
 
 @kernel
@@ -59,3 +59,40 @@ def leave_batch(order, start, count, batch, member):
     order[start[count] - 1] = member
     for later in range(batch + 1, count + 1):
         start[later] -= 1
+
+
+@kernel
+def smallest_size(start, count):
+    """The number of members of the smallest of ``count`` batches."""
+    least = size_of(start, 0)
+    for batch in range(1, count):
+        least = min(least, size_of(start, batch))
+    return least
+
+
+@kernel
+def number_members(order, start, count, batch_of):
+    """Fill ``batch_of`` (arms,) with the batch of every member of ``count`` batches."""
+    for batch in range(count):
+        for place in range(start[batch], start[batch + 1]):
+            batch_of[order[place]] = batch
+
+
+@kernel
+def least_beaten(order, remaining, wins):
+    """Of the first ``remaining`` arms of ``order`` the one that trails the fewest of all arms in their duels.
+
+    ``wins`` (arms, arms) has how often the first arm has beaten the second. Of several arms it is the one with the
+    largest share of duels won, and then the first.
+    """
+    first, fewest, best = order[0], order.shape[0], -1.0
+    for place in range(remaining):
+        arm, trails, won, lost = order[place], 0, 0, 0
+        for other in range(order.shape[0]):
+            trails += wins[arm, other] < wins[other, arm]
+            won += wins[arm, other]
+            lost += wins[other, arm]
+        share = won / (won + lost) if won + lost > 0 else 0.5
+        if trails < fewest or (trails == fewest and share > best):
+            first, fewest, best = arm, trails, share
+    return first

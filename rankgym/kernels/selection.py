@@ -1,11 +1,20 @@
 """Choosing items and arms: the largest indices, the largest upper bound, ties broken at random."""
 
+import math
+
 import numpy as np
 
 from rankgym.kernels.compiling import kernel
 from rankgym.kernels.random_numbers import bits, shuffle, uniform_below
 
-__all__ = ["first_then_shuffled", "largest_upper_bound", "place_of_largest", "select_top"]
+__all__ = [
+    "first_then_shuffled",
+    "largest_upper_bound",
+    "place_of_largest",
+    "place_of_least",
+    "select_top",
+    "upper_bound",
+]
 
 
 @kernel
@@ -51,6 +60,31 @@ def place_of_largest(values, word):
                 return place
             n -= 1
     return -1  # not reached
+
+
+@kernel
+def place_of_least(values, but, word):
+    """Return the index of the least of ``values`` (number,), ``but`` left out; ``word`` draws one of several."""
+    low, ties = math.inf, 0
+    for place in range(values.shape[0]):
+        if values[place] <= low and place != but:
+            ties = ties + 1 if values[place] == low else 1
+            low = values[place]
+    n = uniform_below(word, ties)
+    for place in range(values.shape[0]):
+        if values[place] == low and place != but:
+            if n == 0:
+                return place
+            n -= 1
+    return -1  # ``but`` was the only one
+
+
+@kernel
+def upper_bound(won, tried, budget):
+    """The mean ``won`` / ``tried`` plus sqrt(``budget`` / ``tried``); infinite where nothing was tried."""
+    if tried == 0:
+        return math.inf
+    return won / tried + math.sqrt(budget / tried)
 
 
 @kernel
