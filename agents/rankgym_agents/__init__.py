@@ -4,6 +4,7 @@ May import ``rankgym.kernels`` and ``rankgym.agent`` only: an agent that could s
 """
 
 from rankgym.agent import Agent, DuelingAgent
+from rankgym_agents.baselines import RandomDuels, RandomRanker, StaticRanker
 from rankgym_agents.batchrank import BatchRank
 from rankgym_agents.beat_the_mean import BeatTheMean
 from rankgym_agents.bubblerank import BubbleRank
@@ -18,8 +19,6 @@ from rankgym_agents.mergedts import MergeDTS
 from rankgym_agents.mergerucb import MergeRUCB
 from rankgym_agents.multisbm import MultiSBM
 from rankgym_agents.pbm_ucb import PBMUCB
-from rankgym_agents.random import RandomRanker
-from rankgym_agents.random_duels import RandomDuels
 from rankgym_agents.ranked_exp3 import RankedEXP3
 from rankgym_agents.rcs import RCS
 from rankgym_agents.restarting import Restarting
@@ -27,7 +26,6 @@ from rankgym_agents.rmed1 import RMED1
 from rankgym_agents.rucb import RUCB
 from rankgym_agents.savage import SAVAGE
 from rankgym_agents.sparring import Sparring
-from rankgym_agents.static import StaticRanker
 from rankgym_agents.thompson_cascade import ThompsonCascade
 from rankgym_agents.toprank import TopRank
 

@@ -299,27 +299,16 @@ class MergeDTS(DuelingKernelAgent):
     ) -> None:
         super().__init__(**shape)
         rows, arms = self.num_envs, self.num_arms
-        M, width, failure = (
-            whole_number("batch_size", batch_size, 2),
-            positive("alpha", alpha),
-            open_unit("epsilon", epsilon),
-        )
+        M, width = whole_number("batch_size", batch_size, 2), positive("alpha", alpha)
+        failure = open_unit("epsilon", epsilon)
         if constant is None and width <= 0.5:
             raise ValueError(f"alpha = {alpha!r} is out of range; allowed: above 0.5, or above 0 with a constant")
         log_c = log_constant(width, arms, failure) if constant is None else math.log(positive("constant", constant))
         batches = -(-arms // M)
         self.state = State(
             key=self.keys(),
-            **self.filled(
-                round=0,
-                began=0,
-                alpha=width,
-                constant=math.exp(log_c) if log_c < 700 else math.inf,
-                log_constant=log_c,
-                batch_size=M,
-                stage=1,
-                batches=batches,
-            ),
+            constant=np.full(rows, math.exp(log_c) if log_c < 700 else math.inf),
+            **self.filled(round=0, began=0, alpha=width, log_constant=log_c, batch_size=M, stage=1, batches=batches),
             wins=np.zeros((rows, arms, arms), np.int64),
             order=np.tile(np.arange(arms), (rows, 1)),
             start=np.tile(np.append(np.arange(batches) * M, arms), (rows, 1)),

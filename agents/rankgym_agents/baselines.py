@@ -1,0 +1,138 @@
+"""The baselines, which every learner must beat: the production ranker, random lists, and duels of random arms."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.agent import DuelingKernelAgent, KernelAgent
+from rankgym.kernels import bits, kernel, session_seed, shuffle, uniform_below
+
+__all__ = ["RandomDuels", "RandomRanker", "StaticRanker"]
+
+
+class StaticState(NamedTuple):
+    """The production ranker's state. The leading axis is the row."""
+
+    initial_list: NDArray[np.int64]  # (rows, items): R_0, best first
+
+
+@kernel
+def show_initial(s, displayed):
+    """Show the first positions of the initial list."""
+    displayed[:] = s.initial_list[:, : displayed.shape[1]]
+
+
+@kernel
+def learn_nothing(s, displayed, clicks):
+    """Learn nothing."""
+
+
+class StaticRanker(KernelAgent):
+    """Shows the first ``num_positions`` items of ``initial_list`` in every round; arguments as in ``Agent``."""
+
+    rank, learn = staticmethod(show_initial), staticmethod(learn_nothing)
+
+    def __init__(self, **shape: Any) -> None:
+        super().__init__(**shape)
+        self.state = StaticState(self.initial_list.copy())
+
+    def settled(self) -> NDArray[np.bool_]:
+        return np.ones(self.num_envs, np.bool_)
+
+
+class RandomState(NamedTuple):
+    """What the random ranker remembers. The leading axis is the row."""
+
+    key: NDArray[np.uint64]  # (rows,): random key
+    round: NDArray[np.int64]  # (rows,): rounds learned from
+    items: NDArray[np.int64]  # (rows, items): 0 .. items - 1, what is shuffled
+
+
+@kernel
+def show_random(s, displayed):
+    """A uniform draw of ``positions`` out of all items; place p takes the bits numbered p of the round's seed."""
+    rows, positions = displayed.shape
+    num_items = s.items.shape[1]
+    items = np.empty(num_items, np.int64)
+    for row in range(rows):
+        items[:] = s.items[row]
+        shuffle(items, 0, num_items, positions, session_seed(s.key[row], s.round[row]), 0)
+        displayed[row] = items[:positions]
+
+
+@kernel
+def count_round(s, displayed, clicks):
+    """Count the round: the next one has fresh bits."""
+    for row in range(displayed.shape[0]):
+        s.round[row] += 1
+
+
+class RandomRanker(KernelAgent):
+    """Shows a uniformly random ranking in every round; arguments as in ``Agent``."""
+
+    rank, learn = staticmethod(show_random), staticmethod(count_round)
+
+    def __init__(self, **shape: Any) -> None:
+        super().__init__(**shape)
+        items = self.filled(self.num_items, items=np.arange(self.num_items))
+        self.state = RandomState(key=self.keys(), **self.filled(round=0), **items)
+
+
+class DuelsState(NamedTuple):
+    """What RandomDuels remembers. The leading axis is the row."""
+
+    key: NDArray[np.uint64]  # (rows,): random key
+    round: NDArray[np.int64]  # (rows,): rounds learned from
+    wins: NDArray[np.int64]  # (rows, arms)
+    duels: NDArray[np.int64]  # (rows, arms): duels of the arm; a duel with itself counts twice
+
+
+@kernel
+def choose_two(s, left, right):
+    """Bits 0 of the round's seed draw the left arm, bits 1 the right one."""
+    num_arms = s.wins.shape[1]
+    for row in range(left.shape[0]):
+        seed = session_seed(s.key[row], s.round[row])
+        left[row] = uniform_below(bits(seed, 0), num_arms)
+        right[row] = uniform_below(bits(seed, 1), num_arms)
+
+
+@kernel
+def count_duel(s, left, right, left_won):
+    """Count the duel, and the round: the next one has fresh bits."""
+    for row in range(left.shape[0]):
+        s.round[row] += 1
+        s.duels[row, left[row]] += 1
+        s.duels[row, right[row]] += 1
+        s.wins[row, left[row] if left_won[row] else right[row]] += 1
+
+
+@kernel
+def name_largest_share(s, candidate):
+    """The arm of the largest (wins + 1/2) / (duels + 1): 1/2 without duels. The first of equal ones."""
+    for row in range(candidate.shape[0]):
+        best, largest = 0, 0.0
+        for arm in range(s.wins.shape[1]):
+            share = (s.wins[row, arm] + 0.5) / (s.duels[row, arm] + 1.0)
+            if share > largest:
+                best, largest = arm, share
+        candidate[row] = best
+
+
+class RandomDuels(DuelingKernelAgent):
+    """Compares two uniformly random arms, which may be the same; arguments as in ``DuelingAgent``.
+
+    Its ``candidate`` is the arm that has won the largest share of its duels. That estimates the Borda winner, which
+    need not be the Condorcet winner.
+    """
+
+    choose, learn = staticmethod(choose_two), staticmethod(count_duel)
+    name = staticmethod(name_largest_share)
+
+    def __init__(self, **shape: Any) -> None:
+        super().__init__(**shape)
+        shares = self.filled(self.num_arms, wins=0, duels=0)
+        self.state = DuelsState(key=self.keys(), **self.filled(round=0), **shares)
