@@ -6,6 +6,7 @@ preference matrices that the user imported under their own names, in a folder ``
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
@@ -37,6 +38,7 @@ __all__ = [
     "import_matrix",
     "imported",
     "imported_names",
+    "latest",
     "listing",
     "published",
     "published_names",
@@ -140,9 +142,7 @@ DATASETS: dict[str, Dataset] = {
         url="https://raw.githubusercontent.com/chang-li/MergeDTS/296f3e2943ac1291f2ca2316c5c75e9d0f1868c5/matrix",
         parts=(
             OriginalFile(
-                "perfect",
-                "MSLR-Perfect.txt",
-                "79f8f3b327fdb29fdc5cd76a0029eae371c43a4741721ae3ef84bdda876d71c7",
+                "perfect", "MSLR-Perfect.txt", "79f8f3b327fdb29fdc5cd76a0029eae371c43a4741721ae3ef84bdda876d71c7"
             ),
             OriginalFile(
                 "navigational",
@@ -158,15 +158,7 @@ DATASETS: dict[str, Dataset] = {
         commands=("rankgym data fetch mslr", "rankgym data import mslr FILE FILE FILE"),
     ),
 }
-RESERVED = {
-    "synthetic",
-    "yandex",
-    "letor",
-    "calibrated",
-    "published",
-    "imported",
-    "random",
-}  # words of the library
+RESERVED = {"synthetic", "yandex", "letor", "calibrated", "published", "imported", "random"}  # words of the library
 
 
 def home() -> Path:
@@ -189,27 +181,14 @@ def listing() -> list[dict[str, str]]:
                     published(name)
                 except DataError as error:
                     state = f"unusable: {error}"
-        rows.append(
-            {
-                "name": name,
-                "source": dataset.source,
-                "what": dataset.what,
-                "state": state,
-                "provenance": dataset.provenance,
-            }
-        )
+        facts = {"source": dataset.source, "what": dataset.what, "state": state, "provenance": dataset.provenance}
+        rows.append({"name": name} | facts)
     return rows + [_imported_row(name) for name in imported_names()]
 
 
 def _imported_row(name: str) -> dict[str, str]:
-    path = _place(name)
-    row = {
-        "name": name,
-        "source": "imported",
-        "what": "preference matrix",
-        "state": f"in the cache: {path}",
-        "provenance": "?",
-    }
+    row = {"name": name, "source": "imported", "what": "preference matrix"}
+    row |= {"state": f"in the cache: {_place(name)}", "provenance": "?"}
     try:
         matrix, row["provenance"] = _read_imported(name)
     except DataError as error:
@@ -243,14 +222,13 @@ def published(name: str) -> dict[str, NDArray[Any]]:
     dataset, path = _published(name), cached(name)
     bring = " or ".join(f"`{command}`" for command in dataset.commands)
     if not path.exists():
-        raise MissingData(
-            f"{name}, the {dataset.source} data, is not in the cache ({path} does not exist); run {bring}"
-        )
+        missing = f"({path} does not exist)"
+        raise MissingData(f"{name}, the {dataset.source} data, is not in the cache {missing}; run {bring}")
     try:
         if dataset.parts:
             return _published_matrices(dataset, path)
         data = yandex.contents(path)
-        if not yandex.is_npz(data):
+        if not data.startswith(NPZ):
             raise DataError("it is not an .npz file")
         arrays = yandex.from_npz(data)
     except DataError as error:
@@ -258,6 +236,17 @@ def published(name: str) -> dict[str, NDArray[Any]]:
     if yandex.content_digest(arrays) != dataset.content:
         raise DataError(f"{path} does not hold the published numbers; run {bring}")
     return arrays
+
+
+def latest(name: str) -> dict[str, NDArray[Any]]:
+    """The arrays of ``published``, read again only if the file in the cache has changed; do not modify them."""
+    path = cached(name)
+    return _read_once(name, path, path.stat().st_mtime_ns if path.exists() else 0)
+
+
+@functools.lru_cache(maxsize=2)
+def _read_once(name: str, path: Path, changed: int) -> dict[str, NDArray[Any]]:
+    return published(name)
 
 
 def _published_matrices(dataset: Dataset, path: Path) -> dict[str, NDArray[Any]]:
@@ -325,9 +314,10 @@ def _download(name: str, address: str, sha256: str, folder: Path, progress: bool
 
     import pooch
 
-    files = "FILE` takes a copy of the file"
-    if DATASETS[name].parts:
-        files = " ".join(["FILE"] * len(DATASETS[name].parts)) + "` takes copies of the files"
+    parts = DATASETS[name].parts
+    files = (
+        f"{' '.join(['FILE'] * len(parts))}` takes copies of the files" if parts else "FILE` takes a copy of the file"
+    )
     other_way = f"`rankgym data import {name} {files}, wherever it comes from"
     logger = pooch.get_logger()
     level = logger.level
@@ -414,13 +404,12 @@ def import_file(name: str, *paths: str | Path) -> Path:
         return write_npz(cached(name), _from_texts(dataset, _originals_by_array(dataset, paths)))
     (path,) = paths
     data = yandex.contents(path)
-    if yandex.is_npz(data):
+    if data.startswith(NPZ):
         arrays = yandex.from_npz(data)
         found, right = yandex.content_digest(arrays), dataset.content
         if found != right:
-            raise WrongDigest(
-                f"{path} does not hold the published numbers: their digest is {found}, it must be {right}"
-            )
+            digests = f"their digest is {found}, it must be {right}"
+            raise WrongDigest(f"{path} does not hold the published numbers: {digests}")
         return write_npz(cached(name), arrays)
     found, right = hashlib.sha256(data).hexdigest(), dataset.sha256
     if found != right:
@@ -487,11 +476,8 @@ def import_matrix(name: str, path: str | Path) -> Path:
 def imported_names() -> list[str]:
     """The names of the matrices that the user imported."""
     folder = home() / "preferences"
-    return (
-        sorted(path.stem for path in folder.glob("*.npz") if MATRIX_NAME.fullmatch(path.stem))
-        if folder.is_dir()
-        else []
-    )
+    names = [path.stem for path in folder.glob("*.npz")] if folder.is_dir() else []
+    return sorted(filter(MATRIX_NAME.fullmatch, names))
 
 
 def imported(name: str) -> Array:

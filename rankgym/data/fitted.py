@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import io
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,17 +83,10 @@ def _arrays(dataset: str, source: str) -> dict[str, NDArray[Any]]:
     name = SOURCES[dataset][source]
     if catalogue.DATASETS[name].embedded:
         return _embedded(name)
-    path = catalogue.cached(name)
-    return _from_cache(name, path, path.stat().st_mtime_ns if path.exists() else 0)
+    return catalogue.latest(name)
 
 
 @functools.cache
 def _embedded(name: str) -> dict[str, NDArray[Any]]:
     with np.load(io.BytesIO(catalogue.embedded(name)), allow_pickle=False) as arrays:
         return dict(arrays)
-
-
-@functools.lru_cache(maxsize=1)
-def _from_cache(name: str, path: Path, changed: int) -> dict[str, NDArray[Any]]:
-    """The published arrays, read again if the cache file is another or has changed."""
-    return catalogue.published(name)

@@ -16,10 +16,9 @@ import gzip
 import hashlib
 import os
 import re
-import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +31,7 @@ from rankgym.data.catalogue import home
 from rankgym.data.errors import DataError
 from rankgym.data.files import write_npz
 from rankgym.kernels import bits, kernel, session_seed
-from rankgym.progress import PATIENCE
+from rankgym.progress import count_bar, late_bar
 
 __all__ = [
     "MOST_FEATURES",
@@ -51,6 +50,7 @@ MOST_FEATURES = 10_000  # stored as a dense array; the largest public collection
 LARGEST_LABEL = 127
 LONGEST_ID = 200  # bytes of a query's id
 CHUNK = 1 << 20  # bytes read at once
+MEGABYTE = 1_000_000
 INSERTED = 64  # places of a ranking up to which insertion is faster than sorting all documents
 LONGEST_LINE = 1 << 24  # bytes; a file with longer lines is not text
 
@@ -312,7 +312,6 @@ class _Reader:
 
     def _explained(self, code: int, chunk: bytes, at: int) -> DataError:
         """The error of the line after the last one that was read, at byte ``at`` of ``chunk``."""
-        line = self.lines + 1
         word = re.split(rb"[ \t\r\n#]", chunk[at : at + 2 * LONGEST_ID], maxsplit=1)[0]
         name, colon, value = word.partition(b":")
         if code == LABEL:
@@ -330,10 +329,9 @@ class _Reader:
         elif code == INDEX:
             what = f"{_shown(word)} is not a feature; allowed: index:value, and # before a comment"
         else:
-            what = (
-                f"feature {name.decode()} = {_shown(value)} is not a number; allowed: finite decimal numbers of float32"
-            )
-        return self.fault(line, what)
+            found = f"feature {name.decode()} = {_shown(value)}"
+            what = f"{found} is not a number; allowed: finite decimal numbers of float32"
+        return self.fault(self.lines + 1, what)
 
     def result(self) -> LetorData:
         if self.rows == 0:
@@ -361,9 +359,8 @@ def _chunks(stream: Any, reader: _Reader) -> Iterator[bytes]:
         rest.append(piece[cut:])
         length += len(rest[-1])
         if length > LONGEST_LINE:
-            raise reader.fault(
-                reader.lines + 1, f"the line has more than {LONGEST_LINE} bytes; this is not a LETOR file"
-            )
+            what = f"the line has more than {LONGEST_LINE} bytes; this is not a LETOR file"
+            raise reader.fault(reader.lines + 1, what)
     if length:
         yield b"".join([*rest, b"\n"])
 
@@ -379,44 +376,22 @@ def parse(path: str | os.PathLike[str], *, progress: bool = True) -> LetorData:
     """
     path = Path(path)
     reader = _Reader(path)
-    with path.open("rb") as file, _bar(path, progress) as tell:
+    size, seen = path.stat().st_size // MEGABYTE, 0
+    with path.open("rb") as file, late_bar(progress, size, path.name, lambda: count_bar("MB")) as report:
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         stream: Any = gzip.GzipFile(fileobj=file) if packed else file
         try:
             for number, chunk in enumerate(_chunks(stream, reader)):
                 reader.take(chunk.removeprefix(b"\xef\xbb\xbf") if number == 0 else chunk)  # a byte order mark
-                tell(file.tell())
+                read = file.tell() // MEGABYTE
+                if read > seen:
+                    report(read - seen)
+                    seen = read
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             what = "is truncated" if isinstance(error, EOFError) else f"is damaged ({error})"
             raise reader.fault(reader.lines + 1, f"the gzip file {what}; nothing of it was kept") from None
     return reader.result()
-
-
-@contextlib.contextmanager
-def _bar(path: Path, shown: bool) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call with the number of bytes read so far; slow files get a bar on standard error."""
-    megabytes = path.stat().st_size / 1e6
-    begin = time.perf_counter()
-    bar: Any = None
-
-    def tell(read: int) -> None:
-        nonlocal bar
-        spent = time.perf_counter() - begin
-        if shown and bar is None and spent > PATIENCE / 4 and spent * megabytes > PATIENCE * max(read / 1e6, 1e-6):
-            from rankgym.progress import count_bar
-
-            bar = count_bar("MB")
-            bar.add_task(path.name, total=round(megabytes))
-            bar.start()
-        if bar is not None:
-            bar.update(bar.task_ids[0], completed=round(read / 1e6))
-
-    try:
-        yield tell
-    finally:
-        if bar is not None:
-            bar.stop()
 
 
 # -- the cache --------------------------------------------------------------------------------------------------------

@@ -131,11 +131,7 @@ FIT_STATISTICS = FitStatistics(
         [0.296, 0.97, 0.351, 0.853, 0.343, 1.0],
     ],
     bend=0.14,
-    beside=[
-        [0.1, 0.959, 0.986],
-        [-0.026, 0.994, 0.98],
-        [0.132, 0.996, 0.998],
-    ],
+    beside=[[0.1, 0.959, 0.986], [-0.026, 0.994, 0.98], [0.132, 0.996, 0.998]],
     satisfaction_mean=[0.351, 0.186, 0.133, 0.118, 0.131, 0.118, 0.119, 0.125, 0.142, 0.142],
     satisfaction_deviation=[0.232, 0.145, 0.099, 0.099, 0.11, 0.076, 0.07, 0.066, 0.062, 0.061],
     satisfaction_level=[0.74, 0.27, -0.09, -0.25, -0.21, -0.34, -0.41, -0.44, -0.34, -0.31],
@@ -185,18 +181,15 @@ def draw(seed: int = SEED, seed_beside: int = SEED_BESIDE, figures: FitStatistic
         scale = np.exp(figures.slope[m] * level + figures.uneven[m] * raw[:, -1:])
         scale *= math.sqrt((1.0 - figures.common[m]) / (scale**2).mean())
         shape = _standardised(np.hstack([first, math.sqrt(figures.common[m]) * level + scale * relevance]))
-        drawn[f"{model.lower()}_attraction"] = np.round(
-            _matched(shape, np.array(figures.mean[m]), np.array(figures.deviation[m])), DECIMALS
-        )
+        matched = _matched(shape, np.array(figures.mean[m]), np.array(figures.deviation[m]))
+        drawn[f"{model.lower()}_attraction"] = np.round(matched, DECIMALS)
         if model == "DBN":
             drawn["dbn_satisfaction"] = _satisfaction(normal, first, level, scale * relevance, figures)
     drawn["pbm_examination"] = np.array(figures.examination)
     drawn["dcm_termination"] = np.array(figures.termination)
     drawn["dbn_abandonment"] = np.array([figures.abandonment])
     drawn["ubm_examination"] = _browsing_table(figures.browsing)
-    for name, value in zip(CONTINUATIONS, figures.continuation, strict=True):
-        drawn[name] = np.array([value])
-    return drawn
+    return drawn | {name: np.array([value]) for name, value in zip(CONTINUATIONS, figures.continuation, strict=True)}
 
 
 def _normals(source: random.Random) -> Callable[..., Array]:
@@ -369,12 +362,9 @@ def _agreement(residuals: list[Array], levels: list[Array], slope: list[float], 
     """
     agree = np.asarray(np.corrcoef([r.ravel() for r in residuals]))
     same = np.asarray(np.corrcoef(levels))
-    for i in range(len(agree)):
-        for j in range(len(agree)):
-            apart = (
-                slope[i] ** 2 + slope[j] ** 2 - 2.0 * slope[i] * slope[j] * same[i, j] + (uneven[i] - uneven[j]) ** 2
-            )
-            agree[i, j] *= math.exp(apart / 2.0)
+    for i, j in np.ndindex(agree.shape):
+        apart = slope[i] ** 2 + slope[j] ** 2 - 2.0 * slope[i] * slope[j] * same[i, j] + (uneven[i] - uneven[j]) ** 2
+        agree[i, j] *= math.exp(apart / 2.0)
     return agree
 
 

@@ -63,11 +63,8 @@ def flaw(matrix: Array, tolerance: float = ROUNDING) -> Flaw | None:
         if wrong.any():
             i, j = (int(index) for index in np.unravel_index(int(wrong.argmax()), wrong.shape))
             p, q = float(matrix[i, j]), float(matrix[j, i])
-            if not complaint:
-                complaint = (
-                    f"and its opposite [{j}, {i}] = {q} add up to {p + q:.10g}; allowed: 1, within {tolerance:g}"
-                )
-            return Flaw(i, j, f"= {p} {complaint}")
+            sums = f"and its opposite [{j}, {i}] = {q} add up to {p + q:.10g}; allowed: 1, within {tolerance:g}"
+            return Flaw(i, j, f"= {p} {complaint or sums}")
     return None
 
 

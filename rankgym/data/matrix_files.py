@@ -55,11 +55,9 @@ def from_bytes(data: bytes, label: str) -> Array:
         matrix, places = _text(data, label)
     wrong = flaw(matrix, FILE_TOLERANCE)
     if wrong is not None:
-        place = (
-            f"index [{wrong.row}, {wrong.column}]"
-            if places is None
-            else f"line {places[wrong.row]}, column {wrong.column + 1}"
-        )
+        place = f"index [{wrong.row}, {wrong.column}]"
+        if places is not None:
+            place = f"line {places[wrong.row]}, column {wrong.column + 1}"
         raise DataError(f"{label}, {place}: the probability {wrong.complaint}")
     return symmetric(matrix)
 
@@ -76,17 +74,13 @@ def _npy(data: bytes, label: str) -> Array:
     if dtype.hasobject or dtype.kind not in "fiub":
         what = "Python objects" if dtype.hasobject else f"dtype {dtype}"
         raise DataError(f"{label} holds {what}, which are refused; allowed: real numbers")
-    _check_shape(label, shape)
+    if len(shape) != 2 or shape[0] != shape[1] or not 2 <= shape[0] <= MAX_ARMS:
+        raise DataError(f"{label} has shape {shape}; allowed: (K, K), K from 2 to {MAX_ARMS}")
     found, needed = len(data) - stream.tell(), int(np.prod(shape)) * dtype.itemsize
     if found != needed:
         raise DataError(f"{label} is a broken .npy file: {found} bytes of numbers; allowed: {needed} for shape {shape}")
     stream.seek(0)
     return np.array(np.lib.format.read_array(stream, allow_pickle=False), np.float64, order="C")
-
-
-def _check_shape(label: str, shape: tuple[int, ...]) -> None:
-    if len(shape) != 2 or shape[0] != shape[1] or not 2 <= shape[0] <= MAX_ARMS:
-        raise DataError(f"{label} has shape {shape}; allowed: (K, K), K from 2 to {MAX_ARMS}")
 
 
 def _text(data: bytes, label: str) -> tuple[Array, list[int]]:
@@ -95,9 +89,8 @@ def _text(data: bytes, label: str) -> tuple[Array, list[int]]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{label}, line {line}: this is not text; allowed: a preference matrix as .npy or text"
-        ) from None
+        what = "this is not text; allowed: a preference matrix as .npy or text"
+        raise DataError(f"{label}, line {line}: {what}") from None
     rows: list[NDArray[np.float64]] = []
     places: list[int] = []
     for line, whole in enumerate(text.split("\n"), 1):
@@ -111,10 +104,8 @@ def _text(data: bytes, label: str) -> tuple[Array, list[int]]:
                 f"allowed: {len(rows[0])}"
             )
         if len(fields) > MAX_ARMS or len(rows) == len(fields):
-            most = min(MAX_ARMS, len(fields))
-            raise DataError(
-                f"{label}, line {line}: this is more than a square matrix; allowed: {most} rows and columns"
-            )
+            most = f"{min(MAX_ARMS, len(fields))} rows and columns"
+            raise DataError(f"{label}, line {line}: this is more than a square matrix; allowed: {most}")
         rows.append(_numbers(fields, label, line))
         places.append(line)
     if not rows:
@@ -128,21 +119,16 @@ def _text(data: bytes, label: str) -> tuple[Array, list[int]]:
 
 
 def _numbers(fields: Sequence[str], label: str, line: int) -> NDArray[np.float64]:
-    try:
-        if not any("_" in field or not field.isascii() for field in fields):  # which float() would take
-            return np.array([float(field) for field in fields])
-    except ValueError:
-        pass
-    for column, field in enumerate(fields, 1):
+    numbers = np.empty(len(fields))
+    for column, field in enumerate(fields):
         try:
-            fine = "_" not in field and field.isascii()
-            float(field)
+            if "_" in field or not field.isascii():  # float() would take it
+                raise ValueError
+            numbers[column] = float(field)
         except ValueError:
-            fine = False
-        if not fine:
-            shown = ascii(field if len(field) <= 40 else field[:40] + "...")
-            raise DataError(f"{label}, line {line}, column {column}: {shown} is not a number; allowed range [0, 1]")
-    raise AssertionError("unreachable")  # one of the fields raised above
+            shown, place = ascii(field if len(field) <= 40 else field[:40] + "..."), f"line {line}, column {column + 1}"
+            raise DataError(f"{label}, {place}: {shown} is not a number; allowed range [0, 1]") from None
+    return numbers
 
 
 # -- files of the cache: an .npz file with matrices by name, their origin, and a digest of both ------------------------

@@ -79,8 +79,8 @@ def load(data: bytes, allowed: Collection[str], *, encoding: str = "latin1") -> 
     """
     for name in foreign_names(data, allowed):
         raise _refused(name)
-    _check(data)
     try:
+        _check(data)
         return _Recorder(io.BytesIO(data), allowed, encoding).load()
     except RefusedPickle:
         raise
@@ -91,16 +91,11 @@ def load(data: bytes, allowed: Collection[str], *, encoding: str = "latin1") -> 
 def _check(data: bytes) -> None:
     """Refuse pickles that could harm the unpickler itself: long programs, huge memos, objects without a name."""
     operations: Any = pickletools.genops(data)
-    try:
-        for count, (operation, argument, _) in enumerate(operations):
-            if operation.proto > 4 or operation.name in NAMELESS:
-                raise RefusedPickle(f"the pickle has the operation {operation.name}, which is not allowed here")
-            if count >= MOST_OPERATIONS or (operation.name in PUTS and argument > MOST_OPERATIONS):
-                raise RefusedPickle(f"the pickle is too large; allowed: {MOST_OPERATIONS} operations")
-    except RefusedPickle:
-        raise
-    except Exception as error:
-        raise RefusedPickle(f"the pickle cannot be read: {type(error).__name__}: {error}") from None
+    for count, (operation, argument, _) in enumerate(operations):
+        if operation.proto > 4 or operation.name in NAMELESS:
+            raise RefusedPickle(f"the pickle has the operation {operation.name}, which is not allowed here")
+        if count >= MOST_OPERATIONS or (operation.name in PUTS and argument > MOST_OPERATIONS):
+            raise RefusedPickle(f"the pickle is too large; allowed: {MOST_OPERATIONS} operations")
 
 
 def foreign_names(data: bytes, allowed: Collection[str]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rankgym.data.matrices import MAX_ARMS
 
-__all__ = ["FAMILIES", "Knob", "MatrixFamily", "draw"]
+__all__ = ["FAMILIES", "Knob", "MatrixFamily", "check_whole", "draw"]
 
 Array = NDArray[np.float64]
 
@@ -54,8 +54,8 @@ def draw(family: str, num_arms: int, seed: int, **knobs: float) -> NDArray[np.fl
     if not isinstance(family, str) or family not in FAMILIES:
         raise ValueError(f"family = {family!r} is unknown; allowed: {list(FAMILIES)}")
     _, drawn, least, known = FAMILIES[family]
-    _check_whole("num_arms", num_arms, least, MAX_ARMS)
-    _check_whole("seed", seed, 0, None)
+    check_whole("num_arms", num_arms, least, MAX_ARMS)
+    check_whole("seed", seed, 0, None)
     values = {name: knob.default for name, knob in known.items()}
     for name, value in knobs.items():
         if name not in known:
@@ -69,7 +69,8 @@ def draw(family: str, num_arms: int, seed: int, **knobs: float) -> NDArray[np.fl
     return drawn(source, int(num_arms), **values)
 
 
-def _check_whole(name: str, value: Any, least: int, most: int | None) -> None:
+def check_whole(name: str, value: Any, least: int, most: int | None) -> None:
+    """Raise a ValueError unless ``value`` is a whole number from ``least`` to ``most``; None: without a limit."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < least or (most is not None and value > most):
         allowed = f"whole numbers {least} .. {most}" if most is not None else f"whole numbers from {least}"

@@ -9,20 +9,13 @@ from __future__ import annotations
 
 import functools
 import io
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.data import catalogue, matrix_files
-from rankgym.data.matrices import (
-    borda_scores,
-    check_preference,
-    condorcet_winner,
-    copeland_scores,
-    cyclic_triples,
-)
-from rankgym.data.preference_families import FAMILIES, draw
+from rankgym.data.matrices import borda_scores, check_preference, condorcet_winner, copeland_scores, cyclic_triples
+from rankgym.data.preference_families import FAMILIES, check_whole, draw
 
 __all__ = [
     "FAMILIES",
@@ -42,7 +35,6 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-
 # their sources are in ``catalogue.DATASETS``
 PRINTED = {
     "arxiv": (
@@ -53,12 +45,7 @@ PRINTED = {
         (0.39, 0.42, 0.49, 0.46, 0.50, 0.51),
         (0.39, 0.40, 0.44, 0.50, 0.49, 0.50),
     ),
-    "cyclic": (
-        (0.5, 0.6, 0.6, 0.6),
-        (0.4, 0.5, 0.9, 0.1),
-        (0.4, 0.1, 0.5, 0.9),
-        (0.4, 0.9, 0.1, 0.5),
-    ),
+    "cyclic": ((0.5, 0.6, 0.6, 0.6), (0.4, 0.5, 0.9, 0.1), (0.4, 0.1, 0.5, 0.9), (0.4, 0.9, 0.1, 0.5)),
     "arithmetic": (
         (0.50, 0.55, 0.60, 0.65, 0.70, 0.75, 0.80, 0.85),
         (0.45, 0.50, 0.55, 0.60, 0.65, 0.70, 0.75, 0.80),
@@ -105,7 +92,7 @@ def load(
     if name in PRINTED:
         matrix = check_preference(name, PRINTED[name])
     elif name == "mslr":
-        matrix = (_calibrated() if source == "calibrated" else _published())[user_model]
+        matrix = (_calibrated() if source == "calibrated" else catalogue.latest("mslr"))[user_model]
     elif name in catalogue.imported_names():
         matrix = catalogue.imported(name)
     else:
@@ -122,17 +109,6 @@ def _calibrated() -> dict[str, Array]:
         return {user_model: matrix_files.unpacked(arrays[user_model]) for user_model in USER_MODELS}
 
 
-def _published() -> dict[str, Array]:
-    path = catalogue.cached("mslr")
-    return _from_cache(path, path.stat().st_mtime_ns if path.exists() else 0)
-
-
-@functools.lru_cache(maxsize=1)
-def _from_cache(path: Path, changed: int) -> dict[str, Array]:
-    """The published matrices, read again if the cache file is another or has changed."""
-    return catalogue.published("mslr")
-
-
 def with_uninformative(matrix: Array, count: int) -> Array:
     """The matrix with ``count`` uninformative arms after its own: (K + count, K + count).
 
@@ -146,12 +122,7 @@ def with_uninformative(matrix: Array, count: int) -> Array:
     Raises:
         ValueError: ``count`` is not a whole number from 0 to 10000.
     """
-    if (
-        isinstance(count, bool | np.bool_)
-        or not isinstance(count, int | np.integer)
-        or not 0 <= count <= MOST_UNINFORMATIVE
-    ):
-        raise ValueError(f"uninformative = {count!r} is not allowed; allowed: whole numbers 0 .. {MOST_UNINFORMATIVE}")
+    check_whole("uninformative", count, 0, MOST_UNINFORMATIVE)
     if count == 0:
         return matrix.copy()
     arms, total = len(matrix), len(matrix) + int(count)

@@ -69,17 +69,12 @@ def read(path: Path | str) -> dict[str, NDArray[Any]]:
         OSError: the file cannot be read.
     """
     data = contents(path)
-    return from_npz(data) if is_npz(data) else from_pickle(data)
+    return from_npz(data) if data.startswith(NPZ) else from_pickle(data)
 
 
 def contents(path: Path | str) -> bytes:
     """The bytes of a file, or a DataError if it is too large."""
     return read_bytes(path, MAX_BYTES, "yandex60")
-
-
-def is_npz(data: bytes) -> bool:
-    """Whether the bytes begin as an ``.npz`` file does."""
-    return data.startswith(NPZ)
 
 
 def from_npz(data: bytes) -> dict[str, NDArray[Any]]:

@@ -39,11 +39,7 @@ class Setting(NamedTuple):
 
     @classmethod
     def of(cls, env: Any) -> Setting:
-        """The setting of ``env``, single (a batch of one) or vector, wrapped or not.
-
-        Raises:
-            ValueError: ``env`` is not a ranking environment.
-        """
+        """The setting of ``env``, single (a batch of one) or vector; a ValueError if it is not of rankings."""
         bare = env.unwrapped
         duels = is_duel(action_kind(bare)) and all(action_kind(e) is not ActionKind.RANKING for e in _wrappers(env))
         if duels or any(env_attribute(env, name) is None for name in ("initial_list", "num_items", "num_positions")):
@@ -119,11 +115,7 @@ class Layer:
 
 
 def _keywords(layer: type[Layer], given: dict[str, Any]) -> dict[str, Any]:
-    """Return all keywords of ``layer``, ``given`` ones and defaults, as plain JSON values.
-
-    Raises:
-        TypeError: the layer has no keyword of this name.
-    """
+    """Return all keywords of ``layer``, ``given`` ones and defaults, as plain JSON values; check their names."""
     known = inspect.signature(layer).parameters.values()
     defaults = {parameter.name: parameter.default for parameter in known if parameter.kind is parameter.KEYWORD_ONLY}
     for name in given:
@@ -172,9 +164,7 @@ class VectorLayered(VectorWrapper[Any, Any, Any, Any, Any]):
         self._some_ended = False
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        mask = (options or {}).get(
-            "reset_mask"
-        )  # read it now: Gymnasium's batch of singles removes it from the options
+        mask = (options or {}).get("reset_mask")  # now: Gymnasium's batch of singles removes it from the options
         if isinstance(mask, np.ndarray) and mask.dtype == np.bool_:  # env refuses any other
             self.layer.check_begin(mask)
         self._inner, info = self.env.reset(seed=seed, options=options)

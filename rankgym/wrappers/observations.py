@@ -162,9 +162,8 @@ class LastDisplayedLayer(Layer):
 
     def __init__(self, setting: Setting, observation_space: Space[Any], action_space: Space[Any]) -> None:
         super().__init__(setting, observation_space, action_space)
-        self.observation_space, self.appends = with_columns(
-            self.name, observation_space, setting.num_items, [0.0] * 2, [1.0] * 2
-        )
+        items, low, high = setting.num_items, [0.0] * 2, [1.0] * 2
+        self.observation_space, self.appends = with_columns(self.name, observation_space, items, low, high)
         self.last = np.zeros((setting.num_envs, setting.num_items, 2), np.float32)
 
     def begin(self, rows: NDArray[np.bool_], initial_list: NDArray[np.int64]) -> None:
@@ -185,17 +184,15 @@ class TimeAwareLayer(Layer):
     def __init__(self, setting: Setting, observation_space: Space[Any], action_space: Space[Any]) -> None:
         super().__init__(setting, observation_space, action_space)
         if setting.horizon is None:
-            raise ValueError(
-                "env has no horizon, so its played share is undefined; allowed: an environment with a horizon"
-            )
+            undefined = "its played share is undefined"
+            raise ValueError(f"env has no horizon, so {undefined}; allowed: an environment with a horizon")
         if isinstance(observation_space, MultiBinary):
             below = Box(0.0, 1.0, observation_space.shape, np.float32)
         elif isinstance(observation_space, Box) and len(observation_space.shape) in (1, 2):
             below = observation_space
         else:
-            raise ValueError(
-                f"env shows {observation_space}; allowed below {self.name}: clicks, a flat Box or a table of items"
-            )
+            allowed = "clicks, a flat Box or a table of items"
+            raise ValueError(f"env shows {observation_space}; allowed below {self.name}: {allowed}")
         self.observation_space = widened(below, [0.0], [1.0])
         self.played = np.zeros(setting.num_envs, np.int64)
 
@@ -216,12 +213,9 @@ class TimeAwareLayer(Layer):
 
 def rounds_left(horizon: int | None, played: NDArray[np.int64]) -> NDArray[np.float64]:
     """log(1 + rounds left) / 10, (num_envs,); without a horizon a million rounds are always left."""
-    left = (
-        np.full(len(played), ROUNDS_LEFT_WITHOUT_HORIZON)
-        if horizon is None
-        else np.maximum(min(horizon, MAX_ROUNDS_LEFT) - played, 0)
-    )
-    return np.log1p(left) / TIME_SCALE
+    if horizon is None:
+        return np.log1p(np.full(len(played), ROUNDS_LEFT_WITHOUT_HORIZON)) / TIME_SCALE
+    return np.log1p(np.maximum(min(horizon, MAX_ROUNDS_LEFT) - played, 0)) / TIME_SCALE
 
 
 def checked_discounts(values: Any) -> NDArray[np.float64]:
@@ -250,15 +244,13 @@ def as_compiled(
 def with_columns(layer: str, space: Any, items: int, low: Sequence[float], high: Sequence[float]) -> tuple[Box, bool]:
     """The space of a table (items, columns) with columns in ``low`` .. ``high``, and whether a table below comes first.
 
-    Raises:
-        ValueError: ``space``, the observation space below, is neither of clicks, which the table replaces, nor a table.
+    ``space`` is the observation space below: clicks, which the table replaces, or a table; others raise a ValueError.
     """
     if isinstance(space, Box) and len(space.shape) == 2 and space.shape[0] == items:
         return widened(space, low, high), True
     if isinstance(space, Box):
-        raise ValueError(
-            f"env shows {space}; allowed below {layer}: clicks or a table of {items} items; wrap it further inside"
-        )
+        allowed = f"clicks or a table of {items} items; wrap it further inside"
+        raise ValueError(f"env shows {space}; allowed below {layer}: {allowed}")
     return widened(Box(0.0, 1.0, (items, 0), np.float32), low, high), False
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
 
 from rankgym.experiments.bench import cases
 from rankgym.experiments.bench.measure import training_label
-
-if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text
 
 __all__ = ["NO_TRAINING", "tables"]
 
@@ -21,11 +22,11 @@ NO_TRAINING = "Training was not measured: stable-baselines3 is not installed (pi
 Rates = dict[tuple[Any, ...], float]  # sessions a second, by a case's key and rows
 Goals = dict[str, dict[str, Any]]
 
+_title = partial(Text, style="bold")
+
 
 def tables(report: dict[str, Any]) -> Iterator[Any]:
     """Yield ``report`` as rich texts and tables."""
-    from rich.text import Text
-
     figures = ("sessions_per_second", "low", "high")
     rates = {
         tuple(value for name, value in entry.items() if name not in figures): entry["sessions_per_second"]
@@ -94,8 +95,6 @@ def _duels(rates: Rates, goals: Goals) -> Iterator[Any]:
 
 
 def _training(rates: Rates) -> Iterator[Any]:
-    from rich.text import Text
-
     steps, passes = cases.LEARNING["n_steps"], cases.LEARNING["n_epochs"]
     settings = f"{steps} steps a rollout, {passes} passes over {cases.MINIBATCHES} minibatches"
     yield _title(f"Training with stable-baselines3, {cases.TRAINING_ROWS} rows, sessions a second; PPO: {settings}")
@@ -127,8 +126,6 @@ def _ratios(report: dict[str, Any]) -> Iterator[Any]:
 
 
 def _goals(report: dict[str, Any], goals: Goals) -> Iterator[Any]:
-    from rich.text import Text
-
     rows = f"{cases.AGENT_ROWS} rows or as said"
     yield _title(f"The project's own goals for its speed on one core, sessions a second, {rows}")
     for name, goal in goals.items():
@@ -143,17 +140,8 @@ def _goals(report: dict[str, Any], goals: Goals) -> Iterator[Any]:
         yield Text(text, "yellow")
 
 
-def _title(text: str) -> Text:
-    from rich.text import Text
-
-    return Text(text, "bold")
-
-
 def _table(*heads: str) -> Table:
     """Make a table whose first column gives way on a narrow terminal; nothing is cut."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for number, head in enumerate(heads):
         table.add_column(head, justify="left" if number == 0 else "right", overflow="fold", vertical="bottom")
@@ -166,8 +154,6 @@ def _goal(goal: dict[str, Any] | None) -> list[str | Text]:
 
 
 def _reached(goal: dict[str, Any]) -> Text:
-    from rich.text import Text
-
     return Text("met", "green") if goal["met"] else Text(f"{goal['measured'] / goal['wanted']:.0%}", "yellow")
 
 

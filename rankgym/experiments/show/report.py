@@ -6,12 +6,12 @@ The file needs no network: images are inside it, and its policy forbids browsers
 from __future__ import annotations
 
 import base64
-import html
 import io
 import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -155,18 +155,18 @@ def report(
     ``summary`` has paragraphs of plain text, separated by empty lines. ``settings`` (plain JSON values) and
     ``versions`` of the packages that made the numbers are folded.
     """
-    body = [f"<h1>{_text(title)}</h1>"]
-    body += [f"<p>{_text(' '.join(part.split()))}</p>" for part in summary.split("\n\n") if part.strip()]
+    body = [f"<h1>{escape(title)}</h1>"]
+    body += [f"<p>{escape(' '.join(part.split()))}</p>" for part in summary.split("\n\n") if part.strip()]
     body += map(_picture, pictures)
     if judgements:
-        body += ["<h2>Claims</h2>", f"<p>{_text(tally(judgements))}</p>", _claims(judgements)]
+        body += ["<h2>Claims</h2>", f"<p>{escape(tally(judgements))}</p>", _claims(judgements)]
     for table in tables:
-        body += [f"<h2>{_text(table.title)}</h2>", _table(table)]
+        body += [f"<h2>{escape(table.title)}</h2>", _table(table)]
     if settings is not None:
         body.append(_folded("Settings", json.dumps(settings, indent=2, ensure_ascii=False, default=str)))
     if versions is not None:
         body.append(_folded("Versions", "\n".join(f"{name} {version}" for name, version in versions.items())))
-    return PAGE.format(title=_text(title), css=CSS, body="\n".join(body))
+    return PAGE.format(title=escape(title), css=CSS, body="\n".join(body))
 
 
 # -- a sweep's figures and tables -------------------------------------------------------------------------------------
@@ -236,8 +236,8 @@ def _ranks(results: Results) -> Iterator[Table]:
 
 def _picture(picture: Picture) -> str:
     data = base64.b64encode(picture.svg.encode()).decode()  # an image of its own: ids of two images cannot clash
-    caption = f"\n<figcaption>{_text(picture.caption)}</figcaption>" if picture.caption else ""
-    return f'<figure>\n<img src="data:image/svg+xml;base64,{data}" alt="{_text(picture.alt)}">{caption}\n</figure>'
+    caption = f"\n<figcaption>{escape(picture.caption)}</figcaption>" if picture.caption else ""
+    return f'<figure>\n<img src="data:image/svg+xml;base64,{data}" alt="{escape(picture.alt)}">{caption}\n</figure>'
 
 
 def _claims(judgements: Sequence[Judgement]) -> str:
@@ -245,35 +245,32 @@ def _claims(judgements: Sequence[Judgement]) -> str:
     rows = []
     for judgement in judgements:
         claim, measured, verdict, why = judgement
-        said, quantity, found, claimed, words = map(_text, cells(judgement))
+        said, quantity, found, claimed, words = map(escape, cells(judgement))
         look, sign = MARKS[verdict]
         notes = [_sentence(note) for note in (why, measured.method, measured.note) if note]
         rows.append(
             "<tr>"
-            f'<td>{said}<span class="note">{_text(claim.where)}; {_text(claim.name)}</span></td>'
+            f'<td>{said}<span class="note">{escape(claim.where)}; {escape(claim.name)}</span></td>'
             f'<td data-head="{HEAD[1]}">{quantity}</td>'
-            f'<td data-head="{HEAD[2]}">{found}<span class="note">{_text(" ".join(notes))}</span></td>'
+            f'<td data-head="{HEAD[2]}">{found}<span class="note">{escape(" ".join(notes))}</span></td>'
             f'<td data-head="{HEAD[3]}">{claimed}</td>'
             f'<td><span class="verdict {look}">{sign} {words}</span></td>'
             "</tr>"
         )
-    head = "".join(f'<th scope="col">{_text(name)}</th>' for name in HEAD)
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in HEAD)
     return "\n".join(
         ['<table class="claims">', f"<thead><tr>{head}</tr></thead>", "<tbody>", *rows, "</tbody>", "</table>"]
     )
 
 
 def _table(table: Table) -> str:
-    def right(column: int) -> str:
-        found = [row[column] for row in table.rows]
-        return ' class="number"' if any(found) and all(not cell or _is_number(cell) for cell in found) else ""
-
-    sides = [right(column) for column in range(len(table.head))]
-    head = "".join(f'<th scope="col"{side}>{_text(name)}</th>' for name, side in zip(table.head, sides, strict=True))
-    cells = ("".join(f"<td{s}>{_text(cell)}</td>" for cell, s in zip(row, sides, strict=True)) for row in table.rows)
+    columns = [[row[column] for row in table.rows] for column in range(len(table.head))]
+    sides = [' class="number"' if any(cells) and all(map(_is_number, filter(None, cells))) else "" for cells in columns]
+    head = "".join(f'<th scope="col"{side}>{escape(name)}</th>' for name, side in zip(table.head, sides, strict=True))
+    cells = ("".join(f"<td{s}>{escape(cell)}</td>" for cell, s in zip(row, sides, strict=True)) for row in table.rows)
     rows = [f"<tr>{row}</tr>" for row in cells]
     lines = ['<div class="wide">', "<table>", f"<thead><tr>{head}</tr></thead>", "<tbody>", *rows, "</tbody>"]
-    note = [f'<p class="note">{_text(table.note)}</p>'] if table.note else []
+    note = [f'<p class="note">{escape(table.note)}</p>'] if table.note else []
     return "\n".join([*lines, "</table>", "</div>", *note])
 
 
@@ -282,12 +279,8 @@ def _is_number(cell: str) -> bool:
 
 
 def _folded(title: str, text: str) -> str:
-    return f"<details>\n<summary>{_text(title)}</summary>\n<pre>{_text(text)}</pre>\n</details>"
+    return f"<details>\n<summary>{escape(title)}</summary>\n<pre>{escape(text)}</pre>\n</details>"
 
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
-
-
-def _text(text: str) -> str:
-    return html.escape(text, quote=True)
