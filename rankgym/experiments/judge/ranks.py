@@ -27,15 +27,9 @@ class RankTable(NamedTuple):
 
     def lines(self) -> list[list[str]]:
         """A list of cells for each agent: name, mean rank, wins, p-value against the first agent."""
-        return [
-            [
-                agent,
-                f"{self.mean_rank[number]:.2f}",
-                f"{self.wins[number]}",
-                "" if number == 0 else _p_value(self.wilcoxon[0, number]),
-            ]
-            for number, agent in enumerate(self.agents)
-        ]
+        against = ["", *map(_p_value, self.wilcoxon[0, 1:])]
+        columns = self.agents, (f"{rank:.2f}" for rank in self.mean_rank), map(str, self.wins), against
+        return [list(cells) for cells in zip(*columns, strict=True)]
 
     def head(self) -> list[str]:
         """The headings of the cells of ``lines``."""

@@ -1,6 +1,5 @@
 """BubbleRank, figure 3: regret by the misordered pairs |V_0| of the initial list, and by chi_min."""
 
-import math
 from typing import Any
 
 import gymnasium as gym
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from rankgym.experiments.judge import intervals, regression
 from rankgym.experiments.judge.claims import Claim
 from rankgym.experiments.judge.measures import ABOVE_0, units_of
-from rankgym.experiments.judge.units import Units
+from rankgym.experiments.judge.units import Units, mean_and_error
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import MODELS, QUERIES, ROUNDS, RUNS
 from rankgym.experiments.papers.figure import Drawing, Scale, check_scale, check_source, even_rounds, mean_caption
@@ -166,11 +165,7 @@ def draw(results: Results) -> Drawing:
     for model in MODELS:
         misordered, regret, _ = by_misordered(results, model)
         numbers = np.unique(misordered)
-        groups = [regret[misordered == number] for number in numbers]
-        mean = np.array([group.mean() for group in groups])
-        error = np.array(
-            [group.std(ddof=1) / math.sqrt(len(group)) if len(group) > 1 else math.nan for group in groups]
-        )
+        mean, error = np.array([mean_and_error(regret[misordered == number]) for number in numbers]).T
         gradient, height = np.polyfit(misordered, regret, 1) if len(numbers) > 1 else (0.0, regret.mean())
         curves = [
             figures.Curve("bubblerank", numbers, mean, error, marked=True, joined=False),

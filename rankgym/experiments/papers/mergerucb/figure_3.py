@@ -10,23 +10,7 @@ from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.measures import ABOVE_0, ABOVE_1
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup
-from rankgym.experiments.papers.mergerucb.setup import (
-    BTM,
-    FEW,
-    FIVE,
-    MANY,
-    MERGE,
-    RCS,
-    RUCB,
-    SAVAGE,
-    WIDE,
-    Array,
-    Labels,
-    arms_played,
-    regret,
-    subset_label,
-    subset_labels,
-)
+from rankgym.experiments.papers.mergerucb.setup import BTM, FEW, FIVE, MANY, MERGE, RCS, RUCB, SAVAGE, WIDE
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
 
@@ -45,30 +29,33 @@ def SWEEP(scale: Scale, source: str) -> Sweep:
 def multiples_with_many(results: Results, agent: str) -> list[Finding]:
     """The regret of each other agent as a multiple of the agent's, for each large number of rankers."""
     parts = (
-        ({"other": other, "number": number}, regret(results, label, other), regret(results, label, agent))
-        for number, label in zip(arms_played(results, least=MANY), subset_labels(results, least=MANY), strict=True)
+        (
+            {"other": other, "number": number},
+            *(setup.regret(results, setup.subset_label(number), one) for one in (other, agent)),
+        )
+        for number in setup.arms_played(results, least=MANY)
         for other in FIVE
         if other != agent
     )
     return setup.together(parts, intervals.ratio)
 
 
-def multiples_of_many(results: Results, others: Labels, agents: Labels) -> list[Finding]:
+def multiples_of_many(results: Results, others: setup.Labels, agents: setup.Labels) -> list[Finding]:
     """The regret of each of ``others`` as a multiple of that of each of ``agents``, all large numbers together."""
-    arms = arms_played(results, least=MANY)
+    arms = setup.arms_played(results, least=MANY)
     many = f"K of {', '.join(map(str, arms))} together" if len(arms) > 1 else f"K = {arms[0]}"
-    return setup.multiples(results, subset_labels(results, least=MANY), others, agents, many=many)
+    return setup.multiples(results, setup.subset_labels(results, least=MANY), others, agents, many=many)
 
 
 def steeper(results: Results, agents: tuple[str, ...], than: str) -> list[Finding]:
     """The exponent of the growth of each agent's regret with K, less that of ``than``."""
-    arms = np.log(arms_played(results))
+    arms = np.log(setup.arms_played(results))
     weights = (arms - arms.mean()) / ((arms - arms.mean()) ** 2).sum()  # of a least-squares slope
 
-    def slopes(theirs: Array, ours: Array) -> Array:
+    def slopes(theirs: setup.Array, ours: setup.Array) -> setup.Array:
         return np.asarray((np.log(theirs) - np.log(ours)) @ weights)
 
-    labels = subset_labels(results)
+    labels = setup.subset_labels(results)
     ours = setup.stacked(results, labels, [than])
     parts = (({"agent": agent}, setup.stacked(results, labels, [agent]), ours) for agent in agents)
     return setup.together(parts, partial(intervals.of_means, slopes))
@@ -76,7 +63,7 @@ def steeper(results: Results, agents: tuple[str, ...], than: str) -> list[Findin
 
 WITH_FEW = f"{{other}}'s regret as a multiple of {{agent}}'s, K = {FEW}"
 WITH_MANY = "{other}'s regret as a multiple of {agent}'s, {many}"
-FEWEST = subset_label(FEW)
+FEWEST = setup.subset_label(FEW)
 
 CLAIMS = {
     "mergerucb-best-from-70": Claim(

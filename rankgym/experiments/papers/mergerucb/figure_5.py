@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -37,12 +38,11 @@ def effects_of_users(results: Results, agent: str, others: tuple[str, ...]) -> l
         mine, other = (np.max(three, axis=0) / np.min(three, axis=0) for three in (means[:3], means[3:]))
         return np.asarray(mine / other)
 
-    level = intervals.for_each_of(len(others))
-    found = []
-    for other in others:
-        units = (_regret(results, name, user) for name in (agent, other) for user in USERS)
-        found.append(Finding(intervals.of_means(more, *units, level=level), {"other": other}))
-    return found
+    def by_users(name: str) -> list[Units]:
+        return [_regret(results, name, user) for user in USERS]
+
+    parts = (({"other": other}, *by_users(agent), *by_users(other)) for other in others)
+    return setup.together(parts, partial(intervals.of_means, more))
 
 
 def multiples_of_users(results: Results, agent: str, pairs: Iterable[tuple[str, str]]) -> list[Finding]:

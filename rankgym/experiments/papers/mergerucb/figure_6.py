@@ -1,6 +1,7 @@
 """MergeRUCB, figure 6: the default parameters beside the best and the worst of a grid."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,7 @@ from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.measures import ABOVE_1
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup
-from rankgym.experiments.papers.mergerucb.setup import (
-    MERGE,
-    Array,
-    arms_played,
-    regret,
-    subset_label,
-    subset_labels,
-)
+from rankgym.experiments.papers.mergerucb.setup import MERGE, Array, regret, subset_label
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
 
@@ -51,7 +45,7 @@ def variant(batch_size: int, alpha: float) -> str:
 
 def _grid(results: Results) -> list[str]:
     """Labels of the variants, the default first."""
-    labels = results.agents(subset_labels(results)[0])
+    labels = results.agents(setup.subset_labels(results)[0])
     return [MERGE, *(label for label in labels if label != MERGE)]
 
 
@@ -62,26 +56,24 @@ def _over_best(*means: Array) -> Array:
 
 def default_over_best(results: Results) -> list[Finding]:
     """The default's regret as a multiple of the least of the grid, for each number of rankers."""
-    grid, arms = _grid(results), arms_played(results)
-    level = intervals.for_each_of(len(arms))
-    found = []
-    for number in arms:
-        units = (regret(results, subset_label(number), agent) for agent in grid)
-        words = {"choices": len(grid), "number": number}
-        found.append(Finding(intervals.of_means(_over_best, *units, level=level), words))
-    return found
+    grid = _grid(results)
+    parts = (
+        ({"choices": len(grid), "number": number}, *(regret(results, subset_label(number), agent) for agent in grid))
+        for number in setup.arms_played(results)
+    )
+    return setup.together(parts, partial(intervals.of_means, _over_best))
 
 
 def share_saved_by_best(results: Results) -> Finding:
     """The share of the default's regret, all K together, that the best of the grid would save."""
     grid = _grid(results)
-    units = (regret(results, subset_labels(results), agent) for agent in grid)
+    units = (regret(results, setup.subset_labels(results), agent) for agent in grid)
     return Finding(intervals.of_means(lambda *means: 1.0 - 1.0 / _over_best(*means), *units), {"choices": len(grid)})
 
 
 def spread_with_few(results: Results) -> Finding:
     """The distance of the outer curves at the smallest K, as a share of the height of the figure."""
-    grid, arms = _grid(results), arms_played(results)
+    grid, arms = _grid(results), setup.arms_played(results)
     units = [regret(results, subset_label(number), agent) for number in (arms[0], arms[-1]) for agent in grid]
 
     def share(*means: Array) -> Array:

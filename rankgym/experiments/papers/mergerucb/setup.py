@@ -114,19 +114,16 @@ def _listed(names: Labels) -> Sequence[str]:
     return [names] if isinstance(names, str) else names
 
 
-def together(
-    parts: Iterable[tuple[Mapping[str, object], Units, Units]], estimate: Any, **options: Any
-) -> list[Finding]:
-    """``estimate`` of each pair of units, with intervals that cover together, so that no part fails by chance.
+def together(parts: Iterable[tuple[Any, ...]], estimate: Any) -> list[Finding]:
+    """Estimate each of ``parts``, with intervals that cover together, so that none fails by chance.
 
     Args:
-        parts: the words for the claim's texts, and two samples.
+        parts: the words for the claim's texts, and the samples that ``estimate`` takes.
         estimate: ``intervals.ratio`` or a function like it.
-        options: of ``estimate``.
     """
     parts = list(parts)
     level = intervals.for_each_of(len(parts))
-    return [Finding(estimate(one, other, level=level, **options), words) for words, one, other in parts]
+    return [Finding(estimate(*samples, level=level), words) for words, *samples in parts]
 
 
 def multiples(results: Results, environments: Labels, others: Labels, agents: Labels, **words: object) -> list[Finding]:
