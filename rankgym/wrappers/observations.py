@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rankgym.arguments import plain_number
 from rankgym.kernels import kernel
 from rankgym.wrappers.layers import Layer, Setting, SingleLayered
-from rankgym.wrappers.widening import widened
+from rankgym.wrappers.spaces import widened
 
 __all__ = ["ItemStatistics", "LastDisplayed", "TimeAware"]
 

@@ -19,8 +19,7 @@ from rich.console import Console
 from rankgym import progress
 from rankgym.models import ASSUMPTIONS, MODELS, PAPERS, ClickModel, check_assumptions, pbm
 from rankgym.models.assumptions import checking
-from rankgym.models.assumptions.search import MAX_EXCHANGES, MAX_ROWS, QuerySearch, exchanges
-from rankgym.models.assumptions.violations import fill_lists
+from rankgym.models.assumptions.search import MAX_EXCHANGES, MAX_ROWS, QuerySearch, exchanges, fill_lists
 
 CASES = [(name, reward) for name, model in MODELS.items() for reward in model.rewards]
 TINY = 1e-12

@@ -23,11 +23,8 @@ from rankgym.spaces import BatchedPermutation, Permutation
 from rankgym.wrappers import RecordRegret, RecordSafety
 from rankgym.wrappers.actions import AdjacentSwaps, RankingNumber, SafeLists, ScoresToRanking, SlotBySlot
 from rankgym.wrappers.actions.base_list import BASE_COLUMN, LOGS, MAX_CREDIT
-from rankgym.wrappers.actions.numbers import RankingNumberLayer
-from rankgym.wrappers.actions.safe_lists import SafeListsLayer
-from rankgym.wrappers.actions.scores import ScoresToRankingLayer
-from rankgym.wrappers.actions.slots import SlotBySlotLayer
-from rankgym.wrappers.actions.swaps import AdjacentSwapsLayer
+from rankgym.wrappers.actions.safe import AdjacentSwapsLayer, SafeListsLayer
+from rankgym.wrappers.actions.unrestricted import RankingNumberLayer, ScoresToRankingLayer, SlotBySlotLayer
 from rankgym.wrappers.layers import Setting, layers_of
 from rankgym.wrappers.observations import ItemStatistics
 

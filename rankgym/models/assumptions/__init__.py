@@ -27,7 +27,6 @@ largest one of a single exchange.)
 """
 
 from rankgym.models.assumptions.checking import check_assumptions
-from rankgym.models.assumptions.report import Report, Verdict, Witness
-from rankgym.models.assumptions.statements import ASSUMPTIONS, PAPERS
+from rankgym.models.assumptions.report import ASSUMPTIONS, PAPERS, Report, Verdict, Witness
 
 __all__ = ["ASSUMPTIONS", "PAPERS", "Report", "Verdict", "Witness", "check_assumptions"]

@@ -11,10 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankgym.arguments import probabilities, whole_number
 from rankgym.kernels import first_fault
-from rankgym.models.assumptions.report import Report, counted, verdicts
-from rankgym.models.assumptions.search import QuerySearch, exchanges
-from rankgym.models.assumptions.statements import NAMES
-from rankgym.models.assumptions.violations import A1, T1, T2
+from rankgym.models.assumptions.report import NAMES, Report, counted, verdicts
+from rankgym.models.assumptions.search import A1, T1, T2, QuerySearch, exchanges
 from rankgym.models.base import ClickModel, cut
 from rankgym.models.table import MODELS
 from rankgym.progress import count_bar, late_bar
@@ -111,18 +109,10 @@ def check_assumptions(
                 exact[query, A1] = True
                 exact[query, T2] = one_per_item or search.without_ties  # all sorted lists have the same reward
             found.append(search.violations())
-    return Report(
-        model=click_model.name,
-        reward=reward,
-        num_queries=count,
-        num_items=items,
-        num_positions=positions,
-        cutoff=paid,
-        lists=checked,
-        scope=_scope(count, total, checked, given=lists is not None, everything=everything),
-        around=lists is not None,
-        verdicts=verdicts(found, exact, queries.attraction, tolerance),
-    )
+    around = lists is not None
+    scope = _scope(count, total, checked, given=around, everything=everything)
+    judged = verdicts(found, exact, queries.attraction, tolerance)
+    return Report(click_model.name, reward, count, items, positions, paid, checked, scope, around, judged)
 
 
 def _check_options(model: ClickModel, reward: str, exact_up_to: int, samples: int, seed: int, tolerance: float) -> None:

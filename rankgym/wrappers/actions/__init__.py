@@ -1,14 +1,10 @@
-"""Action wrappers: one file for each way to choose the displayed list.
+"""Action wrappers: ``unrestricted.py`` can choose every list, ``safe.py`` only lists near a base list.
 
-``ScoresToRanking``, ``SlotBySlot`` and ``RankingNumber`` can choose every list, for algorithms that do not know
-rankings. ``AdjacentSwaps`` and ``SafeLists`` allow only lists near a safe base list (``base_list.py``).
+The base list starts as the production list and learns by BubbleRank's rule (``base_list.py``).
 """
 
 from rankgym.wrappers.actions.base_list import BASE_COLUMN
-from rankgym.wrappers.actions.numbers import RankingNumber
-from rankgym.wrappers.actions.safe_lists import SafeLists
-from rankgym.wrappers.actions.scores import ScoresToRanking
-from rankgym.wrappers.actions.slots import SlotBySlot
-from rankgym.wrappers.actions.swaps import AdjacentSwaps
+from rankgym.wrappers.actions.safe import AdjacentSwaps, SafeLists
+from rankgym.wrappers.actions.unrestricted import RankingNumber, ScoresToRanking, SlotBySlot
 
 __all__ = ["BASE_COLUMN", "AdjacentSwaps", "RankingNumber", "SafeLists", "ScoresToRanking", "SlotBySlot"]

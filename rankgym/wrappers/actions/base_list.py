@@ -48,9 +48,8 @@ from numpy.typing import NDArray
 
 from rankgym.agent import open_unit
 from rankgym.kernels import kernel
-from rankgym.wrappers.actions.checks import require_rankings
 from rankgym.wrappers.layers import Layer, Setting
-from rankgym.wrappers.widening import Widened
+from rankgym.wrappers.spaces import Widened, require_rankings
 
 __all__ = ["BASE_COLUMN", "BaseListLayer", "exchange_neighbours"]
 
@@ -67,7 +66,7 @@ BASE_COLUMN = -5
 def exchange_neighbours(base, wished, displayed):
     """Fill ``displayed`` (rows, positions) with ``base`` (rows, items), neighbours k and k + 1 exchanged as ``wished``.
 
-    ``wished`` (rows, pairs) bool; of two wishes that overlap the upper one counts.
+    Of two wishes that overlap the upper one counts.
     """
     rows, positions = displayed.shape
     for row in range(rows):
@@ -216,28 +215,20 @@ class BaseListLayer(Layer, ABC):
     base_column = BASE_COLUMN
 
     def __init__(
-        self,
-        setting: Setting,
-        observation_space: Space[Any],
-        action_space: Space[Any],
-        *,
-        delta: float | None = None,
+        self, setting: Setting, observation_space: Space[Any], action_space: Space[Any], *, delta: float | None = None
     ) -> None:
         super().__init__(setting, observation_space, action_space)
         require_rankings(self.name, action_space)
         rows, items = setting.num_envs, setting.num_items
         if items < 2:
-            raise ValueError(
-                f"num_items = {items} is out of range; allowed: 2 or more, so that there is a pair to exchange"
-            )
+            raise ValueError(f"num_items = {items} is out of range; allowed: 2 or more, so that pairs can be exchanged")
         if delta is None and setting.horizon is None:
             raise ValueError(
                 "delta = None stands for n^-4 with the horizon n, but env has no horizon; allowed: a number in (0, 1)"
             )
         # 4 log n, not log(1 / n^-4): that power is 0 for long horizons
-        self.log_inv_delta = (
-            4.0 * math.log(setting.horizon or 1) if delta is None else -math.log(open_unit("delta", delta))
-        )
+        horizon = setting.horizon or 1
+        self.log_inv_delta = 4.0 * math.log(horizon) if delta is None else -math.log(open_unit("delta", delta))
         self.pairs = min(setting.num_positions, items - 1)  # neighbours with at least one of them displayed
         low, high = [0.0, -MAX_LOG, 0.0, 0.0, 0.0], [1.0, MAX_LOG, MAX_LOG, 1.0, 1.0]
         self.widened = Widened(self.name, observation_space, items, (low, high), (low * items, high * items))
@@ -260,31 +251,13 @@ class BaseListLayer(Layer, ABC):
             numbers[rows] = 0
 
     def learn(self, displayed: NDArray[np.int64], clicks: NDArray[np.int8], rows: NDArray[np.bool_]) -> None:
-        learn_base(
-            np.ascontiguousarray(displayed, np.int64),
-            np.ascontiguousarray(clicks, np.int8),
-            rows,
-            self.log_inv_delta,
-            MAX_CREDIT,
-            self.base,
-            self.place,
-            self.lead,
-            self.compared,
-            self.credit,
-        )
+        lists, clicks = np.ascontiguousarray(displayed, np.int64), np.ascontiguousarray(clicks, np.int8)
+        state = (self.base, self.place, self.lead, self.compared, self.credit)
+        learn_base(lists, clicks, rows, self.log_inv_delta, MAX_CREDIT, *state)
 
     def observe(self, inner: NDArray[Any]) -> NDArray[np.float32]:
         rows, items = self.base.shape
         columns = np.empty((rows, items, -BASE_COLUMN), np.float32)
-        show_base(
-            self.log_inv_delta,
-            MAX_CREDIT,
-            LOGS,
-            self.setting.num_positions,
-            self.base,
-            self.lead,
-            self.compared,
-            self.credit,
-            columns,
-        )
+        positions, state = self.setting.num_positions, (self.base, self.lead, self.compared, self.credit)
+        show_base(self.log_inv_delta, MAX_CREDIT, LOGS, positions, *state, columns)
         return self.widened.show(inner, columns if self.widened.is_table else columns.reshape(rows, -1))

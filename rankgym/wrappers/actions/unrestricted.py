@@ -1,27 +1,101 @@
-"""``SlotBySlot``: fill the list's slots one after the other."""
+"""Choose every list, for algorithms that do not know rankings: by scores, slot by slot, by a ranking's number."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Discrete, MultiDiscrete, Space
+from gymnasium.spaces import Box, Discrete, MultiDiscrete, Space
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from rankgym.wrappers.actions.checks import checked_numbers, require_rankings, short
+from rankgym.kernels import kernel
+from rankgym.spaces import BatchedPermutation
 from rankgym.wrappers.layers import Layer, Setting, SingleLayered
-from rankgym.wrappers.widening import Widened
+from rankgym.wrappers.spaces import Widened, checked_array, checked_numbers, require_rankings, short
 
-__all__ = ["SlotBySlot"]
+__all__ = ["RankingNumber", "ScoresToRanking", "SlotBySlot"]
+
+MAX_RANKINGS = 100_000  # of RankingNumber
+
+
+@kernel
+def first_no_score(scores):
+    """The index in ``scores.ravel()`` of the first score outside of [-1, 1], NaN included, or -1."""
+    for row in range(scores.shape[0]):
+        for item in range(scores.shape[1]):
+            if not -1.0 <= scores[row, item] <= 1.0:  # also true of NaN
+                return row * scores.shape[1] + item
+    return -1
+
+
+@kernel
+def rank_scores(scores, order, displayed):
+    """Fill ``displayed`` (rows, positions) with the items of the largest ``scores`` (rows, items), the largest first.
+
+    Items of equal score stand as in ``order`` (rows, items). Items are inserted in that order.
+    """
+    rows, positions = displayed.shape
+    for row in range(rows):
+        for number in range(order.shape[1]):
+            item = order[row, number]
+            k = min(number, positions)
+            while k > 0 and scores[row, item] > scores[row, displayed[row, k - 1]]:
+                if k < positions:
+                    displayed[row, k] = displayed[row, k - 1]
+                k -= 1
+            if k < positions:
+                displayed[row, k] = item
+
+
+class ScoresToRankingLayer(Layer):
+    """See ``ScoresToRanking``."""
+
+    name = "ScoresToRanking"
+
+    def __init__(self, setting: Setting, observation_space: Space[Any], action_space: Space[Any]) -> None:
+        super().__init__(setting, observation_space, action_space)
+        require_rankings(self.name, action_space)
+        self.action_space = Box(-1.0, 1.0, (setting.num_items,), np.float32)
+        self.order = setting.initial_list.copy()
+
+    def begin(self, rows: NDArray[np.bool_], initial_list: NDArray[np.int64]) -> None:
+        self.order[rows] = initial_list[rows]
+
+    def action(self, actions: Any) -> NDArray[np.int64]:
+        rows, items = self.order.shape
+        need = f"allowed: {items} numbers in [-1, 1] for each of the {rows} rows"
+        scores = np.array(checked_array(actions, (rows, items), "fiu", need), np.float64, order="C")
+        wrong = first_no_score(scores)
+        if wrong >= 0:
+            row, item = divmod(wrong, items)
+            raise ValueError(f"action[row {row}][item {item}] = {scores[row, item]} is out of range; allowed: [-1, 1]")
+        displayed = np.empty((rows, self.setting.num_positions), np.int64)
+        rank_scores(scores, self.order, displayed)
+        return displayed
+
+
+class ScoresToRanking(SingleLayered):
+    """Act by one score per item: the items of the largest scores are displayed, best first.
+
+    For algorithms with continuous actions, such as SAC. Actions: ``Box(-1, 1, (num_items,))``. Ties are broken by the
+    production list, so that equal scores of all items give the production list. Observations, rewards and the length
+    of episodes do not change.
+
+    A score outside of [-1, 1], NaN included, is refused with a ValueError that names row and item.
+
+    Args:
+        env: a ranking environment, single or vector, wrapped or not.
+    """
+
+    layer_class = ScoresToRankingLayer
 
 
 class FreeItem(Discrete):
-    """All items; ``sample`` draws one that is not in the list yet.
-
-    ``placed`` (rows, n) is shared with the layer; samples are for row 0.
-    """
+    """All items; ``sample`` draws one not yet in the list of row 0 of ``placed`` (rows, n), the layer's own array."""
 
     def __init__(self, n: int, placed: NDArray[np.float32]) -> None:
         super().__init__(n)
@@ -69,10 +143,8 @@ class SlotBySlotLayer(Layer):
         require_rankings(self.name, action_space)
         rows, items, positions = setting.num_envs, setting.num_items, setting.num_positions
         self.steps = positions
-        entries = items + positions
-        self.widened = Widened(
-            self.name, observation_space, items, ([0.0] * 2, [1.0] * 2), ([0.0] * entries, [1.0] * entries)
-        )
+        table, flat = (([0.0] * entries, [1.0] * entries) for entries in (2, items + positions))
+        self.widened = Widened(self.name, observation_space, items, table, flat)
         self.observation_space = self.widened.space
         self.filled = 0  # slots of the current list
         self.slots = np.zeros((rows, positions), np.int64)  # its items so far
@@ -154,3 +226,51 @@ class SlotBySlot(SingleLayered):
     """
 
     layer_class = SlotBySlotLayer
+
+
+class RankingNumberLayer(Layer):
+    """See ``RankingNumber``."""
+
+    name = "RankingNumber"
+
+    def __init__(self, setting: Setting, observation_space: Space[Any], action_space: Space[Any]) -> None:
+        super().__init__(setting, observation_space, action_space)
+        require_rankings(self.name, action_space)
+        items, positions = setting.num_items, setting.num_positions
+        number = math.perm(items, positions)
+        if number > MAX_RANKINGS:
+            size = f"num_items = {items} and num_positions = {positions}"
+            raise ValueError(f"{size} have {number:,} rankings; allowed: up to {MAX_RANKINGS:,}")
+        self.action_space = Discrete(number)
+        self.rankings = np.array(list(itertools.permutations(range(items), positions)), np.int64)
+
+    def action(self, actions: Any) -> NDArray[np.int64]:
+        return self.rankings[checked_numbers(actions, self.setting.num_envs, len(self.rankings), "a ranking's number")]
+
+    def numbers(self, rankings: Any) -> NDArray[np.int64]:
+        """The numbers (rows,) of ``rankings`` (rows, num_positions); a ValueError names a row that is no ranking."""
+        items, positions = self.setting.num_items, self.setting.num_positions
+        lists = BatchedPermutation(items, positions, max(len(rankings), 1)).checked(rankings)
+        number = np.zeros(len(lists), np.int64)
+        for k in range(positions):  # unused items with smaller numbers than this one
+            smaller = lists[:, k] - (lists[:, :k] < lists[:, k, None]).sum(axis=1)
+            number += smaller * math.perm(items - 1 - k, positions - 1 - k)
+        return number
+
+
+class RankingNumber(SingleLayered):
+    """Act by a ranking's number: for small problems and algorithms with discrete actions, such as DQN.
+
+    Actions: ``Discrete(L! / (L - K)!)``, all rankings in the lexicographic order of ``itertools.permutations``: number
+    0 is 0, 1, 2, ... ``env.layer.rankings`` (number, num_positions) is the table of all rankings, and
+    ``env.layer.numbers(lists)`` returns the numbers of lists. Observations, rewards and the length of episodes do not
+    change.
+
+    Args:
+        env: a ranking environment, single or vector, wrapped or not.
+
+    Raises:
+        ValueError: there are more than 100,000 rankings.
+    """
+
+    layer_class = RankingNumberLayer

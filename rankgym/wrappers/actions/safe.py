@@ -1,4 +1,4 @@
-"""``SafeLists``: act by rankings, restricted to the base list with neighbours exchanged."""
+"""Choose lists near a base list: by exchanges of its neighbours (``AdjacentSwaps``) or as rankings (``SafeLists``)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.spaces import MultiBinary
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
@@ -14,16 +15,81 @@ from rankgym.kernels import kernel
 from rankgym.spaces import BatchedPermutation, Permutation
 from rankgym.wrappers.actions.base_list import BaseListLayer, exchange_neighbours
 from rankgym.wrappers.layers import SingleLayered
+from rankgym.wrappers.spaces import checked_array
 
-__all__ = ["SafeLists"]
+__all__ = ["AdjacentSwaps", "SafeLists"]
+
+
+class AdjacentSwapsLayer(BaseListLayer):
+    """See ``AdjacentSwaps``."""
+
+    name = "AdjacentSwaps"
+
+    def _actions(self) -> MultiBinary:
+        return MultiBinary(self.pairs)
+
+    def action(self, actions: Any) -> NDArray[np.int64]:
+        rows = len(self.base)
+        need = f"allowed: 0 or 1 for each of the {self.pairs} pairs in each of the {rows} rows"
+        wishes = checked_array(actions, (rows, self.pairs), "biuf", need)  # torch draws Bernoulli samples as floats
+        wrong = (wishes != 0) & (wishes != 1)
+        if wrong.any():
+            row, pair = divmod(int(wrong.argmax()), self.pairs)
+            raise ValueError(f"action[row {row}][pair {pair}] = {wishes[row, pair]} is out of range; allowed: 0 or 1")
+        displayed = np.empty((rows, self.setting.num_positions), np.int64)
+        exchange_neighbours(self.base, np.ascontiguousarray(wishes != 0), displayed)
+        return displayed
+
+
+class AdjacentSwaps(SingleLayered):
+    """Act by exchanges of neighbours in a base list: a safe action space, in BubbleRank's sense.
+
+    Actions: ``MultiBinary(M)``; entry m asks to exchange the items at places m and m + 1 of the base list in this
+    session's list. Of two wishes that overlap the upper one counts. M = K - 1; with K < L it is K: the last pair is the
+    item at position K and the first hidden one. The base list, ``env.layer.base`` (num_envs, num_items), starts as the
+    production list and changes by BubbleRank's rule alone (Li et al., UAI 2019, Algorithm 1, lines 15 to 24). See
+    ``rankgym.wrappers.actions.base_list`` for the rule and for the proof of the following. The base list learns nothing
+    of a pair that is always, or never, exchanged: both orders must be displayed equally often.
+
+    Safety: |V| is the number of incorrectly ordered pairs, R_0 the production list. *By construction* every list is the
+    base list with at most K / 2 exchanges of neighbours ((K + 1) / 2 with K < L), so that with K = L
+    |V(R_t)| <= |V(base list)| + K / 2, whatever the policy does. *With probability* at least 1 - delta^2 L^2 n in n
+    sessions (1 - L^2 / n^7 with the default delta) no base list is worse than R_0, hence |V(R_t)| <= |V(R_0)| + K / 2:
+    if the click model satisfies the paper's A2 to A4 and attraction does not change within an episode. With K < L base
+    lists are as safe, but an exchange with a hidden item at position K may misorder up to L - K pairs; so may the
+    paper's algorithm.
+
+    Observations (float32): a table (num_items, F) gets five more columns, a flat observation five more entries for each
+    item:
+
+    | column | meaning | range |
+    |---|---|---|
+    | -5 (``BASE_COLUMN``) | the item's place in the base list: 0 first, 1 last | [0, 1] |
+    | -4 | its lead s over its upper neighbour there: log(1 + s) / 10, or -log(1 - s) / 10 for s < 0 | [-4, 4] |
+    | -3 | the number n of their comparisons: log(1 + n) / 10 | [0, 4] |
+    | -2 | 1 if the pair is decided: s^2 > 4 n log(1 / delta) | 0, 1 |
+    | -1 | credit: 0 where the coming session counts in base order alone, 1 in exchanged order alone | [0, 1] |
+
+    The upper neighbour of a hidden item is the item at position K; columns -4 .. -1 of the first item are 0. Rewards
+    and the length of episodes do not change.
+
+    Args:
+        env: a ranking environment, single or vector, wrapped or not, with at least two items.
+        delta: the rule's delta in (0, 1); default n^-4, n the horizon (the shortest one, if those of the rows differ).
+
+    Raises:
+        ValueError: ``delta`` is out of range, or None and ``env`` has no horizon.
+    """
+
+    layer_class = AdjacentSwapsLayer
+
+    def __init__(self, env: gym.Env[Any, Any], *, delta: float | None = None) -> None:
+        super().__init__(env, delta=delta)
 
 
 @kernel
 def first_unsafe(displayed, base):
-    """The index in ``displayed.ravel()`` of the first item that no disjoint exchange of neighbours explains, or -1.
-
-    ``displayed`` (rows, positions), ``base`` (rows, items).
-    """
+    """The index in ``displayed.ravel()`` of the first item that no disjoint exchange of neighbours explains, or -1."""
     rows, positions = displayed.shape
     for row in range(rows):
         k = 0
@@ -39,10 +105,7 @@ def first_unsafe(displayed, base):
 
 
 class SafePermutation(Permutation):
-    """All rankings; ``sample`` draws one that is safe now.
-
-    ``base`` (rows, n) is shared with the layer; samples are for row 0.
-    """
+    """All rankings; ``sample`` draws one that is safe now, for row 0 of ``base`` (rows, n), the layer's own array."""
 
     def __init__(self, n: int, k: int, base: NDArray[np.int64]) -> None:
         super().__init__(n, k)

@@ -1,7 +1,8 @@
-"""Observation spaces with more columns or entries, for layers that add to what is seen below them."""
+"""What layers need of spaces: observations with more columns or entries, and checks of actions."""
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,12 @@ import numpy as np
 from gymnasium.spaces import Box, MultiBinary, Space
 from numpy.typing import NDArray
 
-__all__ = ["Widened", "widened"]
+from rankgym.spaces import Permutation
+
+__all__ = ["Widened", "checked_array", "checked_numbers", "require_rankings", "short", "widened"]
+
+short = reprlib.Repr()
+short.maxother = 200
 
 
 def widened(space: Box, low: Sequence[float], high: Sequence[float]) -> Box:
@@ -51,3 +57,35 @@ class Widened:
     def show(self, inner: NDArray[Any], more: NDArray[np.float32]) -> NDArray[np.float32]:
         """``inner`` (rows, ...) with ``more`` (rows, items, columns), or (rows, entries), behind it."""
         return np.concatenate([inner.astype(np.float32), more], axis=-1)
+
+
+def require_rankings(name: str, action_space: Space[Any]) -> None:
+    """Raise a ValueError unless every ranking is an action."""
+    if type(action_space) is not Permutation:
+        raise ValueError(
+            f"env has the action space {action_space}; allowed below {name}: a Permutation. Use one action "
+            "wrapper at most; observation wrappers may be inside and outside of it"
+        )
+
+
+def checked_array(actions: Any, shape: tuple[int, ...], kinds: str, need: str) -> NDArray[Any]:
+    """``actions`` as an array of this shape and of one of these kinds of dtype; a ValueError ends with ``need``."""
+    try:
+        array = np.asarray(actions)
+    except ValueError:  # lists of different lengths
+        raise ValueError(f"actions {short.repr(actions)} do not form an array; {need}") from None
+    if array.dtype.kind not in kinds or array.shape != shape:
+        given = " ".join(short.repr(actions).split())
+        fault = f"shape {array.shape}, not {shape}" if array.dtype.kind in kinds else f"dtype {array.dtype}"
+        raise ValueError(f"actions {given} have {fault}; {need}")
+    return array
+
+
+def checked_numbers(actions: Any, rows: int, n: int, what: str) -> NDArray[np.int64]:
+    """``actions`` as an int64 array (rows,) of numbers in 0 .. ``n`` - 1; a ValueError names the row."""
+    array = checked_array(actions, (rows,), "iu", f"allowed: {what} of 0 .. {n - 1} for each of the {rows} rows")
+    wrong = (array < 0) | (array >= n)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(f"action[row {row}] = {array[row]} is out of range; allowed: {what} of 0 .. {n - 1}")
+    return array.astype(np.int64)
