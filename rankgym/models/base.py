@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ class Reward(NamedTuple):
     best_lists: Callable[[Any, int, int], NDArray[np.int64]]
 
 
+Axes: TypeAlias = dict[str, tuple[str, ...]]
+
+
 class ClickModel(NamedTuple):
     """A click model: its name, its parameters, its examination probabilities, and its rewards by name.
 
@@ -42,7 +45,7 @@ class ClickModel(NamedTuple):
 
     name: str
     parameters: type[Any]
-    axes: dict[str, tuple[str, ...]]
+    axes: Axes
     examine: Callable[..., None]
     rewards: dict[str, Reward]
 
@@ -62,8 +65,7 @@ class ClickModel(NamedTuple):
 def cut(name: str, table: NDArray[np.float64], axes: Sequence[str], items: int, positions: int) -> NDArray[np.float64]:
     """Return a copy of the parameter ``name``, (queries, *axes), cut to the first items and positions.
 
-    Raises:
-        ValueError: it has fewer.
+    Raises a ValueError if it has fewer.
     """
     for number, axis in enumerate(axes, start=1):
         entries, size = table.shape[number], items if axis == "item" else positions
@@ -89,6 +91,11 @@ def table_form(axes: Sequence[str]) -> str:
 def sorted_lists(attraction: NDArray[np.float64], num_positions: int) -> NDArray[np.int64]:
     """Return the ``num_positions`` most attractive items of each row, best first; ties in the order of the items."""
     return np.argsort(-attraction, axis=1, kind="stable")[:, :num_positions].astype(np.int64)
+
+
+def most_attractive(parameters: Any, num_positions: int, cutoff: int) -> NDArray[np.int64]:
+    """The most attractive items, best first: any order of the first ``cutoff`` of them is optimal."""
+    return sorted_lists(parameters.attraction, num_positions)
 
 
 def matched_lists(

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.kernels import ABANDONMENT, TERMINATION, bits, kernel, session_seed, uniform
-from rankgym.models.base import ClickModel, Reward, scanned_lists
+from rankgym.models.base import Axes, ClickModel, Reward, scanned_lists
 
 
 class Parameters(NamedTuple):
@@ -87,10 +87,5 @@ def best_lists(parameters: Parameters, num_positions: int, cutoff: int) -> NDArr
     return scanned_lists(parameters.attraction, onward, num_positions, cutoff)
 
 
-MODEL = ClickModel(
-    "CCM",
-    Parameters,
-    {"attraction": ("item",), "continue_noclick": (), "continue_click_irrelevant": (), "continue_click_relevant": ()},
-    examine,
-    {"clicks": Reward(click, value, best_lists)},
-)
+AXES: Axes = {"attraction": ("item",)} | dict.fromkeys(Parameters._fields[1:], ())
+MODEL = ClickModel("CCM", Parameters, AXES, examine, {"clicks": Reward(click, value, best_lists)})

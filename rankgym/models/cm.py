@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.kernels import bits, kernel, session_seed, uniform
-from rankgym.models.base import ClickModel, Reward, sorted_lists
+from rankgym.models.base import ClickModel, Reward, most_attractive
 
 
 class Parameters(NamedTuple):
@@ -56,9 +56,6 @@ def examine(attraction, displayed, examination):
             examined *= 1.0 - attraction[row, displayed[row, k]]
 
 
-def best_lists(parameters: Parameters, num_positions: int, cutoff: int) -> NDArray[np.int64]:
-    """The most attractive items, best first: any order of the first ``cutoff`` of them is optimal."""
-    return sorted_lists(parameters.attraction, num_positions)
-
-
-MODEL = ClickModel("CM", Parameters, {"attraction": ("item",)}, examine, {"clicks": Reward(click, value, best_lists)})
+MODEL = ClickModel(
+    "CM", Parameters, {"attraction": ("item",)}, examine, {"clicks": Reward(click, value, most_attractive)}
+)

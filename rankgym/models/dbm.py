@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.kernels import bits, kernel, session_seed, uniform
-from rankgym.models.base import ClickModel, Reward, sorted_lists
+from rankgym.models.base import ClickModel, Reward, most_attractive
 
 
 class Parameters(NamedTuple):
@@ -53,9 +53,6 @@ def examine(attraction, displayed, examination):
             examination[row, k] = 1.0
 
 
-def best_lists(parameters: Parameters, num_positions: int, cutoff: int) -> NDArray[np.int64]:
-    """The most attractive items, best first: any order of the first ``cutoff`` of them is optimal."""
-    return sorted_lists(parameters.attraction, num_positions)
-
-
-MODEL = ClickModel("DBM", Parameters, {"attraction": ("item",)}, examine, {"clicks": Reward(click, value, best_lists)})
+MODEL = ClickModel(
+    "DBM", Parameters, {"attraction": ("item",)}, examine, {"clicks": Reward(click, value, most_attractive)}
+)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.kernels import ABANDONMENT, TERMINATION, bits, kernel, session_seed, uniform
-from rankgym.models.base import ClickModel, Reward, scanned_lists
+from rankgym.models.base import Axes, ClickModel, Reward, scanned_lists
 
 
 class Parameters(NamedTuple):
@@ -79,10 +79,5 @@ def best_lists(parameters: Parameters, num_positions: int, cutoff: int) -> NDArr
     return scanned_lists(attraction, onward, num_positions, cutoff)
 
 
-MODEL = ClickModel(
-    "DBN",
-    Parameters,
-    {"attraction": ("item",), "satisfaction": ("item",), "abandonment": ()},
-    examine,
-    {"clicks": Reward(click, value, best_lists)},
-)
+AXES: Axes = {"attraction": ("item",), "satisfaction": ("item",), "abandonment": ()}
+MODEL = ClickModel("DBN", Parameters, AXES, examine, {"clicks": Reward(click, value, best_lists)})

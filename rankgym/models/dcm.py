@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.kernels import TERMINATION, bits, kernel, session_seed, uniform
-from rankgym.models.base import ClickModel, Reward, completed_lists, matched_lists, sorted_lists
+from rankgym.models.base import Axes, ClickModel, Reward, completed_lists, matched_lists, sorted_lists
 
 MAX_POSITIONS = 16  # of best_lists_by_clicks: it visits 2^cutoff sets of items, cutoff + 1 times
 
@@ -158,13 +158,9 @@ def best_lists_by_clicks(parameters: Parameters, num_positions: int, cutoff: int
     return completed_lists(best, ranked, num_positions)
 
 
-MODEL = ClickModel(
-    "DCM",
-    Parameters,
-    {"attraction": ("item",), "termination": ("position",)},
-    examine,
-    {
-        "clicks": Reward(click, value, best_lists_by_clicks),
-        "abandonment": Reward(click_abandonment, value_abandonment, best_lists_by_abandonment),
-    },
-)
+AXES: Axes = {"attraction": ("item",), "termination": ("position",)}
+REWARDS = {
+    "clicks": Reward(click, value, best_lists_by_clicks),
+    "abandonment": Reward(click_abandonment, value_abandonment, best_lists_by_abandonment),
+}
+MODEL = ClickModel("DCM", Parameters, AXES, examine, REWARDS)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.kernels import EXAMINATION, bits, kernel, session_seed, uniform
-from rankgym.models.base import ClickModel, Reward, matched_lists
+from rankgym.models.base import Axes, ClickModel, Reward, matched_lists
 
 
 class Parameters(NamedTuple):
@@ -62,10 +62,5 @@ def best_lists(parameters: Parameters, num_positions: int, cutoff: int) -> NDArr
     return matched_lists(parameters.attraction, parameters.examination, num_positions, cutoff)
 
 
-MODEL = ClickModel(
-    "PBM",
-    Parameters,
-    {"attraction": ("item",), "examination": ("position",)},
-    examine,
-    {"clicks": Reward(click, value, best_lists)},
-)
+AXES: Axes = {"attraction": ("item",), "examination": ("position",)}
+MODEL = ClickModel("PBM", Parameters, AXES, examine, {"clicks": Reward(click, value, best_lists)})

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.kernels import EXAMINATION, bits, kernel, session_seed, uniform
-from rankgym.models.base import ClickModel, Reward, completed_lists, sorted_lists
+from rankgym.models.base import Axes, ClickModel, Reward, completed_lists, sorted_lists
 
 MAX_POSITIONS = 12  # of best_lists: a random table takes 1 ms at 10 positions, up to .4 s at 12, seconds at 14
 TOLERANCE = 1e-13  # of a best list's value: a sum of floats differs by less, and ties are not searched
@@ -233,10 +233,5 @@ def best_lists(parameters: Parameters, num_positions: int, cutoff: int) -> NDArr
     return completed_lists(best, ranked, num_positions)
 
 
-MODEL = ClickModel(
-    "UBM",
-    Parameters,
-    {"attraction": ("item",), "examination": ("position", "previous")},
-    examine,
-    {"clicks": Reward(click, value, best_lists)},
-)
+AXES: Axes = {"attraction": ("item",), "examination": ("position", "previous")}
+MODEL = ClickModel("UBM", Parameters, AXES, examine, {"clicks": Reward(click, value, best_lists)})
