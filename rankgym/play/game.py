@@ -1,24 +1,68 @@
-"""The loop: act, step, update, round after round, with records, pauses and snapshots."""
+"""Which agents can play which environments, and the loop: act, step, update, with records, pauses and snapshots."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from rankgym.arguments import action_kind, env_horizons, is_duel, round_numbers, whole_number
+from rankgym.agent import Agent, DuelingAgent
+from rankgym.arguments import ActionKind, action_kind, env_horizons, is_duel, round_numbers, whole_number
 from rankgym.envs.sessions import SessionsVectorEnv
-from rankgym.play.compatibility import ActsAndUpdates, check_compatible
 from rankgym.play.history import DuelingHistory, History
 from rankgym.play.recording import DuelingRecords, ExpectedRewards, RankingRecords, snapshot_part
 
-__all__ = ["Game", "never"]
+__all__ = ["ActsAndUpdates", "Game", "incompatibility", "never"]
 
 CLOCK_INTERVAL = 0.1  # seconds between looks at the clock, about
+
+
+class ActsAndUpdates(Protocol):
+    """What ``simulate`` needs of an agent. Any class with these two methods will do."""
+
+    def act(self, observation: Any) -> Any: ...
+    def update(self, action: Any, feedback: Any, /) -> Any: ...
+
+
+def check_compatible(agent: Any, env: Any) -> None:
+    """Raise a ValueError if ``agent`` cannot play the vector environment ``env``."""
+    if isinstance(agent, type) or not (hasattr(agent, "act") and hasattr(agent, "update")):
+        raise ValueError(
+            f"agent = {agent!r} is not an agent; allowed: an object with act and update, such as TopRank.for_env(env)"
+        )
+    if not isinstance(env, VectorEnv):
+        raise ValueError(f"env = {env!r} is not a vector environment; make one with gym.make_vec(id, num_envs=1)")
+    reason = incompatibility(type(agent), env)
+    if reason:
+        raise ValueError(f"agent = {agent!r} {reason}")
+    sizes = [("rows", getattr(agent, "num_envs", env.num_envs), env.num_envs)]
+    if isinstance(agent, DuelingAgent):
+        space: Any = env.single_action_space
+        sizes.append(("arms", agent.num_arms, int(space["left"].n)))
+    for what, its, given in sizes:
+        if its != given:
+            made = f"{type(agent).__name__}.for_env(env)"
+            raise ValueError(f"the agent has {its} {what} and env {given}; make it with {made}")
+
+
+def incompatibility(cls: Any, env: Any) -> str:
+    """Why agents of class ``cls`` cannot play ``env`` and which can; "" if they can, or if it is not known."""
+    if not isinstance(cls, type):
+        return ""
+    rank = "allowed: a ranking agent, such as those of rankgym_agents.RANKERS"
+    duel = "allowed: a dueling agent, such as those of rankgym_agents.DUELERS"
+    kind = action_kind(env.unwrapped)
+    if kind is ActionKind.RANKING and issubclass(cls, DuelingAgent):
+        return f"compares arms, and the environment has rankings; {rank}"
+    if kind is ActionKind.DUEL_OF_ARMS and issubclass(cls, Agent):
+        return f"ranks items, and the environment has duels; {duel}"
+    if kind is ActionKind.DUEL_OF_RANKINGS and issubclass(cls, DuelingAgent):
+        return f"compares arms, and in the environment lists duel; {rank}, which duels against itself"
+    return ""
 
 
 def never() -> bool:
@@ -64,13 +108,12 @@ class Game:
             )
         record_at = [*(whole_number("record_at", r, 1, rounds) for r in round_numbers("record_at", record_at)), rounds]
         duels = is_duel(action_kind(env.unwrapped))
-        self._bare = (
-            env if isinstance(env, SessionsVectorEnv) else None
-        )  # a wrapper's state would not be in its snapshot
+        # None: a wrapper's state would not be in its snapshot
+        self._bare = env if isinstance(env, SessionsVectorEnv) else None
         inner = ExpectedRewards(env) if expected else env
         self.agent = agent
         self.records = DuelingRecords(inner, record_at, agent) if duels else RankingRecords(inner, record_at)
-        self.env = self.records.env
+        self.env = self.records.recorder
         self.played = self.steps = 0
         self._observation: Any = None
         self._pace = 1  # rounds between looks at the clock
@@ -110,20 +153,12 @@ class Game:
         return min(self.rounds, int(due[np.searchsorted(due, self.played, side="right")]))
 
     def history(self) -> History | DuelingHistory:
-        """The records of all rounds.
-
-        Raises:
-            RuntimeError: an episode ended early.
-        """
-        kept = self.records.regret.records("regret")[0]
+        """The records of all rounds; a RuntimeError if an episode ended early."""
+        kept = self.records.recorder.records("regret")[0]
         if not len(kept) or kept[-1] != self.rounds:
-            raise RuntimeError(
-                f"an episode ended before round {self.rounds}; the environment must not end, or have "
-                f"horizon={self.rounds}"
-            )
+            need = f"the environment must not end, or have horizon={self.rounds}"
+            raise RuntimeError(f"an episode ended before round {self.rounds}; {need}")
         return self.records.history()
-
-    # -- repeating one action ----------------------------------------------------------------------------------------
 
     def repeat(self, action: Any, until: int, report: Callable[[int], None], pause: Callable[[], bool] = never) -> None:
         """Play ``action`` in all rounds up to ``until``, or until ``pause()``. The agent does not learn.
@@ -143,8 +178,7 @@ class Game:
                 if times == 0:
                     break
                 bare.repeat(times)
-                for recorder in self.records.recorders.values():
-                    recorder.repeat(reward, info, times)
+                self.records.recorder.repeat(reward, info, times)
                 self.played += times
                 self.records.look(self.played)
             if self.played == until or time.perf_counter() - reported > CLOCK_INTERVAL:
@@ -153,13 +187,8 @@ class Game:
                 if pause():
                     return
 
-    # -- snapshots ---------------------------------------------------------------------------------------------------
-
     def snapshot(self) -> dict[str, NDArray[Any]] | None:
-        """Return the state of agent, environment and records as arrays with a leading axis of rows.
-
-        None if the agent or the environment has no snapshots.
-        """
+        """The state of agent, environment and records as arrays with a leading axis of rows; None if one has none."""
         write = getattr(self.agent, "snapshot", None)
         agent = write() if callable(write) else None
         env = None if self._bare is None or agent is None else self._bare.snapshot()
@@ -178,7 +207,6 @@ class Game:
 
     def _native(self) -> SessionsVectorEnv:
         if self._bare is None:
-            raise ValueError(
-                f"env = {self.env} has no snapshots; allowed: an environment of rankgym's own, without wrappers"
-            )
+            allowed = "an environment of rankgym's own, without wrappers"
+            raise ValueError(f"env = {self.env} has no snapshots; allowed: {allowed}")
         return self._bare

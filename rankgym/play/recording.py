@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from gymnasium.vector import VectorEnv, VectorWrapper
@@ -35,10 +35,10 @@ class ExpectedRewards(VectorWrapper[Any, Any, Any, Any, Any]):
 
 
 class GameRecords(ABC):
-    """The recorders of one kind of environment, and the feedback that its agents learn from."""
+    """The records of one kind of environment, and the feedback that its agents learn from."""
 
-    env: Any  # with its recorders
-    regret: VectorRecorder
+    name: ClassVar[str]  # of the recorder in snapshots
+    recorder: VectorRecorder  # around the environment
     due: NDArray[np.int64]  # the recorded rounds
 
     def begin(self) -> None:  # noqa: B027
@@ -59,58 +59,44 @@ class GameRecords(ABC):
     def history(self) -> Any:
         """The records as a history."""
 
-    @property
-    @abstractmethod
-    def recorders(self) -> dict[str, VectorRecorder]:
-        """The recorders around the environment, by name."""
-
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Return all records as arrays with a leading axis of rows."""
-        return {
-            f"{name}.{part}": values
-            for name, recorder in self.recorders.items()
-            for part, values in recorder.snapshot().items()
-        }
+        return {f"{self.name}.{part}": values for part, values in self.recorder.snapshot().items()}
 
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
         """Restore a ``snapshot``, or some of its rows. Restore the environment first."""
-        for name, recorder in self.recorders.items():
-            recorder.restore(snapshot_part(snapshot, name))
+        self.recorder.restore(snapshot_part(snapshot, self.name))
 
 
 class RankingRecords(GameRecords):
     """Lists are displayed; agents learn from the clicks on them."""
 
-    def __init__(self, env: VectorEnv[Any, Any, Any], record_at: list[int]) -> None:
-        self.env = self.regret = VectorRecordAll(env, record_at=record_at)
-        self.due = record_rounds(env_horizons(env)[1], record_at)
+    name = "rankings"
 
-    @property
-    def recorders(self) -> dict[str, VectorRecorder]:
-        return {"rankings": self.regret}
+    def __init__(self, env: VectorEnv[Any, Any, Any], record_at: list[int]) -> None:
+        self.recorder = VectorRecordAll(env, record_at=record_at)
+        self.due = record_rounds(env_horizons(env)[1], record_at)
 
     def feedback(self, action: Any, observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
         return last_clicks(observation, info) if "final_obs" in info else observation
 
     def history(self) -> History:
-        kept, regret = self.regret.records("regret")
-        violations, quality, reward = (self.regret.records(name)[1] for name in ("violations", "ndcg", "reward"))
-        return History(kept, regret, violations, quality / kept[:, None], reward, self.regret.epoch_regret)
+        kept, regret = self.recorder.records("regret")
+        violations, quality, reward = (self.recorder.records(name)[1] for name in ("violations", "ndcg", "reward"))
+        return History(kept, regret, violations, quality / kept[:, None], reward, self.recorder.epoch_regret)
 
 
 class DuelingRecords(GameRecords):
     """Two arms or lists are compared; agents learn who won, or, if they give one list, the clicks on it."""
+
+    name = "regret"
 
     def __init__(self, env: VectorEnv[Any, Any, Any], record_at: list[int], agent: Any) -> None:
         self.agent, self.num_envs = agent, env.num_envs
         self.due = record_rounds(env_horizons(env)[1], record_at)
         self.accuracy: list[NDArray[np.float64]] = []
         inner = AgainstItself(env) if action_kind(env) is ActionKind.DUEL_OF_RANKINGS else env
-        self.env = self.regret = RecordRegret.vector(inner, record_at=record_at)
-
-    @property
-    def recorders(self) -> dict[str, VectorRecorder]:
-        return {"regret": self.regret}
+        self.recorder = RecordRegret.vector(inner, record_at=record_at)
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         accuracy = np.array(self.accuracy).reshape(-1, self.num_envs).T
@@ -121,7 +107,7 @@ class DuelingRecords(GameRecords):
         self.accuracy, self.best = list(np.array(snapshot["accuracy"].T)), np.array(snapshot["best"])
 
     def begin(self) -> None:
-        arm = env_attribute(self.env, "best_arm")  # of this episode: an autoreset may start another
+        arm = env_attribute(self.recorder, "best_arm")  # of this episode: an autoreset may start another
         self.best = np.broadcast_to(-1 if arm is None else arm, self.num_envs).copy()
 
     def next_stop(self, played: int, rounds: int) -> int:
@@ -153,8 +139,8 @@ class DuelingRecords(GameRecords):
         return ONE_HOT[winner]
 
     def history(self) -> DuelingHistory:
-        kept, regret = self.regret.records("regret")
-        return DuelingHistory(kept, regret, np.array(self.accuracy), self.regret.records("reward")[1])
+        kept, regret = self.recorder.records("regret")
+        return DuelingHistory(kept, regret, np.array(self.accuracy), self.recorder.records("reward")[1])
 
 
 def last_clicks(observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:

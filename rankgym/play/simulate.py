@@ -8,8 +8,7 @@ from typing import Any, overload
 from gymnasium.vector import VectorEnv
 
 from rankgym.agent import DuelingAgent
-from rankgym.play.compatibility import ActsAndUpdates
-from rankgym.play.game import Game
+from rankgym.play.game import ActsAndUpdates, Game
 from rankgym.play.history import DuelingHistory, History
 from rankgym.progress import late_bar, rate_bar
 

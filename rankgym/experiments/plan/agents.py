@@ -16,7 +16,7 @@ from gymnasium.vector import VectorEnv
 
 import rankgym
 from rankgym.arguments import ActionKind, action_kind, env_attribute, near
-from rankgym.play.compatibility import incompatibility
+from rankgym.play.game import incompatibility
 from rankgym.source import source_digest
 from rankgym.wrappers.against_itself import AgainstItself
 

@@ -13,7 +13,7 @@ import numpy as np
 from rankgym.arguments import action_kind, env_attribute, env_horizons, is_duel
 from rankgym.experiments.plan.agents import AgentSpec, fitting_agents, parse_agent, slug
 from rankgym.experiments.plan.environments import check_env_arguments, choice_of, env_id
-from rankgym.play.compatibility import incompatibility
+from rankgym.play.game import incompatibility
 
 __all__ = ["KINDS", "Setting", "agent_specs", "decades", "one_row", "recorded_rounds", "resolve"]
 
