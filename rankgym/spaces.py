@@ -13,7 +13,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 from gymnasium.spaces import Box, MultiDiscrete
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["BatchedPermutation", "Permutation"]
 
 INT64 = np.dtype(np.int64)
+Seed: TypeAlias = int | np.random.Generator | None
 
 _short = reprlib.Repr()
 _short.maxtuple = _short.maxlist = 24  # longer rankings are shortened in messages
@@ -53,9 +54,7 @@ class Permutation(MultiDiscrete[np.int64]):
 
     _shape: tuple[int, ...]
 
-    def __init__(
-        self, n: int, k: int | None = None, dtype: DTypeLike = np.int64, seed: int | np.random.Generator | None = None
-    ) -> None:
+    def __init__(self, n: int, k: int | None = None, dtype: DTypeLike = np.int64, seed: Seed = None) -> None:
         self.n = whole_number("n", n, 1)
         self.k = self.n if k is None else whole_number("k", k, 1, self.n)
         integer = _integer_dtype(dtype, self.n)
@@ -109,7 +108,7 @@ class Permutation(MultiDiscrete[np.int64]):
         return isinstance(other, Permutation) and (self.n, self.k, self.dtype) == (other.n, other.k, other.dtype)
 
     def __repr__(self) -> str:
-        return f"Permutation({self.n}, {self.k}{_dtype_note(self.dtype)})"
+        return f"Permutation({self.n}, {self.k}{'' if self.dtype == INT64 else f', dtype={self.dtype}'})"
 
 
 class BatchedPermutation(Box[np.int64]):
@@ -128,12 +127,7 @@ class BatchedPermutation(Box[np.int64]):
     """
 
     def __init__(
-        self,
-        n: int | Sequence[int],
-        k: int,
-        num_envs: int,
-        dtype: DTypeLike = np.int64,
-        seed: int | np.random.Generator | None = None,
+        self, n: int | Sequence[int], k: int, num_envs: int, dtype: DTypeLike = np.int64, seed: Seed = None
     ) -> None:
         self.num_envs = whole_number("num_envs", num_envs, 1)
         if isinstance(n, (list, tuple, np.ndarray)):
@@ -187,17 +181,12 @@ class BatchedPermutation(Box[np.int64]):
         if isinstance(action, np.ndarray):
             _check_array("action", action, self._shape, need)
             return np.array(action, INT64, order="C", subok=False)
-        if not isinstance(action, (list, tuple)):
-            raise ValueError(
-                f"action {_short.repr(action)} is a {type(action).__name__}, not a batch of rankings; {need}"
-            )
-        if len(action) != self.num_envs:
-            raise ValueError(f"action {_short.repr(action)} has {len(action)} rows; {need}")
-        rows = [
-            _checked_row(f"action[row {row}] =", ranking, int(self.num_items[row]), self.k)
-            for row, ranking in enumerate(action)
-        ]
-        return np.array(rows, INT64)
+        if not isinstance(action, (list, tuple)) or len(action) != self.num_envs:
+            sized = isinstance(action, (list, tuple))
+            fault = f"has {len(action)} rows" if sized else f"is a {type(action).__name__}, not a batch of rankings"
+            raise ValueError(f"action {_short.repr(action)} {fault}; {need}")
+        rows = ((f"action[row {row}] =", action[row], items) for row, items in enumerate(self.num_items.tolist()))
+        return np.array([_checked_row(name, ranking, items, self.k) for name, ranking, items in rows], INT64)
 
     def contains(self, x: Any) -> bool:
         """True for a batch, of any integer dtype, that ``checked`` accepts."""
@@ -216,7 +205,8 @@ class BatchedPermutation(Box[np.int64]):
 
     def __repr__(self) -> str:
         n = self.n if self._alike else _short.repr(self.num_items.tolist())
-        return f"BatchedPermutation({n}, {self.k}, num_envs={self.num_envs}{_dtype_note(self.dtype)})"
+        dtype = "" if self.dtype == INT64 else f", dtype={self.dtype}"
+        return f"BatchedPermutation({n}, {self.k}, num_envs={self.num_envs}{dtype})"
 
 
 # ---- checks of actions ----
@@ -298,8 +288,7 @@ def _draw(
     if weights is not None:
         with np.errstate(divide="ignore"):
             race = np.log(race) - np.log(weights)
-    rankings: NDArray[Any] = np.argsort(race, axis=1)[:, :k].astype(dtype, order="C")
-    return rankings
+    return np.asarray(np.argsort(race, axis=1)[:, :k].astype(dtype, order="C"))
 
 
 def _weights(
@@ -309,9 +298,8 @@ def _weights(
     if mask is None and probability is None:
         return None
     if mask is not None and probability is not None:
-        raise ValueError(
-            f"mask = {_short.repr(mask)} and probability = {_short.repr(probability)}; allowed: one of them"
-        )
+        both = f"mask = {_short.repr(mask)} and probability = {_short.repr(probability)}"
+        raise ValueError(f"{both}; allowed: one of them")
     name, given, dtype = ("mask", mask, np.int8) if probability is None else ("probability", probability, np.float64)
     rows, n = len(num_items), int(num_items.max())
     if batched and isinstance(given, (list, tuple)):
@@ -362,10 +350,6 @@ def _integer_dtype(dtype: DTypeLike, n: int) -> np.dtype[Any]:
     return integer.newbyteorder("=")
 
 
-def _dtype_note(dtype: np.dtype[Any]) -> str:
-    return "" if dtype == INT64 else f", dtype={dtype}"
-
-
 # ---- registrations with Gymnasium, where its answer for the parent class is wrong or is not found ----
 
 
@@ -378,20 +362,15 @@ def _batch_differing(spaces: Sequence[Permutation]) -> BatchedPermutation:
     first = spaces[0]
     for row, space in enumerate(spaces):
         if (space.k, space.dtype) != (first.k, first.dtype):
-            raise ValueError(
-                f"spaces[{row}] has k = {space.k} and dtype {space.dtype}; "
-                f"allowed: those of spaces[0], k = {first.k} and dtype {first.dtype}"
-            )
+            given, allowed = (f"k = {one.k} and dtype {one.dtype}" for one in (space, first))
+            raise ValueError(f"spaces[{row}] has {given}; allowed: those of spaces[0], {allowed}")
     items = [space.n for space in spaces]
     return BatchedPermutation(items, first.k, len(spaces), first.dtype, deepcopy(first.np_random))
 
 
-def _zero(space: Permutation) -> NDArray[np.int64]:
-    return np.arange(space.k, dtype=space.dtype)
-
-
-def _zeros(space: BatchedPermutation) -> NDArray[np.int64]:
-    return np.tile(np.arange(space.k, dtype=space.dtype), (space.num_envs, 1))
+def _zero(space: Permutation | BatchedPermutation) -> NDArray[np.int64]:
+    """The ranking 0, 1, ..., in every row of a batch."""
+    return np.broadcast_to(np.arange(space.k, dtype=space.dtype), space.shape).copy()
 
 
 def _unflatten(space: Permutation, x: NDArray[Any]) -> NDArray[np.int64]:
@@ -404,7 +383,7 @@ def _unflatten(space: Permutation, x: NDArray[Any]) -> NDArray[np.int64]:
 batch_differing_spaces.register(Permutation, _batch_differing)
 unflatten.register(Permutation, _unflatten)
 create_zero_array.register(Permutation, _zero)
-create_zero_array.register(BatchedPermutation, _zeros)
+create_zero_array.register(BatchedPermutation, _zero)
 # Inside a Tuple these dispatch on the exact class, so that the parent's function must be registered again.
 iterate.register(Permutation, iterate.dispatch(MultiDiscrete))
 iterate.register(BatchedPermutation, iterate.dispatch(Box))

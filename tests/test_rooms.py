@@ -59,7 +59,6 @@ TREES = {name: ast.parse(path.read_text()) for name, path in sorted(FILES.items(
 # These modules have a function or are a file that is still too long.
 LONG = (
     "rankgym.experiments.preferences.estimate",
-    "rankgym.models.assumptions.checking",
 )
 
 

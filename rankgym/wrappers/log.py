@@ -110,9 +110,8 @@ class Log:
         self.played[rows] = 0
         for total in self.totals.values():
             total[rows] = 0.0
-        for kept in self.kept.values():
+        for kept in (*self.kept.values(), self.entered):
             kept[:, rows] = np.nan
-        self.entered[:, rows] = np.nan
         self._epoch[rows] = -1
         self._stale &= ~rows
         self._any_stale = bool(self._stale.any())

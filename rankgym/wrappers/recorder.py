@@ -26,17 +26,7 @@ __all__ = ["RecordRanking", "RecordRegret", "RecordSafety", "Recording", "Vector
 
 
 class Recording:
-    """Meters that follow one environment, and the log of their amounts. Both shells have one.
-
-    Args:
-        env: a ranking environment; or one of duels, if every meter measures duels.
-        num_envs: number of rows, 1 for a single environment.
-        meters: their classes.
-        record_at: rounds to record besides the log-spaced ones, 1 .. horizon.
-
-    Raises:
-        ValueError: the environment or a round is not allowed.
-    """
+    """Meters that follow one environment (of duels, if every meter measures duels), and the log of their amounts."""
 
     def __init__(self, env: Any, num_envs: int, meters: Sequence[type[Meter]], record_at: Iterable[int] = ()) -> None:
         self.meters = [meter() for meter in meters]
@@ -52,9 +42,8 @@ class Recording:
             )
         if not duels and env_attribute(env, "initial_misordered") is None:
             dueling = " or dueling" if duels_allowed else ""
-            raise ValueError(
-                f"env = {env} is not a ranking{dueling} environment of rankgym; allowed: one of those, wrapped or not"
-            )
+            allowed = "one of those, wrapped or not"
+            raise ValueError(f"env = {env} is not a ranking{dueling} environment of rankgym; allowed: {allowed}")
         self.env = env
         self._bare = env.unwrapped if hasattr(env.unwrapped, "changes") else None
         self._seen: int | None = None  # number of changes of the truth when it was last read
@@ -87,10 +76,7 @@ class Recording:
 
     def amounts(self, info: dict[str, Any], reward: NDArray[np.float64]) -> list[NDArray[Any]]:
         """The amount (num_envs,) of one session for each series; arguments have a leading axis of rows."""
-        amounts: list[NDArray[Any]] = []
-        for meter in self.meters:
-            amounts += meter.amounts(info, reward)
-        return amounts
+        return [amount for meter in self.meters for amount in meter.amounts(info, reward)]
 
     def record(self, info: dict[str, Any], reward: NDArray[np.float64], rows: NDArray[np.bool_] | None = None) -> None:
         """Record one session of ``rows`` (default: all)."""
@@ -114,11 +100,8 @@ class Recording:
         fresh = rows
         if "final_info" in info:  # autoreset in the same step: final_info has the ended rows' last session
             ended, final = info["_final_info"], info["final_info"]
-            info = {
-                name: np.where(_like(ended, final[name]), final[name], info.get(name, final[name]))
-                for name in self.reads
-                if name in final
-            }
+            masks = {name: ended.reshape(-1, *[1] * (final[name].ndim - 1)) for name in self.reads if name in final}
+            info = {name: np.where(mask, final[name], info.get(name, final[name])) for name, mask in masks.items()}
             rows, fresh = None, ~ended
         elif "regret" not in info:
             if "round" in info:  # otherwise no session was played: in some action spaces a session takes several steps
@@ -141,10 +124,6 @@ class Recording:
         return extra
 
 
-def _like(mask: NDArray[np.bool_], values: NDArray[Any]) -> NDArray[np.bool_]:
-    return mask.reshape(mask.shape + (1,) * (values.ndim - 1))
-
-
 class Recorder:
     """What the single and the vector shell have in common: the results."""
 
@@ -152,10 +131,7 @@ class Recorder:
     _recording: Recording
 
     def records(self, series: str | None = None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The records of one series in the rows' current episodes, or in their last ones if those are over.
-
-        Args:
-            series: its name; default: the wrapper's first series.
+        """The records of a ``series`` (default: the first) in the rows' current episodes, or in their last if over.
 
         Returns:
             The rounds (records,) after which totals were kept, and the totals (records, num_envs). NaN where a row has
