@@ -79,10 +79,7 @@ def probabilities(name: str, values: Any, dimensions: int) -> NDArray[np.float64
 
 
 def env_attribute(env: Any, name: str) -> Any:
-    """Return attribute ``name`` of the unwrapped environment, or None.
-
-    For a batch of singles (Gymnasium's ``SyncVectorEnv``, ``AsyncVectorEnv``) the singles' values, stacked.
-    """
+    """Return attribute ``name`` of the unwrapped environment, or None; of a batch of singles their values, stacked."""
     bare = env.unwrapped
     if hasattr(bare, name):
         return getattr(bare, name)
@@ -95,10 +92,7 @@ def env_attribute(env: Any, name: str) -> Any:
 
 
 def env_horizons(env: Any) -> tuple[int | None, int | None]:
-    """Return the shortest and the longest horizon of ``env``'s rows; None stands for no horizon.
-
-    Gymnasium's ``TimeLimit`` (``max_episode_steps``) counts like a horizon.
-    """
+    """Return the shortest and longest horizon of ``env``'s rows, None for no horizon; ``max_episode_steps`` counts."""
     bare = env.unwrapped
     if hasattr(bare, "get_attr"):  # a batch of singles
         horizons, specs = np.atleast_1d(env_attribute(env, "horizon")).tolist(), bare.get_attr("spec")

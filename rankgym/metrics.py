@@ -13,13 +13,9 @@ ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def better_items(attraction: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Return for each item the set of strictly more attractive items, as bits.
+    """Return for each item of ``attraction`` (rows, items) the set of strictly more attractive items, as bits.
 
-    Args:
-        attraction: (rows, items).
-
-    Returns:
-        (rows, items, words) uint64, words = ceil(items / 64); bit j of word w stands for item 64 w + j.
+    (rows, items, words) uint64, words = ceil(items / 64); bit j of word w stands for item 64 w + j.
     """
     rows, items = attraction.shape
     better = attraction[:, None, :] > attraction[:, :, None]  # better[row, i, j]: j is more attractive than i

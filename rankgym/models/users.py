@@ -30,32 +30,19 @@ class User(NamedTuple):
     stopping: NDArray[np.float64]  # (grades,): P(stop | click, grade)
 
 
-def _user(clicking: list[float], stopping: list[float]) -> User:
-    return User(np.array(clicking), np.array(stopping))
-
-
-USERS: dict[str, dict[int, User]] = {  # by the number of grades: Hofmann et al. (2013), table II
-    "perfect": {
-        2: _user([0.0, 1.0], [0.0, 0.0]),
-        5: _user([0.0, 0.2, 0.4, 0.8, 1.0], [0.0, 0.0, 0.0, 0.0, 0.0]),
-    },
-    "navigational": {
-        2: _user([0.05, 0.95], [0.2, 0.9]),
-        5: _user([0.05, 0.3, 0.5, 0.7, 0.95], [0.2, 0.3, 0.5, 0.7, 0.9]),
-    },
-    "informational": {
-        2: _user([0.4, 0.9], [0.1, 0.5]),
-        5: _user([0.4, 0.6, 0.7, 0.8, 0.9], [0.1, 0.2, 0.3, 0.4, 0.5]),
-    },
+TABLE_II = {  # Hofmann et al. (2013): P(click | grade) and P(stop | click, grade), for 2 grades and for 5
+    "perfect": [([0.0, 1.0], [0.0, 0.0]), ([0.0, 0.2, 0.4, 0.8, 1.0], [0.0, 0.0, 0.0, 0.0, 0.0])],
+    "navigational": [([0.05, 0.95], [0.2, 0.9]), ([0.05, 0.3, 0.5, 0.7, 0.95], [0.2, 0.3, 0.5, 0.7, 0.9])],
+    "informational": [([0.4, 0.9], [0.1, 0.5]), ([0.4, 0.6, 0.7, 0.8, 0.9], [0.1, 0.2, 0.3, 0.4, 0.5])],
+}
+USERS: dict[str, dict[int, User]] = {  # by the number of grades
+    name: {len(clicking): User(np.array(clicking), np.array(stopping)) for clicking, stopping in users}
+    for name, users in TABLE_II.items()
 }
 
 
 def user(name: str, grades: int) -> User:
-    """The user of this name in ``USERS`` for labels of 2 or 5 grades.
-
-    Raises:
-        ValueError: the name or the number of grades is unknown.
-    """
+    """The user of this name in ``USERS`` for labels of 2 or 5 grades; a ValueError if there is no such user."""
     if not isinstance(name, str) or name not in USERS:
         raise ValueError(f"user_model = {name!r} is unknown; allowed: {', '.join(map(repr, USERS))}")
     if isinstance(grades, bool) or not isinstance(grades, (int, np.integer)) or grades not in USERS[name]:
@@ -139,16 +126,13 @@ def click_vectors(reader: User, grades: ArrayLike) -> NDArray[np.float64]:
     except ValueError:
         given = np.array(None)
     if given.dtype.kind not in "iu" or given.ndim != 2 or not 1 <= given.shape[1] <= MAX_POSITIONS:
-        raise ValueError(
-            f"grades has shape {given.shape} and dtype {given.dtype}; allowed: whole numbers of shape (rows, "
-            f"positions), 1 .. {MAX_POSITIONS} positions"
-        )
+        allowed = f"whole numbers of shape (rows, positions), 1 .. {MAX_POSITIONS} positions"
+        raise ValueError(f"grades has shape {given.shape} and dtype {given.dtype}; allowed: {allowed}")
     wrong = np.argwhere((given < -1) | (given >= len(clicking)))
     if len(wrong):
         row, k = wrong[0].tolist()
-        raise ValueError(
-            f"grades[{row}, {k}] = {given[row, k]} is not a grade; allowed: 0 .. {len(clicking) - 1}, or -1"
-        )
+        allowed = f"0 .. {len(clicking) - 1}, or -1"
+        raise ValueError(f"grades[{row}, {k}] = {given[row, k]} is not a grade; allowed: {allowed}")
     law = np.empty((len(given), 1 << given.shape[1]))
     fill_click_vectors(clicking, stopping, np.ascontiguousarray(given, np.int64), law)
     return law

@@ -80,14 +80,10 @@ class Game:
         expected: pay expected rewards instead of drawn ones. The environment must be one of rankgym's own.
 
     Attributes:
-        env: the environment with its recorders.
+        env: the environment with its recorder.
         rounds: number of rounds of the whole game.
         played: rounds played so far, those before ``restore`` included.
-        steps: rounds that this object has stepped the environment; repeated rounds and those before ``restore`` are
-            not counted.
-
-    Raises:
-        ValueError: the arguments do not fit each other.
+        steps: of the environment by this object, without repeated rounds and those before ``restore``.
     """
 
     def __init__(
@@ -163,8 +159,8 @@ class Game:
     def repeat(self, action: Any, until: int, report: Callable[[int], None], pause: Callable[[], bool] = never) -> None:
         """Play ``action`` in all rounds up to ``until``, or until ``pause()``. The agent does not learn.
 
-        Of equal sessions one is played and the others are added to the records. With ``expected`` rewards the records
-        are those of playing all of them, as they depend on action and truth alone.
+        Of equal sessions one is played and the others are added to the records. With ``expected`` rewards these depend
+        on action and truth alone.
         """
         bare = self._native()
         reported, before = time.perf_counter(), self.played

@@ -33,13 +33,7 @@ __all__ = [
 LAYERS: dict[str, type[Layer]] = {
     wrapper.__name__: wrapper.layer_class
     for wrapper in (
-        ItemStatistics,
-        LastDisplayed,
-        TimeAware,
-        ScoresToRanking,
-        SlotBySlot,
-        RankingNumber,
-        AdjacentSwaps,
-        SafeLists,
+        *(ItemStatistics, LastDisplayed, TimeAware),
+        *(ScoresToRanking, SlotBySlot, RankingNumber, AdjacentSwaps, SafeLists),
     )
 }

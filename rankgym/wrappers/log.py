@@ -22,8 +22,7 @@ LAST_RECORD = 10**15  # the last recorded round of an episode without a horizon
 def record_rounds(horizon: int | None, record_at: Iterable[int] = ()) -> NDArray[np.int64]:
     """Return the recorded rounds: about 20 a decade from 1 to ``horizon``, ``horizon`` itself, and ``record_at``.
 
-    Raises:
-        ValueError: a round of ``record_at`` is not in 1 .. ``horizon``.
+    Raises a ValueError if a round of ``record_at`` is not in 1 .. ``horizon``.
     """
     last = LAST_RECORD if horizon is None else whole_number("horizon", horizon, 1)
     asked = [whole_number("record_at", r, 1, last) for r in round_numbers("record_at", record_at)]
@@ -74,12 +73,9 @@ def add_repeatedly(totals, amounts, times):
 
 
 class Log:
-    """Totals of one or more series in each row, kept at given rounds of the rows' episodes.
+    """Totals of one or more series in each row, kept at given, ascending rounds of the rows' episodes.
 
-    Args:
-        num_envs: number of rows.
-        rounds: (records,) the rounds to keep, ascending.
-        series: names; the totals of the first one are also kept by epoch.
+    The totals of the first series are also kept by epoch.
     """
 
     def __init__(self, num_envs: int, rounds: NDArray[np.int64], series: Sequence[str]) -> None:
@@ -129,13 +125,7 @@ class Log:
         rows: NDArray[np.bool_] | None = None,
         epoch: NDArray[np.int64] | None = None,
     ) -> None:
-        """Add one round of ``rows`` (default: all).
-
-        Args:
-            amounts: an array (num_envs,) for each series.
-            rows: (num_envs,) bool.
-            epoch: (num_envs,) of this round. It may be None if no row of ``rows`` has entered a new epoch.
-        """
+        """Add one round of ``rows`` (default: all); ``epoch`` may be None if no such row has entered a new one."""
         if self._any_stale:
             self._clear(np.ones_like(self._stale) if rows is None else rows)
         if epoch is not None:

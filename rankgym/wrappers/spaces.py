@@ -29,11 +29,8 @@ def widened(space: Box, low: Sequence[float], high: Sequence[float]) -> Box:
 class Widened:
     """The observation of a layer that adds columns to a table below, or entries to a flat observation.
 
-    Args:
-        name: the layer's name.
-        space: the observation space below: a Box (num_items, features), or a Box or MultiBinary of one dimension.
-        num_items: rows of a table.
-        table, flat: lowest and highest values of the columns added to a table, and of the entries added otherwise.
+    ``space`` below is a Box (num_items, features), or a Box or MultiBinary of one dimension; ``table`` and ``flat`` are
+    the lowest and highest values of the columns added to a table, and of the entries added otherwise.
     """
 
     def __init__(

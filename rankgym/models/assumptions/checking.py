@@ -77,7 +77,9 @@ def check_assumptions(
     Raises:
         ValueError: an argument is out of range; the message names it.
     """
-    click_model = _checked_model(model)
+    if not isinstance(model, ClickModel) and (not isinstance(model, str) or model not in MODELS):
+        raise ValueError(f"model = {model!r} is unknown; allowed: {list(MODELS)}, or a ClickModel")
+    click_model = model if isinstance(model, ClickModel) else MODELS[model]
     queries = _checked_parameters(click_model, parameters)
     count, items = queries.attraction.shape
     lengths = [getattr(queries, name).shape[1] for name, axes in click_model.axes.items() if "position" in axes]
@@ -90,14 +92,14 @@ def check_assumptions(
     )
     lists = None if displayed is None else _checked_lists(displayed, count, items, positions)
 
-    total = math.perm(items, positions)
-    everything = lists is None and total * count <= exact_up_to
+    total, around = math.perm(items, positions), lists is not None
+    everything = not around and total * count <= exact_up_to
     one_per_item = sum("item" in axes for axes in click_model.axes.values()) == 1
     exact = np.full((count, len(NAMES)), everything)
     exact[:, T1] = True
     found = []
-    checked = 1 + len(exchanges(items, positions)) if lists is not None else total if everything else samples
-    with late_bar(progress and lists is None, checked * count, "checking", _list_bar) as report:
+    checked = 1 + len(exchanges(items, positions)) if around else total if everything else samples
+    with late_bar(progress and not around, checked * count, "checking", _list_bar) as report:
         for query in range(count):
             own = click_model.parameters(*(table[query : query + 1].copy() for table in queries))
             search = QuerySearch(click_model, own, positions, paid, reward)
@@ -109,7 +111,6 @@ def check_assumptions(
                 exact[query, A1] = True
                 exact[query, T2] = one_per_item or search.without_ties  # all sorted lists have the same reward
             found.append(search.violations())
-    around = lists is not None
     scope = _scope(count, total, checked, given=around, everything=everything)
     judged = verdicts(found, exact, queries.attraction, tolerance)
     return Report(click_model.name, reward, count, items, positions, paid, checked, scope, around, judged)
@@ -133,14 +134,6 @@ def _scope(queries: int, total: int, checked: int, *, given: bool, everything: b
     if not everything:
         return f"{counted(checked, 'random list')}{each} out of {number}"
     return (f"all {number} lists" if total > 1 else "the only list") + each
-
-
-def _checked_model(model: str | ClickModel) -> ClickModel:
-    if isinstance(model, ClickModel):
-        return model
-    if not isinstance(model, str) or model not in MODELS:
-        raise ValueError(f"model = {model!r} is unknown; allowed: {list(MODELS)}, or a ClickModel")
-    return MODELS[model]
 
 
 def _checked_parameters(model: ClickModel, parameters: Any) -> Any:
