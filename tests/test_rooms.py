@@ -57,9 +57,7 @@ FILES = {module_name(package, path): path for package, folder in PACKAGES.items(
 TREES = {name: ast.parse(path.read_text()) for name, path in sorted(FILES.items())}
 
 # These modules have a function or are a file that is still too long.
-LONG = (
-    "rankgym.experiments.preferences.estimate",
-)
+LONG = ("rankgym.experiments.preferences.estimate",)
 
 
 def imports(tree):
