@@ -27,8 +27,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-data_app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
-app.add_typer(data_app, name="data")
 
 
 def _version(asked: bool) -> None:

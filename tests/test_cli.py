@@ -17,7 +17,7 @@ import rankgym
 from rankgym import ENVS, data
 from rankgym.commands.agents import agent_texts
 from rankgym.commands.compare import folder_name
-from rankgym.commands.tables import comparison_table
+from rankgym.commands.tables import fitting_table
 from rankgym.experiments import compare
 from rankgym.experiments.bench import measure, timing
 from rankgym.experiments.plan.agents import SHAPE, knobs
@@ -298,7 +298,7 @@ def test_columns_and_errors_go_one_by_one_where_there_is_less_room():
     seen = []
     for width in range(120, 20, -1):
         console = Console(file=io.StringIO(), width=width)
-        console.print(comparison_table(found, console))
+        console.print(fitting_table(found, console)[0])
         text = console.file.getvalue()
         shown = [word for word in everything if word in text]
         if (state := (shown, text.count("±"))) not in seen:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rankgym.commands.options import Assignments, Environment, Positions, Source, env_arguments_of, queries_of
+from rankgym.commands.options import Assignments, Environment, Positions, Source, env_arguments_of, option, queries_of
 from rankgym.commands.tables import show_table
 
 __all__ = ["assumptions"]
@@ -14,17 +14,17 @@ __all__ = ["assumptions"]
 
 Around = Annotated[
     str | None,
-    typer.Option(
-        metavar="initial|3,1,2,...",
-        help="Check only this list and those that differ from it by one exchange of two items; `initial` is each "
+    option(
+        "initial|3,1,2,...",
+        "Check only this list and those that differ from it by one exchange of two items; `initial` is each "
         "query's production list. Default: all lists.",
     ),
 ]
 ExactUpTo = Annotated[
     int,
-    typer.Option(
-        metavar="N",
-        help="Check all lists if all queries together have at most N. Otherwise check 20,000 random lists of each "
+    option(
+        "N",
+        "Check all lists if all queries together have at most N. Otherwise check 20,000 random lists of each "
         "query: then only a violation is a proof.",
     ),
 ]
@@ -32,7 +32,7 @@ ExactUpTo = Annotated[
 
 def assumptions(
     env: Environment,
-    query: Annotated[str, typer.Option(metavar="all|train|test|0,3,7", help="Queries.")] = "all",
+    query: Annotated[str, option("all|train|test|0,3,7", "Queries.")] = "all",
     around: Around = None,
     source: Source = None,
     positions: Positions = None,

@@ -7,23 +7,21 @@ from typing import Annotated
 
 import typer
 
+from rankgym.commands.options import option
+
 __all__ = ["bench"]
 
 
 def bench(
-    rows: Annotated[
-        str, typer.Option(metavar="A,B,...", help="Numbers of rows to measure environments with.")
-    ] = "1,64,600,6000",
+    rows: Annotated[str, option("A,B,...", "Numbers of rows to measure environments with.")] = "1,64,600,6000",
     quick: Annotated[
         bool, typer.Option("--quick", help="Measure roughly: about 30 seconds once everything is compiled.")
     ] = False,
     letor: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="LETOR file whose rankers are interleaved. Default: a synthetic one of NP2004's shape."
-        ),
+        option("FILE", "LETOR file whose rankers are interleaved. Default: a synthetic one of NP2004's shape."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write all measurements to a file.")] = None,
+    out: Annotated[Path | None, option("FILE.json", "Write all measurements to a file.")] = None,
 ) -> None:
     """Measure speed on one core: sessions, or duels, per second.
 

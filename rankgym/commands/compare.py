@@ -9,19 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankgym.commands.options import (
-    MAX_FOLDER_NAME,
-    Address,
-    Assignments,
-    Backend,
-    CheckpointEvery,
-    Environment,
-    Positions,
-    Source,
-    env_arguments_of,
-    queries_of,
-    search_agents_here,
-)
+from rankgym.commands import options
+from rankgym.commands.options import option
 from rankgym.commands.tables import fitting_epochs, fitting_table
 
 if TYPE_CHECKING:
@@ -31,41 +20,38 @@ __all__ = ["compare", "folder_name"]
 
 
 Agents = Annotated[
-    str | None,
-    typer.Option(
-        metavar="A,B,...", help="Agents, separated by commas. Default: all in `rankgym agents` that can play ENV."
-    ),
+    str | None, option("A,B,...", "Agents, separated by commas. Default: all in `rankgym agents` that can play ENV.")
 ]
 Seed = Annotated[
     int,
-    typer.Option(
-        metavar="S",
-        help="Seed of row 0; row b has S + b, for its users and its agent. Seeds of independent repetitions must "
+    option(
+        "S",
+        "Seed of row 0; row b has S + b, for its users and its agent. Seeds of independent repetitions must "
         "differ by at least the number of rows.",
     ),
 ]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        metavar="DIR",
-        help="Folder for the results; it replaces another comparison there. Default: `results/ENV`, followed by "
+    option(
+        "DIR",
+        "Folder for the results; it replaces another comparison there. Default: `results/ENV`, followed by "
         "those arguments that are not ENV's defaults.",
     ),
 ]
 Query = Annotated[
     str,
-    typer.Option(
+    option(
+        "all|train|test|0,3,7",
+        "Queries, or problems of duels. Row b plays number b modulo their count.",
         "--query",
         "--problem",
-        metavar="all|train|test|0,3,7",
-        help="Queries, or problems of duels. Row b plays number b modulo their count.",
     ),
 ]
 Processes = Annotated[
     int | None,
-    typer.Option(
-        metavar="J",
-        help="Processes. The numbers do not depend on it, for agents that pass `rankgym.check_agent`. Default: 1; with "
+    option(
+        "J",
+        "Processes. The numbers do not depend on it, for agents that pass `rankgym.check_agent`. Default: 1; with "
         "--backend, all of its workers.",
     ),
 ]
@@ -80,20 +66,20 @@ Retire = Annotated[
 
 
 def compare(
-    env: Environment,
+    env: options.Environment,
     agents: Agents = None,
-    rounds: Annotated[int, typer.Option(metavar="N", help="User sessions, or duels, in each row.")] = 100_000,
-    runs: Annotated[int, typer.Option(metavar="R", help="Runs of every query or problem.")] = 1,
+    rounds: Annotated[int, option("N", "User sessions, or duels, in each row.")] = 100_000,
+    runs: Annotated[int, option("R", "Runs of every query or problem.")] = 1,
     seed: Seed = 0,
     out: Out = None,
-    source: Source = None,
+    source: options.Source = None,
     query: Query = "all",
-    positions: Positions = None,
+    positions: options.Positions = None,
     jobs: Processes = None,
-    backend: Backend = None,
-    address: Address = None,
-    checkpoint_every: CheckpointEvery = 120.0,
-    set_: Assignments = None,
+    backend: options.Backend = None,
+    address: options.Address = None,
+    checkpoint_every: options.CheckpointEvery = 120.0,
+    set_: options.Assignments = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Play again what DIR already has.")] = False,
     retire: Retire = False,
 ) -> None:
@@ -140,8 +126,8 @@ def compare(
 
     name = env_id(env)
     chosen = None if agents is None else split_names(agents)
-    search_agents_here(chosen or [])
-    arguments = env_arguments_of(set_ or [], source, positions)
+    options.search_agents_here(chosen or [])
+    arguments = options.env_arguments_of(set_ or [], source, positions)
     folder = out or Path("results") / folder_name(name, arguments, query)
     comparison = experiments.compare(
         name,
@@ -149,7 +135,7 @@ def compare(
         rounds=rounds,
         runs=runs,
         seed=seed,
-        query=queries_of(query),
+        query=options.queries_of(query),
         jobs=jobs,
         out=folder,
         fresh=fresh,
@@ -176,8 +162,8 @@ def folder_name(name: str, arguments: dict[str, Any], query: str) -> str:
             words.append(text if key == "source" else f"{key if short in defaults else short}={text}")
     whole = "-".join(words)
     short = slug(whole).strip("_")
-    if len(short) > MAX_FOLDER_NAME:
-        short = f"{short[: MAX_FOLDER_NAME - 9]}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+    if len(short) > options.MAX_FOLDER_NAME:
+        short = f"{short[: options.MAX_FOLDER_NAME - 9]}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
     return short
 
 

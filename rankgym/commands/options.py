@@ -26,6 +26,7 @@ __all__ = [
     "assignments",
     "env_arguments_of",
     "numbers_of",
+    "option",
     "queries_of",
     "search_agents_here",
     "with_keywords",
@@ -35,52 +36,50 @@ MAX_FOLDER_NAME = 80
 OWN_OPTIONS = (  # arguments that --set refuses: they have an option of their own, or are for Python only
     *("query", "problem", "num_envs", "env_id", "agents", "rounds", "runs", "seed", "jobs", "out", "progress", "fresh"),
 )
+
+
+def option(metavar: str, help_text: str, *flags: str) -> Any:
+    """Return an option with the name of its value and its help; ``flags``, if not made of the parameter's name."""
+    return typer.Option(*flags, metavar=metavar, help=help_text)
+
+
 Environment = Annotated[
-    str,
-    typer.Argument(metavar="ENV", help="An environment from `rankgym envs`; `rankgym/` may be left out."),
+    str, typer.Argument(metavar="ENV", help="An environment from `rankgym envs`; `rankgym/` may be left out.")
 ]
 Assignments = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "KEY=VALUE",
+        "Any other argument of the environment, as JSON; may be repeated. `rankgym envs ENV` lists them.",
         "--set",
-        metavar="KEY=VALUE",
-        help="Any other argument of the environment, as JSON; may be repeated. `rankgym envs ENV` lists them.",
     ),
 ]
 
 
 Source = Annotated[
     str | None,
-    typer.Option(
-        metavar="calibrated|published",
-        help="Synthetic click models or preferences of the package, or the original ones.",
-    ),
+    option("calibrated|published", "Synthetic click models or preferences of the package, or the original ones."),
 ]
-Positions = Annotated[int | None, typer.Option(metavar="K", help="Displayed positions.")]
+Positions = Annotated[int | None, option("K", "Displayed positions.")]
 Jobs = Annotated[
     int | None,
-    typer.Option(
-        metavar="J",
-        help="Processes; 1: this process only. Default: one for each processor; on a Dask cluster, all its workers. "
+    option(
+        "J",
+        "Processes; 1: this process only. Default: one for each processor; on a Dask cluster, all its workers. "
         "The results do not depend on it.",
     ),
 ]
 Backend = Annotated[
     str | None,
-    typer.Option(
-        metavar="loky|dask|ray|...",
-        help="Where the jobs run, by joblib's name for it. Default: in processes on this machine.",
-    ),
+    option("loky|dask|ray|...", "Where the jobs run, by joblib's name for it. Default: in processes on this machine."),
 ]
-Address = Annotated[
-    str | None, typer.Option(metavar="tcp://HOST:8786", help="Scheduler of the Dask cluster, with `--backend dask`.")
-]
+Address = Annotated[str | None, option("tcp://HOST:8786", "Scheduler of the Dask cluster, with `--backend dask`.")]
 CheckpointEvery = Annotated[
     float,
-    typer.Option(
+    option(
+        "SECONDS",
+        "Time between checkpoints of a running job: a killed job loses at most this much work.",
         "--checkpoint-every",
-        metavar="SECONDS",
-        help="Time between checkpoints of a running job: a killed job loses at most this much work.",
     ),
 ]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankgym.commands.options import Address, Backend, Jobs
+from rankgym.commands.options import Address, Backend, Jobs, option
 
 if TYPE_CHECKING:
     from rankgym.experiments.papers.listing import ListedFigure
@@ -36,20 +36,19 @@ def reproduce(
     ] = False,
     scale: Annotated[
         str,
-        typer.Option(
-            metavar="full|small|smoke",
-            help="`full`: as in the paper; `small`: minutes on two processors; `smoke`: seconds, few decided claims.",
+        option(
+            "full|small|smoke",
+            "`full`: as in the paper; `small`: minutes on two processors; `smoke`: seconds, few decided claims.",
         ),
     ] = "small",
     source: Annotated[
         str,
-        typer.Option(
-            metavar="published|calibrated",
-            help="Click models and preferences: original, after `rankgym data fetch`, or synthetic ones of the "
-            "package.",
+        option(
+            "published|calibrated",
+            "Click models and preferences: original, after `rankgym data fetch`, or synthetic ones of the package.",
         ),
     ] = "published",
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for all results.")] = Path("reproduced"),
+    out: Annotated[Path, option("DIR", "Folder for all results.")] = Path("reproduced"),
     jobs: Jobs = None,
     backend: Backend = None,
     address: Address = None,

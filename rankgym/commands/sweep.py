@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankgym.commands.options import Address, Backend, CheckpointEvery, Jobs, search_agents_here
+from rankgym.commands.options import Address, Backend, CheckpointEvery, Jobs, option, search_agents_here
 
 if TYPE_CHECKING:
     from rankgym.experiments.plan.sweep import Sweep
@@ -35,8 +35,7 @@ def sweep() -> None:
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The sweep.")],
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Folder for the results. Default: `results/FILE`, without its ending."),
+        Path | None, option("FOLDER", "Folder for the results. Default: `results/FILE`, without its ending.")
     ] = None,
     jobs: Jobs = None,
     backend: Backend = None,
@@ -122,16 +121,15 @@ def status(folder: Folder) -> None:
 
     found = sweep_status(folder)
     lines = found.agents
-    heads = {"jobs": "jobs", "finished": "finished", "running": "running", "begun": "begun", "to do": "to_do"}
-    heads["damaged"] = "damaged"
-    heads = {h: name for h, name in heads.items() if h in ("jobs", "finished") or any(getattr(x, name) for x in lines)}
+    rare = [name for name in ("running", "begun", "to_do", "damaged") if any(getattr(line, name) for line in lines)]
+    names = ["jobs", "finished", *rare]
     table = Table(title=Text(found.name) if found.name else None, title_justify="left")
     for name in ("environment", "agent"):
         table.add_column(name, overflow="fold")
-    for head in (*heads, "sessions"):
-        table.add_column(head, justify="right", no_wrap=True)
+    for head in (*names, "sessions"):
+        table.add_column(head.replace("_", " "), justify="right", no_wrap=True)
     for line in lines:
-        numbers = [f"{getattr(line, name):,}" for name in heads.values()]
+        numbers = [f"{getattr(line, name):,}" for name in names]
         share = f"{100 * line.played / line.sessions:.1f} %"
         table.add_row(Text(line.environment), Text(line.agent), *numbers, share)
     console = Console()
@@ -162,9 +160,7 @@ def status(folder: Folder) -> None:
 @app.command()
 def export(
     folder: Folder,
-    to: Annotated[
-        Path | None, typer.Option(metavar="FILE.parquet|FILE.csv", help="Default: FOLDER/table.parquet.")
-    ] = None,
+    to: Annotated[Path | None, option("FILE.parquet|FILE.csv", "Default: FOLDER/table.parquet.")] = None,
     partial: Annotated[bool, typer.Option("--partial", help="Take the results so far of an unfinished sweep.")] = False,
 ) -> None:
     """Write one tidy table: a line for each row and recorded round, with environment, agent, query and run.
@@ -191,7 +187,7 @@ def export(
 @app.command()
 def report(
     folder: Folder,
-    to: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Default: FOLDER/report.html.")] = None,
+    to: Annotated[Path | None, option("FILE.html", "Default: FOLDER/report.html.")] = None,
     partial: Annotated[bool, typer.Option("--partial", help="Take the results so far of an unfinished sweep.")] = False,
 ) -> None:
     """Write one HTML file: measures over rounds, means with standard errors, and ranks of agents over queries."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rankgym.experiments import Comparison
 
-__all__ = ["comparison_table", "epoch_table", "fitting_epochs", "fitting_table", "show_table"]
+__all__ = ["fitting_epochs", "fitting_table", "show_table"]
 
 MAX_EPOCHS = 24  # in a table; more are shown as sums over groups of neighbours
 MAX_GROUPS = 10
@@ -33,16 +33,12 @@ def show_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
     Console().print(table)
 
 
-def comparison_table(comparison: Comparison, console: Console) -> Table:
-    """Return the comparison's table, with as many columns and standard errors as fit the width of ``console``.
-
-    Cells that still do not fit, and agents' names of more than half the width, are folded; nothing is cut.
-    """
-    return fitting_table(comparison, console)[0]
-
-
 def fitting_table(comparison: Comparison, console: Console) -> tuple[Table, Literal["all", "some", "none"]]:
-    """Return the table, and which of its measures have standard errors."""
+    """Return the comparison's table, and which of its measures have standard errors.
+
+    It has as many columns and standard errors as fit the width of ``console``. Cells that still do not fit, and agents'
+    names of more than half the width, are folded; nothing is cut.
+    """
     from rankgym.experiments.judge.columns import OTHER_ERRORS, REGRET_ERRORS
     from rankgym.experiments.show.tables import columns
 
@@ -61,12 +57,6 @@ def fitting_table(comparison: Comparison, console: Console) -> tuple[Table, Lite
 def fits(table: Table, console: Console) -> bool:
     """Return whether the table needs no more than the width of ``console``."""
     return console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width
-
-
-def epoch_table(comparison: Comparison, console: Console) -> tuple[Table, list[Any]]:
-    """Return the table of regret per epoch that fits the width of ``console``, and its columns."""
-    _, table, shown, _ = fitting_epochs(comparison, console)
-    return table, shown
 
 
 def fitting_epochs(comparison: Comparison, console: Console) -> tuple[str, Table, list[Any], bool]:

@@ -11,17 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rankgym.commands.options import (
-    MAX_FOLDER_NAME,
-    Assignments,
-    Positions,
-    Source,
-    assignments,
-    env_arguments_of,
-    numbers_of,
-    queries_of,
-    with_keywords,
-)
+from rankgym.commands import options
+from rankgym.commands.options import option
 from rankgym.sb3.settings import OPTIONS, TEXTS, TrainingSettings
 
 __all__ = ["train"]
@@ -32,15 +23,15 @@ TRAINING_SETTINGS = (*(field.name for field in fields(TrainingSettings)), "sourc
 def _layers(text: str) -> list[tuple[str, dict[str, Any]]]:
     from rankgym.experiments.plan.agents import split_names
 
-    return [with_keywords("--layers", part) for part in split_names(text)]
+    return [options.with_keywords("--layers", part) for part in split_names(text)]
 
 
-def _queries(option: str) -> Callable[[str], Any]:
-    return lambda text: None if text == "none" else queries_of(text, option)
+def _queries(flag: str) -> Callable[[str], Any]:
+    return lambda text: None if text == "none" else options.queries_of(text, flag)
 
 
 READERS: dict[str, Callable[[str], Any]] = {  # settings whose options are texts to be read
-    "horizon": lambda text: numbers_of("--horizon", text.replace("_", "")),
+    "horizon": lambda text: options.numbers_of("--horizon", text.replace("_", "")),
     "layers": _layers,
     "query": _queries("--query"),
     "eval_query": _queries("--eval-query"),
@@ -55,21 +46,15 @@ def train(
             help="A ranking environment, as `rankgym envs` lists them, or several: users of all kinds at once.",
         ),
     ],
-    source: Source = None,
-    positions: Positions = None,
-    set_: Assignments = None,
+    source: options.Source = None,
+    positions: options.Positions = None,
+    set_: options.Assignments = None,
     param: Annotated[
         list[str] | None,
-        typer.Option(
-            "--param",
-            metavar="KEY=VALUE",
-            help="A hyperparameter of the algorithm or of its policy, as JSON; may be repeated.",
-        ),
+        option("KEY=VALUE", "A hyperparameter of the algorithm or of its policy, as JSON; may be repeated.", "--param"),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for the models. Default: `runs/ENV-ALGORITHM`.")
-    ] = None,
-    tensorboard: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for TensorBoard's curves.")] = None,
+    out: Annotated[Path | None, option("DIR", "Folder for the models. Default: `runs/ENV-ALGORITHM`.")] = None,
+    tensorboard: Annotated[Path | None, option("DIR", "Folder for TensorBoard's curves.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the training in DIR, up to N steps.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Replace the training in DIR.")] = False,
     **settings: Any,
@@ -106,7 +91,7 @@ def train(
     from rankgym.experiments.plan.environments import check_env_arguments, env_id
 
     try:
-        from rankgym.sb3.summary import summary
+        from rankgym.sb3.training import summary
         from rankgym.sb3.training import train as learn
     except ModuleNotFoundError as error:
         if error.name not in SB3:
@@ -114,17 +99,19 @@ def train(
         raise ValueError(f"training needs stable-baselines3: {without_sb3(error)}") from None
     names = [env_id(name) for name in split_names(env)]
     kinds = "+".join(name.rpartition("/")[2] for name in names)
-    arguments = env_arguments_of(set_ or [], source, positions)
+    arguments = options.env_arguments_of(set_ or [], source, positions)
     for name in names:
         check_env_arguments(name, arguments)
     for key, read in READERS.items():
         settings[key] = None if settings[key] is None else read(settings[key])
     reserved = [*TRAINING_SETTINGS, "out", "tensorboard", "resume", "fresh", "progress"]
-    hyperparameters = assignments(param or [], "--param", reserved, "is not a hyperparameter; see rankgym train --help")
+    hyperparameters = options.assignments(
+        param or [], "--param", reserved, "is not a hyperparameter; see rankgym train --help"
+    )
     training = learn(
         names,
         env_kwargs=arguments,
-        out=out or Path("runs") / slug(f"{kinds}-{settings['algo']}")[-MAX_FOLDER_NAME:],
+        out=out or Path("runs") / slug(f"{kinds}-{settings['algo']}")[-options.MAX_FOLDER_NAME :],
         tensorboard=tensorboard,
         resume=resume,
         fresh=fresh,
@@ -152,9 +139,9 @@ def _with_options(function: Any) -> inspect.Signature:
     """Return the function's signature with an option for each setting, in place of ``**settings``."""
     hints = typing.get_type_hints(TrainingSettings)
     first, *rest, _ = inspect.signature(function, eval_str=True).parameters.values()
-    options = [_option(field, hints[field.name]) for field in OPTIONS]
+    made = [_option(field, hints[field.name]) for field in OPTIONS]
     last = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in rest]
-    return inspect.Signature([first, *options, *last])
+    return inspect.Signature([first, *made, *last])
 
 
 train.__signature__ = _with_options(train)  # type: ignore[attr-defined]

@@ -23,6 +23,7 @@ from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.utils import ConstantSchedule
 from stable_baselines3.dqn.policies import DQNPolicy
 from stable_baselines3.sac.policies import SACPolicy
 from stable_baselines3.td3.policies import TD3Policy
@@ -37,7 +38,7 @@ from rankgym.source import source_digest
 from rankgym.spaces import Permutation
 from rankgym.wrappers.layers import Layer, Setting
 
-__all__ = ["SB3Agent", "one_thread"]
+__all__ = ["SB3Agent", "torch_threads"]
 
 POLICY_PACKAGES = ("rankgym", "stable_baselines3", "sb3_contrib")  # packages whose policies a file may name
 SMALLEST_UNIFORM = 2.0**-54  # in place of 0, which has no logarithm
@@ -68,10 +69,9 @@ class State(NamedTuple):
 
 def rank(s: State, displayed: NDArray[np.int64]) -> None:
     """Ask the policy for the actions of one session: one, or several if a layer needs them."""
-    layers = [
-        copy.deepcopy(layer) if layer.steps > 1 else layer for layer in s.layers
-    ]  # an unfinished list is not kept
-    with one_thread(), th.no_grad():
+    # copies, as an unfinished list is not kept
+    layers = [copy.deepcopy(layer) if layer.steps > 1 else layer for layer in s.layers]
+    with torch_threads(1), th.no_grad():
         lists = None
         while lists is None:
             seen: Any = s.clicks
@@ -105,10 +105,9 @@ def decide(s: State, seen: NDArray[Any], layers: Sequence[Layer]) -> NDArray[Any
     if isinstance(s.policy, PlackettLucePolicy):
         noise = None
         if s.noise:
-            shape = s.policy.noise_shape(numbers.shape[1])
-            noise = np.empty((len(numbers), int(np.prod(shape))))
-            gumbel_noise(s.key, s.round[0], noise)
-            noise = s.noise * noise.reshape(len(numbers), *shape)
+            noise = np.empty((len(numbers), *s.policy.noise_shape(numbers.shape[1])))
+            gumbel_noise(s.key, s.round[0], noise.reshape(len(numbers), -1))
+            noise *= s.noise
         base = None if s.policy.max_displacement is None else s.policy.base_places(seen)
         return s.policy.rankings(numbers.astype(np.float64), noise=noise, base_place=base)
     space = layers[-1].action_space if layers else None
@@ -141,17 +140,16 @@ def outputs(policy: BasePolicy, seen: th.Tensor) -> th.Tensor:
 
 
 @contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Context manager: torch uses one thread. Networks of this size gain nothing from more threads."""
+def torch_threads(number: int) -> Iterator[None]:
+    """Context manager: torch uses ``number`` threads. Networks of this size gain nothing from more than one."""
     before = th.get_num_threads()
-    if before == 1:
-        yield
-        return
-    th.set_num_threads(1)
+    if before != number:
+        th.set_num_threads(number)
     try:
         yield
     finally:
-        th.set_num_threads(before)
+        if before != number:
+            th.set_num_threads(before)
 
 
 class SB3Agent(KernelAgent):
@@ -307,12 +305,7 @@ def _policy_class(name: str, policy: Any) -> type[BasePolicy]:
 
 
 def _loaded_policy(
-    name: str,
-    cls: Any,
-    card: dict[str, Any],
-    weights: dict[str, th.Tensor],
-    observation: spaces.Space[Any],
-    action: spaces.Space[Any],
+    name: str, cls: Any, card: dict[str, Any], weights: Any, observation: spaces.Space[Any], action: spaces.Space[Any]
 ) -> BasePolicy:
     """Make a policy with these weights, for these observations and actions of a row."""
     if card["truth"]:
@@ -320,7 +313,7 @@ def _loaded_policy(
         observation = spaces.Dict({"observation": observation, "truth": truth})
     try:
         with th.random.fork_rng(devices=[]):  # its first weights are drawn, then replaced
-            policy: BasePolicy = cls(observation, action, no_schedule, **card["policy_kwargs"])
+            policy: BasePolicy = cls(observation, action, ConstantSchedule(0.0), **card["policy_kwargs"])
         policy.load_state_dict(weights)
     except Exception as error:
         raise ValueError(
@@ -328,8 +321,3 @@ def _loaded_policy(
             f"rankgym {card.get('rankgym')}"
         ) from error
     return policy
-
-
-def no_schedule(progress: float) -> float:
-    """Return the learning rate of a policy that only plays."""
-    return 0.0

@@ -43,9 +43,9 @@ class Average:
         state: ``moves``, the number of averaged weights, and ``weights``, their average by name.
     """
 
-    def __init__(self, model: BaseAlgorithm, rate: float, state: dict[str, Any] | None = None) -> None:
+    def __init__(self, model: BaseAlgorithm, rate: float) -> None:
         self.model, self.rate = model, rate
-        self.state = state or {"moves": 0, "weights": {name: w.clone() for name, w in self._present()}}
+        self.state: dict[str, Any] = {"moves": 0, "weights": {name: w.clone() for name, w in self._present()}}
 
     def _present(self) -> Iterator[tuple[str, th.Tensor]]:
         return ((name, weights.detach()) for name, weights in self.model.policy.state_dict().items())

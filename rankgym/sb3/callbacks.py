@@ -33,34 +33,21 @@ class Watch(BaseCallback):
 
     The first evaluation comes before the first rollout, the others before the first rollout that starts ``every`` steps
     after the last one: then the policy has learned from all steps that it has played.
-
-    Args:
-        total: steps of the whole training.
-        every: steps between evaluations.
-        evaluate: evaluates the model after this number of steps: one result for each environment.
-        keep: called with the results of each evaluation.
-        after_update: called when the model has learned from a rollout, before anything else happens.
-        shown: whether there is a bar, on standard error.
-
-    Attributes:
-        learned: steps that the policy has learned from.
-        note: a text behind the bar.
     """
 
     def __init__(
         self,
-        total: int,
-        every: int,
-        evaluate: Callable[[int], list[EvaluationResult]],
-        keep: Callable[[list[EvaluationResult]], None],
-        *,
-        after_update: Callable[[], None] = lambda: None,
-        shown: bool = False,
+        total: int,  # steps of the whole training
+        every: int,  # steps between evaluations
+        evaluate: Callable[[int], list[EvaluationResult]],  # called with the steps so far; a result per environment
+        keep: Callable[[list[EvaluationResult]], None],  # called with the results of each evaluation
+        after_update: Callable[[], None],  # called when the model has learned from a rollout
+        shown: bool,  # whether there is a bar, on standard error
     ) -> None:
         super().__init__()
         self.total, self.every, self.shown = total, every, shown
         self._evaluate, self._keep, self._after_update = evaluate, keep, after_update
-        self.learned, self.next, self.note = 0, 0, ""
+        self.learned, self.next, self.note = 0, 0, ""  # steps learned from; of the next evaluation; behind the bar
         self.bar: Any = None
         self._started = self._drawn = time.perf_counter()
         self._first = 0
@@ -93,9 +80,8 @@ class Watch(BaseCallback):
         self._keep(results)
 
     def _on_rollout_end(self) -> None:
-        played = self.episodes()
-        for name, values in played.items():
-            self.logger.record(f"train/episode_{name}", values)
+        for name, value in self.episodes().items():
+            self.logger.record(f"train/episode_{name}", value)
 
     def episodes(self) -> dict[str, float]:
         """Return mean regret and violations of the last hundred episodes; empty before the first has ended."""

@@ -26,12 +26,7 @@ RESERVED = ("horizon", "query", "source", "autoreset_mode", "num_envs")  # entri
 def checked_settings(env_ids: Any, given: Mapping[str, Any]) -> TrainingSettings:
     """Return the settings of a training run: checked, with all defaults, as plain JSON values.
 
-    Args:
-        env_ids: an id, with or without ``rankgym/``, or several.
-        given: settings by name, ``source``, and hyperparameters: all other names.
-
-    Raises:
-        ValueError: a setting is out of range.
+    ``given`` has settings by name, ``source``, and hyperparameters: all other names.
     """
     fields = {field.name: field for field in dataclasses.fields(TrainingSettings)[1:-1]}
     defaults: dict[str, Any] = {name: field.default for name, field in fields.items()} | {"env_kwargs": None}
@@ -56,9 +51,8 @@ def checked_settings(env_ids: Any, given: Mapping[str, Any]) -> TrainingSettings
     s["env_kwargs"] = _env_kwargs(s["env_kwargs"], given.get("source"))
     every = max(s["steps"] // EVALUATIONS, 1) if s["eval_every"] is None else s["eval_every"]
     sessions = int(np.min(s["horizon"])) if s["eval_horizon"] is None else s["eval_horizon"]
-    for name, value in (("eval_every", every), ("eval_horizon", sessions)):
-        s[name] = whole_number(name, value, 1)
-    for name in ("eval_runs", "threads"):
+    s |= {"eval_every": every, "eval_horizon": sessions}
+    for name in ("eval_every", "eval_horizon", "eval_runs", "threads"):
         s[name] = whole_number(name, s[name], 1)
     s["average"] = AVERAGES.get((algo, policy), 0.0) if s["average"] is None else _share(s["average"])
     s["hyperparameters"] = {name: given[name] for name in given if name not in fields and name != "source"}
@@ -111,10 +105,8 @@ def _algorithm(algo: Any, policy: Any) -> tuple[str, str]:
     possible = [p for a, p in DEFAULTS if a == algo]
     policy = possible[0] if policy is None else policy
     if policy not in possible:
-        hint = near(str(policy), possible)
-        raise ValueError(
-            f"policy = {policy!r} is unknown with algo = {algo!r}{hint or ';'} allowed: {', '.join(possible)}"
-        )
+        hint = near(str(policy), possible) or ";"
+        raise ValueError(f"policy = {policy!r} is unknown with algo = {algo!r}{hint} allowed: {', '.join(possible)}")
     return algo, policy
 
 
@@ -150,7 +142,6 @@ def _layers(given: Any) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _layer(layer: Any) -> tuple[str, dict[str, Any]]:
-    """Return a wrapper's name and keywords."""
     pair = (layer, {}) if isinstance(layer, str) else layer
     named = isinstance(pair, (list, tuple)) and len(pair) == 2 and isinstance(pair[0], str)
     if not named or not isinstance(pair[1], Mapping) or not all(isinstance(key, str) for key in pair[1]):

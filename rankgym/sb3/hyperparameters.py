@@ -12,7 +12,6 @@ from typing import Any
 
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO, SAC, TD3
-from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.utils import LinearSchedule
 
 from rankgym.arguments import near, plain_number
@@ -22,30 +21,15 @@ from rankgym.wrappers.actions import BASE_COLUMN
 
 __all__ = ["ALGORITHMS", "AVERAGES", "DEFAULTS", "keywords_of", "scheduled_keywords"]
 
-ALGORITHMS: dict[str, type[BaseAlgorithm]] = {
-    "ppo": PPO,
-    "a2c": A2C,
-    "maskable-ppo": MaskablePPO,
-    "dqn": DQN,
-    "sac": SAC,
-    "td3": TD3,
-}
-
+ALGORITHMS: dict[str, Any] = {"ppo": PPO, "a2c": A2C, "maskable-ppo": MaskablePPO, "dqn": DQN, "sac": SAC, "td3": TD3}
 OFF_POLICY: dict[str, Any] = {"buffer_size": 200_000, "batch_size": 256, "learning_starts": 5_000, "gamma": 0.9}
 
 # By algorithm and policy: the wrappers, and the hyperparameters that differ from stable-baselines3's defaults.
 DEFAULTS: dict[tuple[str, str], tuple[tuple[str, ...], dict[str, Any]]] = {
     ("ppo", "plackett-luce"): (
         ("ItemStatistics",),
-        {
-            "n_steps": 128,
-            "n_epochs": 4,
-            "learning_rate": "linear:0.001",
-            "gamma": 0.99,
-            "gae_lambda": 0.95,
-            "ent_coef": 0.01,
-            "activation": "relu",
-        },
+        {"n_steps": 128, "n_epochs": 4, "learning_rate": "linear:0.001", "gamma": 0.99, "gae_lambda": 0.95}
+        | {"ent_coef": 0.01, "activation": "relu"},
     ),
     ("a2c", "plackett-luce"): (
         ("ItemStatistics",),
@@ -98,11 +82,7 @@ LARGEST_BATCH = 4_096  # PPO's default batch has at most this many sessions
 
 
 def keywords_of(settings: TrainingSettings) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the keywords of the algorithm's class and of its policy's, with the defaults.
-
-    Raises:
-        ValueError: a hyperparameter is unknown or out of range, or the rollouts are too large.
-    """
+    """Return the keywords of the algorithm's class and of its policy's, checked, with the defaults."""
     algo, rows, names = settings.algo, settings.rows, [name for name, _ in settings.layers]
     algorithm, policy_kwargs = _split(algo, str(settings.policy), settings.hyperparameters)
     if isinstance(algorithm.get("train_freq"), list):
@@ -126,7 +106,7 @@ def keywords_of(settings: TrainingSettings) -> tuple[dict[str, Any], dict[str, A
 
 def _split(algo: str, policy: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Check the hyperparameters, and split them, with the defaults, into the algorithm's and the policy's."""
-    cls: Any = ALGORITHMS[algo]
+    cls = ALGORITHMS[algo]
     made: Any = PlackettLucePolicy if policy == "plackett-luce" else cls.policy_aliases["MlpPolicy"]
     algorithms, policies = _plain_parameters(cls), _plain_parameters(made)
     own = [key for key in algorithms if key not in FIXED]
@@ -166,8 +146,7 @@ def _plain_types(hint: Any) -> set[Any]:
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
         return {kind for part in typing.get_args(hint) for kind in _plain_types(part)}
-    hint = types.NoneType if hint is None else origin or hint
-    return {hint} & set(PLAIN_TYPES)
+    return {types.NoneType if hint is None else origin or hint} & set(PLAIN_TYPES)
 
 
 def _check_value(key: str, value: Any, kinds: set[Any]) -> None:

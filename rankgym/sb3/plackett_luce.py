@@ -25,6 +25,7 @@ from rankgym.spaces import Permutation
 
 __all__ = ["ItemNet", "PlackettLuce", "PlackettLucePolicy", "rankings"]
 
+Observation = NDArray[Any] | PyTorchObs | Mapping[str, NDArray[Any]]
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "silu": nn.SiLU, "gelu": nn.GELU}
 FIRST_SCORES = 0.1  # scale of a new actor's last weights: its first lists are close to uniform
 
@@ -200,13 +201,12 @@ def rankings(
             whole_number("num_positions", num_positions, 1, items),
             _displacement(max_displacement),
         )
-        place = None if base_place is None else _tensor(base_place, device=values.device)
-        shown = None if allowed is None else _tensor(allowed, device=values.device)
+        place, shown, extra = (
+            None if given is None else _tensor(given, device=values.device) for given in (base_place, allowed, noise)
+        )
         _check_finite("scores", values)
         _check_rules(values, num_positions, distance, place, shown)
-        extra = None
-        if noise is not None:
-            extra = _tensor(noise, device=values.device)
+        if extra is not None:
             shape = (len(values), *noise_shape(items, num_positions, distance))
             if extra.shape != shape:
                 raise ValueError(f"noise has shape {tuple(extra.shape)}; allowed: {shape}")
@@ -253,11 +253,7 @@ def _check_finite(name: str, values: th.Tensor) -> None:
 
 
 def _check_rules(
-    scores: th.Tensor,
-    positions: int,
-    distance: int | None,
-    base_place: th.Tensor | None,
-    allowed: th.Tensor | None,
+    scores: th.Tensor, positions: int, distance: int | None, base_place: th.Tensor | None, allowed: th.Tensor | None
 ) -> None:
     shape = tuple(scores.shape)
     if (distance is None) != (base_place is None):
@@ -269,9 +265,9 @@ def _check_rules(
             raise ValueError(f"base_place has {is_now}; allowed: whole numbers of shape {shape}")
         places = base_place.long().clamp(-1, shape[1]) + 1  # wrong places go into a first and a last box
         boxes = th.zeros((shape[0], shape[1] + 2), dtype=th.bool, device=places.device)
-        taken = boxes.scatter_(1, places, True)[:, 1:-1]
-        if not bool(taken.all()):
-            row = int((~taken.all(1)).nonzero()[0, 0])
+        whole = boxes.scatter_(1, places, True)[:, 1:-1].all(1)
+        if not bool(whole.all()):
+            row = int((~whole).nonzero()[0, 0])
             raise ValueError(
                 f"base_place[row {row}] = {base_place[row].tolist()} is not a list of all items; "
                 f"allowed: each of 0 .. {shape[1] - 1} once"
@@ -296,13 +292,8 @@ class ItemNet(nn.Module):
     """One score for each item and one value, from a table (rows, items, features); any number of items.
 
     Each item's features go through the same small network; the mean and the maximum over items inform every item about
-    the others (Zaheer et al. 2017). So relabelling the items relabels the scores and does not change the value.
-
-    Args:
-        features: of the table.
-        width: of every hidden layer.
-        activation: of the hidden layers.
-        scored, valued: whether the network has scores and whether it has a value; at least one.
+    the others (Zaheer et al. 2017). So relabelling the items relabels the scores and does not change the value. A
+    network that is not ``scored``, or not ``valued``, does not have that part.
     """
 
     def __init__(
@@ -324,15 +315,13 @@ class ItemNet(nn.Module):
             self.value = nn.Sequential(nn.Linear(2 * width, width), activation(), nn.Linear(width, 1))
 
     def forward(self, table: th.Tensor) -> tuple[th.Tensor | None, th.Tensor | None]:
-        """Return scores (rows, items) and value (rows, 1); None for a part that the network does not have."""
+        """Return scores (rows, items) and value (rows, 1); None for a missing part."""
         hidden = self.item(table)  # (rows, items, width)
         pooled = th.cat([hidden.mean(-2), hidden.amax(-2)], -1)
-        scores = value = None
+        scores = None
         if self.scored:
             scores = self.head(self.mixed(self.mix(hidden) + self.context(pooled).unsqueeze(-2))).squeeze(-1)
-        if self.valued:
-            value = self.value(pooled)
-        return scores, value
+        return scores, self.value(pooled) if self.valued else None
 
 
 class PlackettLucePolicy(ActorCriticPolicy):
@@ -417,15 +406,9 @@ class PlackettLucePolicy(ActorCriticPolicy):
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        names = ("width", "temperature", "activation", "separate_critic", "max_displacement", "base_column")
-        return {
-            "observation_space": self.observation_space,
-            "action_space": self.action_space,
-            "lr_schedule": self._dummy_schedule,
-            **{name: getattr(self, name) for name in names},
-            "optimizer_class": self.optimizer_class,
-            "optimizer_kwargs": self.optimizer_kwargs,
-        }
+        own = ("width", "temperature", "activation", "separate_critic", "max_displacement", "base_column")
+        names = (*own, "observation_space", "action_space", "optimizer_class", "optimizer_kwargs")
+        return {"lr_schedule": self._dummy_schedule, **{name: getattr(self, name) for name in names}}
 
     # ---- methods that algorithms call ----
 
@@ -443,7 +426,7 @@ class PlackettLucePolicy(ActorCriticPolicy):
     def get_distribution(self, obs: PyTorchObs) -> PlackettLuce:
         """Return the distribution of the rankings, one object that the next call changes."""
         table, _ = self._split(obs)
-        return self._distribution(table, self.scores(table))
+        return self.action_dist.proba_distribution(self._networks(table)[0], self._places(table))
 
     def predict_values(self, obs: PyTorchObs) -> th.Tensor:
         """Return values (rows, 1).
@@ -465,7 +448,7 @@ class PlackettLucePolicy(ActorCriticPolicy):
 
     # ---- methods for an agent that makes its own noise ----
 
-    def scores(self, observation: NDArray[Any] | PyTorchObs | Mapping[str, NDArray[Any]]) -> th.Tensor:
+    def scores(self, observation: Observation) -> th.Tensor:
         """Return scores (rows, num_items), in the dtype of the weights.
 
         Args:
@@ -479,9 +462,7 @@ class PlackettLucePolicy(ActorCriticPolicy):
         """Return the shape of the noise that ``rankings`` takes for one row of ``num_items`` items."""
         return noise_shape(num_items, self.num_positions, self.max_displacement)
 
-    def base_places(
-        self, observation: NDArray[Any] | PyTorchObs | Mapping[str, NDArray[Any]]
-    ) -> NDArray[np.int64] | None:
+    def base_places(self, observation: Observation) -> NDArray[np.int64] | None:
         """Return each item's place in the base list, (rows, num_items), for ``rankings``; None: not needed."""
         places = self._places(self._split(observation)[0])
         return None if places is None else places.cpu().numpy()
@@ -501,10 +482,8 @@ class PlackettLucePolicy(ActorCriticPolicy):
         """Return the tables, and the truth or None, in the dtype of the weights and on their device."""
         weight = next(self.actor.parameters())
         parts = observation if isinstance(observation, Mapping) else {"observation": observation}
-        table, truth = (
-            None if part is None else _tensor(part, weight.dtype, weight.device)
-            for part in (parts["observation"], parts.get("truth"))
-        )
+        given = (parts.get("observation"), parts.get("truth"))
+        table, truth = (None if part is None else _tensor(part, weight.dtype, weight.device) for part in given)
         if table is None or table.ndim != 3 or table.shape[2] != self.features:
             shape = None if table is None else tuple(table.shape)
             raise ValueError(f"observation has shape {shape}; allowed: (rows, num_items, {self.features})")
@@ -527,15 +506,12 @@ class PlackettLucePolicy(ActorCriticPolicy):
         scores, values = self._networks(table)
         if self.separate_critic:
             values = self._values(table, truth)
-        return self._distribution(table, scores), values
+        return self.action_dist.proba_distribution(scores, self._places(table)), values
 
     def _places(self, table: th.Tensor) -> th.Tensor | None:
         if self.base_column is None:
             return None
         return (table[:, :, self.base_column] * (table.shape[1] - 1)).round().long()
-
-    def _distribution(self, table: th.Tensor, scores: th.Tensor) -> PlackettLuce:
-        return self.action_dist.proba_distribution(scores, self._places(table))
 
 
 def _table_of(space: Space[Any]) -> tuple[int, int, bool]:

@@ -42,15 +42,11 @@ class TrainingPlan(NamedTuple):
 
     @classmethod
     def of(cls, settings: TrainingSettings) -> TrainingPlan:
-        """Return the plan of these settings.
-
-        Raises:
-            ValueError: a hyperparameter does not fit.
-        """
+        """Return the plan of these settings; its hyperparameters are checked."""
         return cls(settings, *keywords_of(settings))
 
     def _native(
-        self, name: str, rows: int, query: Any, horizon: int, **more: Any
+        self, name: str, rows: int, query: Any, horizon: Any, **more: Any
     ) -> gym.vector.VectorEnv[Any, Any, Any]:
         keywords = {"query": query, "horizon": horizon, **self.settings.env_kwargs, **more}
         try:
@@ -76,11 +72,10 @@ class TrainingPlan(NamedTuple):
     def model(self, env: RankingVecEnv) -> BaseAlgorithm:
         """Make an untrained model, with its card (see ``rankgym.sb3.describe``)."""
         s = self.settings
-        cls: Any = ALGORITHMS[s.algo]
         policy = PlackettLucePolicy if s.policy == "plackett-luce" else "MlpPolicy"
         keywords = {"policy_kwargs": dict(self.policy_kwargs), **scheduled_keywords(self.algorithm)}
         try:
-            model = cls(policy, env, seed=s.seed, device="cpu", **keywords)
+            model: BaseAlgorithm = ALGORITHMS[s.algo](policy, env, seed=s.seed, device="cpu", **keywords)
         except LIBRARY_ERRORS as error:
             wrapper, names = ACTION_WRAPPERS.get(s.algo), [name for name, _ in s.layers]
             hint = f"; layers = {names}; allowed: with {wrapper}" if wrapper and wrapper not in names else ""
@@ -109,5 +104,5 @@ class TrainingPlan(NamedTuple):
         """Play one session of each environment's evaluation: errors show before anything is learned."""
         s = self.settings
         for name in s.environments:
-            with contextlib.closing(self._native(name, 1, s.eval_query, s.eval_horizon)) as env:  # type: ignore[arg-type]
+            with contextlib.closing(self._native(name, 1, s.eval_query, s.eval_horizon)) as env:
                 simulate(SB3Agent.for_env(env, seed=0, model=model), env, 1, seed=0, progress=False)

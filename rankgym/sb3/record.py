@@ -41,9 +41,9 @@ class TrainingRecord:
     """The learning curve, and the files in ``folder``, if any."""
 
     def __init__(
-        self, plan: TrainingPlan, folder: Path | None, before: dict[str, Any] | None, average: Average
+        self, plan: TrainingPlan, folder: Path | None, earlier: dict[str, Any] | None, average: Average
     ) -> None:
-        before = before or {}
+        before = earlier or {}
         self.plan, self.folder, self.average = plan, folder, average
         self.command = train_command(plan.settings, folder)
         self.curve = [EvaluationResult(**one) for one in before.get("curve", [])]
@@ -104,12 +104,8 @@ class TrainingRecord:
         self.seconds = seconds
         if self.folder is None:
             return
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(EvaluationResult._fields)
-        writer.writerows(self.curve)
-        with atomic_path(self.folder / "curve.csv") as path:
-            path.write_bytes(text.getvalue().encode())
+        with atomic_path(self.folder / "curve.csv") as path, path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([EvaluationResult._fields, *self.curve])
         report = {
             "command": self.command,
             "settings": self.plan.settings.as_json(),
@@ -132,11 +128,7 @@ class TrainingRecord:
 
 
 def read_earlier(folder: Path, plan: TrainingPlan) -> dict[str, Any]:
-    """Return the record of the run to resume, as ``train.json`` has it.
-
-    Raises:
-        ValueError: there is no such run, its record is damaged, or its settings differ from the plan's.
-    """
+    """Return the record of the run to resume, as ``train.json`` has it; its settings must be the plan's."""
     path = folder / "train.json"
     if not path.exists() or not (folder / "last.zip").exists():
         raise ValueError(
@@ -173,9 +165,6 @@ def resumed_model(folder: Path, before: dict[str, Any], plan: TrainingPlan, env:
     """Return the model of ``last.zip``: made from the settings, with the file's tensors and counters.
 
     The file may come from anybody: its pickled parts are not read. Episodes start afresh, from other seeds.
-
-    Raises:
-        ValueError: the file is damaged, or has other things than tensors and numbers.
     """
     path = folder / "last.zip"
     model: Any = plan.model(env)
@@ -193,10 +182,14 @@ def resumed_model(folder: Path, before: dict[str, Any], plan: TrainingPlan, env:
         model.ep_info_buffer = deque(_episodes(data.get(EPISODES, [])), maxlen=model._stats_window_size)
         model.ep_success_buffer = deque(maxlen=model._stats_window_size)
     except Exception as error:
-        raise ValueError(f"{path} cannot be read ({type(error).__name__}: {error}); allowed: fresh (--fresh)") from None
+        raise _unreadable(path, error) from None
     sequence = np.random.SeedSequence([plan.settings.seed, before["last"]["steps"]])
     model.set_random_seed(int(sequence.generate_state(1)[0]))
     return model
+
+
+def _unreadable(path: Path, error: Exception) -> ValueError:
+    return ValueError(f"{path} cannot be read ({type(error).__name__}: {error}); allowed: fresh (--fresh)")
 
 
 def _tensors(archive: zipfile.ZipFile, name: str) -> Any:
@@ -219,14 +212,10 @@ def _number(name: str, value: Any, kind: type) -> Any:
     return kind(number)
 
 
-def restore_average(model: BaseAlgorithm, plan: TrainingPlan, folder: Path | None, resumed: bool) -> Average:
-    """Return the average so far of a resumed run, or a new one.
-
-    Raises:
-        ValueError: its file cannot be read.
-    """
+def restore_average(model: BaseAlgorithm, plan: TrainingPlan, folder: Path | None) -> Average:
+    """Return the average so far of the run to resume in ``folder``, or a new one (None)."""
     average = Average(model, float(plan.settings.average or 0))
-    if folder is not None and resumed and average.rate:
+    if folder is not None and average.rate:
         path = folder / AVERAGE
         try:
             state = read_tensors(AVERAGE, path.read_bytes())
@@ -235,7 +224,5 @@ def restore_average(model: BaseAlgorithm, plan: TrainingPlan, folder: Path | Non
                 raise ValueError("other weights than the model's")
             average.state = {"moves": moves, "weights": {n: w.copy_(state["weights"][n]) for n, w in weights.items()}}
         except Exception as error:
-            raise ValueError(
-                f"{path} cannot be read ({type(error).__name__}: {error}); allowed: fresh (--fresh)"
-            ) from None
+            raise _unreadable(path, error) from None
     return average

@@ -5,27 +5,28 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
+import shlex
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch as th
+import numpy as np
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.logger import Logger, configure
 
 from rankgym.outputs import check_writable
-from rankgym.sb3.agent import one_thread
+from rankgym.sb3.agent import torch_threads
 from rankgym.sb3.average import LearnedState
 from rankgym.sb3.callbacks import EvaluationResult, Watch
 from rankgym.sb3.checks import checked_settings
 from rankgym.sb3.model_files import weights_digest
 from rankgym.sb3.plan import TrainingPlan
-from rankgym.sb3.record import FILES, TrainingRecord, read_earlier, restore_average, resumed_model
-from rankgym.sb3.settings import OPTIONS
+from rankgym.sb3.record import AVERAGE, FILES, TrainingRecord, read_earlier, restore_average, resumed_model
+from rankgym.sb3.settings import OPTIONS, as_options, query_text
 
-__all__ = ["Training", "train"]
+__all__ = ["Training", "summary", "train"]
 
 
 class Training(NamedTuple):
@@ -107,15 +108,13 @@ def train(
         raise ValueError("resume = True and fresh = True; allowed: one of them")
     folder = None if out is None else Path(out)
     logger = _logger(tensorboard)
-    before = None
-    if folder is not None and resume:
-        before = read_earlier(folder, plan)
-    elif folder is not None and not fresh and (folder / "train.json").exists():
+    before = read_earlier(folder, plan) if folder is not None and resume else None
+    if folder is not None and not (resume or fresh) and (folder / "train.json").exists():
         raise ValueError(
             f"out = {str(folder)!r} has a training already; allowed: another folder, resume (--resume) to continue "
             "it, or fresh (--fresh) to replace it"
         )
-    with _threads(plan.settings.threads), contextlib.closing(plan.environment()) as env:
+    with torch_threads(plan.settings.threads), contextlib.closing(plan.environment()) as env:
         model = plan.model(env) if before is None else resumed_model(folder, before, plan, env)  # type: ignore[arg-type]
         plan.try_out(model)
         if folder is not None:
@@ -143,7 +142,7 @@ def _learn(
     model: BaseAlgorithm, plan: TrainingPlan, folder: Path | None, before: dict[str, Any] | None, progress: bool
 ) -> Training:
     steps, began = plan.settings.steps, time.perf_counter()
-    average = restore_average(model, plan, folder, before is not None)
+    average = restore_average(model, plan, folder if before else None)
     record, learned = TrainingRecord(plan, folder, before, average), LearnedState(model, average)
     began -= record.seconds
 
@@ -196,15 +195,52 @@ def _logger(tensorboard: str | os.PathLike[str] | None) -> Logger | None:
     return configure(os.fspath(tensorboard), ["tensorboard"])
 
 
-@contextlib.contextmanager
-def _threads(number: int) -> Iterator[None]:
-    if number == 1:
-        with one_thread():
-            yield
-        return
-    before = th.get_num_threads()
-    th.set_num_threads(number)
-    try:
-        yield
-    finally:
-        th.set_num_threads(before)
+# -- the summary ----------------------------------------------------------------------------------------------------
+
+
+def summary(training: Training) -> list[str]:
+    """Return the results of a training run, in lines for a terminal."""
+    minutes, curve = training.seconds / 60, training.curve
+    last = [one for one in curve if one.steps == curve[-1].steps]
+    lines = [f"{training.steps:,} steps in {minutes:,.1f} minutes, evaluations included"]
+    lines += [
+        f"{one.environment}: regret {one.regret:,.1f} ± {one.regret_se:,.1f}, violations {one.violations:,.1f}, "
+        f"NDCG {one.ndcg:.3f}; untrained, regret {first.regret:,.1f}"
+        for one, first in zip(last, curve, strict=False)
+    ]
+    best = training.best
+    lines.append(f"best after {best['steps']:,} steps: regret {best['regret']:,.1f}, mean of all environments")
+    lines.append(f"digest of the last weights: {training.weights}")
+    if training.out is not None:
+        average = f", {AVERAGE}" if training.settings["average"] else ""
+        lines.append(f"Written to {training.out}: best.zip, last.zip{average}, curve.csv, train.json")
+        lines.append(f"{_compare_command(training.settings, training.out / 'best.zip')} compares it")
+        if _share_queries(training.settings["query"], training.settings["eval_query"]):
+            lines.append("queries of these evaluations were trained on")
+        more = "-Yandex-" in last[0].environment and training.settings["env_kwargs"].get("source") != "published"
+        lines.append(
+            "best.zip was chosen by these evaluations, which flatter it: for a fair number, compare it on queries that "
+            f"it was not chosen on{', such as those of --source published' if more else ''}"
+        )
+    return lines
+
+
+def _share_queries(query: Any, eval_query: Any) -> bool:
+    """Return whether the two choices are known to have queries in common."""
+    both = (query, eval_query)
+    if query == eval_query or any(one is None or one == "all" for one in both):
+        return True
+    listed = [set(np.ravel(one).tolist()) for one in both if not isinstance(one, str)]
+    return len(listed) == 2 and bool(listed[0] & listed[1])
+
+
+def _compare_command(settings: Mapping[str, Any], model: Path) -> str:
+    """Return the command line that compares a model with a bandit, as it was evaluated."""
+    kwargs = dict(settings["env_kwargs"])
+    words = ["rankgym", "compare", settings["environments"][0].removeprefix("rankgym/")]
+    if isinstance(kwargs.get("source"), str):
+        words += ["--source", kwargs.pop("source")]
+    words += as_options("--set", kwargs)
+    words += ["--query", "all" if settings["eval_query"] is None else query_text(settings["eval_query"])]
+    words += ["--rounds", str(settings["eval_horizon"]), "--agents", f"cascade-kl-ucb,{model}"]
+    return shlex.join(words)

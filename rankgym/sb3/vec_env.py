@@ -6,7 +6,7 @@ import copy
 import functools
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -160,8 +160,8 @@ class RankingVecEnv(VecEnv):
             try:
                 part.check(actions[part.rows])
             except ValueError as error:
-                first, last = part.rows.start, part.rows.stop - 1
-                error.add_note(f"This is an action of envs[{number}], which has the rows {first} .. {last}.")
+                rows = f"{part.numbers[0]} .. {part.numbers[-1]}"
+                error.add_note(f"This is an action of envs[{number}], which has the rows {rows}.")
                 raise
 
     def close(self) -> None:
@@ -181,8 +181,12 @@ class RankingVecEnv(VecEnv):
         Raises:
             AttributeError: the rows have no such attribute.
         """
-        values = [value for part in self.parts for value in part.values(attr_name)]
-        return [values[row] for row in self._get_indices(indices)]
+        return self._of_rows((part.values(attr_name) for part in self.parts), indices)
+
+    def _of_rows(self, values: Iterable[Iterable[Any]], indices: Any) -> list[Any]:
+        """Return the values of the rows ``indices``, from those of all rows of each environment."""
+        listed = [value for part in values for value in part]
+        return [listed[row] for row in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """Set an attribute of whole environments.
@@ -191,11 +195,11 @@ class RankingVecEnv(VecEnv):
             ValueError: ``indices`` has some, but not all rows of an environment.
         """
         rows = set(self._get_indices(indices))
-        chosen = [part for part in self.parts if not rows.isdisjoint(range(part.rows.start, part.rows.stop))]
+        chosen = [part for part in self.parts if not rows.isdisjoint(part.numbers)]
         for part in chosen:
-            if not rows.issuperset(range(part.rows.start, part.rows.stop)):
+            if not rows.issuperset(part.numbers):
                 raise ValueError(
-                    f"indices = {indices!r} has some of the rows {part.rows.start} .. {part.rows.stop - 1}, which are "
+                    f"indices = {indices!r} has some of the rows {part.numbers[0]} .. {part.numbers[-1]}, which are "
                     f"one environment; allowed: None, or all of its rows"
                 )
         for part in chosen:
@@ -211,16 +215,16 @@ class RankingVecEnv(VecEnv):
             raise AttributeError(
                 f"method_name = {method_name!r} is not a method of rows; allowed: action_masks, render"
             )
-        found = [result for part in self.parts for result in getattr(part, method_name)(*method_args, **method_kwargs)]
-        return [found[row] for row in self._get_indices(indices)]
+        return self._of_rows(
+            (getattr(part, method_name)(*method_args, **method_kwargs) for part in self.parts), indices
+        )
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:
         """Return whether rows are in that wrapper, given by its single or its vector form.
 
         True for ``Monitor``: like it, this object reports the end of episodes.
         """
-        wrapped = [part.is_in(wrapper_class) for part in self.parts for _ in range(part.env.num_envs)]
-        return [wrapped[row] for row in self._get_indices(indices)]
+        return self._of_rows(([part.is_in(wrapper_class)] * part.env.num_envs for part in self.parts), indices)
 
 
 class NativeRows:
@@ -228,6 +232,7 @@ class NativeRows:
 
     def __init__(self, env: VectorEnv[Any, Any, Any], first: int, reward: str, truth: bool) -> None:
         self.env, self.rows = env, slice(first, first + env.num_envs)
+        self.numbers = range(first, first + env.num_envs)
         self.bare: Any = env.unwrapped
         self.horizon = env_horizons(env)[0]
         self._reward, self._truth = reward, truth
@@ -281,29 +286,16 @@ class NativeRows:
         return self._observed(observation), paid, ended
 
     def _end(
-        self,
-        observation: NDArray[Any],
-        ended: NDArray[np.bool_],
-        terminated: NDArray[np.bool_],
-        infos: list[dict[str, Any]],
+        self, observation: Any, ended: NDArray[np.bool_], terminated: NDArray[np.bool_], infos: list[dict[str, Any]]
     ) -> Any:
         """Report the rows of ``ended`` in ``infos``, start their next episodes, and return the new observations."""
         last = self._observed(observation)
         seconds = round(time.time() - self._started, 6)
         for row in np.flatnonzero(ended).tolist():
-            infos[self.rows.start + row].update(
-                {
-                    "terminal_observation": _row(last, row),
-                    "TimeLimit.truncated": not terminated[row],
-                    "episode": {
-                        "r": float(self._returned[row]),
-                        "l": int(self._length[row]),
-                        "t": seconds,
-                        "regret": float(self._regret[row]),
-                        "violations": int(self._violations[row]),
-                    },
-                }
-            )
+            episode = {"r": float(self._returned[row]), "l": int(self._length[row]), "t": seconds}
+            episode |= {"regret": float(self._regret[row]), "violations": int(self._violations[row])}
+            info = {"terminal_observation": _row(last, row), "TimeLimit.truncated": not terminated[row]}
+            infos[self.rows.start + row].update(info, episode=episode)
         observation, _ = self.env.reset(options={"reset_mask": ended.copy()})
         self._begin(ended)
         if self._last_round is not None:
@@ -366,8 +358,7 @@ class NativeRows:
         rows = range(self.env.num_envs)
         if name == "action_masks":
             self.action_masks()
-            methods: list[Callable[[], Any]] = [functools.partial(self._mask, row) for row in rows]
-            return methods
+            return [functools.partial(self._mask, row) for row in rows]
         if name in self.bare.row_attributes:
             values = getattr(self.bare, name)
             if isinstance(values, np.ndarray):
@@ -405,18 +396,13 @@ def _checked_envs(envs: Any) -> list[VectorEnv[Any, Any, Any]]:
     how = 'gym.make_vec("rankgym/...", autoreset_mode="Disabled"), wrapped or not'
     for number, env in enumerate(envs):
         name = f"envs[{number}]"
-        bare = getattr(env, "unwrapped", None)
-        if (
-            not isinstance(env, VectorEnv)
-            or not isinstance(bare, SessionsVectorEnv)
-            or action_kind(bare) is not ActionKind.RANKING
-        ):
+        bare: Any = getattr(env, "unwrapped", None)
+        native = isinstance(env, VectorEnv) and isinstance(bare, SessionsVectorEnv)
+        if not native or action_kind(bare) is not ActionKind.RANKING:
             raise ValueError(f"{name} = {env} is not a native vector environment of rankings; allowed: {how}")
         if bare.autoreset_mode is not AutoresetMode.DISABLED:
-            mode = bare.autoreset_mode.value
-            raise ValueError(
-                f"{name} resets itself (autoreset_mode = {mode!r}), but RankingVecEnv does that; allowed: {how}"
-            )
+            mode = f"autoreset_mode = {bare.autoreset_mode.value!r}"
+            raise ValueError(f"{name} resets itself ({mode}), but RankingVecEnv does that; allowed: {how}")
         if any(bare is other.unwrapped for other in envs[:number]):
             raise ValueError(f"{name} is in envs twice; allowed: different environments")
         for kind in ("single_observation_space", "single_action_space"):

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import rankgym
 from rankgym.cli import app
-from rankgym.commands.tables import comparison_table
+from rankgym.commands.tables import fitting_table
 from rankgym.experiments import compare, load
 from rankgym.experiments.compare import _rows_per_job
 from rankgym.experiments.judge import comparison
@@ -582,7 +582,7 @@ def test_a_new_column_is_in_all_tables(monkeypatch):
     assert markdown_text(found).splitlines()[0].endswith(" reward at once |")
     assert f"| {mean:.3f} ± " in markdown_text(found).splitlines()[2]
     console = Console(width=200, file=io.StringIO())
-    console.print(comparison_table(found, console))
+    console.print(fitting_table(found, console)[0])
     assert "at once" in console.file.getvalue()
 
 

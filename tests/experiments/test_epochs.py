@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from rankgym.commands.tables import epoch_table, fitting_epochs
+from rankgym.commands.tables import fitting_epochs
 from rankgym.experiments import compare
 from rankgym.experiments.compare import _history
 from rankgym.experiments.judge.columns import Column
@@ -280,7 +280,7 @@ def test_of_many_epochs_the_first_and_the_last_are_shown_and_csv_has_all(station
 
 def shown(comparison, width):
     console = Console(file=io.StringIO(), width=width)
-    table, columns = epoch_table(comparison, console)
+    _, table, columns, _ = fitting_epochs(comparison, console)
     console.print(table)
     return console.file.getvalue(), [column.key for column in columns]
 
@@ -308,7 +308,7 @@ def test_ten_epochs_fit_into_80_columns(stationary):
     agents = tuple(spec._replace(label=long[spec.label]) for spec in found.agents)
     histories = {long[label]: history for label, history in found.histories.items()}
     found = dataclasses.replace(found, agents=agents, histories=histories, seconds=dict.fromkeys(histories, 1.0))
-    table, columns = epoch_table(found, console := Console(file=io.StringIO(), width=80))
+    _, table, columns, _ = fitting_epochs(found, console := Console(file=io.StringIO(), width=80))
     console.print(table)
     lines = console.file.getvalue().splitlines()
     assert [column.key for column in columns] == [f"regret_epoch_{n}" for n in range(10)]
@@ -373,11 +373,11 @@ def test_no_terminal_is_too_narrow(stationary, epochs, width):
 def test_the_least_regret_of_an_epoch_stands_out(stationary):
     console = Console(file=io.StringIO(), width=100, force_terminal=True)
     found = many(stationary, 20)
-    console.print(epoch_table(found, console)[0])
+    console.print(fitting_epochs(found, console)[1])
     lines = {line.split()[0]: line for line in console.file.getvalue().splitlines() if "..." in line}
     assert len(lines) == 2
     bold = [("static" in name, line.count("\x1b[1;32m")) for name, line in lines.items()]
-    assert sorted(bold) == [(False, 0), (True, len(epoch_table(found, console)[1]) - 1)]
+    assert sorted(bold) == [(False, 0), (True, len(fitting_epochs(found, console)[2]) - 1)]
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------

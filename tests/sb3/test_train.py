@@ -25,8 +25,7 @@ from rankgym.sb3.checks import EVALUATION_SEED
 from rankgym.sb3.hyperparameters import ALGORITHMS, DEFAULTS
 from rankgym.sb3.model_files import model_card, weights_digest
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
-from rankgym.sb3.summary import summary
-from rankgym.sb3.training import train
+from rankgym.sb3.training import summary, train
 
 ENV = "PBM-Synthetic-v0"
 SMALL = {

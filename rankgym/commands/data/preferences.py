@@ -8,42 +8,36 @@ from typing import Annotated
 
 import typer
 
-from rankgym.commands.options import numbers_of, with_keywords
+from rankgym.commands.options import numbers_of, option, with_keywords
 
 __all__ = ["preferences"]
 
 
 Out = Annotated[
     Path,
-    typer.Option(
-        metavar="NAME.npy",
-        help="File for the matrix. NAME.errors.npy gets its standard errors, NAME.json everything that decided it.",
+    option(
+        "NAME.npy",
+        "File for the matrix. NAME.errors.npy gets its standard errors, NAME.json everything that decided it.",
     ),
 ]
 Interleaving = Annotated[
     str,
-    typer.Option(
-        metavar="METHOD",
-        help="`probabilistic`, `team-draft`, `balanced`, `document-constraints`, `optimized`, or "
+    option(
+        "METHOD",
+        "`probabilistic`, `team-draft`, `balanced`, `document-constraints`, `optimized`, or "
         "`probabilistic-greedy` (`exact` only). Keywords follow after colons: `probabilistic:tau=1`.",
     ),
 ]
-UserModel = Annotated[str, typer.Option(metavar="USER", help="`perfect`, `navigational` or `informational`.")]
+UserModel = Annotated[str, option("USER", "`perfect`, `navigational` or `informational`.")]
 Method = Annotated[
     str | None,
-    typer.Option(
-        metavar="exact|simulate",
-        help="Default: `exact` for `team-draft` and `probabilistic-greedy`, otherwise `simulate`.",
-    ),
+    option("exact|simulate", "Default: `exact` for `team-draft` and `probabilistic-greedy`, otherwise `simulate`."),
 ]
-Comparisons = Annotated[
-    int, typer.Option(metavar="N", help="Simulated comparisons of each pair, the same number on each query.")
-]
+Comparisons = Annotated[int, option("N", "Simulated comparisons of each pair, the same number on each query.")]
 Grades = Annotated[
-    int | None,
-    typer.Option(metavar="2|5", help="Labels that the user knows: 0, 1 or 0 .. 4. Default: by the largest label."),
+    int | None, option("2|5", "Labels that the user knows: 0, 1 or 0 .. 4. Default: by the largest label.")
 ]
-Rankers = Annotated[str | None, typer.Option(metavar="0,3,10-20", help="Features, numbered from 0. Default: all.")]
+Rankers = Annotated[str | None, option("0,3,10-20", "Features, numbered from 0. Default: all.")]
 
 
 def preferences(
@@ -53,12 +47,12 @@ def preferences(
     user_model: UserModel = "navigational",
     method: Method = None,
     comparisons: Comparisons = 10_000,
-    documents: Annotated[int, typer.Option(metavar="L", help="Length of the interleaved list.")] = 10,
+    documents: Annotated[int, option("L", "Length of the interleaved list.")] = 10,
     grades: Grades = None,
     rankers: Rankers = None,
-    ties: Annotated[int, typer.Option(metavar="S", help="Seed of the order of equal values.")] = 0,
-    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the simulated comparisons.")] = 0,
-    jobs: Annotated[int, typer.Option(metavar="J", help="Processes. The numbers do not depend on it.")] = 1,
+    ties: Annotated[int, option("S", "Seed of the order of equal values.")] = 0,
+    seed: Annotated[int, option("S", "Seed of the simulated comparisons.")] = 0,
+    jobs: Annotated[int, option("J", "Processes. The numbers do not depend on it.")] = 1,
     fresh: Annotated[bool, typer.Option("--fresh", help="Estimate again, and replace the files.")] = False,
 ) -> None:
     """Estimate the preference matrix of a LETOR file's feature rankers by interleaved comparisons.

@@ -31,9 +31,7 @@ def list_() -> None:
     typer.echo(f"data folder: {room.home()}")
 
 
-def fetch(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A published data set: yandex60 or mslr.")],
-) -> None:
+def fetch(name: Annotated[str, typer.Argument(metavar="NAME", help="A published data set: yandex60 or mslr.")]) -> None:
     """Download a data set from its public address and check its digest.
 
     Example: `rankgym data fetch yandex60`. Then environments use it with `source=published`.
