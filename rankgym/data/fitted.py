@@ -81,9 +81,7 @@ def _arrays(dataset: str, source: str) -> dict[str, NDArray[Any]]:
     if not isinstance(source, str) or source not in SOURCES[dataset]:
         raise ValueError(f"source = {source!r} is unknown; allowed: {list(SOURCES[dataset])}")
     name = SOURCES[dataset][source]
-    if catalogue.DATASETS[name].embedded:
-        return _embedded(name)
-    return catalogue.latest(name)
+    return _embedded(name) if catalogue.DATASETS[name].embedded else catalogue.latest(name)
 
 
 @functools.cache

@@ -439,9 +439,8 @@ def _cached(path: Path) -> LetorData | None:
             data = LetorData(*(arrays[name] for name in LetorData._fields))
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
         return None
-    kinds = [array.dtype.kind for array in data]
-    shapes = [array.ndim for array in data]
-    if kinds != ["f", "i", "i", "U"] or shapes != [2, 1, 1, 1] or len(data.start) != len(data.query_ids) + 1:
+    kinds = [(array.dtype.kind, array.ndim) for array in data]
+    if kinds != [("f", 2), ("i", 1), ("i", 1), ("U", 1)] or len(data.start) != len(data.query_ids) + 1:
         return None
     whole = data.start[0] == 0 and (np.diff(data.start) > 0).all() and data.start[-1] == len(data.labels)
     return data if whole and len(data.features) == len(data.labels) else None

@@ -370,11 +370,8 @@ def _agreement(residuals: list[Array], levels: list[Array], slope: list[float], 
 
 def _loadings(agree: Array) -> list[float]:
     """One shared factor behind the correlations of three models: l1^2 = r12 r13 / r23."""
-    loadings = []
-    for m in range(3):
-        i, j = (n for n in range(3) if n != m)
-        loadings.append(math.sqrt(min(1.0, agree[m, i] * agree[m, j] / agree[i, j])))
-    return loadings
+    triples = (0, 1, 2), (1, 0, 2), (2, 0, 1)
+    return [math.sqrt(min(1.0, agree[m, i] * agree[m, j] / agree[i, j])) for m, i, j in triples]
 
 
 def _correlations(first: list[Array], levels: list[Array], residuals: list[Array], common: list[float]) -> Array:
@@ -467,7 +464,7 @@ def _nearest(
 ) -> tuple[int, float]:
     distances = []
     for drawn in draws:
-        rows = [row for row in compare(drawn, published) if row.model in models and _decisive(row.measure)]
+        rows = (row for row in compare(drawn, published) if row.model in models and _decisive(row.measure))
         distances.append(max(abs(row.calibrated / row.published - 1.0) for row in rows))
     best = int(np.argmin(distances))
     return seeds[best], distances[best]
@@ -483,8 +480,8 @@ def _decisive(measure: str) -> bool:
 def markdown(rows: Sequence[Row]) -> str:
     """The comparison as a table for the documentation: a line a measure, the models of ``rows`` side by side."""
     models = list(dict.fromkeys(row.model for row in rows))
-    lines = ["| mean over the queries | " + " | ".join(f"{m} published | {m} calibrated" for m in models) + " |"]
-    lines.append("|---|" + "---|" * 2 * len(models))
+    heads = " | ".join(f"{m} published | {m} calibrated" for m in models)
+    lines = [f"| mean over the queries | {heads} |", "|---|" + "---|" * 2 * len(models)]
     for measure in dict.fromkeys(row.measure for row in rows):
         cells = []
         for row in (row for row in rows if row.measure == measure):

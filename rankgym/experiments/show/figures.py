@@ -116,7 +116,7 @@ def panels(
     share_y: bool = False,
     order: Sequence[str] | None = None,
 ) -> Figure:
-    """Draw panels of curves with one legend.
+    """Draw panels of curves with one legend; a ValueError without a panel.
 
     Args:
         panels: at least one; more than six are drawn small.
@@ -124,9 +124,6 @@ def panels(
         caption: goes below, with words on the breakpoints that are marked.
         share_y: all y axes are alike.
         order: the legend's labels; default: ``by_last_value``.
-
-    Raises:
-        ValueError: there is no panel.
     """
     look = looks(curve.label for panel in panels for curve in panel.curves)
 
@@ -219,10 +216,8 @@ def _set_y_axis(axes: Any, panel: Panel, small: bool) -> None:
         values = [np.asarray(curve.mean)[np.isfinite(curve.mean)] for curve in panel.curves]
         if all(not len(v) or v.min() >= 0 for v in values):
             axes.set_ylim(bottom=0)
-    if panel.bottom is not None:
+    if panel.bottom is not None or panel.top is not None:
         axes.set_ylim(panel.bottom, panel.top)
-    elif panel.top is not None:
-        axes.set_ylim(top=panel.top)
     style.set_ticks(axes.yaxis, small)
 
 
