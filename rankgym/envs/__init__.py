@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from rankgym.envs.breakpoint import vector_breakpoint
 from rankgym.envs.dueling import DuelingVectorEnv
@@ -13,6 +13,7 @@ from rankgym.envs.interleaved_rankers import InterleavedRankersVectorEnv
 from rankgym.envs.interleaved_rankings import InterleavedRankingsVectorEnv
 from rankgym.envs.ranking import RankingVectorEnv
 from rankgym.envs.schedule import Schedule
+from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.envs.single import SingleEnv
 
 __all__ = [
@@ -30,29 +31,14 @@ __all__ = [
     "vector_breakpoint",
 ]
 
-ONE_ROW: dict[str, Any] = {"num_envs": 1, "autoreset_mode": "Disabled"}
+
+def _single(vector: Callable[..., SessionsVectorEnv]) -> Callable[..., SingleEnv]:
+    """Return ``gym.make``'s entry point of what ``vector`` makes."""
+    return lambda **arguments: SingleEnv(vector(num_envs=1, autoreset_mode="Disabled", **arguments))
 
 
-def single_ranking(**arguments: Any) -> SingleEnv:
-    """``gym.make``'s entry point of the ranking environments."""
-    return SingleEnv(RankingVectorEnv(**ONE_ROW, **arguments))
-
-
-def single_breakpoint(**arguments: Any) -> SingleEnv:
-    """``gym.make``'s entry point of the non-stationary ranking environments."""
-    return SingleEnv(vector_breakpoint(**ONE_ROW, **arguments))
-
-
-def single_dueling(**arguments: Any) -> SingleEnv:
-    """``gym.make``'s entry point of the dueling environments."""
-    return SingleEnv(DuelingVectorEnv(**ONE_ROW, **arguments))
-
-
-def single_interleaved_rankers(**arguments: Any) -> SingleEnv:
-    """``gym.make``'s entry point of the dueling environments on a LETOR file."""
-    return SingleEnv(InterleavedRankersVectorEnv(**ONE_ROW, **arguments))
-
-
-def single_interleaved_rankings(**arguments: Any) -> SingleEnv:
-    """``gym.make``'s entry point of the environments of dueling rankings."""
-    return SingleEnv(InterleavedRankingsVectorEnv(**ONE_ROW, **arguments))
+single_ranking = _single(RankingVectorEnv)
+single_breakpoint = _single(vector_breakpoint)
+single_dueling = _single(DuelingVectorEnv)
+single_interleaved_rankers = _single(InterleavedRankersVectorEnv)
+single_interleaved_rankings = _single(InterleavedRankingsVectorEnv)

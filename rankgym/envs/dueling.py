@@ -11,7 +11,16 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from rankgym.arguments import whole_number
-from rankgym.envs.duels import AVERAGE, REGRETS, WEAK, checked_arm_pair, checked_arm_pairs, checked_word, refuse_arm
+from rankgym.envs.duels import (
+    AVERAGE,
+    REGRETS,
+    WEAK,
+    Pair,
+    checked_arm_pair,
+    checked_arm_pairs,
+    checked_word,
+    refuse_arm,
+)
 from rankgym.envs.matrices import CONDORCET, WINNERS, chosen_arms, judge, matrices
 from rankgym.envs.sessions import DEFAULT_HORIZON, SessionsVectorEnv
 from rankgym.kernels import bits, kernel, session_seed, shuffle, uniform
@@ -19,8 +28,6 @@ from rankgym.kernels import bits, kernel, session_seed, shuffle, uniform
 __all__ = ["DuelingVectorEnv"]
 
 ATTEMPTS, MAX_ATTEMPTS = 1 << 32, 1_000  # where their words lie in an episode's sequence, and how many there are
-
-Duel = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @kernel
@@ -191,13 +198,7 @@ class DuelingVectorEnv(SessionsVectorEnv):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
     ) -> None:
-        super().__init__(
-            num_envs,
-            horizon=horizon,
-            max_episode_steps=max_episode_steps,
-            autoreset_mode=autoreset_mode,
-            render_mode=render_mode,
-        )
+        super().__init__(num_envs, horizon, max_episode_steps, autoreset_mode, render_mode)
         self._regret, self._best_by = checked_word("regret", regret, REGRETS), checked_word("winner", winner, WINNERS)
         if not isinstance(keep_winner, bool):
             raise ValueError(f"keep_winner = {keep_winner!r} is out of range; allowed: True, False")
@@ -324,13 +325,13 @@ class DuelingVectorEnv(SessionsVectorEnv):
 
     # -- step ----------------------------------------------------------------------------------------------------------
 
-    def _checked(self, actions: Any) -> Duel:
+    def _checked(self, actions: Any) -> Pair:
         return checked_arm_pairs(actions, self.num_arms, self.num_envs)
 
-    def _checked_single(self, action: Any) -> Duel:
+    def _checked_single(self, action: Any) -> Pair:
         return checked_arm_pair(action, self.num_arms)
 
-    def play(self, pairs: Duel) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    def play(self, pairs: Pair) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
         """Play one duel in every row: return the winners, one-hot, and the rewards. Refuses arms out of range."""
         rows = self.num_envs
         won, winner = np.empty((rows, 2), np.int8), np.empty(rows, np.int64)

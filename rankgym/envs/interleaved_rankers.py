@@ -14,19 +14,21 @@ from numpy.typing import NDArray
 
 from rankgym.arguments import whole_number
 from rankgym.data import letor, matrix_files, preferences
-from rankgym.envs.comparison import Comparison, open_round
 from rankgym.envs.duels import (
     REGRETS,
+    Comparison,
+    Pair,
     checked_arm_pair,
     checked_arm_pairs,
     checked_word,
     first_wrong_arm,
     joined_gaps,
+    open_round,
     refuse_arm,
 )
 from rankgym.envs.matrices import WINNERS, judge
 from rankgym.envs.ranking import listed
-from rankgym.envs.seeds import checked_problems
+from rankgym.envs.resets import checked_problems
 from rankgym.envs.sessions import DEFAULT_HORIZON, SessionsVectorEnv
 from rankgym.interleaving import Lists
 from rankgym.kernels import bits, kernel, uniform_below
@@ -35,8 +37,6 @@ from rankgym.models import users
 __all__ = ["InterleavedRankersVectorEnv", "letor_rankings"]
 
 MAX_DOCUMENTS = 1 << 16  # of an interleaved list: each row has room for them
-
-Duel = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @kernel
@@ -195,13 +195,7 @@ class InterleavedRankersVectorEnv(SessionsVectorEnv):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
     ) -> None:
-        super().__init__(
-            num_envs,
-            horizon=horizon,
-            max_episode_steps=max_episode_steps,
-            autoreset_mode=autoreset_mode,
-            render_mode=render_mode,
-        )
+        super().__init__(num_envs, horizon, max_episode_steps, autoreset_mode, render_mode)
         self.num_documents = whole_number("num_documents", num_documents, 1, MAX_DOCUMENTS)
         rows = self.num_envs
         self._comparison = Comparison(interleaving, interleaving_knobs, rows, self.num_documents, "num_documents")
@@ -218,10 +212,7 @@ class InterleavedRankersVectorEnv(SessionsVectorEnv):
         self._user = users.user(user_model, _checked_grades(grades, int(data.labels.max())))
         matrix = _preference(preferences, self.rankers, data.features.shape[1])
         self._lists = letor_rankings(data, self.rankers, ties, self._pool)
-        self._labels, self._start = (
-            np.array(data.labels),
-            np.array(data.start),
-        )  # writable: kernels are compiled for writable arrays
+        self._labels, self._start = np.array(data.labels), np.array(data.start)  # writable, as kernels expect
 
         arms = self.num_arms
         gap, best, condorcet = np.full((1, arms), np.nan), np.full(1, -1), np.full(1, -1)
@@ -254,39 +245,30 @@ class InterleavedRankersVectorEnv(SessionsVectorEnv):
 
     # -- step ----------------------------------------------------------------------------------------------------------
 
-    def _checked(self, actions: Any) -> Duel:
+    def _checked(self, actions: Any) -> Pair:
         pairs = checked_arm_pairs(actions, self.num_arms, self.num_envs)
         row = first_wrong_arm(*pairs, self.num_arms)
         if row >= 0:
             refuse_arm(pairs, row, self.num_arms)
         return pairs
 
-    def _checked_single(self, action: Any) -> Duel:
+    def _checked_single(self, action: Any) -> Pair:
         return checked_arm_pair(action, self.num_arms)
 
-    def play(self, pairs: Duel) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    def play(self, pairs: Pair) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
         """Play one session in every row: draw a query, interleave two rankers' lists, click."""
         self._left[:], self._right[:] = pairs
         open_round(self._session, self._round)
         self._latest_round += 1
         numbers = (self._left_list, self._right_list)
-        draw_query(
-            self._problem_key,
-            self._session,
-            self._pool,
-            self._left,
-            self._right,
-            self.num_arms,
-            self._start,
-            self._problem,
-            self._first,
-            *numbers,
-        )
-        self._comparison.interleave(self._lists, *numbers, self._key, self._session)
+        drawn = (self._problem, self._first, *numbers)
+        sides = (self._left, self._right, self.num_arms)
+        draw_query(self._problem_key, self._session, self._pool, *sides, self._start, *drawn)
+        self._comparison.interleave(self._lists, numbers, self._key, self._session)
         clicks, reward = np.empty((self.num_envs, self.num_documents), np.int8), np.empty(self.num_envs)
         shown = self._comparison.displayed
         users.click(*self._user, self._labels, self._first, self._key, self._session, shown, clicks, reward)
-        self._comparison.judge(self._lists, *numbers, self._key, self._session, clicks)
+        self._comparison.judge(self._lists, numbers, self._key, self._session, clicks)
         return clicks, reward
 
     def _written(self) -> dict[str, NDArray[Any]]:  # lists and queries are drawn anew in each session

@@ -10,19 +10,15 @@ from gymnasium.spaces import Dict, MultiBinary
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from rankgym.envs.comparison import Comparison, open_round
-from rankgym.envs.duels import REGRETS, checked_rankings, checked_word, joined_gaps
-from rankgym.envs.queries import Queries, checked_measure
+from rankgym.envs.duels import REGRETS, Comparison, Pair, checked_rankings, checked_word, joined_gaps, open_round
+from rankgym.envs.queries import QueriesVectorEnv
 from rankgym.envs.ranking import listed
-from rankgym.envs.sessions import DEFAULT_HORIZON, SessionsVectorEnv
+from rankgym.envs.sessions import DEFAULT_HORIZON
 from rankgym.interleaving import Lists, copy_rankings
 from rankgym.kernels import kernel
-from rankgym.models import MODELS
 from rankgym.spaces import Permutation
 
 __all__ = ["InterleavedRankingsVectorEnv"]
-
-Duel = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @kernel
@@ -37,7 +33,7 @@ def keep(rankings, last):
     return difference != 0
 
 
-class InterleavedRankingsVectorEnv(SessionsVectorEnv):
+class InterleavedRankingsVectorEnv(QueriesVectorEnv):
     """
     ## Description
     Dueling rankings. In each step, one user comes to every row. The agent names two rankings of the query's items; they
@@ -120,77 +116,36 @@ class InterleavedRankingsVectorEnv(SessionsVectorEnv):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
     ) -> None:
-        super().__init__(
-            num_envs,
-            horizon=horizon,
-            max_episode_steps=max_episode_steps,
-            autoreset_mode=autoreset_mode,
-            render_mode=render_mode,
-        )
-        self.queries = queries = Queries.load(
-            model,
-            dataset=dataset,
-            source=source,
-            num_items=num_items,
-            num_positions=num_positions,
-            parameters=parameters,
-            initial_list=initial_list,
-        )
-        self.num_items, self.num_positions = queries.num_items, int(num_positions)
-        self.model = MODELS[model]
-        self.cutoff = checked_measure(model, self.num_positions, cutoff, reward, reference)
+        super().__init__(num_envs, horizon, max_episode_steps, autoreset_mode, render_mode)
+        loaded: dict[str, Any] = {"num_items": num_items, "parameters": parameters, "initial_list": initial_list}
+        loaded |= {"dataset": dataset, "source": source}
+        self._set_queries(model, num_positions, query, cutoff, reward, reference, **loaded)
         rows, shape = self.num_envs, (self.num_envs, self.num_positions)
         self._comparison = Comparison(interleaving, interleaving_knobs, rows, self.num_positions, "num_positions")
         self.interleaving = self._comparison.method
         self._regret_kind = checked_word("regret", regret, REGRETS)
         ranking = Permutation(self.num_items, self.num_positions)
         self._set_spaces(MultiBinary(self.num_positions), Dict({"left": ranking, "right": ranking}))
-        self._set_problems("query", query, queries.num_queries)
-        self._reward = self.model.rewards[reward]
-        best = queries.best_lists(reward, self.cutoff, self.num_positions, reference)
-        self._optimal_of = self.model.values(queries.parameters, best, self.cutoff, reward)
-        self._parameters = type(queries.parameters)(*(np.zeros((rows, *a.shape[1:])) for a in queries.parameters))
-        self._optimal, self._expected = np.zeros(rows), np.zeros((2, rows))  # expected: of left, of right
-        self.initial_list = np.zeros((rows, self.num_items), np.int64)
+        self._expected = np.zeros((2, rows))  # of left, of right
         self._left, self._right = np.full(shape, -1, np.int64), np.full(shape, -1, np.int64)
         self._lists = Lists.empty(2 * rows, self.num_items, self.num_positions)  # of left, then of right
         self._left_list, self._right_list = np.arange(rows), np.arange(rows) + rows
         self._take_first_problems()
 
-    @property
-    def parameters(self) -> Any:
-        """The click model's parameters in the rows' coming sessions, a NamedTuple of arrays with an axis of rows."""
-        return self._parameters
-
-    @property
-    def attraction(self) -> NDArray[np.float64]:
-        """Attraction probabilities in the rows' coming sessions, (num_envs, num_items)."""
-        attraction: NDArray[np.float64] = self._parameters.attraction
-        return attraction
-
     def _take_problems(self, mask: NDArray[np.bool_], problems: NDArray[np.int64]) -> None:
         super()._take_problems(mask, problems)
-        q = self._problem[mask]
-        for mine, table in zip(self._parameters, self.queries.parameters, strict=True):
-            mine[mask] = table[q]
-        self._optimal[mask] = self._optimal_of[q]
-        self.initial_list[mask] = self.queries.initial_list[q]
-        self._left[mask] = -1  # values are not known yet
-        self._right[mask] = -1
-
-    def _fresh_info(self) -> dict[str, Any]:
-        return {"optimal_reward": self._optimal.copy(), **super()._fresh_info(), "query": self._problem.copy()}
+        self._left[mask] = self._right[mask] = -1  # their values are not known yet
 
     # -- step ----------------------------------------------------------------------------------------------------------
 
-    def _checked(self, actions: Any) -> Duel:
+    def _checked(self, actions: Any) -> Pair:
         return checked_rankings(self.action_space, actions)
 
-    def _checked_single(self, action: Any) -> Duel:
+    def _checked_single(self, action: Any) -> Pair:
         left, right = checked_rankings(self.single_action_space, action)
         return left[None], right[None]
 
-    def play(self, pairs: Duel) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    def play(self, pairs: Pair) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
         """Play one session in every row on two checked lists: return the clicks and the rewards."""
         law, rows = self._reward, self.num_envs
         open_round(self._session, self._round)
@@ -200,11 +155,11 @@ class InterleavedRankingsVectorEnv(SessionsVectorEnv):
                 copy_rankings(last, side * rows, self._lists)
                 law.value(*self._parameters, last, self.cutoff, self._expected[side])
         numbers = (self._left_list, self._right_list)
-        self._comparison.interleave(self._lists, *numbers, self._key, self._session)
+        self._comparison.interleave(self._lists, numbers, self._key, self._session)
         clicks, reward = np.empty((rows, self.num_positions), np.int8), np.empty(rows)
         shown = self._comparison.displayed
         law.click(*self._parameters, self._key, self._session, shown, self.cutoff, clicks, reward)
-        self._comparison.judge(self._lists, *numbers, self._key, self._session, clicks)
+        self._comparison.judge(self._lists, numbers, self._key, self._session, clicks)
         return clicks, reward
 
     def _written(self) -> dict[str, NDArray[Any]]:

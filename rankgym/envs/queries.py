@@ -1,4 +1,4 @@
-"""The queries that a ranking environment chooses from: click-model parameters and production lists, by dataset."""
+"""The queries of the environments with click models: their parameters and production lists, by dataset."""
 
 from __future__ import annotations
 
@@ -10,25 +10,15 @@ from numpy.typing import NDArray
 
 from rankgym import data
 from rankgym.arguments import probabilities, whole_number
+from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.kernels import first_fault
 from rankgym.models import MODELS
 from rankgym.models.base import cut, sorted_lists, table_form
 
-__all__ = ["DRAWN_ITEMS", "MAX_DRAWN_ITEMS", "Queries", "checked_measure"]
+__all__ = ["DRAWN_ITEMS", "MAX_DRAWN_ITEMS", "Queries", "QueriesVectorEnv"]
 
 DRAWN_QUERIES, DRAWN_SEED = 1_000, 2018
 DRAWN_ITEMS, MAX_DRAWN_ITEMS = 10, 10_000
-
-
-def checked_measure(model: str, num_positions: int, cutoff: Any, reward: Any, reference: Any) -> int:
-    """Return the cutoff (default: all positions); raise a ValueError if it, the reward or the reference is unknown."""
-    rewards = MODELS[model].rewards
-    checked = num_positions if cutoff is None else whole_number("cutoff", cutoff, 1, num_positions)
-    if not isinstance(reward, str) or reward not in rewards:
-        raise ValueError(f"reward = {reward!r} is not a reward of the {model}; allowed: {sorted(rewards)}")
-    if not isinstance(reference, str) or reference not in ("best", "sorted"):
-        raise ValueError(f"reference = {reference!r} is unknown; allowed: 'best', 'sorted'")
-    return checked
 
 
 class Queries(NamedTuple):
@@ -105,6 +95,61 @@ class Queries(NamedTuple):
         if reference == "sorted":
             return sorted_lists(self.parameters.attraction, num_positions)
         return MODELS[self.model].rewards[reward].best_lists(self.parameters, num_positions, cutoff)
+
+
+class QueriesVectorEnv(SessionsVectorEnv):
+    """Base class of the environments with click models: rows play queries, and show the truth of their query."""
+
+    def _set_queries(
+        self, model: str, num_positions: int, query: Any, cutoff: Any, reward: Any, reference: Any, **loaded: Any
+    ) -> None:
+        """Load the queries, ``loaded`` as ``Queries.load`` takes it, check the other arguments, and make the arrays."""
+        self.queries = queries = Queries.load(model, num_positions=num_positions, **loaded)
+        self.num_items, self.num_positions = queries.num_items, int(num_positions)
+        self.model = MODELS[model]
+        self.cutoff = self.num_positions if cutoff is None else whole_number("cutoff", cutoff, 1, self.num_positions)
+        rewards = self.model.rewards
+        if not isinstance(reward, str) or reward not in rewards:
+            raise ValueError(f"reward = {reward!r} is not a reward of the {model}; allowed: {sorted(rewards)}")
+        if not isinstance(reference, str) or reference not in ("best", "sorted"):
+            raise ValueError(f"reference = {reference!r} is unknown; allowed: 'best', 'sorted'")
+        self._reward, self._paid, self._reference = rewards[reward], reward, reference
+        self._set_problems("query", query, queries.num_queries)
+        self._optimal_of = self._optimal_rewards(queries)
+        rows = self.num_envs  # all below: the truth of the rows' coming sessions
+        self._parameters = type(queries.parameters)(*(np.zeros((rows, *a.shape[1:])) for a in queries.parameters))
+        self._optimal = np.zeros(rows)
+        self.initial_list = np.zeros((rows, self.num_items), np.int64)
+
+    @property
+    def parameters(self) -> Any:
+        """The click model's parameters in the rows' coming sessions, a NamedTuple of arrays with an axis of rows.
+
+        As ``rankgym.models.check_assumptions(env.model, env.parameters, ...)`` takes them. Do not write to them.
+        """
+        return self._parameters
+
+    @property
+    def attraction(self) -> NDArray[np.float64]:
+        """Attraction probabilities in the rows' coming sessions, (num_envs, num_items)."""
+        attraction: NDArray[np.float64] = self._parameters.attraction
+        return attraction
+
+    def _optimal_rewards(self, queries: Queries) -> NDArray[np.float64]:
+        """Return the expected reward of each query's reference list, (queries,)."""
+        best = queries.best_lists(self._paid, self.cutoff, self.num_positions, self._reference)
+        return self.model.values(queries.parameters, best, self.cutoff, self._paid)
+
+    def _take_problems(self, mask: NDArray[np.bool_], problems: NDArray[np.int64]) -> None:
+        super()._take_problems(mask, problems)
+        q = self._problem[mask]
+        for mine, table in zip(self._parameters, self.queries.parameters, strict=True):
+            mine[mask] = table[q]
+        self._optimal[mask] = self._optimal_of[q]
+        self.initial_list[mask] = self.queries.initial_list[q]
+
+    def _fresh_info(self) -> dict[str, Any]:
+        return {"optimal_reward": self._optimal.copy(), **super()._fresh_info(), "query": self._problem.copy()}
 
 
 def _initial_lists(initial_list: Sequence[int] | None, queries: int, items: int) -> NDArray[np.int64]:

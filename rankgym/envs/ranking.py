@@ -10,13 +10,12 @@ from gymnasium.spaces import MultiBinary
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from rankgym.envs.queries import Queries, checked_measure
+from rankgym.envs.queries import Queries, QueriesVectorEnv
 from rankgym.envs.scenarios import Sizes
 from rankgym.envs.schedule import Schedule
-from rankgym.envs.sessions import DEFAULT_HORIZON, SessionsVectorEnv
+from rankgym.envs.sessions import DEFAULT_HORIZON
 from rankgym.kernels import kernel
 from rankgym.metrics import better_items, misordered_pairs
-from rankgym.models import MODELS
 from rankgym.spaces import BatchedPermutation, Permutation
 
 __all__ = ["RankingVectorEnv"]
@@ -36,7 +35,7 @@ def open_session(displayed, last, session, round):
     return difference != 0
 
 
-class RankingVectorEnv(SessionsVectorEnv):
+class RankingVectorEnv(QueriesVectorEnv):
     """
     ## Description
     Online learning to rank. In each step, one user comes to every row, sees the list that the agent displays, and
@@ -133,37 +132,17 @@ class RankingVectorEnv(SessionsVectorEnv):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
     ) -> None:
-        super().__init__(
-            num_envs,
-            horizon=horizon,
-            max_episode_steps=max_episode_steps,
-            autoreset_mode=autoreset_mode,
-            render_mode=render_mode,
-        )
-        self.queries = queries = Queries.load(
-            model,
-            dataset=dataset,
-            source=source,
-            num_items=num_items,
-            num_positions=num_positions,
-            parameters=parameters,
-            initial_list=initial_list,
-        )
-        self.num_items, self.num_positions = queries.num_items, int(num_positions)
-        self.model = MODELS[model]
-        self.cutoff = checked_measure(model, self.num_positions, cutoff, reward, reference)
+        super().__init__(num_envs, horizon, max_episode_steps, autoreset_mode, render_mode)
+        loaded: dict[str, Any] = {"num_items": num_items, "parameters": parameters, "initial_list": initial_list}
+        loaded |= {"dataset": dataset, "source": source}
+        self._set_queries(model, num_positions, query, cutoff, reward, reference, **loaded)
         self._set_spaces(MultiBinary(self.num_positions), Permutation(self.num_items, self.num_positions))
-        self._set_problems("query", query, queries.num_queries)
-        self._reward, self._paid, self._reference = self.model.rewards[reward], reward, reference
-        self._optimal_of, self._better_of, self._initial_misordered_of = self._truth_of(queries)  # of each query
+        self._better_of, self._initial_misordered_of = self._order_of(self.queries)  # of each query
         self.schedule: Schedule | None = None  # see `follow`
 
-        rows = self.num_envs  # all below: the truth of the rows' coming sessions
-        self._parameters = type(queries.parameters)(*(np.zeros((rows, *a.shape[1:])) for a in queries.parameters))
-        self._better = np.zeros((rows, *self._better_of.shape[1:]), np.uint64)
-        self._optimal = np.zeros(rows)
-        self.initial_list = np.zeros((rows, self.num_items), np.int64)
-        self._initial_misordered = np.zeros(rows, np.int64)
+        rows = self.num_envs
+        self._better = np.zeros((rows, *self._better_of.shape[1:]), np.uint64)  # in the rows' coming sessions
+        self._initial_misordered = np.zeros(rows, np.int64)  # as well
         # the last sessions: lists and their values
         self._displayed = np.full((rows, self.num_positions), -1, np.int64)
         self._expected = np.zeros(rows)
@@ -182,20 +161,6 @@ class RankingVectorEnv(SessionsVectorEnv):
     # -- the truth, for wrappers and evaluation; agents never read it --------------------------------------------------
 
     @property
-    def parameters(self) -> Any:
-        """The click model's parameters in the rows' coming sessions, a NamedTuple of arrays with an axis of rows.
-
-        As ``rankgym.models.check_assumptions(env.model, env.parameters, ...)`` takes them. Do not write to them.
-        """
-        return self._parameters
-
-    @property
-    def attraction(self) -> NDArray[np.float64]:
-        """Attraction probabilities in the rows' coming sessions, (num_envs, num_items)."""
-        attraction: NDArray[np.float64] = self._parameters.attraction
-        return attraction
-
-    @property
     def initial_misordered(self) -> NDArray[np.int64]:
         """|V(R_0)|, incorrectly ordered pairs of the production lists in the rows' coming sessions, (num_envs,)."""
         return self._initial_misordered
@@ -207,28 +172,19 @@ class RankingVectorEnv(SessionsVectorEnv):
     def common_breakpoints(self, rounds: int) -> list[int] | None:
         return super().common_breakpoints(rounds) if self.schedule is None else self.schedule.common_breakpoints(rounds)
 
-    def _truth_of(self, queries: Queries) -> tuple[NDArray[np.float64], NDArray[np.uint64], NDArray[np.int64]]:
-        """Return each query's optimal reward (queries,), better items (queries, items, words) and |V(R_0)| (queries,).
-
-        The better items are those of ``rankgym.metrics.better_items``.
-        """
-        best = queries.best_lists(self._paid, self.cutoff, self.num_positions, self._reference)
-        optimal = self.model.values(queries.parameters, best, self.cutoff, self._paid)
+    def _order_of(self, queries: Queries) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """Return each query's better items (queries, items, words), as in ``rankgym.metrics``, and |V(R_0)|."""
         better = better_items(queries.parameters.attraction)
         misordered = np.empty(queries.num_queries, np.int64)
         misordered_pairs(better, np.ascontiguousarray(queries.initial_list[:, : self.num_positions]), misordered)
-        return optimal, better, misordered
+        return better, misordered
 
     # -- episodes and epochs -------------------------------------------------------------------------------------------
 
     def _take_problems(self, mask: NDArray[np.bool_], problems: NDArray[np.int64]) -> None:
         super()._take_problems(mask, problems)
         q = self._problem[mask]
-        for mine, table in zip(self._parameters, self.queries.parameters, strict=True):
-            mine[mask] = table[q]
         self._better[mask] = self._better_of[q]
-        self._optimal[mask] = self._optimal_of[q]
-        self.initial_list[mask] = self.queries.initial_list[q]
         self._initial_misordered[mask] = self._initial_misordered_of[q]
         self._displayed[mask] = -1  # their values are not known yet
 
@@ -270,7 +226,8 @@ class RankingVectorEnv(SessionsVectorEnv):
         for mine, changed in zip(self._parameters, parameters, strict=True):
             mine[rows] = changed
         queries = self.queries._replace(parameters=parameters, initial_list=self.initial_list[rows])
-        self._optimal[rows], self._better[rows], self._initial_misordered[rows] = self._truth_of(queries)
+        self._optimal[rows] = self._optimal_rewards(queries)
+        self._better[rows], self._initial_misordered[rows] = self._order_of(queries)
 
     def alike(self) -> int:
         return super().alike() if self.schedule is None else min(super().alike(), self.schedule.quiet)
@@ -320,7 +277,7 @@ class RankingVectorEnv(SessionsVectorEnv):
         return self._expected.copy()
 
     def _fresh_info(self) -> dict[str, Any]:
-        fresh = {"optimal_reward": self._optimal.copy(), **super()._fresh_info(), "query": self._problem.copy()}
+        fresh = super()._fresh_info()
         return fresh if self.schedule is None else {**fresh, "epoch": self.schedule.last_epoch.copy()}
 
     def _step_info(self, clicks: NDArray[np.int8]) -> dict[str, Any]:

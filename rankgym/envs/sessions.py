@@ -16,8 +16,7 @@ from gymnasium.wrappers.utils import create_zero_array
 from numpy.typing import NDArray
 
 from rankgym.arguments import whole_number
-from rankgym.envs import autoreset
-from rankgym.envs.seeds import checked_mask, checked_problems, checked_seeds, draw_numbers, random_seed
+from rankgym.envs import resets
 from rankgym.kernels import ENVIRONMENT, QUERY, row_keys
 
 __all__ = ["DEFAULT_HORIZON", "SessionsVectorEnv"]
@@ -40,7 +39,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
     seeds, counters and problems (the queries or matrices that they play, numbered from 0), resets rows, ends episodes
     and takes snapshots. A subclass calls, in its ``__init__`` and in this order,
 
-    * ``super().__init__(num_envs, horizon=..., max_episode_steps=..., autoreset_mode=..., render_mode=...)``;
+    * ``super().__init__(num_envs, horizon, max_episode_steps, autoreset_mode, render_mode)``;
     * ``self._set_spaces(single_observation_space, single_action_space)``;
     * ``self._set_problems("query", query, number_of_problems)``, if rows play problems;
     * ``self._take_first_problems()``, once its arrays exist.
@@ -61,7 +60,6 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
     def __init__(
         self,
         num_envs: int = 1,
-        *,
         horizon: int | None = DEFAULT_HORIZON,
         max_episode_steps: int | None = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
@@ -75,7 +73,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         if render_mode is not None and (not isinstance(render_mode, str) or render_mode != "ansi"):
             raise UnknownRenderMode(f"render_mode = {render_mode!r} is unknown; allowed: None, 'ansi'")
         self.render_mode = render_mode
-        self.autoreset_mode = autoreset.checked_mode(autoreset_mode)
+        self.autoreset_mode = resets.checked_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
 
         self.unseeded = True  # until the first reset
@@ -101,7 +99,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
 
     def _set_problems(self, name: str, value: Any, number: int) -> None:
         """Let rows play problems 0 .. ``number`` - 1 as the argument ``name`` says (``RankingVectorEnv``: query)."""
-        self._draws_problems, self._pool = checked_problems(name, value, number)
+        self._draws_problems, self._pool = resets.checked_problems(name, value, number)
 
     def _take_first_problems(self) -> None:
         rows = self.num_envs
@@ -167,7 +165,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         self.last_observation[mask] = 0
         if self._draws_problems:
             drawn = np.empty(self.num_envs, np.int64)
-            draw_numbers(self._problem_key, self._episode, len(self._pool), drawn)
+            resets.draw_numbers(self._problem_key, self._episode, len(self._pool), drawn)
             self._take_problems(mask, self._pool[drawn])
 
     def _prepare_next(self) -> None:
@@ -235,8 +233,8 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
             seed: row b gets ``seed + b``, or its entry of a list (None: the row's stream continues).
             options: may have ``reset_mask``; it is not changed.
         """
-        seeds = checked_seeds(seed, self.num_envs)
-        mask = checked_mask(options, self.num_envs)
+        seeds = resets.checked_seeds(seed, self.num_envs)
+        mask = resets.checked_mask(options, self.num_envs)
         if self.unseeded and not mask.all():
             raise ResetNeeded("the first reset is of all rows: call reset() without options['reset_mask']")
         self._seed_rows(seeds, mask)
@@ -248,7 +246,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
 
     def _seed_rows(self, seeds: list[int | None], mask: NDArray[np.bool_]) -> None:
         if self.unseeded:
-            seeds = [random_seed() if s is None else s for s in seeds]
+            seeds = [resets.random_seed() if s is None else s for s in seeds]
             self.unseeded = False
         rows: list[int] = [row for row in np.flatnonzero(mask).tolist() if seeds[row] is not None]
         if not rows:
@@ -282,10 +280,10 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         if self.at_horizon():
             truncated |= self._ended
             if self.autoreset_mode is AutoresetMode.SAME_STEP:
-                final = autoreset.final_info(observation, info, truncated)
-                observation = autoreset.only(observation, ~truncated)
+                final = resets.final_info(observation, info, truncated)
+                observation = resets.only(observation, ~truncated)
                 self._begin(truncated.copy())
-                info = autoreset.mixed_info(info, self._fresh_info(), truncated) | final
+                info = resets.mixed_info(info, self._fresh_info(), truncated) | final
         np.copyto(self.last_observation, observation)
         self._prepare_next()
         return observation, reward, terminated, truncated, info
@@ -304,16 +302,16 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
             rows = np.flatnonzero(self._ended).tolist()
             raise ResetNeeded(f"the episodes of rows {rows} are over; reset them with options={{'reset_mask': mask}}")
         waiting = self._ended.copy()
-        played, rewards = self.play(self._checked(autoreset.replaced(actions, waiting, self._placeholder)))
+        played, rewards = self.play(self._checked(resets.replaced(actions, waiting, self._placeholder)))
         info = self._step_info(played)
         self._session -= waiting  # these rows had no session
-        observation, reward = autoreset.only(played, ~waiting), autoreset.only(rewards, ~waiting)
+        observation, reward = resets.only(played, ~waiting), resets.only(rewards, ~waiting)
         truncated = np.zeros(self.num_envs, bool)
         self.at_horizon()
         truncated |= self._ended & ~waiting
         self._begin(waiting)
         np.copyto(self.last_observation, observation)
-        info = autoreset.mixed_info(info, self._fresh_info(), waiting)
+        info = resets.mixed_info(info, self._fresh_info(), waiting)
         self._prepare_next()
         return observation, reward, np.zeros(self.num_envs, bool), truncated, info
 

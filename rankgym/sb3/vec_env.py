@@ -18,7 +18,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 
 from rankgym.arguments import ActionKind, action_kind, env_horizons, whole_number
-from rankgym.envs.seeds import draw_numbers
+from rankgym.envs.resets import draw_numbers
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.kernels import row_keys
 from rankgym.wrappers.layers import VectorLayered
