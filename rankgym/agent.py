@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import secrets
 import sys
+import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -24,10 +25,24 @@ from rankgym.arguments import probabilities as probabilities
 from rankgym.arguments import whole_number as whole_number
 from rankgym.kernels import AGENT, first_fault, kernel, row_keys
 
-__all__ = ["Agent", "DuelingAgent", "DuelingKernelAgent", "KernelAgent"]
+__all__ = ["NAMED_AGENT", "Agent", "DuelingAgent", "DuelingKernelAgent", "KernelAgent", "agent_class"]
+
+NAMED_AGENT = "a class with methods act and update, or a function whose return annotation is such a class"
 
 A = TypeVar("A", bound="Agent")
 D = TypeVar("D", bound="DuelingAgent")
+
+
+def agent_class(found: Any) -> type | None:
+    """Return the class of the agents that ``found`` makes, or None unless it is a ``NAMED_AGENT``.
+
+    Only what passes may be called if it was named by text: ``subprocess:Popen`` would run a command.
+    """
+    if isinstance(found, types.FunctionType):
+        returned = found.__annotations__.get("return")
+        found = found.__globals__.get(returned) if isinstance(returned, str) else returned
+    methods = (getattr(found, name, None) for name in ("act", "update"))
+    return found if isinstance(found, type) and all(map(callable, methods)) else None
 
 
 def open_unit(name: str, value: Any) -> float:

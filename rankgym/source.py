@@ -1,4 +1,4 @@
-"""Digests of Python files: editing a comment or a docstring does not change them."""
+"""Digests of Python files: editing a comment, a docstring or the layout does not change them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,35 @@ def source_digest(path: str | os.PathLike[str]) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _source_digest(path: str, size: int, changed: int) -> str:
-    source = Path(path).read_bytes()
+    source, words = Path(path).read_bytes(), list[str]()
     try:
-        tree = ast.parse(source)
+        _flatten(ast.parse(source), words)
     except (SyntaxError, ValueError):
         return hashlib.sha256(source).hexdigest()
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and _documented(node):
-            del node.body[0]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    return hashlib.sha256(" ".join(words).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _documented(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    first = node.body[0] if node.body else None
+def _flatten(node: ast.AST, words: list[str]) -> None:
+    """Append the type and the fields of ``node`` without places and docstrings; ``ast.dump`` takes thrice as long."""
+    words.append(type(node).__name__)
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            _flatten(value, words)
+        elif isinstance(value, list):
+            words.append("[")
+            for one in value[1:] if name == "body" and _documented(node) else value:
+                if isinstance(one, ast.AST):
+                    _flatten(one, words)
+                else:
+                    words.append(repr(one))
+            words.append("]")
+        else:
+            words.append(repr(value))
+
+
+def _documented(node: ast.AST) -> bool:
+    if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) or not node.body:
+        return False
+    first = node.body[0]
     return isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.agent import Agent, near, restored, seed_argument, whole_number
+from rankgym.agent import NAMED_AGENT, Agent, agent_class, near, restored, seed_argument, whole_number
 
 __all__ = ["Restarting"]
 
@@ -39,8 +39,9 @@ class Restarting(Agent):
 
     Args:
         agent: the name of a ranking agent in ``AGENTS``; a class or function that is called with those keywords of
-            ``Agent`` that it takes; or ``"package.module:Class"``. Not ``Restarting`` itself: its knobs would have the
-            same names.
+            ``Agent`` that it takes; or the text ``"package.module:Class"`` or ``"package.module:function"``, where the
+            function's return annotation must be a class with act and update. Not ``Restarting`` itself: its knobs
+            would have the same names.
         every: rounds of a stretch, at least 1.
         num_items, num_positions, num_envs, horizon, seed, initial_list: as in ``Agent``.
         **knobs: of the inner agent.
@@ -187,6 +188,8 @@ def _resolve(agent: Any) -> Callable[..., Any]:
             raise ValueError(f"agent = {agent!r}: module {error.name!r} does not exist") from None
         except (AttributeError, ValueError) as error:
             raise ValueError(f"agent = {agent!r}: {error}; allowed: package.module:Class") from error
+        if agent_class(make) is None:
+            raise ValueError(f"agent = {agent!r} is not an agent; allowed: {NAMED_AGENT}")
     if not callable(make):
         raise ValueError(
             f"agent = {agent!r} does not make agents; allowed: a name, a class, or a function that makes one"

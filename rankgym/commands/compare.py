@@ -115,9 +115,10 @@ def compare(
     * A model from `rankgym train`, with drawn lists and with the greedy one:
       `rankgym compare PBM-Yandex-v0 --agents toprank,runs/x/best.zip,runs/x/best.zip:deterministic=true`
 
-    A class of your own has `act(observation)` and `update(displayed, clicks)`, for all rows at once. Its constructor
-    gets those of these keywords that it has: `num_items`, `num_positions`, `num_envs` (the rows), `horizon`, `seed`
-    and `initial_list` (num_envs, num_items); its other keywords are its knobs. For duels, it has the methods of
+    A class of your own has `act(observation)` and `update(displayed, clicks)`, for all rows at once. A function that
+    makes agents may stand in its place if its return annotation is such a class. The constructor or function gets
+    those of these keywords that it has: `num_items`, `num_positions`, `num_envs` (the rows), `horizon`, `seed` and
+    `initial_list` (num_envs, num_items); its other keywords are its knobs. For duels, the class has the methods of
     `rankgym.DuelingAgent`, and gets `num_arms` in place of the numbers of items and positions and the list.
     """
     from rankgym import experiments

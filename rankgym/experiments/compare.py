@@ -1,7 +1,7 @@
-"""Compare agents in one environment: a sweep with a single environment, and its results as a ``Comparison``.
+"""Compare agents in one environment: a sweep with a single environment, whose results become a ``Comparison``.
 
-There are ``len(queries) * runs`` rows. Row b plays query b mod Q and has the seed ``seed + b``, for its users and its
-agent: all agents meet the same users, and one more run adds rows without changing the others.
+There are ``len(queries) * runs`` rows. Row b plays query b mod Q with the seed ``seed + b`` for users and agent: all
+agents meet the same users, and one more run adds rows without changing the others.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,8 @@ import numpy as np
 from rankgym.arguments import whole_number
 from rankgym.experiments.judge.comparison import Comparison
 from rankgym.experiments.plan.agents import AgentSpec
-from rankgym.experiments.plan.environments import env_arguments
+from rankgym.experiments.plan.environments import ResolvedEnvironment, agent_specs, env_arguments, one_row
 from rankgym.experiments.plan.jobs import Job
-from rankgym.experiments.plan.setting import Setting, agent_specs, one_row
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run import store
 from rankgym.experiments.run.driver import read_log
@@ -37,9 +37,9 @@ from rankgym.play.history import DuelingHistory, History
 __all__ = ["compare"]
 
 NAME = "comparison"  # the title of a comparison's sweep
-MAX_ROWS = 600  # rows of a job: speed has levelled off there, and any machine has the memory
-MIN_ROWS = 150  # rows of a job that is cut for the sake of another process: smaller ones lose what they gain
-LAST_ROUND = 2**53  # no run gets as far
+MAX_ROWS = 600  # rows of a job: more are hardly faster, and any machine has the memory for these
+MIN_ROWS = 150  # rows of a job that is cut to occupy another process: smaller jobs lose what they gain
+LAST_ROUND = 2**53  # no run gets this far
 
 
 def compare(
@@ -60,13 +60,14 @@ def compare(
     checkpoint_every: float = 120.0,
     **env_kwargs: Any,
 ) -> Comparison:
-    """Let each of ``agents`` rank, or duel, for ``rounds`` sessions in every row, and compare the results.
+    """Play ``rounds`` sessions, or duels, in every row with each of ``agents``, and compare the results.
 
     Args:
         env_id: an id, with or without ``rankgym/``.
         agents: at least one: names of ``rankgym_agents.AGENTS``, with knobs if wanted (``"toprank:delta=1e-6"``), or
-            your own classes, as ``"package.module:Class"`` or the class itself. Default: all of the table that can play
-            the environment.
+            your own classes, as ``"package.module:Class"`` or the class itself. A function as
+            ``"package.module:function"`` makes agents if its return annotation is a class with act and update. Default:
+            all of the table that can play the environment.
         rounds: at least 1.
         runs: rows for each query or problem, at least 1.
         seed: of row 0, at least 0.
@@ -76,18 +77,18 @@ def compare(
             ``backend`` all of its workers. The numbers of agents that pass ``rankgym.check_agent`` do not depend on it.
             Scripts that ask for more than one need an ``if __name__ == "__main__":``.
         out: a folder for histories, tables, the figure and the results of the sweep, which ``load`` and ``rankgym sweep
-            status|export|report`` read. Rows that were played into it before, with the same code and settings, are not
-            played again; another comparison's tables there are replaced. Default: a temporary folder.
-        progress: show how far the agents are.
-        fresh: play everything again, whatever ``out`` has.
-        retire: take rows that have settled for good out of the batch, as sweeps do. It is faster, but the reward of
-            such a row goes on with its expectation, so that the table's rewards differ a little.
+            status|export|report`` read. Rows that it has results of, from the same code and settings, are not played
+            again; another comparison's tables there are replaced. Default: a temporary folder.
+        progress: show the progress of each agent.
+        fresh: play all rows again, even those that ``out`` has results of.
+        retire: take rows that have settled for good out of the batch, as sweeps do. This is faster, but the reward of
+            such a row continues with its expectation, so that the table's rewards differ slightly.
         backend, address, checkpoint_every: as in ``run_sweep``.
-        **env_kwargs: the environment's, plain JSON values. The default of ``horizon`` is ``rounds``.
+        **env_kwargs: the environment's arguments, plain JSON values. The default of ``horizon`` is ``rounds``.
 
     Raises:
-        ValueError: an argument does not fit; nothing was played or written then.
-        RuntimeError: an agent failed; all others were played to the end, and ``out`` keeps what they did.
+        ValueError: an argument does not fit; nothing was played or written.
+        RuntimeError: an agent failed; all others were played to the end, and ``out`` keeps their results.
     """
     shown = agent_specs(agents)
     if jobs is not None or backend is None:
@@ -96,19 +97,19 @@ def compare(
     query = _plain(query)
     environment = Environment("", env_id, env_kwargs, query=None if query is None or query == "all" else query)
     sweep = Sweep((environment,), agents or (), rounds, runs, seed, query, retire=retire, name=NAME)  # type: ignore[arg-type]
-    setting = sweep.setting_of(sweep.environments[0])
-    rows = len(setting.queries) * sweep.runs
-    sweep = replace(sweep, rows_per_job=_rows_per_job(rows, len(setting.agents), jobs))
+    played = sweep.setting_of(sweep.environments[0])
+    rows = len(played.queries) * sweep.runs
+    sweep = replace(sweep, rows_per_job=_rows_per_job(rows, len(played.agents), jobs))
     with tempfile.TemporaryDirectory() if out is None else contextlib.nullcontext(out) as folder:
         root = Path(folder)
-        sweep = _as_before(sweep, root)
+        sweep = _cut_as_before(sweep, root)
         for series in sweep.series():
             make(series.job(0, 1).block)[0].close()  # refuses unsuitable knobs before anything is written
         keep_sweep(sweep, root, replace=True)
         planned = store.planned_jobs(sweep, root)
         if fresh:
-            _forget(planned, root)
-        notes = _kept(planned, store.examine(root, planned).finished)
+            _remove_results(planned, root)
+        notes = _kept_rows(planned, store.examine(root, planned).finished)
         results = run_sweep(
             sweep,
             root,
@@ -120,7 +121,7 @@ def compare(
             resume="" if out is None else "the same command",
         )
         seconds = _seconds(planned, read_log(root))
-    comparison = _comparison(sweep, setting, shown or setting.agents, results, seconds, notes)
+    comparison = _comparison(sweep, played, shown or played.agents, results, seconds, notes)
     if out is not None:
         save(comparison, Path(out))
     return comparison
@@ -139,7 +140,7 @@ def _plain(query: Any) -> Any:
 
 
 def _rows_per_job(rows: int, agents: int, processes: int | None) -> int:
-    """Return the rows of a job, so that every process has work; ``processes`` is None on a cluster of unknown size."""
+    """Return the rows of a job such that every process has work; ``processes``: None on a cluster of unknown size."""
     if processes is None:
         return min(rows, MIN_ROWS)
     pieces = max(-(-rows // MAX_ROWS), min(processes, rows // MIN_ROWS), -(-processes // agents))
@@ -147,15 +148,15 @@ def _rows_per_job(rows: int, agents: int, processes: int | None) -> int:
     return size if -(-rows // size) >= pieces else max(1, rows // pieces)
 
 
-def _as_before(sweep: Sweep, folder: Path) -> Sweep:
-    """Return ``sweep`` with the cut of the same comparison in ``folder``, if there is one.
+def _cut_as_before(sweep: Sweep, folder: Path) -> Sweep:
+    """Return ``sweep`` with the rows per job of the same comparison in ``folder``, if it has one.
 
     Raises:
         ValueError: the folder has another sweep's results.
     """
     try:
         before = kept_sweep(folder)
-    except (NotADirectoryError, ValueError):  # no sweep, or a damaged one; a folder that is a file is refused later
+    except (NotADirectoryError, ValueError):  # no sweep or a damaged one; a file in the folder's place fails later
         return sweep
     if before.name != NAME:
         raise ValueError(f"out = {os.fspath(folder)!r} has the sweep {before.name!r}; allowed: another folder")
@@ -163,7 +164,7 @@ def _as_before(sweep: Sweep, folder: Path) -> Sweep:
     return replace(sweep, rows_per_job=before.rows_per_job) if same.to_json() == sweep.to_json() else sweep
 
 
-def _forget(jobs: Iterable[Job], folder: Path) -> None:
+def _remove_results(jobs: Iterable[Job], folder: Path) -> None:
     """Remove results and checkpoints of ``jobs``."""
     with locked(folder):
         for job in jobs:
@@ -172,8 +173,8 @@ def _forget(jobs: Iterable[Job], folder: Path) -> None:
                 remove(checkpoint)
 
 
-def _kept(jobs: Iterable[Job], finished: set[str]) -> list[str]:
-    """Say which rows need not be played because an earlier run has finished them."""
+def _kept_rows(jobs: Iterable[Job], finished: set[str]) -> list[str]:
+    """Return the note on rows that an earlier run has finished, or no note."""
     kept: dict[str, set[int]] = {}
     rows = 0
     for job in jobs:
@@ -183,8 +184,8 @@ def _kept(jobs: Iterable[Job], finished: set[str]) -> list[str]:
     if not any(kept.values()):
         return []
     if all(len(found) == rows for found in kept.values()):
-        said = "the one row of every agent was" if rows == 1 else f"all {rows} rows of every agent were"
-        return [f"{said} kept from an earlier run; --fresh plays them again"]
+        these = "the one row of every agent was" if rows == 1 else f"all {rows} rows of every agent were"
+        return [f"{these} kept from an earlier run; --fresh plays them again"]
     each = ", ".join(f"{label} {len(found)}" for label, found in kept.items() if found)
     return [f"kept from an earlier run, of {rows} rows: {each}; --fresh plays them again"]
 
@@ -194,26 +195,26 @@ def _kept(jobs: Iterable[Job], finished: set[str]) -> list[str]:
 
 def _comparison(
     sweep: Sweep,
-    setting: Setting,
+    environment: ResolvedEnvironment,
     shown: Sequence[AgentSpec],
     results: Results,
     seconds: dict[str, float],
     notes: list[str],
 ) -> Comparison:
-    """Put the results of the agents together; they are ``shown`` with other labels if they were given as classes."""
+    """Return the comparison of ``results``; agents that were given as classes are ``shown`` by the classes' names."""
     played = dict(zip((agent.label for agent in shown), results, strict=True))
     comparison = Comparison(
-        env_id=setting.env_id,
-        env_kwargs=setting.env_kwargs,
+        env_id=environment.env_id,
+        env_kwargs=environment.env_kwargs,
         agents=tuple(shown),
-        rounds=setting.rounds,
+        rounds=environment.rounds,
         runs=sweep.runs,
         seed=sweep.seed,
-        queries=tuple(setting.queries),
-        cutoff=setting.cutoff,
-        breakpoints=setting.breakpoints,
-        kind=setting.kind,
-        choice=setting.choice,
+        queries=tuple(environment.queries),
+        cutoff=environment.cutoff,
+        breakpoints=environment.breakpoints,
+        kind=environment.kind,
+        choice=environment.choice,
         histories={label: _history(one) for label, one in played.items()},
         seconds={label: seconds[one.agent] for label, one in played.items()},
         notes=notes,
@@ -221,40 +222,36 @@ def _comparison(
     )
     notes += _unknown(comparison)
     if comparison.changing and comparison.breakpoints == ():
-        return replace(comparison, first_breakpoint=_first_breakpoint(setting))
+        return replace(comparison, first_breakpoint=_first_breakpoint(environment))
     return comparison
 
 
 def _seconds(jobs: Iterable[Job], log: dict[str, dict[str, Any]]) -> dict[str, float]:
-    """Return the seconds that each agent's rows took in one process, by the log; NaN if no job of it is there."""
-    rows: dict[str, tuple[int, int, float]] = {}
-    for job in jobs:
-        label = job.block.agent.label
-        _, logged, seconds = rows.get(label, (0, 0, 0.0))
-        if job.key in log:
-            logged, seconds = logged + job.block.rows, seconds + float(log[job.key]["seconds"])
-        rows[label] = (job.rows, logged, seconds)
-    return {
-        label: seconds * number / logged if logged and seconds else math.nan
-        for label, (number, logged, seconds) in rows.items()
-    }
+    """Return the seconds of each agent's rows in one process, by the log; NaN if the log has no job of the agent."""
+    found: dict[str, float] = {}
+    for label, own in groupby(jobs, lambda job: job.block.agent.label):
+        mine = list(own)
+        logged = sum(job.block.rows for job in mine if job.key in log)
+        seconds = sum(float(log[job.key]["seconds"]) for job in mine if job.key in log)
+        found[label] = seconds * mine[0].rows / logged if logged and seconds else math.nan
+    return found
 
 
 def _history(played: Played) -> History | DuelingHistory:
-    """Return the history of one agent's rows, in contiguous arrays: the last bit of a sum over rows depends on that."""
+    """Return the history of one agent's rows in contiguous arrays, on which the last bit of sums over rows depends."""
     measures = {name: np.ascontiguousarray(values) for name, values in played.measures.items()}
     if "accuracy" in measures:
         return DuelingHistory(played.rounds, **measures)
-    reached = ~np.isnan(played.epoch_regret).all(axis=1)  # a job that was kept may have had more rows, and more epochs
+    reached = ~np.isnan(played.epoch_regret).all(axis=1)  # a kept job may have more rows, and so more epochs
     return History(played.rounds, **measures, epoch_regret=np.ascontiguousarray(played.epoch_regret[: reached.sum()]))
 
 
 def _unknown(comparison: Comparison) -> list[str]:
-    """Say why no agent's regret is known, if so."""
+    """Return the note on why no agent's regret is known, or no note."""
     if comparison.regret_known:
         return []
     if "preferences" not in (env_arguments(comparison.env_id) or {}):
-        return ["regret is unknown, of every agent"]
+        return ["regret is unknown for every agent"]
     file = comparison.env_kwargs.get("preferences")
     if file is not None:
         return [
@@ -265,14 +262,15 @@ def _unknown(comparison: Comparison) -> list[str]:
     return [f"regret and accuracy are unknown without a preference matrix: {how}"]
 
 
-def _first_breakpoint(setting: Setting) -> int | None:
-    """Return the first breakpoint of an episode without end, for one with none in its rounds; None if unknown."""
+def _first_breakpoint(environment: ResolvedEnvironment) -> int | None:
+    """Return the first breakpoint after the played rounds, without a horizon; None if it is unknown."""
+    kwargs = {**environment.env_kwargs, "horizon": None}
     try:
-        env = one_row(setting.env_id, setting.choice, setting.queries[0], {**setting.env_kwargs, "horizon": None})
+        env = one_row(environment.env_id, environment.choice, environment.queries[0], kwargs)
     except ValueError:  # the breakpoints depend on the horizon
         return None
     with contextlib.closing(env):
-        rounds = setting.rounds
+        rounds = environment.rounds
         while rounds < LAST_ROUND:
             rounds *= 2
             if found := env.unwrapped.common_breakpoints(rounds):

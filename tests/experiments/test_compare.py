@@ -492,7 +492,7 @@ def test_a_file_is_whole_or_not_there(tmp_path):
             {"query": 1000},
             "query = 1000 is out of range; allowed: 0 .. 999, a list of these, 'all', 'train', 'test' or None",
         ),
-        ({"query": None}, "query = None is no choice of queries; allowed: a number, a list, 'all', 'train' or 'test'"),
+        ({"query": None}, "query = None does not choose queries; allowed: a number, a list, 'all', 'train' or 'test'"),
         ({"num_positions": 11}, "num_positions = 11 is out of range; allowed: a whole number in 1 .. 10"),
         (
             {"horizon": 10},

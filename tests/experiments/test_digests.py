@@ -75,7 +75,6 @@ DECIDES_NOTHING = {
     "rankgym.experiments.plan.digests": "makes keys",
     "rankgym.experiments.plan.environments": "what it finds is in the key",
     "rankgym.experiments.plan.jobs": "makes keys",
-    "rankgym.experiments.plan.setting": "what it finds is in the key",
     "rankgym.experiments.plan.sweep": "what it finds is in the key",
     "rankgym.experiments.run.results": "holds what was read",
 }

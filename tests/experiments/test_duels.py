@@ -15,8 +15,7 @@ from rankgym.experiments.judge.columns import Column
 from rankgym.experiments.judge.comparison import caption
 from rankgym.experiments.judge.units import known, mean_and_error
 from rankgym.experiments.plan.agents import AgentSpec, fitting_agents, knobs
-from rankgym.experiments.plan.environments import choice_of
-from rankgym.experiments.plan.setting import KINDS
+from rankgym.experiments.plan.environments import KINDS, choice_of
 from rankgym.experiments.show import comparison_figure
 from rankgym.experiments.show.tables import cell, columns, markdown_text
 from rankgym_agents import AGENTS, DUELERS, RANKERS
@@ -89,7 +88,7 @@ def test_problems_and_queries_are_not_mistaken():
     with pytest.raises(ValueError, match=r"^rankgym/PBM-Synthetic-v0 has no argument 'problem'"):
         compare("PBM-Synthetic-v0", ["static"], rounds=5, problem=4)
     with pytest.raises(
-        ValueError, match=r"^problem = None is no choice of problems; allowed: a number, a list, 'all', "
+        ValueError, match=r"^problem = None does not choose problems; allowed: a number, a list, 'all', "
     ):
         compare(ENV, ["random-duels"], rounds=5, problem=None)
     with pytest.raises(ValueError, match=r"^problem = \[1, 1\] has 1 twice; allowed: each once, and runs=2 to play"):
@@ -355,9 +354,7 @@ def test_the_caption_says_who_duels(env, arguments, words, letor):
 
 def test_what_an_agent_is_not_told_here_is_said(monkeypatch):
     env = gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=2)
-    with pytest.raises(
-        ValueError, match=r"^agent = 'x': it wants num_arms, but here items are ranked; agents are told"
-    ):
+    with pytest.raises(ValueError, match=r"^agent = 'x': it wants num_arms, but here items are ranked; agents get"):
         AgentSpec("x", f"{__name__}:Duels", {}).make(env, 10, 0)
     env = gym.make_vec(ENV, num_envs=2)
     with pytest.raises(ValueError, match=r"^agent = 'x': it wants num_items, but here arms duel; .* num_arms$"):

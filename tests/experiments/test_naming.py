@@ -60,8 +60,8 @@ def test_a_class_of_ones_own_by_path_and_by_itself():
             "agent = 'toprank:delta=[1': delta = [1 is no valid JSON: "
             "Expecting ',' delimiter: line 1 column 3 (char 2)",
         ),
-        ("toprank:=1", "agent = 'toprank:=1': '=1' is no knob; allowed: name=value"),
-        (7, "agent = 7 is no agent; allowed: a name or a class"),
+        ("toprank:=1", "agent = 'toprank:=1': '=1' is not a knob; allowed: name=value"),
+        (7, "agent = 7 is not an agent; allowed: a name or a class"),
     ],
 )
 def test_what_is_no_agent_is_refused(agent, message):
@@ -210,3 +210,50 @@ def test_a_foreign_class_is_refused_before_it_is_called(tmp_path):
     assert not made.exists()
     with pytest.raises(ValueError, match="os:system is not an agent"):
         AgentSpec("mine", "os:system", {}).load()
+
+
+FUNCTIONS = """
+from __future__ import annotations
+from rankgym_agents.baselines import RandomRanker
+
+def makes(num_items, num_positions, seed, bold=1) -> RandomRanker:
+    return RandomRanker(num_items=num_items, num_positions=num_positions, num_envs=2, seed=seed + bold)
+
+def unannotated(num_items):
+    raise AssertionError("it was called")
+
+def text() -> str:
+    raise AssertionError("it was called")
+
+def missing() -> NoSuchName:
+    raise AssertionError("it was called")
+"""
+
+
+@pytest.fixture
+def functions(tmp_path, monkeypatch):
+    """The name of a module of functions."""
+    name = f"functions_{tmp_path.name}".replace("-", "_")
+    (tmp_path / f"{name}.py").write_text(FUNCTIONS)
+    monkeypatch.syspath_prepend(tmp_path)
+    return name
+
+
+def test_a_function_annotated_with_an_agents_class_makes_agents(functions):
+    spec = parse_agent(f"{functions}:makes:bold=4")
+    agent = spec.make(Env(), 10, 5)
+    assert (type(agent), agent.seeds) == (AGENTS["random"], [9, 10])
+    assert len(spec.digest().split()) == 2  # its file, and that of the class
+    inner = parse_agent(f"restarting:agent={functions}:makes:every=3")
+    assert type(inner.make(Env(), 10, 5).inner) is AGENTS["random"]
+
+
+@pytest.mark.parametrize("name", ["unannotated", "text", "missing"])
+def test_other_functions_are_refused_before_they_are_called(functions, name):
+    rule = "is not an agent; allowed: a class with methods act and update, or a function whose return annotation is"
+    with pytest.raises(ValueError, match=f"{functions}:{name} {rule}"):
+        parse_agent(f"{functions}:{name}").load()
+    with pytest.raises(ValueError, match=f"{functions}:{name}' {rule}"):
+        parse_agent(f"restarting:agent={functions}:{name}").make(Env(), 10, 5)
+    with pytest.raises(ValueError, match="subprocess:Popen' is not an agent"):
+        parse_agent("restarting:agent=subprocess:Popen:args=true").make(Env(), 10, 5)

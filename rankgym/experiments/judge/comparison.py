@@ -1,4 +1,4 @@
-"""What a comparison of agents is, whoever played it: histories, and all that decided their numbers."""
+"""The result of a comparison of agents: histories, the settings that decided their numbers, the table, the caption."""
 
 from __future__ import annotations
 
@@ -13,48 +13,40 @@ from rankgym.experiments.judge.columns import EARLY, Column, counted, table_colu
 from rankgym.experiments.judge.units import known, mean_and_error
 from rankgym.experiments.plan.agents import AgentSpec, slug
 from rankgym.experiments.plan.digests import code_digest
-from rankgym.experiments.plan.environments import env_arguments, env_creator
-from rankgym.experiments.plan.setting import decades
+from rankgym.experiments.plan.environments import decades, env_arguments, env_creator
 from rankgym.outputs import versions
 from rankgym.play.history import DuelingHistory, History
 
 __all__ = ["EARLY", "Comparison", "caption", "counted"]
 
-# arguments for a caption: numbers and words, of paths the name; lists are too long for it
-WORTH_SAYING = (
-    "dataset",
-    "user_model",
-    "family",
-    "num_arms",
-    "uninformative",
-    "winner",
-    "file",
-    "interleaving",
-    "regret",
+# Arguments that a caption shows: numbers and words, and the names of files; lists are too long for it.
+CAPTION_ARGUMENTS = (
+    *("dataset", "user_model", "family", "num_arms", "uninformative"),
+    *("winner", "file", "interleaving", "regret"),
 )
-SOURCED = {"yandex": "click models", "mslr": "preferences"}  # data sets that are there in two forms, and what they are
+SOURCED = {"yandex": "click models", "mslr": "preferences"}  # data sets with two sources, and what they consist of
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came out: a history for each agent, and all that decided the numbers."""
+    """The history of each agent, and the settings that decided the numbers."""
 
     env_id: str
-    env_kwargs: dict[str, Any]  # as given to gym.make_vec, besides num_envs and query
+    env_kwargs: dict[str, Any]  # of gym.make_vec, without num_envs and ``choice``
     agents: tuple[AgentSpec, ...]
     rounds: int
     runs: int
     seed: int
     queries: tuple[int, ...] = field(repr=False)
-    cutoff: int | None  # positions that count for the reward and the NDCG; None: no list has positions
+    cutoff: int | None  # positions that count for the reward and the NDCG; None: duels, or no positions
     breakpoints: tuple[int, ...] | None  # rounds at which all rows begin a new epoch; None: each row has its own
     histories: dict[str, History | DuelingHistory] = field(repr=False)  # by the agents' labels; (records, rows)
-    seconds: dict[str, float]  # it took to play each agent's rows, in one process
-    notes: list[str] = field(default_factory=list)  # what the user should hear: rows kept from an earlier run, ...
-    first_breakpoint: int | None = None  # where users change, but not within ``rounds``: when they would, if ever
-    kind: str = "rankings"  # or "duels": a name of setting.KINDS
-    choice: str | None = "query"  # the environment's argument that ``queries`` are of; or "problem"; None: it has none
-    retire: bool = False  # rows that settled left the batch: the rest of their rewards is expected ones
+    seconds: dict[str, float]  # of each agent's rows, in one process
+    notes: list[str] = field(default_factory=list)  # for the user: rows kept from an earlier run, ...
+    first_breakpoint: int | None = None  # of users who do not change within ``rounds``; None: unknown, or they change
+    kind: str = "rankings"  # or "duels": a key of environments.KINDS
+    choice: str | None = "query"  # the environment's argument that takes ``queries``; or "problem"; None: it has none
+    retire: bool = False  # rows that settled left the batch: later rewards are expected ones
 
     @property
     def rows(self) -> int:
@@ -62,19 +54,19 @@ class Comparison:
 
     @property
     def source(self) -> str | None:
-        """Where the truth comes from: "calibrated" or "published"; None where it is given or drawn, or in one form."""
+        """The source of the environment's data set, "calibrated" or "published"; None if it does not have both."""
         return self._source[0]
 
     @property
     def _source(self) -> tuple[str | None, str]:
-        """The source, and what it is of in words."""
+        """``source``, and in words what the data set consists of."""
         arguments = {**(env_arguments(self.env_id) or {}), **self.env_kwargs}
         words = SOURCED.get(arguments.get("dataset"))  # type: ignore[arg-type]
         return (str(arguments["source"]), words) if words and "source" in arguments else (None, "")
 
     @property
     def regret_known(self) -> bool:
-        """Whether any agent's regret is known in any row. Interleaved rankers may have none: nobody knows the best."""
+        """Whether any agent's regret is known in any row; of interleaved rankers the best may be unknown."""
         return any(bool(np.isfinite(history.regret).any()) for history in self.histories.values())
 
     @property
@@ -85,12 +77,12 @@ class Comparison:
 
     @property
     def choices(self) -> str:
-        """What ``queries`` are, in a word: "queries" or "problems"."""
+        """The name of ``queries``: "queries" or "problems"."""
         return "queries" if self.choice == "query" else "problems"
 
     @property
     def epochs(self) -> int:
-        """How many epochs are told apart; 0 where nothing changes within ``rounds``."""
+        """The number of epochs with a regret of their own; 0 if nothing changes within ``rounds``."""
         if self.breakpoints == ():
             return 0
         return max(len(getattr(history, "epoch_regret", ())) for history in self.histories.values())
@@ -102,7 +94,7 @@ class Comparison:
 
     @property
     def milestones(self) -> list[int]:
-        """The rounds that tables have regret for: 100, 1,000, ... and the last."""
+        """The rounds whose regret is in tables: 100, 1,000, ... and the last."""
         return [r for r in decades(self.rounds) if r >= EARLY and r != self.rounds] + [self.rounds]
 
     @property
@@ -111,16 +103,16 @@ class Comparison:
         return table_columns(self)
 
     def table(self) -> list[dict[str, Any]]:
-        """One dict an agent, in the order they were asked for: means over rows, and their standard errors (``..._se``).
+        """Return one dict an agent, in the given order: means over rows and their standard errors (``..._se``).
 
-        The keys are ``agent``; ``regret_<round>`` for each milestone, and ``regret``, after the last; the
-        kind's measures; ``sessions_per_second``, in one process; and ``regret_epoch_<n>`` for each epoch, from 0, where
-        there are any: over the rows that have reached it (epoch 999 holds all later ones). Standard errors are over
-        rows, of all queries and runs; NaN of one row.
+        The keys are ``agent``; ``regret_<round>`` for each milestone, and ``regret`` after the last round; the kind's
+        measures; ``sessions_per_second`` in one process; and ``regret_epoch_<n>`` for each epoch, from 0: over the rows
+        that have reached it (epoch 999 holds all later ones). Standard errors are over the rows of all queries and
+        runs; NaN for one row.
 
-        The measures of rankings are ``violations_early`` (in the first 100 rounds) and ``violations``; ``ndcg``, mean
-        of all rounds; ``reward``, of a round. Those of duels are ``accuracy_<round>`` for each milestone, and
-        ``accuracy``, after the last, over the rows in which it is known; and ``reward``.
+        The measures of rankings are ``violations_early`` (in the first 100 rounds) and ``violations``; ``ndcg``, the
+        mean of all rounds; ``reward`` per round. Those of duels are ``accuracy_<round>`` for each milestone, and
+        ``accuracy`` after the last round, over the rows in which it is known; and ``reward``.
         """
         columns = self.columns
         return [self._line(spec.label, columns) for spec in self.agents]
@@ -141,10 +133,10 @@ class Comparison:
         return line
 
     def epoch_groups(self, size: int) -> list[dict[str, Any]]:
-        """One dict an agent, of the regret in each ``size`` epochs that follow each other (the last may be fewer).
+        """Return one dict an agent with the regret in groups of ``size`` consecutive epochs; the last may be smaller.
 
-        The keys are ``regret_epochs_<first>_<last>``, with ``..._se`` as in ``table``. Only where rows share their
-        breakpoints, so that all of them have come to all epochs.
+        The keys are ``regret_epochs_<first>_<last>``, with ``..._se`` as in ``table``. All rows must have reached all
+        epochs: they share their breakpoints.
         """
         lines = []
         for spec in self.agents:
@@ -158,10 +150,10 @@ class Comparison:
         return lines
 
     def settings(self) -> dict[str, Any]:
-        """Everything that decided the numbers, as plain JSON values.
+        """Return everything that decided the numbers, as plain JSON values.
 
-        Where something changes within ``rounds``, ``breakpoints`` are the rounds at which all rows begin a new epoch,
-        or None: each row has its own, which its seed draws.
+        If users change within ``rounds``, ``breakpoints`` are the rounds at which all rows begin a new epoch, or None
+        if each row's seed draws its own.
         """
         return {
             "environment": self.env_id,
@@ -173,7 +165,7 @@ class Comparison:
                     "class": s.where,
                     "knobs": s.knobs,
                     "file": f"{slug(s.label)}.npz",
-                    "code": s.digest().strip(),
+                    "code": s.digest(),
                 }
                 for s in self.agents
             ],
@@ -193,16 +185,16 @@ class Comparison:
 
 
 def _given(comparison: Comparison) -> list[str]:
-    """The environment's arguments that say who duels, and how it is judged, where they are not its defaults."""
+    """Return what a caption shows of the arguments of duels: those that are not the environment's defaults."""
     if comparison.kind != "duels":
         return []
     defaults = env_arguments(comparison.env_id) or {}
     given = {key: value for key, value in comparison.env_kwargs.items() if value != defaults.get(key)}
-    return [f"{key}={Path(str(given[key])).name}" for key in WORTH_SAYING if key in given]
+    return [f"{key}={Path(str(given[key])).name}" for key in CAPTION_ARGUMENTS if key in given]
 
 
 def caption(comparison: Comparison, errors: Literal["all", "some", "none"] = "all") -> str:
-    """What the numbers that are shown, with ``errors`` beside them, are means of."""
+    """Say what the shown numbers are means of; ``errors``: which of them are shown with a standard error."""
     queries, runs = len(comparison.queries), comparison.runs
     each = " each" if queries > 1 else ""
     over = f"{runs:,} {'run' if runs == 1 else 'runs'}{each}"

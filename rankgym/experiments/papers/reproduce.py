@@ -25,7 +25,7 @@ from rankgym.experiments.judge.comparison import counted
 from rankgym.experiments.papers.figure import PaperFigure, Scale, check_scale, check_source
 from rankgym.experiments.papers.listing import find_figures
 from rankgym.experiments.papers.pace import Pace, measure_pace
-from rankgym.experiments.plan.setting import KINDS
+from rankgym.experiments.plan.environments import KINDS
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.sweeps import run_sweep

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from gymnasium.vector import VectorEnv
 
 import rankgym
+from rankgym.agent import NAMED_AGENT, agent_class
 from rankgym.arguments import ActionKind, action_kind, env_attribute, near
 from rankgym.play.game import incompatibility
 from rankgym.source import source_digest
@@ -37,7 +38,15 @@ __all__ = [
 MODEL = "rankgym.sb3.agent:SB3Agent"  # what plays a trained model
 WEIGHTS = Path(rankgym.__file__).parent / "sb3" / "weights"  # models that come with the package
 SB3 = ("torch", "stable_baselines3", "sb3_contrib")  # libraries of the extra sb3
-SHAPE = ("num_items", "num_positions", "num_arms", "num_envs", "horizon", "seed", "initial_list")  # agents are told
+SHAPE = (
+    "num_items",
+    "num_positions",
+    "num_arms",
+    "num_envs",
+    "horizon",
+    "seed",
+    "initial_list",
+)  # arguments from the run
 
 
 class AgentFailed(RuntimeError):
@@ -48,14 +57,14 @@ class AgentSpec(NamedTuple):
     """An agent as the user named it; it can be sent to another process."""
 
     label: str  # what the user wrote
-    where: str  # "package.module:Class"
+    where: str  # "package.module:Class", or of a function that makes agents
     knobs: dict[str, Any]
 
     def load(self) -> Any:
-        """Import the class. Nothing but its module is run.
+        """Import the class or function. Nothing but its module is run.
 
         Raises:
-            ValueError: there is no such module or class, or the class is not an agent's.
+            ValueError: there is no such module or name in it, or it is not a ``NAMED_AGENT``.
         """
         module_name, _, class_name = self.where.partition(":")
         try:
@@ -73,10 +82,8 @@ class AgentSpec(NamedTuple):
             if not hasattr(found, name):
                 raise ValueError(f"agent = {self.label!r}: module {module_name!r} has no {class_name!r}")
             found = getattr(found, name)
-        if not isinstance(found, type) or not all(callable(getattr(found, name, None)) for name in ("act", "update")):
-            raise ValueError(
-                f"agent = {self.label!r}: {self.where} is not an agent; allowed: a class with methods act and update"
-            )
+        if agent_class(found) is None:
+            raise ValueError(f"agent = {self.label!r}: {self.where} is not an agent; allowed: {NAMED_AGENT}")
         return found
 
     def make(self, env: VectorEnv[Any, Any, Any], horizon: int, seed: int | Sequence[int]) -> Any:
@@ -100,11 +107,12 @@ class AgentSpec(NamedTuple):
                 lists = env_attribute(env, "initial_list")
                 known |= {"num_items": int(space.n), "num_positions": int(space.k), "initial_list": lists}
             taken, takes_all = parameters_of(cls)
-            wrong = [name for name in _needed(cls) if name in SHAPE and name not in {**known, **self.knobs}]
+            defaults = inspect.signature(cls).parameters
+            needed = [name for name in taken if name in SHAPE and defaults[name].default is inspect.Parameter.empty]
+            wrong = ", ".join(name for name in needed if name not in {**known, **self.knobs})
             if wrong:
-                duels, what = "num_arms" in known, ", ".join(wrong)
-                there = "arms duel" if duels else "items are ranked"
-                raise ValueError(f"it wants {what}, but here {there}; agents are told {', '.join(known)}")
+                kind = "arms duel" if "num_arms" in known else "items are ranked"
+                raise ValueError(f"it wants {wrong}, but here {kind}; agents get {', '.join(known)}")
             return cls(**{name: value for name, value in known.items() if takes_all or name in taken}, **self.knobs)
         except (TypeError, ValueError) as error:
             hint = f"; its knobs: {', '.join(knobs(cls)) or 'none'}" if isinstance(error, TypeError) else ""
@@ -117,8 +125,9 @@ class AgentSpec(NamedTuple):
         """Return an AgentFailed for an ``error`` of the agent or of its rankings."""
         frames = [] if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)[-1:]
         place = self._own_place(error) or "".join(f"{f.filename}:{f.lineno}" for f in frames)
+        place = place.removeprefix(os.path.join(os.getcwd(), ""))
         said = f"{type(error).__name__}: {error}".removesuffix(": ")
-        return AgentFailed(f"agent = {self.label!r}: {said}{hint}{place and f' ({_near_path(place)})'}")
+        return AgentFailed(f"agent = {self.label!r}: {said}{hint}{place and f' ({place})'}")
 
     def inner(self) -> AgentSpec | None:
         """Return the agent that this one wraps, named by its knob ``agent``, or None."""
@@ -140,20 +149,26 @@ class AgentSpec(NamedTuple):
         return ""
 
     def digest(self) -> str:
-        """Return the digest of the file that defines the class, and of the one it wraps; "" if there is no file.
+        """Return digests of the files that define the agent, a function that makes it, and the agent that it wraps.
 
-        A class that reads more than that has a static method ``decided_by(**knobs)``, which returns a digest of it.
+        A class that reads more files has a static method ``decided_by(**knobs)``, which returns their digest.
         """
-        inner = self.inner()
-        wrapped = f" {inner.digest()}" if inner else ""
-        decided_by = getattr(self.load(), "decided_by", None)
-        if decided_by is not None:
-            wrapped += f" {decided_by(**self.knobs)}"
-        try:
-            source = inspect.getsourcefile(self.load())
-            return (source_digest(source) if source else "") + wrapped
-        except (OSError, TypeError):  # typed into an interpreter, or compiled
-            return wrapped
+        found, inner = self.load(), self.inner()
+        parts = [_file_digest(one) for one in dict.fromkeys((found, agent_class(found)))]
+        if inner is not None:
+            parts.append(inner.digest())
+        if hasattr(found, "decided_by"):
+            parts.append(found.decided_by(**self.knobs))
+        return " ".join(filter(None, parts))
+
+
+def _file_digest(defined: Any) -> str:
+    """Return the digest of the file that defines a class or function; "" if it was typed at a prompt or compiled."""
+    try:
+        source = inspect.getsourcefile(defined)
+        return source_digest(source) if source else ""
+    except (OSError, TypeError):
+        return ""
 
 
 def parameters_of(cls: Any) -> tuple[list[str], bool]:
@@ -163,22 +178,10 @@ def parameters_of(cls: Any) -> tuple[list[str], bool]:
     return named, any(kind is kind.VAR_KEYWORD for kind in kinds.values())
 
 
-def _needed(cls: Any) -> list[str]:
-    """Return the names of the parameters of ``cls`` that have no default."""
-    parameters = inspect.signature(cls).parameters
-    return [name for name in parameters_of(cls)[0] if parameters[name].default is inspect.Parameter.empty]
-
-
 def knobs(cls: Any) -> dict[str, Any]:
     """Return the knobs of an agent's class with their defaults, ``inspect.Parameter.empty`` for a required one."""
     parameters = inspect.signature(cls).parameters
     return {name: parameters[name].default for name in parameters_of(cls)[0] if name not in SHAPE}
-
-
-def _near_path(path: str) -> str:
-    """Return ``path`` relative to the current folder if it is inside it."""
-    folder = os.path.join(os.getcwd(), "")
-    return path.removeprefix(folder)
 
 
 def split_names(text: str) -> list[str]:
@@ -205,10 +208,11 @@ def parse_agent(agent: str | type) -> AgentSpec:
 
     Args:
         agent: a name of ``rankgym_agents.AGENTS``, or ``"package.module:Class"``, both with knobs if wanted:
-            ``"toprank:delta=1e-6"``, ``"cascade-kl-ucb:feedback=last:exploration=log"``; or a class. A knob ``agent``
-            may be ``package.module:Class`` too: ``"restarting:agent=package.module:Class:every=5000"``. Or a trained
-            model: the path of a file ``....zip``, or the name of one that comes with the package (``shipped_models``),
-            with knobs too: ``"runs/x/best.zip:deterministic=true"``.
+            ``"toprank:delta=1e-6"``, ``"cascade-kl-ucb:feedback=last:exploration=log"``; or a class. A function in
+            place of ``Class`` needs a return annotation that is a class with act and update. A knob ``agent`` may be
+            ``package.module:Class`` too: ``"restarting:agent=package.module:Class:every=5000"``. Or a trained model:
+            the path of a file ``....zip``, or the name of one that comes with the package (``shipped_models``), with
+            knobs too: ``"runs/x/best.zip:deterministic=true"``.
 
     Raises:
         ValueError: nothing has this name.
@@ -218,7 +222,7 @@ def parse_agent(agent: str | type) -> AgentSpec:
     if isinstance(agent, type):
         return AgentSpec(agent.__name__, f"{agent.__module__}:{agent.__qualname__}", {})
     if not isinstance(agent, str):
-        raise ValueError(f"agent = {agent!r} is no agent; allowed: a name or a class")
+        raise ValueError(f"agent = {agent!r} is not an agent; allowed: a name or a class")
     name, *rest = agent.split(":")
     if len(name) == 1 and rest and rest[0][:1] in ("/", "\\"):  # a drive
         name = f"{name}:{rest.pop(0)}"
@@ -242,13 +246,12 @@ def parse_agent(agent: str | type) -> AgentSpec:
             chosen["agent"] = f"{module}:{part}"
             continue
         if not knob.isidentifier():
-            raise ValueError(f"agent = {agent!r}: {part!r} is no knob; allowed: name=value")
+            raise ValueError(f"agent = {agent!r}: {part!r} is not a knob; allowed: name=value")
         if not equals:
             raise ValueError(f"agent = {agent!r}: the knob {knob!r} needs a value: {knob}=value")
         if where == MODEL and knob == "model" and knob in chosen:
-            raise ValueError(
-                f"agent = {agent!r}: the model is {name} already; allowed: the knobs 'deterministic' and 'noise'"
-            )
+            allowed = "allowed: the knobs 'deterministic' and 'noise'"
+            raise ValueError(f"agent = {agent!r}: the model is {name} already; {allowed}")
         try:
             chosen[knob] = literal(value)
         except ValueError as error:
@@ -273,15 +276,13 @@ def _model_file(agent: str, name: str) -> str:
     if Path(name).name == name and shipped.is_file():
         return str(shipped)
     folder = Path(name).parent
-    there = [str(folder / path.name) for path in sorted(folder.glob("*.zip"))] if folder.is_dir() else []
     with_package = [f"{model}.zip" for model in shipped_models()] if Path(name).name == name else []
-    hint = near(name, [*there, *with_package])
+    there = map(str, sorted(folder.glob("*.zip"))) if folder.is_dir() else ()
+    hint = near(name, [*there, *with_package]) or ";"
     what = "" if folder.is_dir() else f", nor a folder {str(folder)!r}"
     comes = f", or one that comes with the package: {', '.join(with_package)}" if with_package else ""
-    raise ValueError(
-        f"agent = {agent!r}: there is no file {name!r}{what}{hint or ';'} allowed: a model that `rankgym train` made"
-        f"{comes}"
-    )
+    allowed = f"allowed: a model that `rankgym train` made{comes}"
+    raise ValueError(f"agent = {agent!r}: there is no file {name!r}{what}{hint} {allowed}")
 
 
 def without_sb3(error: ModuleNotFoundError) -> str:

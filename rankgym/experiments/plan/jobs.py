@@ -147,6 +147,6 @@ def decisive(block: Block, retire: bool, queries: int) -> dict[str, Any]:
         "retire": retire,
         "versions": {**versions(), "pyarrow": require("pyarrow").__version__},  # its version shows in the file's bytes
         "code": code_digest(),
-        "agent's code": block.agent.digest().strip(),
+        "agent's code": block.agent.digest(),
         "data": data_digests(block.env_kwargs) | data_digests(block.agent.knobs),
     }

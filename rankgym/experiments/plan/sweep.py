@@ -10,19 +10,19 @@ import functools
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankgym.arguments import near, round_numbers, whole_number
 from rankgym.experiments.plan.agents import literal, parse_agent
+from rankgym.experiments.plan.environments import ResolvedEnvironment, recorded_rounds, resolve
 from rankgym.experiments.plan.jobs import Block, Job, ResultName, Series
-from rankgym.experiments.plan.setting import Setting, recorded_rounds, resolve
 
 __all__ = ["EXAMPLE", "Environment", "Sweep", "label_of"]
 
-OWN = ("agents", "rounds", "runs", "query", "seed", "record_at")  # what an environment may have of its own
+OWN = ("agents", "rounds", "runs", "query", "seed", "record_at")  # keys that an environment may have itself
 
 EXAMPLE = """\
 name = "TopRank against KL-UCB"
@@ -70,9 +70,9 @@ class Sweep:
             those instead; where it has neither, there are ``runs`` rows.
         record_at: rounds to record besides about 20 a decade, powers of ten, the last, and, where users change, 200
             evenly spaced ones and the breakpoints.
-        rows_per_job: at most so many rows are played together, and make one result file.
-        retire: rows that have settled for good leave the batch; the rest of their records is exact (but that of
-            ``reward``, which goes on with its expectation).
+        rows_per_job: the most rows of one job, which are played together and make one result file.
+        retire: rows that have settled for good leave the batch; the rest of their records is exact, except that of
+            ``reward``, which continues with its expectation.
         name: a title.
 
     Raises:
@@ -94,13 +94,9 @@ class Sweep:
         settle = functools.partial(object.__setattr__, self)
         if not self.environments:
             raise ValueError("environments = () is empty; allowed: at least one environment")
-        settle("agents", _agent_names(self.agents))
-        settle("rounds", whole_number("rounds", self.rounds, 1))
-        settle("runs", whole_number("runs", self.runs, 1))
-        settle("seed", whole_number("seed", self.seed, 0))
-        settle("record_at", _record_at(self.record_at))
+        for name in OWN:
+            settle(name, _CHECKS[name](getattr(self, name)))
         settle("rows_per_job", whole_number("rows_per_job", self.rows_per_job, 1))
-        settle("query", tuple(self.query) if isinstance(self.query, list) else self.query)
         if not isinstance(self.retire, bool):
             raise ValueError(f"retire = {self.retire!r} is neither true nor false; allowed: one of them")
         settle("environments", tuple(_own(environment) for environment in self.environments))
@@ -140,15 +136,15 @@ class Sweep:
         known = [field.name for field in fields(cls)]
         for key in document:
             if key not in known:
-                raise ValueError(
-                    f"{key!r} is not a key of a sweep{near(key, known) or ';'} allowed: {', '.join(known)}"
-                )
-        for key in ("rounds", "environments"):
+                hint = near(key, known) or ";"
+                raise ValueError(f"{key!r} is not a key of a sweep{hint} allowed: {', '.join(known)}")
+        for key, allowed in _REQUIRED.items():
             if key not in document:
-                raise ValueError(f"{key} is missing; allowed: {_MISSING[key]}")
-        environments = _tables("environments", document.pop("environments"))
-        agents = document.pop("agents", ())
-        return cls(tuple(map(_environment, environments)), agents, **document)
+                raise ValueError(f"{key} is missing; allowed: {allowed}")
+        tables = document.pop("environments")
+        if not isinstance(tables, Sequence) or not all(isinstance(table, Mapping) for table in tables):
+            raise ValueError(f"environments = {tables!r} is not a list of tables; allowed: [[environments]]")
+        return cls(tuple(map(_environment, tables)), document.pop("agents", ()), **document)
 
     @classmethod
     def from_json(cls, text: str) -> Sweep:
@@ -182,7 +178,7 @@ class Sweep:
     # -- as jobs ------------------------------------------------------------------------------------------------------
 
     @functools.cached_property
-    def settings(self) -> dict[str, Setting]:
+    def settings(self) -> dict[str, ResolvedEnvironment]:
         """Each environment and its agents, resolved and checked, by its label.
 
         Raises:
@@ -196,25 +192,24 @@ class Sweep:
                 raise ValueError(f"environment {environment.label!r}: {error}") from error
         return found
 
-    def setting_of(self, environment: Environment) -> Setting:
+    def setting_of(self, environment: Environment) -> ResolvedEnvironment:
         """Resolve one environment of the sweep and its agents.
 
         Raises:
             ValueError: something does not fit.
         """
-        agents, rounds, query, more = (self._own_or_shared(environment, name) for name in _RESOLVED)
+        agents, rounds, query, more = self._values(environment, "agents", "rounds", "query", "record_at")
         if environment.query is None and "problem" in environment.kwargs:
             query = "all"  # the environment's kwargs choose, by the other name
         query = list(query) if isinstance(query, tuple) else query
-        setting = resolve(environment.env_id, agents or None, rounds, query, environment.kwargs)
+        found = resolve(environment.env_id, agents or None, rounds, query, environment.kwargs)
         for number in more:
             whole_number("record_at", number, 1, rounds)
-        return setting
+        return found
 
-    def _own_or_shared(self, environment: Environment, name: str) -> Any:
-        """The environment's own value, or the sweep's."""
-        own = getattr(environment, name)
-        return getattr(self, name) if own is None else own
+    def _values(self, environment: Environment, *names: str) -> list[Any]:
+        """Return the environment's own values, and the sweep's where these are None."""
+        return [getattr(self if getattr(environment, name) is None else environment, name) for name in names]
 
     def check(self) -> None:
         """Check that environments, agents and arguments fit together.
@@ -233,23 +228,23 @@ class Sweep:
         """
         found = []
         for environment in self.environments:
-            setting = self.settings[environment.label]
-            runs, seed, more = (self._own_or_shared(environment, name) for name in ("runs", "seed", "record_at"))
+            resolved = self.settings[environment.label]
+            runs, seed, more = self._values(environment, "runs", "seed", "record_at")
             whole = Block(
-                agent=setting.agents[0],
-                env_id=setting.env_id,
-                env_kwargs=setting.env_kwargs,
+                agent=resolved.agents[0],
+                env_id=resolved.env_id,
+                env_kwargs=resolved.env_kwargs,
                 start=0,
-                stop=len(setting.queries) * runs,
-                choice=setting.choice,
-                queries=setting.queries * runs,
+                stop=len(resolved.queries) * runs,
+                choice=resolved.choice,
+                queries=resolved.queries * runs,
                 seed=seed,
-                horizon=setting.rounds,
-                rounds=setting.rounds,
-                record_at=sorted({*recorded_rounds(setting.rounds, setting.breakpoints), *more}),
+                horizon=resolved.rounds,
+                rounds=resolved.rounds,
+                record_at=sorted({*recorded_rounds(resolved.rounds, resolved.breakpoints), *more}),
             )
-            for agent in setting.agents:
-                found.append(Series(environment.label, whole._replace(agent=agent), self.retire, setting.queries))
+            for agent in resolved.agents:
+                found.append(Series(environment.label, whole._replace(agent=agent), self.retire, resolved.queries))
         return found
 
     def jobs(self, made: Iterable[ResultName] = ()) -> list[Job]:
@@ -265,16 +260,13 @@ class Sweep:
         return [job for series in self.series() for job in series.cut(self.rows_per_job, names)]
 
 
-_RESOLVED = ("agents", "rounds", "query", "record_at")
-_MISSING = {"rounds": "how many sessions each row has", "environments": "at least one table [[environments]] with id"}
+_REQUIRED = {"rounds": "how many sessions each row has", "environments": "at least one table [[environments]] with id"}
 
 
 def label_of(env_id: str, kwargs: Mapping[str, Any]) -> str:
     """Return the default label of an environment: its id without ``rankgym/``, and the given arguments."""
-    words = [
-        f"{key}={value if isinstance(value, str) else json.dumps(value, default=str)}" for key, value in kwargs.items()
-    ]
-    return ", ".join([env_id.removeprefix("rankgym/"), *words])
+    texts = {key: value if isinstance(value, str) else json.dumps(value, default=str) for key, value in kwargs.items()}
+    return ", ".join([env_id.removeprefix("rankgym/"), *(f"{key}={text}" for key, text in texts.items())])
 
 
 def _own(environment: Environment) -> Environment:
@@ -283,29 +275,14 @@ def _own(environment: Environment) -> Environment:
         raise ValueError(f"environment {environment.label!r} has id = {environment.env_id!r}; allowed: an id's name")
     label = environment.label or label_of(environment.env_id, environment.kwargs)
     try:
-        query = environment.query
-        return environment._replace(
-            label=label,
-            kwargs=dict(environment.kwargs),
-            agents=None if environment.agents is None else _agent_names(environment.agents),
-            rounds=None if environment.rounds is None else whole_number("rounds", environment.rounds, 1),
-            runs=None if environment.runs is None else whole_number("runs", environment.runs, 1),
-            seed=None if environment.seed is None else whole_number("seed", environment.seed, 0),
-            query=tuple(query) if isinstance(query, list) else query,
-            record_at=None if environment.record_at is None else _record_at(environment.record_at),
-        )
+        own = {name: _CHECKS[name](value) for name in OWN if (value := getattr(environment, name)) is not None}
+        return environment._replace(label=label, kwargs=dict(environment.kwargs), **own)
     except ValueError as error:
         raise ValueError(f"environment {label!r}: {error}") from None
 
 
 def _record_at(given: Any) -> tuple[int, ...]:
     return tuple(whole_number("record_at", number, 1) for number in round_numbers("record_at", given))
-
-
-def _tables(name: str, given: Any) -> list[Mapping[str, Any]]:
-    if not isinstance(given, Sequence) or not all(isinstance(one, Mapping) for one in given):
-        raise ValueError(f"{name} = {given!r} is not a list of tables; allowed: [[{name}]]")
-    return list(given)
 
 
 def _environment(table: Mapping[str, Any]) -> Environment:
@@ -351,3 +328,13 @@ def _knob(value: Any) -> str:
         plain = not value.lstrip().startswith(("[", "{", '"')) and literal(value) == value
         return value if plain else json.dumps(value)
     return json.dumps(value)
+
+
+_CHECKS: dict[str, Callable[[Any], Any]] = {  # of the keys in OWN: what checks a value and returns its final form
+    "agents": _agent_names,
+    "rounds": functools.partial(whole_number, "rounds", least=1),
+    "runs": functools.partial(whole_number, "runs", least=1),
+    "query": lambda query: tuple(query) if isinstance(query, list) else query,
+    "seed": functools.partial(whole_number, "seed", least=0),
+    "record_at": _record_at,
+}

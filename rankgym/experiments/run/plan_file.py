@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, get_origin, get_type_hints
 
+from rankgym.experiments.plan.environments import KINDS
 from rankgym.experiments.plan.jobs import Job, ResultName
-from rankgym.experiments.plan.setting import KINDS
 from rankgym.experiments.plan.sweep import Sweep, label_of
 from rankgym.outputs import atomic_path, read_regular_file
 
