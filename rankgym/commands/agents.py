@@ -57,9 +57,7 @@ def _show_agent(name: str) -> None:
     spec = naming.parse_agent(name)
     cls = spec.load()
     typer.echo(f"{name}: {cls.__module__}.{cls.__qualname__}")
-    card = {}
-    if spec.where == naming.MODEL:
-        card = _show_training(spec.knobs["model"])
+    card = _show_training(spec.knobs["model"]) if spec.where == naming.MODEL else {}
     empty = inspect.Parameter.empty
     free = {knob: default for knob, default in naming.knobs(cls).items() if knob not in spec.knobs}
     free |= {knob: card.get(knob, 1.0) for knob in free if card}  # the card's; noise is 1 by default

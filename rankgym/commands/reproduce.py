@@ -97,12 +97,11 @@ def _show_paces(done: Sequence[Reproduced], console: Any) -> None:
     """Print the speed of each group of figures that share their runs."""
     from rich.text import Text
 
-    seen: set[Any] = set()
-    for found in done:  # figures of the same runs have the same pace
-        if found.pace is not None and found.pace not in seen:
-            seen.add(found.pace)
-            alike = [other.figure.name for other in done if other.pace == found.pace]
-            console.print(Text(f"{', '.join(alike)}: {pace_in_words(found.pace, found.scale)}"), soft_wrap=True)
+    for pace in dict.fromkeys(found.pace for found in done):  # figures of the same runs have the same pace
+        if pace is not None:
+            alike = [found for found in done if found.pace == pace]
+            names = ", ".join(found.figure.name for found in alike)
+            console.print(Text(f"{names}: {pace_in_words(pace, alike[0].scale)}"), soft_wrap=True)
 
 
 def _show(found: Reproduced, console: Any) -> None:
@@ -120,11 +119,8 @@ def _show(found: Reproduced, console: Any) -> None:
 
 def pace_in_words(pace: Pace, scale: str) -> str:
     """Return the speed, and the time that the full scale would take."""
-    really = (
-        ""
-        if pace.played == pace.sessions
-        else f" ({pace.played:.3g} of them really played, the others of settled rows)"
-    )
+    settled = f" ({pace.played:.3g} of them really played, the others of settled rows)"
+    really = "" if pace.played == pace.sessions else settled
     words = [
         f"{pace.sessions:.3g} sessions{really} in {_duration(pace.seconds)} of processes: {pace.rate / 1e6:.3g} M a "
         "second of one process"

@@ -207,11 +207,7 @@ def card_of(model: BaseAlgorithm) -> dict[str, Any]:
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, th.Tensor]]:
-    """Return the card and the policy's weights of a model file.
-
-    Raises:
-        ValueError: the file cannot be read, or is not such a model.
-    """
+    """Return the card and the policy's weights of a model file, or of a model of the package by its name."""
     name, file = repr(os.fspath(path)), Path(path)
     shipped = {one.stem: one for one in sorted(WEIGHTS.glob("*.zip"))}
     if not file.exists() and os.fspath(path).removesuffix(".zip") in shipped:
