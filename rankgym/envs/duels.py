@@ -17,7 +17,7 @@ __all__ = [
     "REGRETS",
     "STRONG",
     "WEAK",
-    "Comparison",
+    "InterleavedDuel",
     "checked_arm_pair",
     "checked_arm_pairs",
     "checked_rankings",
@@ -178,7 +178,7 @@ def open_round(session, round):
         round[row] += 1
 
 
-class Comparison:
+class InterleavedDuel:
     """The interleaved list of every row's last session, the credit for its clicks, and the winner.
 
     Args:

@@ -16,7 +16,7 @@ from rankgym.arguments import whole_number
 from rankgym.data import letor, matrix_files, preferences
 from rankgym.envs.duels import (
     REGRETS,
-    Comparison,
+    InterleavedDuel,
     Pair,
     checked_arm_pair,
     checked_arm_pairs,
@@ -198,7 +198,7 @@ class InterleavedRankersVectorEnv(SessionsVectorEnv):
         super().__init__(num_envs, horizon, max_episode_steps, autoreset_mode, render_mode)
         self.num_documents = whole_number("num_documents", num_documents, 1, MAX_DOCUMENTS)
         rows = self.num_envs
-        self._comparison = Comparison(interleaving, interleaving_knobs, rows, self.num_documents, "num_documents")
+        self._comparison = InterleavedDuel(interleaving, interleaving_knobs, rows, self.num_documents, "num_documents")
         self.interleaving = self._comparison.method
         kind, best_by = checked_word("regret", regret, REGRETS), checked_word("winner", winner, WINNERS)
         users.user(user_model, 2)  # refuses an unknown name before the file is read

@@ -10,7 +10,7 @@ from gymnasium.spaces import Dict, MultiBinary
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from rankgym.envs.duels import REGRETS, Comparison, Pair, checked_rankings, checked_word, joined_gaps, open_round
+from rankgym.envs.duels import REGRETS, InterleavedDuel, Pair, checked_rankings, checked_word, joined_gaps, open_round
 from rankgym.envs.queries import QueriesVectorEnv
 from rankgym.envs.ranking import listed
 from rankgym.envs.sessions import DEFAULT_HORIZON
@@ -121,7 +121,7 @@ class InterleavedRankingsVectorEnv(QueriesVectorEnv):
         loaded |= {"dataset": dataset, "source": source}
         self._set_queries(model, num_positions, query, cutoff, reward, reference, **loaded)
         rows, shape = self.num_envs, (self.num_envs, self.num_positions)
-        self._comparison = Comparison(interleaving, interleaving_knobs, rows, self.num_positions, "num_positions")
+        self._comparison = InterleavedDuel(interleaving, interleaving_knobs, rows, self.num_positions, "num_positions")
         self.interleaving = self._comparison.method
         self._regret_kind = checked_word("regret", regret, REGRETS)
         ranking = Permutation(self.num_items, self.num_positions)

@@ -32,7 +32,7 @@ from rankgym.experiments import compare
 from rankgym.experiments.plan.agents import AgentFailed
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run import driver, executor, store, sweeps, work_folder, worker
-from rankgym.experiments.run.display import JobsDisplay, Pace, duration
+from rankgym.experiments.run.display import JobsDisplay, TimeLeft, duration
 from rankgym.experiments.run.executor import Executor
 from rankgym.experiments.run.lock import locked
 from rankgym.experiments.run.plan_file import plan_of
@@ -581,7 +581,7 @@ def test_durations():
 
 
 def test_an_estimate_is_there_after_a_minute_and_goes_by_the_last_ones():
-    estimate = Pace(0.0)
+    estimate = TimeLeft(0.0)
     for second in range(1, 60):
         estimate.add(float(second), 10.0 * second)
         assert estimate.left(100.0) is None

@@ -10,7 +10,7 @@ from typing import Any
 from rankgym.experiments.run.job import Playable
 from rankgym.progress import PATIENCE, short_number
 
-__all__ = ["JobsDisplay", "Pace", "duration"]
+__all__ = ["JobsDisplay", "TimeLeft", "duration"]
 
 FIRST_ESTIMATE = 60.0  # seconds of playing before the time left is shown
 MAX_WINDOW = 900.0  # seconds that a rate is averaged over
@@ -26,7 +26,7 @@ def duration(seconds: float) -> str:
     return f"{whole} s"
 
 
-class Pace:
+class TimeLeft:
     """How fast something goes, and how long it will take, by its last minutes: slow jobs may come first."""
 
     def __init__(self, now: float) -> None:
@@ -79,8 +79,8 @@ class JobsDisplay:
         self.before = sum(self.jobs[key].size for key in finished)
         self.finished = set(finished)
         self.resumed: dict[str, int] = {}  # how much of a job its checkpoint had: not played now
-        self.overall = Pace(self.clock())
-        self.each: dict[str, Pace] = {}
+        self.overall = TimeLeft(self.clock())
+        self.each: dict[str, TimeLeft] = {}
         self.done = self.before
         self.running: dict[str, int] = {}
         self.begun = self.printed = self.clock()
@@ -114,7 +114,7 @@ class JobsDisplay:
         for key, number in self.running.items():
             if key not in self.each:
                 self.resumed.setdefault(key, number)
-                self.each[key] = Pace(now)
+                self.each[key] = TimeLeft(now)
             self.each[key].add(now, number - self.resumed[key])
         self.done = sum(self.jobs[key].size for key in self.finished) + sum(self.running.values())
         self.overall.add(now, self.done - self.before - sum(self.resumed.values()))
