@@ -18,19 +18,11 @@ def rate_bar(unit: str, *, note: bool = False, console: Any = None) -> Any:
     With ``note``, tasks have a field of this name: a text that is shown at the end of the line.
     """
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
     from rich.text import Text
 
     class RateColumn(ProgressColumn):
-        def render(self, task: Task) -> Text:
+        def render(self, task: Any) -> Text:
             speed = task.finished_speed or task.speed
             return Text("" if speed is None else f"{speed:,.0f} {unit}/s", style="progress.data.speed")
 
@@ -90,13 +82,8 @@ def count_bar(unit: str, *, console: Any = None) -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeRemainingColumn(),
-    )
+    counts = (MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), *counts)
     return Progress(*columns, console=console or Console(stderr=True), transient=True)
 
 

@@ -16,6 +16,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -40,6 +41,7 @@ from rankgym.experiments.run.result_file import Damaged
 from rankgym.experiments.run.status import sweep_status
 from rankgym.experiments.run.store import place
 from rankgym.experiments.run.sweeps import SweepJob, keep_sweep, kept_sweep, run_sweep
+from rankgym.experiments.run.tables import load
 from rankgym.experiments.run.work_folder import WorkFolder
 from rankgym.play.history import MEASURES
 
@@ -196,6 +198,24 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path, long_one):
     run_sweep(LONG, tmp_path, **QUIET)
     assert results(tmp_path) == long_one
     assert names(tmp_path) == ["lock", "log.jsonl", "plan.json", "results"]
+
+
+def test_ctrl_c_while_the_workers_are_started(tmp_path, monkeypatch):
+    """They are stopped, whichever line it meets."""
+    threads = []
+
+    class Interrupted(threading.Thread):
+        def start(self):
+            threads.append(self)
+            super().start()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(driver, "threading", SimpleNamespace(Thread=Interrupted, Event=threading.Event))
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(replace(LONG, rounds=10**7), tmp_path, **QUIET)
+    threads[0].join(60)
+    assert not threads[0].is_alive()
+    assert list(tmp_path.glob("work-*/stop"))
 
 
 def test_jobs_go_on_from_their_checkpoints(tmp_path, long_one, monkeypatch):
@@ -442,7 +462,11 @@ def test_results_of_another_version_stay(finished, tmp_path, monkeypatch, capsys
     with monkeypatch.context() as patch:
         patch.setattr("rankgym.experiments.plan.jobs.versions", lambda: {"rankgym": "0.0.1"})
         run_sweep(SWEEP, tmp_path, **QUIET)
-    before = results(tmp_path)
+    before, status = results(tmp_path), sweep_status(tmp_path)
+    assert sum(line.finished for line in status.agents) == 0
+    assert len(status.others.same) == len(before)
+    assert "rankgym 0.0.1" in ", ".join(status.others.made_by)
+    assert len(load(tmp_path)) > 0
     run_sweep(SWEEP, tmp_path, jobs=1)
     said = " ".join(capsys.readouterr().err.split())
     assert "6 results of these jobs were made by rankgym 0.0.1" in said

@@ -11,7 +11,7 @@ from rankgym.experiments.plan.digests import code_digest, data_digests, key_of
 from rankgym.extras import require
 from rankgym.outputs import versions
 
-__all__ = ["RESULT_FORMAT", "Block", "Job", "ResultName", "Series", "cover", "decisive"]
+__all__ = ["RESULT_FORMAT", "Block", "Job", "ResultName", "Series", "cover", "decisive", "made_here"]
 
 RESULT_FORMAT = 1  # of result files
 MAX_LABEL_LENGTH = 60  # letters of an agent's label in a file's name
@@ -124,13 +124,19 @@ def cover(rows: int, size: int, made: Iterable[tuple[int, int]]) -> list[tuple[i
     return chosen
 
 
+def made_here() -> dict[str, Any]:
+    """Return what of this process decides every result: format, versions and code of rankgym."""
+    made = {**versions(), "pyarrow": require("pyarrow").__version__}  # its version shows in the file's bytes
+    return {"format": RESULT_FORMAT, "versions": made, "code": code_digest()}
+
+
 def decisive(block: Block, retire: bool, queries: int) -> dict[str, Any]:
     """Return everything that decides the bytes of a block's result file, as plain JSON values.
 
     A worker on another machine may have other versions, code or data: it compares these values with its own.
     """
     return {
-        "format": RESULT_FORMAT,
+        **made_here(),
         "environment": block.env_id,
         "arguments": block.env_kwargs,
         "agent": block.agent.label,
@@ -145,8 +151,6 @@ def decisive(block: Block, retire: bool, queries: int) -> dict[str, Any]:
         "rounds": block.rounds,
         "record_at": block.record_at,
         "retire": retire,
-        "versions": {**versions(), "pyarrow": require("pyarrow").__version__},  # its version shows in the file's bytes
-        "code": code_digest(),
         "agent's code": block.agent.digest(),
         "data": data_digests(block.env_kwargs) | data_digests(block.agent.knobs),
     }

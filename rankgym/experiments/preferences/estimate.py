@@ -167,12 +167,7 @@ def _settings(spec: ProblemSpec, data: letor.LetorData, name: str) -> dict[str, 
 
 
 def _evaluate(
-    spec: ProblemSpec,
-    settings: dict[str, Any],
-    files: MatrixFiles | None,
-    jobs: int,
-    progress: bool,
-    notes: list[str],
+    spec: ProblemSpec, settings: dict[str, Any], files: MatrixFiles | None, jobs: int, progress: bool, notes: list[str]
 ) -> list[tuple[MatrixPart, PartSums]]:
     """Evaluate all parts, in the folder of ``files`` or a temporary one; those that are there are only read."""
     pairs, key = len(spec.rankers) * (len(spec.rankers) - 1) // 2, settings["key"]
@@ -198,15 +193,9 @@ def _play(
         notes.append(f"{there} of {len(part_jobs)} parts were kept from an earlier run; --fresh evaluates them again")
     each = "evaluated exactly" if spec.method == "exact" else f"x {spec.per_query:,} comparisons"
     pairs, queries = part_jobs[-1].part.pair_stop, part_jobs[-1].part.query_stop
+    announce = f"{pairs:,} pairs x {queries:,} queries {each}{rest}"
     with Executor(None, None, jobs) as executor, locked(folder):
-        play_jobs(
-            part_jobs,
-            folder,
-            executor,
-            resume="the same command",
-            progress=progress,
-            announce=f"{pairs:,} pairs x {queries:,} queries {each}{rest}",
-        )
+        play_jobs(part_jobs, folder, executor, resume="the same command", progress=progress, announce=announce)
     found = []
     for job in part_jobs:
         settings, columns = read_result(folder / store.RESULTS / job.file, job.key)

@@ -45,16 +45,11 @@ class MatrixFiles(NamedTuple):
 
     @classmethod
     def of(cls, out: str | os.PathLike[str]) -> MatrixFiles:
-        """The files of the matrix ``out``.
-
-        Raises:
-            ValueError: ``out`` is not the name of a matrix, or its folder cannot be written to.
-        """
+        """The files of the matrix ``out``; ValueError if that is no name of one, or cannot be written."""
         path = Path(out)
         if path.suffix != ".npy" or path.is_dir():
-            raise ValueError(
-                f"out = {os.fspath(out)!r} is no name for a matrix; allowed: a file name that ends in .npy"
-            )
+            allowed = "a file name that ends in .npy"
+            raise ValueError(f"out = {os.fspath(out)!r} is no name for a matrix; allowed: {allowed}")
         check_writable(out, path.parent)
         return cls(path, path.with_suffix(".errors.npy"), path.with_suffix(".json"), path.with_suffix(".parts"))
 

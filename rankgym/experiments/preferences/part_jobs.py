@@ -112,8 +112,7 @@ class PlayingPart:
 
     def __init__(self, job: PartJob) -> None:
         self.job, self.problem = job, problem_of(job.spec)
-        pairs = job.part.pair_stop - job.part.pair
-        self.query = job.part.query
+        self.query, pairs = job.part.query, job.part.pair_stop - job.part.pair
         self.sums = PartSums(np.zeros(pairs), np.zeros(pairs), 0.0)
 
     @property
@@ -122,9 +121,7 @@ class PlayingPart:
 
     @property
     def computed(self) -> int:
-        """Comparisons so far."""
-        pairs = self.job.part.pair_stop - self.job.part.pair
-        return (self.query - self.job.part.query) * pairs * self.job.spec.per_query
+        return (self.query - self.job.part.query) * len(self.sums.mean) * self.job.spec.per_query
 
     def play(self, tell: Callable[[int], None], pause: Callable[[], bool]) -> None:
         """Evaluate to the end; a simulation looks after each query whether to pause."""
@@ -137,28 +134,22 @@ class PlayingPart:
             mean, variance, seconds = self.sums
             self.sums = PartSums(mean + one.mean, variance + one.variance, seconds + one.seconds)
             self.query += 1
-            tell((part.pair_stop - part.pair) * self.job.spec.per_query)
+            tell(len(one.mean) * self.job.spec.per_query)
             if pause():
                 return
 
     def snapshot(self) -> Mapping[str, NDArray[Any]]:
-        """The sums so far."""
-        return {name: np.asarray(value) for name, value in self.sums._asdict().items()} | {
-            "query": np.array(self.query)
-        }
+        return {name: np.asarray(value) for name, value in {**self.sums._asdict(), "query": self.query}.items()}
 
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the sums of a ``snapshot``."""
         mean, variance, query = snapshot["mean"], snapshot["variance"], int(snapshot["query"])
-        if (
-            not mean.shape == variance.shape == self.sums.mean.shape
-            or not self.query <= query <= self.job.part.query_stop
-        ):
+        fits = mean.shape == variance.shape == self.sums.mean.shape
+        if not fits or not self.query <= query <= self.job.part.query_stop:
             raise ValueError(f"the snapshot has sums of shape {mean.shape} and query {query}")
         self.sums, self.query = PartSums(mean, variance, float(snapshot["seconds"])), query
 
     def result(self) -> Contents:
-        """What the result file holds."""
+
         settings = {"format": RESULT_FORMAT, "key": self.job.key, "seconds": self.sums.seconds}
         return Contents(settings, {"mean": self.sums.mean, "variance": self.sums.variance})
 

@@ -92,12 +92,7 @@ class PartSums(NamedTuple):
 
 
 def letor_data(path: str | os.PathLike[str], *, progress: bool = False) -> letor.LetorData:
-    """Read a LETOR file; the last one stays in memory until it changes.
-
-    Raises:
-        DataError: see ``rankgym.data.letor.load``.
-        OSError: the file cannot be read.
-    """
+    """Read a LETOR file; the last one stays in memory until it changes. Errors are those of ``letor.load``."""
     status = os.stat(path)
     return _letor_data(os.path.abspath(path), status.st_size, status.st_mtime_ns, progress)
 
@@ -110,12 +105,9 @@ def _letor_data(path: str, size: int, changed: int, progress: bool) -> letor.Let
 def problem_of(spec: ProblemSpec) -> MatrixProblem:
     """Return the problem of ``spec``; the last one stays in memory.
 
-    Raises:
-        ValueError: the file is not the one that ``spec`` was made from.
-        OSError: the file cannot be read.
+    Raises ValueError if the file is not the one that ``spec`` was made from.
     """
-    problem = _problem_of(spec._replace(per_query=0))
-    return problem._replace(per_query=spec.per_query)
+    return _problem_of(spec._replace(per_query=0))._replace(per_query=spec.per_query)
 
 
 @functools.lru_cache(maxsize=1)
@@ -147,16 +139,10 @@ def exact_sums(problem: MatrixProblem, part: MatrixPart) -> PartSums:
     queries = slice(part.query, part.query_stop)
     start = problem.start[part.query : part.query_stop + 1]
     grades = problem.labels[start[0] : start[-1]]
-    wins = np.empty((len(range(part.pair, part.pair_stop)), part.query_stop - part.query))
-    evaluate_pairs(
-        problem.rankings[queries],
-        start - start[0],
-        problem.user.clicking[grades],
-        problem.user.stopping[grades],
-        problem.pairs[part.pair : part.pair_stop],
-        PICKS[problem.interleaving],
-        wins,
-    )
+    wins = np.empty((part.pair_stop - part.pair, part.query_stop - part.query))
+    click, stop = problem.user.clicking[grades], problem.user.stopping[grades]
+    pairs, picks = problem.pairs[part.pair : part.pair_stop], PICKS[problem.interleaving]
+    evaluate_pairs(problem.rankings[queries], start - start[0], click, stop, pairs, picks, wins)
     mean = np.zeros(part.pair_stop - part.pair) + wins.sum(axis=1)
     return PartSums(mean, np.zeros_like(mean), time.thread_time() - begin)
 

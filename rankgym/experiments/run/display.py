@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rankgym.experiments.run.job import Playable
@@ -56,10 +56,7 @@ class TimeLeft:
 class JobsDisplay:
     """Context manager that shows how far jobs are, on standard error, from the third second on.
 
-    Args:
-        jobs: all of them.
-        finished: keys of those that have results already.
-        shown: False: show nothing.
+    ``finished``: keys of those that have results already.
     """
 
     def __init__(
@@ -69,9 +66,9 @@ class JobsDisplay:
         *,
         shown: bool = True,
         console: Any = None,
-        clock: Any = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.clock = clock or time.monotonic
+        self.clock, self.shown = clock, shown
         self.jobs = {job.key: job for job in jobs}
         units = {job.unit for job in jobs}
         self.unit = units.pop() if len(units) == 1 else "sessions"
@@ -84,7 +81,6 @@ class JobsDisplay:
         self.done = self.before
         self.running: dict[str, int] = {}
         self.begun = self.printed = self.clock()
-        self.shown = shown
         self.bars: Any = None
         self.tasks: dict[str, Any] = {}
         if shown:
@@ -126,25 +122,21 @@ class JobsDisplay:
         every = self.overall.left(self.total - self.done)
         if every is None:
             return None
-        last = (
-            (self.jobs[key].size - number) / rate
-            for key, number in self.running.items()
-            if (rate := self.each[key].rate) is not None
-        )
+        rests = ((self.jobs[key].size - number, self.each[key].rate) for key, number in self.running.items())
+        last = (rest / rate for rest, rate in rests if rate is not None)
         return max(every, *last, 0.0)  # when few jobs are left, other workers have nothing to do
 
     def line(self) -> str:
         """Everything in one line."""
         share = 100 * self.done / self.total if self.total else 100.0
+        jobs = f"{len(self.finished)} of {len(self.jobs)} jobs"
+        return ", ".join([jobs, f"{share:.1f} % of {short_number(self.total)} {self.unit}", *self._speed("about ")])
+
+    def _speed(self, about: str) -> list[str]:
+        """Speed and time left, as far as they are known."""
         rate, left = self.overall.rate, self.left
-        return ", ".join(
-            [
-                f"{len(self.finished)} of {len(self.jobs)} jobs",
-                f"{share:.1f} % of {short_number(self.total)} {self.unit}",
-                *([f"{short_number(rate)} {self.unit}/s"] if rate is not None else []),
-                *([f"about {duration(left)} left"] if left is not None else []),
-            ]
-        )
+        words = [] if rate is None else [f"{short_number(rate)} {self.unit}/s"]
+        return words + ([] if left is None else [f"{about}{duration(left)} left"])
 
     def _show(self, now: float) -> None:
         if not self.shown:
@@ -168,10 +160,7 @@ class JobsDisplay:
             rate = self.each[key].rate
             note = "" if rate is None else f"{short_number(rate)}/s"
             self.bars.update(self.tasks[key], completed=number, note=note)
-        rate, left = self.overall.rate, self.left
-        words = [f"{len(self.finished)}/{len(self.jobs)} jobs"]
-        words += [f"{short_number(rate)} {self.unit}/s"] if rate else []
-        words += [f"{duration(left)} left"] if left is not None else []
+        words = [f"{len(self.finished)}/{len(self.jobs)} jobs", *self._speed("")]
         self.bars.update(self.tasks[""], completed=self.done, note=", ".join(words))
 
 

@@ -7,6 +7,7 @@ results stay.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 import json
 import math
@@ -48,15 +49,11 @@ def play_jobs(
     announce: str = "",
     failure: type[Exception] = RuntimeError,
 ) -> None:
-    """Play the jobs that have no sound result in ``folder`` yet.
+    """Play the jobs that have no sound result in ``folder`` yet; the caller holds the folder's lock.
 
     Args:
-        jobs: what to play.
-        folder: of the results; it can be written to, and the caller holds its lock.
-        executor: who plays.
         resume: what the user can do to go on after an interruption or a failure; "": nothing.
         checkpoint_every: seconds between checkpoints of a running job.
-        progress: show how far the jobs are.
         notes: to show first.
         announce: what is to be played, in words, to show with its expected time, if that is more than two seconds.
         failure: raised if jobs fail, once all others are finished.
@@ -68,37 +65,35 @@ def play_jobs(
     _Driver(jobs, folder, executor, resume, checkpoint_every, progress, failure).drive(notes, announce)
 
 
+@dataclasses.dataclass
 class _Driver:
     """Plays jobs in a folder whose lock is held."""
 
-    def __init__(
-        self,
-        jobs: Sequence[Playable],
-        root: Path,
-        executor: Executor,
-        resume: str,
-        checkpoint_every: float,
-        shown: bool,
-        failure: type[Exception],
-    ) -> None:
-        self.jobs = list({job.key: job for job in jobs}.values())
-        self.root, self.executor, self.resume = root, executor, resume
-        self.checkpoint_every, self.shown, self.failure = checkpoint_every, shown, failure
+    given: Sequence[Playable]
+    root: Path
+    executor: Executor
+    resume: str
+    checkpoint_every: float
+    shown: bool
+    failure: type[Exception]
+
+    def __post_init__(self) -> None:
+        self.jobs = {job.key: job for job in self.given}
         self.failed: dict[str, worker.Outcome] = {}
         self.logged: set[str] = set()
         self.beaten, self.beats = -math.inf, 0
         self.since = _now()
 
     def drive(self, notes: Sequence[str], announce: str) -> None:
-        examined = store.examine(self.root, self.jobs)
-        todo = [job for job in self.jobs if job.key not in examined.finished]
+        examined = store.examine(self.root, self.given)
+        todo = [job for job in self.jobs.values() if job.key not in examined.finished]
         said = [self.put_aside(job, examined.damaged[job.key]) for job in todo if job.key in examined.damaged]
         costs = self.rehearse(todo)
         expected = sum(costs.values()) / self.executor.processes(len(todo)) if todo else 0.0
         folder = self.take_over({job.key for job in todo})
         if todo:
             (self.root / store.RESULTS).mkdir(exist_ok=True)
-            with JobsDisplay(self.jobs, examined.finished, shown=self.shown) as display:
+            with JobsDisplay(list(self.jobs.values()), examined.finished, shown=self.shown) as display:
                 for note in [*said, *notes]:
                     display.say(note, "yellow")
                 if announce and expected >= PATIENCE:
@@ -121,15 +116,10 @@ class _Driver:
         return f"{wrong}; it was moved to {place.parent}, and its job is played again"
 
     def rehearse(self, todo: Sequence[Playable]) -> dict[str, float]:
-        """Try a job of each kind for a moment: compiles what is not compiled yet, and finds what fails.
-
-        Returns:
-            The seconds that each job will take, by its key.
-        """
+        """Try a job of each kind: compiles, and finds what fails. Returns the seconds that each job will take."""
         paces: dict[str, float] = {}
-        with working(
-            "compiling what is not compiled yet, and trying every kind of job", shown=self.shown and bool(todo)
-        ):
+        trying = "compiling what is not compiled yet, and trying every kind of job"
+        with working(trying, shown=self.shown and bool(todo)):
             for job in todo:
                 if job.kind not in paces:
                     paces[job.kind] = _pace(job.sample())
@@ -160,11 +150,7 @@ class _Driver:
     # -- playing ------------------------------------------------------------------------------------------------------
 
     def play_all(self, todo: list[Playable], folder: WorkFolder, display: JobsDisplay) -> None:
-        """Play until nothing is to do, whichever workers die meanwhile.
-
-        Raises:
-            RuntimeError, OSError: see ``play_jobs``.
-        """
+        """Play until nothing is to do, whichever workers die meanwhile."""
         deaths = 0
         while todo:
             before = self.marks(folder)
@@ -172,11 +158,8 @@ class _Driver:
             self.collect(folder, display, todo)
             for outcome in outcomes:
                 self.take(outcome)
-            todo = [
-                job
-                for job in todo
-                if job.key not in self.failed and not (self.root / store.RESULTS / job.file).exists()
-            ]
+            results = self.root / store.RESULTS
+            todo = [job for job in todo if job.key not in self.failed and not (results / job.file).exists()]
             deaths = 0 if self.marks(folder) != before else deaths + 1
             if todo and deaths >= MAX_DEATHS:
                 why = f": {type(death).__name__}: {death}" if death is not None else ""
@@ -240,26 +223,22 @@ class _Driver:
             finally:
                 over.set()
 
-        threading.Thread(target=play, daemon=True).start()
+        thread = threading.Thread(target=play, daemon=True)
         try:
-            self.wait(over, folder, display, todo)
+            thread.start()
+            self.wait(over, folder, display, todo, math.inf)
         except KeyboardInterrupt:
             folder.order_stop()
             display.say("interrupted; writing checkpoints (Ctrl-C again: without)", "yellow")
             try:
-                self.wait(over, folder, display, todo, CHECKPOINT_GRACE)
+                self.wait(over, folder, display, todo, CHECKPOINT_GRACE if thread.ident is not None else 0.0)
             except KeyboardInterrupt:
                 folder.order_stop(at_once=True)
             raise
         return outcomes, deaths[0] if deaths else None
 
     def wait(
-        self,
-        over: threading.Event,
-        folder: WorkFolder,
-        display: JobsDisplay,
-        todo: Sequence[Playable],
-        most: float = math.inf,
+        self, over: threading.Event, folder: WorkFolder, display: JobsDisplay, todo: Sequence[Playable], most: float
     ) -> None:
         """Show the progress until it is ``over``, or for ``most`` seconds."""
         end = time.monotonic() + most
@@ -293,24 +272,17 @@ class _Driver:
         if key in self.logged or not progress.get("finished"):
             return
         self.logged.add(key)
-        job = next((job for job in self.jobs if job.key == key), None)
+        job = self.jobs.get(key)
         if job is None:
             return
-        line = {
-            "key": key,
-            **job.log,
-            "seconds": progress["seconds"],
-            job.unit if job.unit == "comparisons" else "sessions": job.size,
-            "played": progress["computed"],
-            "at": _now(),
-        }
+        size = {job.unit if job.unit == "comparisons" else "sessions": job.size}
+        line = {"key": key, **job.log, "seconds": progress["seconds"], **size, "played": progress["computed"]}
         with contextlib.suppress(OSError), (self.root / LOG).open("a+b") as file:  # history, not a result
+            cut = False
             if file.tell():
                 file.seek(-1, os.SEEK_END)
-                text = b"" if file.read(1) == b"\n" else b"\n"  # a driver was killed in the middle of its line
-            else:
-                text = b""
-            file.write(text + json.dumps(line).encode() + b"\n")
+                cut = file.read(1) != b"\n"  # a driver was killed in the middle of its line
+            file.write(b"\n" * cut + json.dumps({**line, "at": _now()}).encode() + b"\n")
 
 
 def read_log(folder: Path) -> dict[str, dict[str, Any]]:
@@ -336,11 +308,7 @@ def _roughly(seconds: float) -> str:
 
 
 def _pace(sample: Playable) -> float:
-    """Seconds for one unit of a job, tried for a moment.
-
-    Raises:
-        ValueError, AgentFailed: the job cannot be played.
-    """
+    """Seconds for one unit of a job, tried for a moment. Raises what the job raises."""
     with contextlib.closing(sample.start()) as playing:
         playing.play(lambda number: None, lambda: True)  # compiles
         playing.snapshot()

@@ -49,9 +49,8 @@ class Executor:
             require("ray", "ray")
             require("ray.util.joblib", "ray").register_ray()
         if self.backend not in _backends():
-            raise ValueError(
-                f"backend = {backend!r} is unknown to joblib; allowed: {', '.join(map(repr, _backends()))}"
-            )
+            allowed = ", ".join(map(repr, _backends()))
+            raise ValueError(f"backend = {backend!r} is unknown to joblib; allowed: {allowed}")
 
     def __enter__(self) -> Executor:
         if self.backend == "dask":
@@ -67,11 +66,7 @@ class Executor:
         return min(jobs, self.jobs or require("joblib").cpu_count())
 
     def play(self, assignments: Sequence[worker.Assignment]) -> list[worker.Outcome]:
-        """Play all jobs.
-
-        Raises:
-            Exception: a worker died, or the connection to the cluster broke.
-        """
+        """Play all jobs; raises any exception if a worker died, or the connection to the cluster broke."""
         joblib = require("joblib")
         number, options = self.jobs or -1, {}
         if self.backend == "loky":

@@ -21,17 +21,13 @@ class Playing(Protocol):
 
     @property
     def finished(self) -> bool: ...
-
     @property
-    def computed(self) -> int:
-        """How much was really computed, in the job's unit; the rest followed without (rows that have settled)."""
+    def computed(self) -> int: ...  # really played, in the job's unit; the rest followed without (rows that settled)
 
     def play(self, tell: Callable[[int], None], pause: Callable[[], bool]) -> None:
-        """Play until the end, or until ``pause()``; both are called several times a second if possible.
+        """Play until the end, or until ``pause()``; something is played before it is asked first.
 
-        Args:
-            tell: takes how much was played since it was called last, in the job's unit.
-            pause: True: return. Something is played before it is asked first.
+        ``tell`` takes how much was played since its last call. Both are called several times a second if possible.
         """
 
     def snapshot(self) -> Mapping[str, NDArray[Any]] | None:
@@ -50,39 +46,22 @@ class Playable(Protocol):
     """A job as the engine sees it."""
 
     @property
-    def key(self) -> str:
-        """A digest of all that decides the result; names the job's files."""
-
+    def key(self) -> str: ...  # a digest of all that decides the result; names the job's files
     @property
-    def file(self) -> str:
-        """The name of the result file."""
-
+    def file(self) -> str: ...  # the name of the result file
     @property
-    def label(self) -> str:
-        """What messages and the progress display call it."""
-
+    def label(self) -> str: ...  # what messages and the progress display call it
     @property
-    def kind(self) -> str:
-        """Jobs of one kind compile the same code and go equally fast; one of each is tried before the first begins."""
-
+    def kind(self) -> str: ...  # jobs of one kind compile the same code and go equally fast
     @property
-    def size(self) -> int:
-        """How much there is to play, in the job's unit."""
-
+    def size(self) -> int: ...  # how much there is to play, in the job's unit
     @property
-    def unit(self) -> str:
-        """What ``size`` counts: "sessions", "duels", "comparisons"."""
-
+    def unit(self) -> str: ...  # "sessions", "duels", "comparisons"
     @property
-    def log(self) -> Mapping[str, Any]:
-        """What the log says of the job, as plain JSON values."""
+    def log(self) -> Mapping[str, Any]: ...  # what the log says of the job, as plain JSON values
 
     def start(self) -> Playing:
-        """Begin the job.
-
-        Raises:
-            ValueError: it cannot be started.
-        """
+        """Begin the job; raises ValueError if it cannot be started."""
 
     def sample(self) -> Playable:
         """A small job of the same kind, to try."""

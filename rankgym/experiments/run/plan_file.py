@@ -18,7 +18,7 @@ from rankgym.experiments.plan.jobs import Job, ResultName
 from rankgym.experiments.plan.sweep import Sweep, label_of
 from rankgym.outputs import atomic_path, read_regular_file
 
-__all__ = ["PLAN", "Plan", "PlannedJob", "choices", "made_by", "plan_of", "planned", "read_plan"]
+__all__ = ["PLAN", "Plan", "PlannedJob", "choices", "made_by", "plan_of", "read_plan"]
 
 PLAN = "plan.json"
 FORMAT = 1
@@ -75,15 +75,12 @@ def plan_of(sweep: Sweep, jobs: Iterable[Job] | None = None) -> Plan:
     Raises:
         ValueError: something does not fit; the message names the environment.
     """
-    jobs = sweep.jobs() if jobs is None else jobs
-    return Plan(sweep.name, [planned(job, KINDS[sweep.settings[job.environment].kind]) for job in jobs])
-
-
-def planned(job: Job, unit: str) -> PlannedJob:
-    """A sweep's job as readers need it."""
-    block = job.block
-    rest = (block.rounds, unit, choices(job.decides), made_by(job.decides))
-    return PlannedJob(job.key, job.environment, block.agent.label, block.start, block.stop, job.rows, *rest)
+    planned = []
+    for job in sweep.jobs() if jobs is None else jobs:
+        block, unit = job.block, KINDS[sweep.settings[job.environment].kind]
+        rest = (job.rows, block.rounds, unit, choices(job.decides), made_by(job.decides))
+        planned.append(PlannedJob(job.key, job.environment, block.agent.label, block.start, block.stop, *rest))
+    return Plan(sweep.name, planned)
 
 
 def from_settings(settings: dict[str, Any]) -> PlannedJob:
@@ -112,11 +109,7 @@ def write_plan(folder: Path, plan: Plan) -> None:
 
 
 def read_plan(folder: Path) -> Plan | None:
-    """The plan in a folder, checked; None if the folder has none.
-
-    Raises:
-        ValueError: it is damaged.
-    """
+    """The plan in a folder, checked; None if the folder has none. Raises ValueError if it is damaged."""
     path = folder / PLAN
     try:
         data = read_regular_file(path)
@@ -129,9 +122,8 @@ def read_plan(folder: Path) -> Plan | None:
         return Plan(_checked("name", document["name"], str), list(map(_job, document["jobs"])))
     except (ValueError, KeyError, TypeError) as error:
         said = f"no {error}" if isinstance(error, KeyError) else error
-        raise ValueError(
-            f"{path} is damaged: {said}; allowed: `rankgym sweep resume {folder}`, or without it"
-        ) from None
+        allowed = f"`rankgym sweep resume {folder}`, or without it"
+        raise ValueError(f"{path} is damaged: {said}; allowed: {allowed}") from None
 
 
 def _job(entry: Any) -> PlannedJob:
@@ -141,6 +133,7 @@ def _job(entry: Any) -> PlannedJob:
         raise ValueError(f"key = {job.key!r}")
     if not (0 <= job.start < job.stop and job.rounds >= 1 and set(job.made_by) == set(MADE_BY)):
         raise ValueError(f"the job {job.key} has rows {job.start} .. {job.stop - 1}, {job.rounds} rounds")
+    _checked("versions", job.made_by["versions"], dict)
     return job
 
 

@@ -73,11 +73,7 @@ def _digest(text: bytes, columns: dict[str, NDArray[Any]]) -> str:
 
 
 def read_result(path: Path, key: str | None = None) -> Contents:
-    """Read a result file, checked against its digest and against the job whose result it should be.
-
-    Args:
-        path: the file.
-        key: of the job. Default: the one in the file's name, if there is one.
+    """Read a result file, checked against its digest and the job's ``key``; default: the one in the file's name.
 
     Raises:
         OSError: the file is missing or cannot be read.

@@ -95,14 +95,15 @@ def join(blocks: Iterable[Played], rows: int | None = None) -> Played:
     _, chosen = np.unique(numbers, return_index=True)
     chosen = chosen[numbers[chosen] < (numbers.max() + 1 if rows is None else rows)]
     epochs = max(len(part.epoch_regret) for part in parts)
+
+    def joined(arrays: Iterable[NDArray[Any]]) -> NDArray[Any]:
+        return np.concatenate(list(arrays), axis=-1)[..., chosen]
+
     return parts[0]._replace(
         row=numbers[chosen],
-        query=np.concatenate([part.query for part in parts])[chosen],
-        run=np.concatenate([part.run for part in parts])[chosen],
-        settled_at=np.concatenate([part.settled_at for part in parts])[chosen],
-        measures={
-            name: np.concatenate([part.measures[name] for part in parts], axis=1)[:, chosen]
-            for name in parts[0].measures
-        },
-        epoch_regret=np.concatenate([with_epochs(part.epoch_regret, epochs) for part in parts], axis=1)[:, chosen],
+        query=joined(part.query for part in parts),
+        run=joined(part.run for part in parts),
+        settled_at=joined(part.settled_at for part in parts),
+        measures={name: joined(part.measures[name] for part in parts) for name in parts[0].measures},
+        epoch_regret=joined(with_epochs(part.epoch_regret, epochs) for part in parts),
     )

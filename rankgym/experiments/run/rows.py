@@ -49,10 +49,9 @@ def make(block: Block, rows: Sequence[int] | None = None) -> tuple[Any, Any]:
     chosen = range(block.rows) if rows is None else rows
     played: dict[str, Any] = {} if block.choice is None else {block.choice: [block.queries[row] for row in chosen]}
     env = gym.make_vec(block.env_id, num_envs=len(chosen), **played, **block.env_kwargs)
+    seeds = [block.seed + block.start + row for row in chosen]
     try:
-        return env, block.agent.make(
-            env, block.horizon, seed_argument([block.seed + block.start + row for row in chosen])
-        )
+        return env, block.agent.make(env, block.horizon, seed_argument(seeds))
     except BaseException as error:
         env.close()
         if isinstance(error, (ValueError, AgentFailed)) or not isinstance(error, Exception):
@@ -70,15 +69,9 @@ class Run:
     and one of rankgym's own vector environments. Without them, and if the expected reward of what a settled row plays
     is unknown (two different rankers, interleaved), all rounds are played.
 
-    Args:
-        block: what to play.
-        retire: let settled rows leave. Ignored if ``block.rounds`` exceeds the agent's horizon: its ``settled`` does
-            not hold beyond.
-
-    Attributes:
-        block: as given.
-        settled_at: (rows,) rounds played when the row was retired; -1: it was not. The row may have settled earlier:
-            agents are asked after recorded rounds only.
+    ``retire`` lets settled rows leave. It is ignored if ``block.rounds`` exceeds the agent's horizon: its ``settled``
+    does not hold beyond. ``settled_at`` (rows,) has the rounds played when the row was retired, or -1. The row may
+    have settled earlier: agents are asked after recorded rounds only.
     """
 
     def __init__(self, block: Block, *, retire: bool = True) -> None:
@@ -98,18 +91,21 @@ class Run:
     @property
     def played(self) -> int:
         """Rounds that the rows in play have played; all rounds if no row is in play."""
-        parts = [part for part in (self._live, self._leaving) if part is not None]
-        return min((part.game.played for part in parts), default=self.block.rounds if self._begun else 0)
+        return min((part.game.played for part in self._parts), default=self.block.rounds if self._begun else 0)
 
     @property
     def finished(self) -> bool:
-        """Whether all rows have reached their last round."""
+
         return bool(self._done.all())
 
     @property
     def computed(self) -> int:
         """Sessions of all rows that were really played so far. Pauses may add some: it measures work, not a result."""
-        return self._computed + sum(part.computed for part in (self._live, self._leaving) if part is not None)
+        return self._computed + sum(part.computed for part in self._parts)
+
+    @property
+    def _parts(self) -> list[_Part]:
+        return [part for part in (self._live, self._leaving) if part is not None]
 
     def play(self, tell: Callable[[int], None], pause: Callable[[], bool] = never) -> None:
         """Play to the end, or until ``pause()``.
@@ -172,11 +168,8 @@ class Run:
 
     def close(self) -> None:
         """Close the environments. Rows that are not finished are lost."""
-        for part in (self._live, self._leaving):
-            if part is not None:
-                part.env.close()
-
-    # -- parts -------------------------------------------------------------------------------------------------------
+        for part in self._parts:
+            part.env.close()
 
     def _check_sound(self) -> None:
         if not self._sound:
@@ -191,7 +184,7 @@ class Run:
             self._begun = True
 
     def _ended(self, part: _Part) -> _Part | None:
-        """Take over the records of ``part`` if it is over; returns None then, else ``part``."""
+        """Take over the records of ``part`` if it is over, and return None; else return ``part``."""
         if part.game.played < self.block.rounds:
             return part
         history = part.game.history()
@@ -241,11 +234,9 @@ class Run:
     ) -> _Part:
         part = _Part(self.block, rows, leaving=leaving)
         part.game.restore(written, played)
-        if leaving:
-            part.take_action()
+        if leaving:  # what the rows show until the end
+            part.action = part.agent.act(part.env.last_observation.copy())
         return part
-
-    # -- saving ------------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> Arrays | None:
         """The full state as plain arrays, which ``np.savez`` writes without pickles; None: it cannot be saved.
@@ -329,7 +320,6 @@ class _Part:
 
     @property
     def computed(self) -> int:
-        """Sessions that were really played."""
         return self.game.steps * len(self.rows)
 
     def settled(self) -> NDArray[np.bool_]:
@@ -342,10 +332,6 @@ class _Part:
                 f"({len(self.rows)},)"
             )
         return settled
-
-    def take_action(self) -> None:
-        """Ask the agent for what the rows show until the end."""
-        self.action = self.agent.act(self.env.last_observation.copy())
 
     def knows_rewards(self) -> NDArray[np.bool_]:
         """Rows whose expected reward the environment knows. Plays a session to find out."""
@@ -376,10 +362,9 @@ def _callers() -> Any:
 
 def contents(job: Job, history: History | DuelingHistory, settled_at: NDArray[np.int64]) -> Contents:
     """What a job's result file holds."""
-    block = job.block
+    block, names = job.block, measures(history)
     rows = np.arange(block.start, block.stop)
     seeds = [block.seed + row for row in range(block.start, block.stop)]
-    names = measures(history)
     epochs = getattr(history, "epoch_regret", np.empty((0, len(rows))))
     columns: dict[str, NDArray[Any]] = {
         "row": rows,
@@ -390,11 +375,5 @@ def contents(job: Job, history: History | DuelingHistory, settled_at: NDArray[np
         **{name: np.ascontiguousarray(getattr(history, name).T, np.float64) for name in names},  # (rows, records)
         "epoch_regret": np.ascontiguousarray(epochs.T, np.float64),
     }
-    settings = {
-        **job.decides,
-        "key": job.key,
-        "measures": list(names),
-        "recorded": history.rounds.tolist(),
-        **({"note": NOTE} if job.retire else {}),
-    }
-    return Contents(settings, columns)
+    made = {"key": job.key, "measures": list(names), "recorded": history.rounds.tolist()}
+    return Contents({**job.decides, **made, **({"note": NOTE} if job.retire else {})}, columns)

@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from rankgym.experiments.plan.jobs import made_here
 from rankgym.experiments.run import store
 from rankgym.experiments.run.lock import who_runs
-from rankgym.experiments.run.plan_file import Plan, from_settings, read_plan
+from rankgym.experiments.run.plan_file import Plan, PlannedJob, from_settings, read_plan
 from rankgym.experiments.run.result_file import Damaged, read_settings
 from rankgym.experiments.run.work_folder import WorkFolder
 
@@ -47,12 +48,15 @@ class SweepStatus(NamedTuple):
 def sweep_status(folder: str | os.PathLike[str]) -> SweepStatus:
     """Look how far the sweep in ``folder`` is: by its plan, or without one by the results themselves.
 
+    Results of other versions or other code of rankgym than this process has count as ``others``, not as finished.
+
     Raises:
         ValueError: the folder has neither, or its plan is damaged.
         OSError: a result cannot be read.
     """
     root = Path(folder)
-    plan = read_plan(root) or _plan_of_results(root)
+    plan = read_plan(root)
+    plan = _plan_of_results(root) if plan is None else plan._replace(jobs=[_as_made_now(job) for job in plan.jobs])
     examined, running = store.examine(root, plan.jobs), who_runs(root)
     folders = [WorkFolder(path) for path in root.glob("work-*") if path.is_dir()]
     progress = {key: work.read_progress(key) for work in folders for key in work.keys_with_progress()}
@@ -76,6 +80,12 @@ def sweep_status(folder: str | os.PathLike[str]) -> SweepStatus:
         )
     damaged = list(examined.damaged.values())
     return SweepStatus(plan.name, list(lines.values()), damaged, store.others(root, plan.jobs), running)
+
+
+def _as_made_now(job: PlannedJob) -> PlannedJob:
+    """The job as this version of rankgym would play it; without a known key if that is another job."""
+    made_by = {**job.made_by, **made_here()}
+    return job if made_by == job.made_by else job._replace(key="unknown", made_by=made_by)
 
 
 def _plan_of_results(folder: Path) -> Plan:

@@ -17,9 +17,9 @@ record), and ``epoch_regret`` (one entry an epoch). The settings are all that de
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,18 +44,6 @@ __all__ = [
 
 RESULTS = "results"  # the folder of result files
 ROW_COLUMNS = ("row", "query", "run", "seed", "settled_at")
-
-
-class HasFile(Protocol):
-    """A job whose result has a place in a folder."""
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def file(self) -> str: ...
-
-
-# -- one file ---------------------------------------------------------------------------------------------------------
 
 
 def place(folder: Path, job: Job) -> Path:
@@ -91,15 +79,8 @@ def read(path: str | os.PathLike[str], key: str | None = None) -> Played:
         raise Damaged(f"{os.fspath(path)} is not the result of a sweep's job: {error}") from None
 
 
-# -- a folder ---------------------------------------------------------------------------------------------------------
-
-
 def planned_jobs(sweep: Sweep, folder: str | os.PathLike[str]) -> list[Job]:
-    """Return the jobs of a sweep in a folder: rows that have results there keep their cut.
-
-    Raises:
-        ValueError: something does not fit; the message names the environment.
-    """
+    """Return the jobs of a sweep in a folder: rows that have results there keep their cut. Errors: ``Sweep.jobs``."""
     names = (ResultName.parse(path.name) for path in (Path(folder) / RESULTS).glob("*.parquet"))
     return sweep.jobs(name for name in names if name is not None)
 
@@ -112,12 +93,8 @@ class Examined(NamedTuple):
     missing: set[str]
 
 
-def examine(folder: Path, jobs: Sequence[HasFile]) -> Examined:
-    """Read all results of ``jobs`` in the folder.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
+def examine(folder: Path, jobs: Iterable[Any]) -> Examined:
+    """Read all results of ``jobs``, which have a ``key`` and a ``file``, in the folder."""
     found = Examined(set(), {}, set())
     for job in jobs:
         path = folder / RESULTS / job.file
@@ -194,7 +171,8 @@ def gather(
     root = Path(folder)
     newest: dict[str, Path] = {}
     if any_version:
-        newest = {chosen: path for path, chosen in sorted(others(root, jobs).same, key=lambda one: _modified(one[0]))}
+        same = sorted(others(root, jobs).same, key=lambda one: one[0].stat().st_mtime_ns)
+        newest = {chosen: path for path, chosen in same}
     there: list[tuple[PlannedJob, Path, str]] = []  # with the key that the file should have; "": the one in its name
     for job in jobs:
         path = root / RESULTS / job.file
@@ -207,13 +185,7 @@ def gather(
             f"{os.fspath(folder)} has {len(there)} of the sweep's {len(jobs)} results; allowed: a sweep that is "
             "finished, or partial=True"
         )
-    blocks: dict[tuple[str, str], list[Played]] = {}
-    rows: dict[tuple[str, str], int] = {}
+    blocks: dict[tuple[str, str, int], list[Played]] = {}
     for job, path, key in there:
-        blocks.setdefault((job.environment, job.agent), []).append(read(path, key))
-        rows[job.environment, job.agent] = job.rows
-    return Results(join(parts, rows[place])._replace(environment=place[0]) for place, parts in blocks.items())
-
-
-def _modified(path: Path) -> int:
-    return path.stat().st_mtime_ns
+        blocks.setdefault((job.environment, job.agent, job.rows), []).append(read(path, key))
+    return Results(join(parts, rows)._replace(environment=label) for (label, _, rows), parts in blocks.items())

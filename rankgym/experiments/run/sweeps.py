@@ -59,12 +59,8 @@ class SweepJob(NamedTuple):
 
     @property
     def log(self) -> Mapping[str, Any]:
-        block = self.planned.block
-        return {
-            "environment": self.planned.environment,
-            "agent": block.agent.label,
-            "rows": [block.start, block.stop],
-        }
+        block, environment = self.planned.block, self.planned.environment
+        return {"environment": environment, "agent": block.agent.label, "rows": [block.start, block.stop]}
 
     def start(self) -> PlayingRows:
         return PlayingRows(self.planned)
@@ -90,7 +86,7 @@ class PlayingRows(Run):
         self.job = job
 
     def result(self) -> Contents:
-        """What the result file holds."""
+
         return contents(self.job, self.history(), self.settled_at)
 
 
@@ -160,12 +156,7 @@ def run_sweep(
 
 
 def executor_of(jobs: int | None, backend: str | None, address: str | None, checkpoint_every: float) -> Executor:
-    """Return the executor that these arguments of ``run_sweep`` choose.
-
-    Raises:
-        ValueError: an argument does not fit.
-        RuntimeError: a library is missing.
-    """
+    """Return the executor that these arguments of ``run_sweep`` choose. Errors are those of ``run_sweep``."""
     for name in ("joblib", "pyarrow", "filelock"):
         require(name)
     wanted = None if jobs is None else whole_number("jobs", jobs, 1)
@@ -187,11 +178,9 @@ def _notes(root: Path, jobs: Any) -> list[str]:
 
 
 def keep_sweep(sweep: Sweep, folder: str | os.PathLike[str], *, replace: bool = False) -> None:
-    """Write a sweep into its folder, from where ``kept_sweep`` reads it.
+    """Check a sweep and write it into its folder, from where ``kept_sweep`` reads it.
 
     Args:
-        sweep: is checked first.
-        folder: made if it does not exist.
         replace: even if the folder has another sweep with results.
 
     Raises:
@@ -226,11 +215,7 @@ def _difference(before: str, after: str) -> str:
 
 
 def kept_sweep(folder: str | os.PathLike[str]) -> Sweep:
-    """Read the sweep that a folder was made for.
-
-    Raises:
-        ValueError: the folder has none, or it is damaged.
-    """
+    """Read the sweep that a folder was made for. Raises ValueError if the folder has none, or a damaged one."""
     path = Path(folder) / SWEEP
     try:
         return Sweep.from_json(path.read_text(encoding="utf-8"))

@@ -90,12 +90,10 @@ def read(path: str | os.PathLike[str], *, partial: bool = False) -> Results:
     blocks: dict[tuple[str, str], list[Played]] = {}
     for file in files:
         if not _is_result(file):
-            raise ValueError(
-                f"{file} is not the result of a sweep; allowed: a folder of results alone, or the file itself"
-            )
+            allowed = "a folder of results alone, or the file itself"
+            raise ValueError(f"{file} is not the result of a sweep; allowed: {allowed}")
         block = store.read(file)
         blocks.setdefault((block.environment, block.agent), []).append(block)
-    joined = []
     for (environment, agent), parts in blocks.items():
         rows = np.concatenate([part.row for part in parts])
         rounds = {tuple(part.rounds.tolist()) for part in parts}
@@ -104,16 +102,11 @@ def read(path: str | os.PathLike[str], *, partial: bool = False) -> Results:
                 f"path = {os.fspath(path)!r} has several results of {agent!r} in {environment!r}, of other versions or "
                 "other sweeps; allowed: the folder of one sweep, with its plan.json"
             )
-        joined.append(join(parts))
-    return Results(joined)
+    return Results(map(join, blocks.values()))
 
 
 def _is_result(path: Path) -> bool:
-    """Whether a Parquet file is a sweep's result.
-
-    Raises:
-        ValueError: it is not a Parquet file.
-    """
+    """Whether a Parquet file is a sweep's result; raises ValueError if it is not a Parquet file."""
     try:
         return b"rankgym" in (require("pyarrow.parquet").read_schema(path).metadata or {})
     except (require("pyarrow").ArrowInvalid, OSError):
@@ -135,13 +128,13 @@ def table(results: Iterable[Played]) -> Any:
     played = list(results)
     parts = []
     for one in played:
-        records = len(one.rounds)
         values = {"round": pyarrow.array(np.tile(one.rounds, len(one.row)))}
         for name in MEASURES:
             if name in one.measures:
                 values[name] = pyarrow.array(one.measures[name].T.ravel(), from_pandas=True)  # NaN: null
-        parts.append(_lines(pyarrow, one, records, values))
-    return _joined(pyarrow, parts, [name for name in COLUMNS if name not in MEASURES or _measured(played, name)])
+        parts.append(_lines(pyarrow, one, len(one.rounds), values))
+    measured = {name for one in played for name in one.measures}
+    return _joined(pyarrow, parts, [name for name in COLUMNS if name not in MEASURES or name in measured])
 
 
 def epoch_table(results: Iterable[Played]) -> Any:
@@ -165,10 +158,6 @@ def write_table(table: Any, path: Path) -> None:
         parquet.write_table(table, unfinished, compression="zstd", write_page_checksum=True)
 
 
-def _measured(played: Iterable[Played], name: str) -> bool:
-    return any(name in one.measures for one in played)
-
-
 def _lines(pyarrow: Any, played: Played, times: int, values: dict[str, Any]) -> Any:
     """A table of ``times`` lines a row: the row's labels and ``values``."""
     settled = np.repeat(played.settled_at, times)
@@ -189,11 +178,9 @@ def _joined(pyarrow: Any, parts: list[Any], columns: list[str]) -> Any:
     schema = pyarrow.schema(list(kinds.items()))
     if not parts:
         return schema.empty_table()
-    whole = [
-        pyarrow.table(
-            [part[name] if name in part.column_names else pyarrow.nulls(len(part), kinds[name]) for name in columns],
-            schema=schema,
-        )
-        for part in parts
-    ]
+
+    def column(part: Any, name: str) -> Any:
+        return part[name] if name in part.column_names else pyarrow.nulls(len(part), kinds[name])
+
+    whole = [pyarrow.table([column(part, name) for name in columns], schema=schema) for part in parts]
     return pyarrow.concat_tables(whole).unify_dictionaries().combine_chunks()

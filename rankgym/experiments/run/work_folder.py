@@ -75,8 +75,6 @@ class WorkFolder:
         made.path.mkdir(exist_ok=True)
         return made
 
-    # -- the driver's side --------------------------------------------------------------------------------------------
-
     def write_heartbeat(self, driver: Mapping[str, Any]) -> None:
         """Say who the driver is, and that it lives."""
         (self.path / "driver").write_text(json.dumps(driver), encoding="utf-8")
@@ -93,8 +91,6 @@ class WorkFolder:
         """All checkpoints."""
         return list(self.path.glob("*.npz"))
 
-    # -- both sides ---------------------------------------------------------------------------------------------------
-
     def read_progress(self, key: str) -> dict[str, Any]:
         """How far a job is; empty if nothing is known, or while it is being written."""
         try:
@@ -103,18 +99,12 @@ class WorkFolder:
             return {}
         return found if isinstance(found, dict) else {}
 
-    # -- the worker's side --------------------------------------------------------------------------------------------
-
     def write_progress(self, key: str, progress: Mapping[str, Any]) -> None:
         """Say how far a job is."""
         (self.path / f"{key}.progress").write_text(json.dumps(progress), encoding="utf-8")
 
     def orders(self) -> Orders:
-        """What the driver wants.
-
-        Raises:
-            DriverGone: the folder is no longer there.
-        """
+        """What the driver wants; raises DriverGone if the folder is no longer there."""
         try:
             heartbeat = (self.path / "driver").read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -150,18 +140,15 @@ class WorkFolder:
             os.replace(path, self.checkpoint(key))
 
     def load_checkpoint(self, key: str) -> dict[str, NDArray[Any]] | None:
-        """A job's checkpoint; None if there is none, or if it is not what was written for this job."""
+        """A job's checkpoint; None if it has none, or if it is not what was written for this job."""
         try:
             data = read_regular_file(self.checkpoint(key)) or b""
-        except OSError:
-            return None
-        data, digest = data[:-DIGEST_LENGTH], data[-DIGEST_LENGTH:]
-        if digest != _digest(key, data):
-            return None
-        try:
+            data, digest = data[:-DIGEST_LENGTH], data[-DIGEST_LENGTH:]
+            if digest != _digest(key, data):
+                return None
             with np.load(io.BytesIO(data), allow_pickle=False) as file:
                 return {name: file[name] for name in file.files}
-        except Exception:  # the digest is right, but the arrays are not: written by something else
+        except Exception:  # it cannot be read; or something else wrote it, with the right digest
             return None
 
 

@@ -75,13 +75,8 @@ def work(assignment: Assignment) -> Outcome:
 
 
 def begin_process(driver: int, path: tuple[str, ...]) -> None:
-    """Prepare a process that the driver has started: leave Ctrl-C and SIGTERM to the driver, and end with it.
-
-    Args:
-        driver: the driver's process.
-        path: the driver's ``sys.path``: agents are looked for where the driver finds them.
-    """
-    sys.path[:] = path
+    """Prepare a process that the ``driver`` has started: leave Ctrl-C and SIGTERM to the driver, and end with it."""
+    sys.path[:] = path  # agents are looked for where the driver finds them
     for number in (signal.SIGINT, signal.SIGTERM):  # whole process groups get them
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
@@ -132,19 +127,17 @@ class _Worker:
 
     def start(self) -> Playing:
         """Start the job, or resume it from its checkpoint. A checkpoint that does not fit is removed."""
-        playing = self.job.start()
-        saved = self.folder.load_checkpoint(self.job.key)
-        if saved is None:
-            remove(self.folder.checkpoint(self.job.key))
-            return playing
+        playing, saved = self.job.start(), self.folder.load_checkpoint(self.job.key)
         try:
-            played, seconds = int(saved.pop("played")), float(saved.pop("seconds"))
-            playing.restore({name.removeprefix("job."): values for name, values in saved.items()})
-            self.played, self.seconds = played, seconds
+            if saved is not None:
+                played, seconds = int(saved.pop("played")), float(saved.pop("seconds"))
+                playing.restore({name.removeprefix("job."): values for name, values in saved.items()})
+                self.played, self.seconds = played, seconds
+                return playing
         except Exception:  # in whatever way it is damaged
             playing.close()
-            remove(self.folder.checkpoint(self.job.key))
-            return self.job.start()
+            playing = self.job.start()
+        remove(self.folder.checkpoint(self.job.key))
         return playing
 
     def save(self, playing: Playing) -> None:
@@ -171,11 +164,7 @@ class _Worker:
         return self.orders.stop or time.monotonic() > self.due
 
     def look(self) -> None:
-        """Read the driver's orders.
-
-        Raises:
-            DriverGone: the driver is dead, or does not wait for this worker.
-        """
+        """Read the driver's orders; raises DriverGone if it is dead, or does not wait for this worker."""
         now = time.monotonic()
         if now - self.looked < PROGRESS_EVERY:
             return
