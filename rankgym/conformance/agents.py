@@ -32,19 +32,6 @@ RULES = {
 }
 """Name and statement of every rule of ``check_agent``."""
 
-NEEDS: dict[str, tuple[str, ...]] = {
-    "sizes": (),
-    "actions": (),
-    "arguments": ("actions",),
-    "fresh results": ("seed",),
-    "seed": ("actions",),
-    "row independence": ("seed",),
-    "copies": ("seed",),
-    "bad duels": ("seed",),
-    "settled": ("seed",),
-    "snapshot": ("seed",),
-}
-
 
 class AgentError(ConformanceError):
     """An agent breaks rules of ``check_agent``; the message has a line for each."""
@@ -133,7 +120,7 @@ def try_rules(
             f"factory = {factory!r}: {error}; allowed: one that takes the keywords {KEYWORDS[kind]}, "
             f"those that it does not use by **rest"
         ) from None
-    book = Rulebook(RULES, NEEDS)
+    book = Rulebook(RULES)
     trials: list[Trial]
     if kind == "dueling":
         trials = [DuelingTrial(book, factory, arms, rounds, seed) for arms in (num_arms, 2, 1)]

@@ -52,8 +52,7 @@ def parametrize_with_checks(
     cases = []
     for name, factory in factories.items():
         rules, outcome, error = _checker(factory, arguments)
-        for rule in rules:
-            cases.append(pytest.param(_Check(rule, outcome, error), id=f"{name}-{rule}"))
+        cases += [pytest.param(_check(rule, outcome, error), id=f"{name}-{rule}") for rule in rules]
     mark: Callable[[Callable[..., Any]], Callable[..., Any]] = pytest.mark.parametrize("check", cases)
     return mark
 
@@ -76,17 +75,16 @@ def _checker(
     return rules, cache(lambda: agents.try_rules(factory, **arguments).outcome()), agents.AgentError
 
 
-class _Check:
-    """What a test calls: raises the error of one rule, or skips the test."""
+def _check(rule: str, outcome: Callable[[], Outcome], error: type[ConformanceError]) -> Callable[[], None]:
+    """Return what a test calls: it raises the error of one rule, or skips the test."""
 
-    def __init__(self, rule: str, outcome: Callable[[], Outcome], error: type[ConformanceError]) -> None:
-        self.rule, self.outcome, self.error = rule, outcome, error
-
-    def __call__(self) -> None:
-        broken, skipped = self.outcome()
-        if self.rule in broken:
-            raise self.error({self.rule: broken[self.rule]})
-        if self.rule in skipped:
+    def check() -> None:
+        broken, skipped = outcome()
+        if rule in broken:
+            raise error({rule: broken[rule]})
+        if rule in skipped:
             import pytest
 
-            pytest.skip(skipped[self.rule])
+            pytest.skip(skipped[rule])
+
+    return check

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
-__all__ = ["Breach", "Broken", "ConformanceError", "Rulebook", "described", "fail"]
+__all__ = ["Breach", "Broken", "ConformanceError", "Rulebook", "fail"]
 
 
 class Breach(NamedTuple):
@@ -17,7 +17,7 @@ class Breach(NamedTuple):
 
     def line(self, rule: str) -> str:
         where = f" ({self.case})" if self.case else ""
-        return f"rule {rule!r}{where}: {self.seen}; expected: {self.expected}"
+        return " ".join(f"rule {rule!r}{where}: {self.seen}; expected: {self.expected}".split())  # arrays take lines
 
 
 class ConformanceError(AssertionError):
@@ -53,11 +53,10 @@ class Rulebook:
 
     Args:
         rules: name and statement of each rule.
-        needs: of each rule the rules without which it cannot be tried.
     """
 
-    def __init__(self, rules: Mapping[str, str], needs: Mapping[str, tuple[str, ...]]) -> None:
-        self.rules, self.needs = rules, needs
+    def __init__(self, rules: Mapping[str, str]) -> None:
+        self.rules = rules
         self.broken: dict[str, Breach] = {}
         self.skipped: dict[str, str] = {}
         self.cause: BaseException | None = None  # of the first breach that has one
@@ -73,9 +72,11 @@ class Rulebook:
         self.broken[rule] = Breach(seen, expected, self.case)
         self.cause = self.cause or cause
 
-    def attempt(self, rule: str, check: Callable[[], None], *, blame: bool = False) -> None:
+    def attempt(
+        self, rule: str, needs: tuple[str, ...], check: Callable[[], object] = lambda: None, *, blame: bool = False
+    ) -> None:
         """Try ``rule``, if the rules that it needs hold. With ``blame``, whatever new breach is seen breaks it."""
-        for other in self.needs[rule]:
+        for other in needs:
             if other in self.broken:
                 self.skipped.setdefault(rule, f"rule {other!r} is broken")
             elif other in self.skipped:
@@ -111,8 +112,3 @@ class Rulebook:
         if broken:
             raise error(broken, skipped) from self.cause
         return skipped
-
-
-def described(value: Any) -> str:
-    """Return ``value`` in one line."""
-    return " ".join(repr(value).split())

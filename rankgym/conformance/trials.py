@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingAgent, Learner, seed_argument
-from rankgym.conformance.rules import Rulebook, described, fail
+from rankgym.conformance.rules import Rulebook, fail
 from rankgym.kernels import first_fault
 
 __all__ = ["DuelingTrial", "RankingTrial", "Trial"]
@@ -84,23 +84,24 @@ class Trial(ABC):
             self.first = self.agent()
         except Exception as error:
             self.refusal = error
-        attempt("sizes", self.check_sizes)
+        attempt("sizes", (), self.check_sizes)
         if self.refusal is not None:
             if self.may_refuse():
                 return
             self.book.skipped.setdefault("actions", f"the factory raised {self.refusal!r}")
-        attempt("actions", self.check_actions)
-        attempt("seed", lambda: self.compare("seed", "a second agent with the same seed", self.shown, self.play_anew()))
-        attempt("arguments", self.check_arguments)
-        attempt("fresh results", self.check_fresh_results)
-        attempt("row independence", self.check_rows)
-        attempt("copies", self.check_copies)
+        attempt("actions", (), self.check_actions)
+        again = "a second agent with the same seed"
+        attempt("seed", ("actions",), lambda: self.compare("seed", again, self.shown, self.play(self.agent())))
+        attempt("arguments", ("actions",), self.check_arguments)
+        attempt("fresh results", ("seed",), self.check_fresh_results)
+        attempt("row independence", ("seed",), self.check_rows)
+        attempt("copies", ("seed",), self.check_copies)
         if self.first is not None:
             for rule in ("settled", "snapshot"):
                 if not has_own(self.first, rule):
                     self.book.skipped.setdefault(rule, f"the agent has no method {rule}")
-        attempt("settled", self.check_settled)
-        attempt("snapshot", self.check_snapshot)
+        attempt("settled", ("seed",), self.check_settled)
+        attempt("snapshot", ("seed",), self.check_snapshot)
 
     def may_refuse(self) -> bool:
         """Return whether the factory may refuse these sizes as it did."""
@@ -126,9 +127,6 @@ class Trial(ABC):
             one = slice(row, row + 1)
             who = f"row {row} alone with seed {self.seed + row}"
             self.compare("row independence", who, self.shown[:, one], self.play(self.agent(one), one))
-
-    def play_anew(self) -> NDArray[np.int64]:
-        return self.play(self.agent())
 
     def play(
         self,
@@ -170,7 +168,7 @@ class Trial(ABC):
         for t, (action, then) in enumerate(given, start):
             now = self.as_it_is(action)
             if not np.array_equal(now, then):
-                text = f"what act returned in round {t} was {then.tolist()} and is {_listed(now)} by now"
+                text = f"what act returned in round {t} was {then.tolist()} and is {np.asarray(now).tolist()} by now"
                 self.book.note("fresh results", text, "fresh arrays from each act")
                 break
         return np.array(seen)
@@ -180,7 +178,7 @@ class Trial(ABC):
 
     def unchanged(self, who: str, what: str, before: NDArray[Any], after: Any) -> None:
         if not np.array_equal(before, after):
-            text = f"{who} changed {what} from {before.tolist()} to {_listed(after)}"
+            text = f"{who} changed {what} from {before.tolist()} to {np.asarray(after).tolist()}"
             self.book.note("arguments", text, "unchanged arguments")
 
     def compare(self, rule: str, who: str, wanted: NDArray[np.int64], shown: NDArray[np.int64], start: int = 0) -> None:
@@ -218,10 +216,8 @@ class Trial(ABC):
                 say = np.concatenate([actions.reshape(self.ROWS, -1), self.named(agent, t)], 1)
                 final = say if t == 0 else np.where(before[:, None], final, say)
                 for row in np.flatnonzero((final != say).any(1)):
-                    text = (
-                        f"row {row} was settled at {final[row].tolist()} and came to {say[row].tolist()} in round {t}"
-                    )
-                    fail("settled", text, "the same for ever")
+                    text = f"row {row} was settled at {final[row].tolist()} and came to {say[row].tolist()}"
+                    fail("settled", f"{text} in round {t}", "the same for ever")
                 answer = self.answer(t, rows, actions)
                 answer[settled] = self.stubborn(t, way, actions)[settled]
                 agent.update(action, answer)
@@ -232,8 +228,7 @@ class Trial(ABC):
     def said_settled(self, agent: Any, t: int) -> NDArray[np.bool_]:
         settled = agent.settled()
         if not isinstance(settled, np.ndarray) or settled.shape != (self.ROWS,) or settled.dtype != np.bool_:
-            text = f"settled returned {settled!r} in round {t}"
-            fail("settled", text, f"an array of bools of shape {(self.ROWS,)}")
+            fail("settled", f"settled returned {settled!r} in round {t}", f"an array of bools of shape {(self.ROWS,)}")
         return settled
 
     def named(self, agent: Any, t: int) -> NDArray[np.int64]:
@@ -287,10 +282,6 @@ class Trial(ABC):
         except Exception as error:
             fail(rule, f"{what} raised {error!r}{earlier}", "a ValueError", error)
         fail(rule, f"{what} was accepted{earlier}", "a ValueError")
-
-
-def _listed(values: Any) -> Any:
-    return np.asarray(values).tolist()
 
 
 class RankingTrial(Trial):
@@ -404,7 +395,7 @@ class DuelingTrial(Trial):
         super().run()
         if self.first is not None and not isinstance(self.first, DuelingAgent):
             self.book.skipped.setdefault("bad duels", "the agent is not a DuelingAgent")
-        self.book.attempt("bad duels", self.check_bad_duels)
+        self.book.attempt("bad duels", ("seed",), self.check_bad_duels)
 
     def check_sizes(self) -> None:
         if self.refusal is not None:
@@ -416,8 +407,9 @@ class DuelingTrial(Trial):
         if "seed" in self.book.broken:
             return
         self.asks = False
-        who = "an agent that was never asked for its candidate"
-        self.compare("arguments", who, self.shown, self.play_anew())
+        self.compare(
+            "arguments", "an agent that was never asked for its candidate", self.shown, self.play(self.agent())
+        )
         self.asks = True
 
     def agent(self, rows: slice = ALL_ROWS, num_arms: int | None = None) -> Any:
@@ -438,8 +430,7 @@ class DuelingTrial(Trial):
 
     def checked(self, action: Any, rows: int, t: int) -> NDArray[np.int64]:
         if not isinstance(action, Mapping) or set(action) != set(self.SIDES):
-            text = f"act returned {described(action)} in round {t}"
-            fail("actions", text, "a dict of the arms left and right")
+            fail("actions", f"act returned {action!r} in round {t}", "a dict of the arms left and right")
         return np.stack([self.arms(f"{side} of act", action[side], rows, t) for side in self.SIDES], 1)
 
     def arms(self, what: str, given: Any, rows: int, t: int) -> NDArray[np.int64]:
@@ -450,8 +441,7 @@ class DuelingTrial(Trial):
         except ValueError as error:  # ragged
             fail("actions", f"{what} was {given!r} in round {t}", allowed, error)
         if arms.shape != (rows,) or arms.dtype.kind not in "iu":
-            text = f"{what} had shape {arms.shape} and dtype {arms.dtype} in round {t}"
-            fail("actions", text, allowed)
+            fail("actions", f"{what} had shape {arms.shape} and dtype {arms.dtype} in round {t}", allowed)
         arms = arms.astype(np.int64)
         if arms.min() < 0 or arms.max() >= self.num_arms:
             fail("actions", f"{what} was {arms.tolist()} in round {t}", allowed)

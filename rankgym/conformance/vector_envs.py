@@ -61,28 +61,6 @@ RULES = {
 }
 """What is checked: name and statement of every rule."""
 
-NEEDS: dict[str, tuple[str, ...]] = {
-    "attributes": (),
-    "spaces": ("attributes",),
-    "reset": ("spaces",),
-    "step": ("reset",),
-    "info": ("step",),
-    "fresh results": ("step",),
-    "actions": ("step",),
-    "seed": ("step",),
-    "ownership": ("seed",),
-    "seed list": ("seed",),
-    "row independence": ("seed list",),
-    "next step": ("seed",),
-    "same step": ("step",),
-    "reset mask": ("seed list",),
-    "options": ("reset mask",),
-    "autoreset": ("next step", "reset mask"),
-    "bad mask": ("reset mask",),
-    "bad action": ("seed",),
-    "close": ("attributes",),
-}
-
 MASKS_AND_LISTS = ("seed list", "row independence", "reset mask", "options", "autoreset", "bad mask")
 
 
@@ -137,13 +115,12 @@ def check_vector_env(
 def try_rules(env: VectorEnv[Any, Any, Any], *, steps: int = 50, seed: int = 0, strict: bool = True) -> Rulebook:
     """Try all rules, with the arguments of ``check_vector_env``; return what came of them."""
     steps, seed = whole_number("steps", steps, 1), whole_number("seed", seed, 0)
-    book = Rulebook(RULES, NEEDS)
+    book = Rulebook(RULES)
     if not strict:
         book.skipped |= dict.fromkeys(MASKS_AND_LISTS, "strict=False")
-    book.attempt("attributes", lambda: check_attributes(env))
+    book.attempt("attributes", (), lambda: check_attributes(env))
     if book.broken:
-        for rule in RULES:
-            book.attempt(rule, lambda: None)
+        book.skipped = dict.fromkeys(list(RULES)[1:], "rule 'attributes' is broken") | book.skipped
     else:
         Checker(book, env, steps, seed, strict).check_all()
     return book
@@ -197,32 +174,35 @@ class Checker:
 
     def check_all(self) -> None:
         attempt = self.book.attempt
-        attempt("spaces", self.check_spaces)
-        attempt("reset", lambda: self.start(self.seed))
-        attempt("step", self.play_reference)
+        attempt("spaces", ("attributes",), self.check_spaces)
+        attempt("reset", ("spaces",), lambda: self.start(self.seed))
+        attempt("step", ("reset",), self.play_reference)
         for rule in ("info", "fresh results", "actions"):
-            attempt(rule, lambda: None)  # every play checks these
-        attempt("seed", lambda: self.compare("seed", self.play(self.seed), "the same seed and actions again"))
-        attempt("ownership", self.check_ownership, blame=True)
-        attempt("seed list", self.check_seed_list)
-        attempt("row independence", self.check_row_independence)
+            attempt(rule, ("step",))  # every play checks these
+        attempt("seed", ("step",), lambda: self.replay("seed", "the same seed and actions again"))
+        overwritten = "overwriting what was returned, and the actions"
+        attempt("ownership", ("seed",), lambda: self.replay("ownership", overwritten, scribble=True), blame=True)
+        listed = f"seed={short(self.seeds)} instead of seed={self.seed}"
+        attempt("seed list", ("seed",), lambda: self.replay("seed list", listed, self.seeds))
+        attempt("row independence", ("seed list",), self.check_row_independence)
         self.find_what_is_exercised()
-        attempt("next step", self.check_next_step)
-        attempt("same step", self.check_same_step)
-        attempt("reset mask", self.check_reset_mask)
-        attempt("options", lambda: None)  # masked resets check it
-        attempt("autoreset", self.check_autoreset)
-        attempt("bad mask", self.check_bad_masks, blame=True)
-        attempt("bad action", self.check_bad_actions, blame=True)
-        attempt("close", self.check_close)
+        others = "other actions in the rows that are being reset"
+        attempt("next step", ("seed",), lambda: self.replay("next step", others, other_actions_where_ignored=True))
+        attempt("same step", ("step",), self.check_same_step)
+        attempt("reset mask", ("seed list",), self.check_reset_mask)
+        attempt("options", ("reset mask",))  # masked resets check it
+        attempt("autoreset", ("next step", "reset mask"), self.check_autoreset)
+        attempt("bad mask", ("reset mask",), self.check_bad_masks, blame=True)
+        attempt("bad action", ("seed",), self.check_bad_actions, blame=True)
+        attempt("close", ("attributes",), self.check_close)
+
+    def replay(self, rule: str, after: str, seed: int | list[int] | None = None, **changes: Any) -> None:
+        """Play once more, with ``changes`` of ``play``, and compare with the first play."""
+        self.compare(rule, self.play(self.seed if seed is None else seed, **changes), after)
 
     def play_reference(self) -> None:
         self.reference = self.play(self.seed)
         self.end_steps = self.ends
-
-    def check_ownership(self) -> None:
-        again = self.play(self.seed, scribble=True)
-        self.compare("ownership", again, "overwriting what was returned, and the actions")
 
     def check_spaces(self) -> None:
         for kind in ("observation", "action"):
@@ -247,10 +227,6 @@ class Checker:
             elif mode is AutoresetMode.NEXT_STEP and self.end_steps[0] == steps - 1:
                 self.not_exercised[rule] = f"the first episode ended in the last of {steps} steps"
 
-    def check_next_step(self) -> None:
-        again = self.play(self.seed, other_actions_where_ignored=True)
-        self.compare("next step", again, "other actions in the rows that are being reset")
-
     def check_same_step(self) -> None:
         # An observation may look the same before and after a reset by chance, so that one case proves nothing.
         wrong = [shown for shown, final in self.ends_seen if not self.is_reset(shown, final)]
@@ -262,10 +238,6 @@ class Checker:
         """False for an observation that is the final one and that no reset has ever shown."""
         return not same(shown, final) or any(same(shown, first) for first in self.first_observations)
 
-    def check_seed_list(self) -> None:
-        again = self.play(self.seeds)
-        self.compare("seed list", again, f"seed={short(self.seeds)} instead of seed={self.seed}")
-
     def check_row_independence(self) -> None:
         if self.num_envs == 1:
             self.not_exercised["row independence"] = "num_envs is 1"
@@ -273,10 +245,8 @@ class Checker:
         for keep in sorted({int(row) for row in np.linspace(0, self.num_envs - 1, 8)}):
             rows = np.arange(self.num_envs) == keep
             seeds = [s if rows[row] else s + 1000 + self.num_envs for row, s in enumerate(self.seeds)]
-            actions = [
-                self.mix(mine, other, rows) for mine, other in zip(self.actions, self.other_actions, strict=True)
-            ]
-            again = self.play(seeds, actions)
+            pairs = zip(self.actions, self.other_actions, strict=True)
+            again = self.play(seeds, [self.mix(mine, other, rows) for mine, other in pairs])
             self.compare("row independence", again, "other seeds and actions in the other rows", rows)
 
     def check_reset_mask(self) -> None:
@@ -298,8 +268,7 @@ class Checker:
             self.compare("reset mask", self.history, "a reset of the other rows", ~rows)
             if seeded:
                 since = [events[start:] for events, start in zip(self.history, before, strict=True)]
-                after = "a masked reset to the row's first seed"
-                self.compare("reset mask", since, after, rows)
+                self.compare("reset mask", since, "a masked reset to the row's first seed", rows)
 
     def check_autoreset(self) -> None:
         first = self.end_steps[0]
@@ -312,11 +281,10 @@ class Checker:
         for step in range(first + 1, len(self.actions) - 1):  # the rows that were reset are one step ahead
             self.step(self.mix(self.actions[step + 1], self.actions[step], rows))
         self.settle()
-        what = "reset_mask in place of the automatic reset"
         for row in np.flatnonzero(rows):  # the call was another, so that of its result only the observation is compared
             shown, expected = self.history[row][before[row]], self.reference[row][before[row]]
             self.history[row][before[row]] = expected._replace(observation=shown.observation)
-        self.compare("autoreset", self.history, what)
+        self.compare("autoreset", self.history, "reset_mask in place of the automatic reset")
 
     def check_bad_masks(self) -> None:
         one = np.arange(self.num_envs) == 0
@@ -423,9 +391,8 @@ class Checker:
         if same(options, {"reset_mask": mask}):
             return
         if self.of_singles and options == {}:
-            self.not_exercised["options"] = (
-                "a known fault of Gymnasium's Sync and AsyncVectorEnv: they remove reset_mask"
-            )
+            fault = "a known fault of Gymnasium's Sync and AsyncVectorEnv: they remove reset_mask"
+            self.not_exercised["options"] = fault
             return
         seen = f"reset turned the caller's options to {short(options)}"
         self.book.note("options", seen, f"as they were, {short({'reset_mask': mask})}")
@@ -453,12 +420,8 @@ class Checker:
         if self.mode is AutoresetMode.NEXT_STEP:
             self.check_reset_step(reward, terminated, truncated)
         shown, ended = self.rows_of(observation), terminated | truncated
-        if (
-            self.mode is AutoresetMode.SAME_STEP
-            and "same step" not in self.book.broken
-            and "info" not in self.book.broken
-        ):
-            self.try_final(shown, ended, info)
+        if self.mode is AutoresetMode.SAME_STEP and not {"same step", "info"} & self.book.broken.keys():
+            self.noted(lambda: self.check_final(shown, ended, info))
         for row in range(self.num_envs):
             flags = (reward[row].copy(), bool(terminated[row]), bool(truncated[row]))
             self.history[row].append(Event(shown[row], info_of_row(info, row), *flags))
@@ -473,24 +436,21 @@ class Checker:
         for row in np.flatnonzero(self.ended):
             if reward[row] != 0 or terminated[row] or truncated[row]:
                 seen = f"reward {reward[row]}, terminated {terminated[row]}, truncated {truncated[row]}"
-                self.book.note(
-                    "next step", f"row {row} ended in the last step and has {seen}", "reward 0, both flags False"
-                )
+                seen = f"row {row} ended in the last step and has {seen}"
+                self.book.note("next step", seen, "reward 0, both flags False")
 
     def valid_info(self, what: str, info: Any) -> dict[str, Any]:
         """Return ``info``, or an empty one where it breaks the rule."""
-        try:
-            check_info(what, info, self.num_envs)
-        except Broken as error:
-            self.book.note("info", error.breach.seen, error.breach.expected)
-            return {}
-        return info
+        return info if self.noted(lambda: check_info(what, info, self.num_envs)) else {}
 
-    def try_final(self, shown: list[Any], ended: NDArray[np.bool_], info: dict[str, Any]) -> None:
+    def noted(self, check: Callable[[], None]) -> bool:
+        """Return whether ``check`` holds; note its breach and continue if not."""
         try:
-            self.check_final(shown, ended, info)
+            check()
         except Broken as error:
-            self.book.note("same step", error.breach.seen, error.breach.expected)
+            self.book.note(error.rule, error.breach.seen, error.breach.expected)
+            return False
+        return True
 
     def check_final(self, shown: list[Any], ended: NDArray[np.bool_], info: dict[str, Any]) -> None:
         """What SAME_STEP says of the rows that ended in this step."""
@@ -530,13 +490,10 @@ class Checker:
         parts = [(name, part) for name, result in results.items() for part in mutable_parts(result)]
         for name, part in parts:
             for old in self.previous:
-                again = part is old
-                if isinstance(part, np.ndarray) and isinstance(old, np.ndarray):
-                    again = np.may_share_memory(part, old)
-                if again:
-                    self.book.note(
-                        "fresh results", f"{call} returned {name} in the memory of the last call's results", "its own"
-                    )
+                arrays = isinstance(part, np.ndarray) and isinstance(old, np.ndarray)
+                if np.may_share_memory(part, old) if arrays else part is old:
+                    seen = f"{call} returned {name} in the memory of the last call's results"
+                    self.book.note("fresh results", seen, "its own")
         self.previous = [part for _, part in parts]
         if self.scribble:
             overwrite(results)
@@ -563,13 +520,7 @@ class Checker:
         space = self.env.single_action_space
         return concatenate(space, chosen, create_empty_array(space, self.num_envs))  # type: ignore[arg-type]
 
-    def compare(
-        self,
-        rule: str,
-        actual: History,
-        after: str,
-        rows: NDArray[np.bool_] | None = None,
-    ) -> None:
+    def compare(self, rule: str, actual: History, after: str, rows: NDArray[np.bool_] | None = None) -> None:
         """Check that the histories of the masked rows are those of the first play, as far as the shorter one goes."""
         expected = self.reference
         for row in range(self.num_envs):

@@ -76,14 +76,7 @@ def checked_arm_pairs(actions: Any, num_arms: int, num_envs: int) -> Pair:
     """Return the arms of both sides as C-contiguous int64 arrays (num_envs,), uncopied where they are such arrays.
 
     The arms of such an array **may be out of range**: a kernel looks for them (``first_wrong_arm``), and ``refuse_arm``
-    raises the error.
-
-    Args:
-        actions: a dict of "left" and "right", each a list, tuple or array of whole numbers of any integer dtype.
-        num_arms, num_envs: numbers of arms and of rows.
-
-    Raises:
-        ValueError: anything else; the message names the value and what is allowed.
+    raises the error. Lists, tuples and arrays of any integer dtype are cast; anything else raises a ValueError.
     """
     left, right = sides(actions)
     return _checked_arms("left", left, num_arms, num_envs), _checked_arms("right", right, num_arms, num_envs)
@@ -181,10 +174,7 @@ def open_round(session, round):
 class InterleavedDuel:
     """The interleaved list of every row's last session, the credit for its clicks, and the winner.
 
-    Args:
-        interleaving, knobs: the method, a key of ``INTERLEAVINGS``, and its keywords.
-        rows: number of rows.
-        length: of the interleaved lists, the environment's argument ``name``.
+    ``length`` of the lists is the environment's argument ``name``; ``knobs`` are the interleaving method's keywords.
     """
 
     def __init__(self, interleaving: str, knobs: dict[str, Any] | None, rows: int, length: int, name: str) -> None:

@@ -69,12 +69,7 @@ def expected_clicks(clicking, stopping, labels, start, lists, num_arms, pool, le
         clicks[arm] = total / pool.shape[0]
 
 
-def letor_rankings(
-    data: letor.LetorData,
-    rankers: Sequence[int],
-    ties: int = 0,
-    queries: Sequence[int] | NDArray[np.int64] | None = None,
-) -> Lists:
+def letor_rankings(data: letor.LetorData, rankers: Sequence[int], ties: int = 0, queries: Any = None) -> Lists:
     """Return every ranker's ranking of all documents of every query; list ``query * len(rankers) + n`` is the n-th's.
 
     If ``queries`` are given, the other queries' lists are empty. The order is that of
@@ -309,9 +304,8 @@ class InterleavedRankersVectorEnv(SessionsVectorEnv):
 def _letor_file(file: Any) -> letor.LetorData:
     example = 'as in gym.make("rankgym/Dueling-LETOR-v0", file="Fold1/vali.txt"), or --set file=Fold1/vali.txt'
     if not isinstance(file, (str, Path)) or not str(file):
-        raise ValueError(
-            f"file = {file!r} is not a path; allowed: the path of a file in the format of LETOR, {example}"
-        )
+        allowed = f"allowed: the path of a file in the format of LETOR, {example}"
+        raise ValueError(f"file = {file!r} is not a path; {allowed}")
     if not os.path.exists(file):  # unlike Path.exists, False for an impossible file name
         raise ValueError(f"file = {str(file)!r} does not exist; allowed: a file in the format of LETOR, {example}")
     return letor.load(file)

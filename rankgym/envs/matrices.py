@@ -66,15 +66,7 @@ def matrices(
 ) -> NDArray[np.float64]:
     """Return the matrices (problems, arms, arms) that arguments of ``DuelingVectorEnv`` ask for.
 
-    Args:
-        named: ``dataset``, ``source`` and ``user_model``.
-        preference: given matrices, or None.
-        drawn: ``family``, ``knobs`` and ``num_problems``.
-        num_arms: of drawn matrices.
-        uninformative: arms to add.
-
-    Raises:
-        ValueError: an argument is wrong, or does not go with another one.
+    ``named`` has ``dataset``, ``source`` and ``user_model``, ``drawn`` has ``family``, ``knobs`` and ``num_problems``.
     """
     for name, word in named.items():
         if not isinstance(word, str):
@@ -83,18 +75,15 @@ def matrices(
         for name in ("source", "user_model"):
             if named[name] != DEFAULTS[name]:
                 of_id = USER_MODEL_OF_AN_ID if name == "user_model" else ""
-                raise ValueError(
-                    f"{name} = {named[name]!r} is for named matrices{of_id}; allowed with 'synthetic': "
-                    f"{DEFAULTS[name]!r}"
-                )
+                allowed = f"allowed with 'synthetic': {DEFAULTS[name]!r}"
+                raise ValueError(f"{name} = {named[name]!r} is for named matrices{of_id}; {allowed}")
     if named["dataset"] == "synthetic" and preference is None:
         found = _drawn(**drawn, num_arms=num_arms)
     else:
         for name, value in drawn.items():
             if value is not None:
-                raise ValueError(
-                    f"{name} = {value!r} is for drawn matrices; allowed with dataset = 'synthetic', no preference"
-                )
+                allowed = "allowed with dataset = 'synthetic', no preference"
+                raise ValueError(f"{name} = {value!r} is for drawn matrices; {allowed}")
         found = _given(**named, preference=preference)
     return np.stack([preferences.with_uninformative(matrix, uninformative) for matrix in found])
 
@@ -104,10 +93,8 @@ def _given(dataset: str, source: str, user_model: str, preference: Any) -> list[
     if preference is None:
         if dataset != "mslr" and user_model != "perfect" and user_model in preferences.USER_MODELS:
             preferences.load(dataset, source=source)  # refuses unknown names first
-            raise ValueError(
-                f"user_model = {user_model!r} belongs to 'mslr'{USER_MODEL_OF_AN_ID}; allowed for {dataset!r}: "
-                "'perfect'"
-            )
+            allowed = f"allowed for {dataset!r}: 'perfect'"
+            raise ValueError(f"user_model = {user_model!r} belongs to 'mslr'{USER_MODEL_OF_AN_ID}; {allowed}")
         return [preferences.load(dataset, source=source, user_model=user_model)]
     if isinstance(preference, (str, bytes, os.PathLike)):
         raise ValueError(

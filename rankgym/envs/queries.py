@@ -70,24 +70,21 @@ class Queries(NamedTuple):
         """
         if not isinstance(model, str) or model not in MODELS:
             raise ValueError(f"model = {model!r} is unknown; allowed: {sorted(MODELS)}")
-        if not isinstance(dataset, str):
+        if not isinstance(dataset, str) or dataset not in ("yandex", "synthetic"):
             raise ValueError(f"dataset = {dataset!r} is unknown; allowed: 'yandex', 'synthetic'")
         axes = MODELS[model].axes
         if dataset == "synthetic":
             tables = _synthetic(axes, num_items, num_positions, parameters)
-        elif dataset == "yandex":
-            if parameters is not None:
-                raise ValueError("parameters are given, but dataset = 'yandex' has its own; allowed with 'synthetic'")
-            tables = data.parameters(dataset, model, source)
+        elif parameters is not None:
+            raise ValueError("parameters are given, but dataset = 'yandex' has its own; allowed with 'synthetic'")
         else:
-            raise ValueError(f"dataset = {dataset!r} is unknown; allowed: 'yandex', 'synthetic'")
+            tables = data.parameters(dataset, model, source)
         most = tables["attraction"].shape[1]
         items = most if num_items is None else whole_number("num_items", num_items, 1, most)
         positions = whole_number("num_positions", num_positions, 1, items)
         kept = (cut(name, tables[name], axes[name], items, positions) for name in MODELS[model].parameters._fields)
-        return cls(
-            model, MODELS[model].parameters(*kept), _initial_lists(initial_list, len(tables["attraction"]), items)
-        )
+        lists = _initial_lists(initial_list, len(tables["attraction"]), items)
+        return cls(model, MODELS[model].parameters(*kept), lists)
 
     def best_lists(self, reward: str, cutoff: int, num_positions: int, reference: str) -> NDArray[np.int64]:
         """Return one list a query, (queries, num_positions): with the largest expected reward (``reference="best"``),
@@ -180,9 +177,8 @@ def _synthetic(
     given = {name: _given(name, values, axes[name]) for name, values in (parameters or {}).items()}
     sizes = {len(table) for table in given.values()} - {1}
     if len(sizes) > 1:
-        raise ValueError(
-            f"parameters describe {sorted(sizes)} queries; allowed: the same number in each, or one for all"
-        )
+        allowed = "allowed: the same number in each, or one for all"
+        raise ValueError(f"parameters describe {sorted(sizes)} queries; {allowed}")
     queries = sizes.pop() if sizes else (1 if "attraction" in given else DRAWN_QUERIES)
     by_item = [given[name] for name in axes if name in given and axes[name] == ("item",)]  # attraction before others
     if "attraction" in given or (by_item and num_items is None):

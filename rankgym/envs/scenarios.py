@@ -134,10 +134,8 @@ def _check_jump(given: Knobs, sizes: Sizes) -> Knobs:
     jumps = whole_number("jumps", given.get("jumps", min(3, items)), 1, items)
     kept = whole_number("kept", given.get("kept", min(sizes.cutoff, items - jumps)), 0, items - 1)
     if jumps + kept > items:
-        raise ValueError(
-            f"jumps = {jumps} and kept = {kept} are more than the {items} items; allowed: jumps + kept of at most "
-            f"{items}"
-        )
+        allowed = f"allowed: jumps + kept of at most {items}"
+        raise ValueError(f"jumps = {jumps} and kept = {kept} are more than the {items} items; {allowed}")
     attraction = number_in("jump_attraction", given.get("jump_attraction", 0.9), 0, 1)
     return {"kept": kept, "jumps": jumps, "jump_attraction": attraction}
 

@@ -241,14 +241,8 @@ class Schedule:
 
     def written(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of a snapshot, no copies."""
-        arrays = {
-            "schedule_key": self.key,
-            "next": self.next,
-            "epoch": self.epoch,
-            "last_epoch": self.last_epoch,
-            "state": self.state,
-        }
-        return arrays | ({"starts": self._starts} if self._drawn else {})
+        arrays = {"schedule_key": self.key, "next": self.next, "epoch": self.epoch, "last_epoch": self.last_epoch}
+        return arrays | {"state": self.state} | ({"starts": self._starts} if self._drawn else {})
 
     def _first_state(self, rows: int, items: int) -> NDArray[np.int64]:
         return np.tile(np.arange(items), (rows, 1)) if self.scenario.relabels else np.zeros((rows, items), np.int64)

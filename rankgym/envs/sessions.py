@@ -19,7 +19,7 @@ from rankgym.arguments import whole_number
 from rankgym.envs import resets
 from rankgym.kernels import ENVIRONMENT, QUERY, row_keys
 
-__all__ = ["DEFAULT_HORIZON", "SessionsVectorEnv"]
+__all__ = ["DEFAULT_HORIZON", "SessionsVectorEnv", "first_row"]
 
 DEFAULT_HORIZON = 1_000_000
 MAX_ROWS = 1 << 31
@@ -134,10 +134,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
 
     def first_row_info(self, observation: NDArray[np.int8]) -> dict[str, Any]:
         """Return ``_step_info`` of row 0 without the axis, for the single environment. Override it for speed."""
-        return {
-            name: values.item(0) if values.ndim == 1 else values[0]
-            for name, values in self._step_info(observation).items()
-        }
+        return {name: first_row(values) for name, values in self._step_info(observation).items()}
 
     def _fresh_info(self) -> dict[str, Any]:
         """Return the ``info`` of a reset, for every row.
@@ -256,8 +253,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
             self._np_random, self._np_random_seed = gym.utils.seeding.np_random(chosen[0])
         self._key[rows] = row_keys(chosen, ENVIRONMENT)
         self._take_seeds(rows, chosen)
-        self._session[rows] = -1
-        self._episode[rows] = -1
+        self._session[rows] = self._episode[rows] = -1
 
     # -- step ----------------------------------------------------------------------------------------------------------
 
@@ -347,9 +343,8 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
             ValueError: the snapshot is not of such an environment with as many rows; nothing has happened then.
         """
         if "_written" not in vars(type(self)):
-            raise ValueError(
-                f"{type(self).__name__} defines no _written of its own; allowed: a class that has snapshots"
-            )
+            name = type(self).__name__
+            raise ValueError(f"{name} defines no _written of its own; allowed: a class that has snapshots")
         mine = self._written()
         given = {name: np.asarray(values) for name, values in snapshot.items()}
         if set(given) != set(mine):
@@ -386,3 +381,8 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         """Compute what derives from the restored arrays. All rows have taken their problems before."""
         self._latest_round = int(self._round.max())
         self._some_ended = bool(self._ended.any())
+
+
+def first_row(values: NDArray[Any]) -> Any:
+    """Return row 0 of ``values``, as a Python number where rows have one number each."""
+    return values.item(0) if values.ndim == 1 else values[0]

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from rankgym.envs.sessions import SessionsVectorEnv
+from rankgym.envs.sessions import SessionsVectorEnv, first_row
 
 __all__ = ["SingleEnv"]
 
@@ -77,8 +77,3 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
     def render(self) -> str | None:
         frames = self.engine.render()
         return None if frames is None else frames[0]
-
-
-def first_row(values: NDArray[Any]) -> Any:
-    """Return row 0 of ``values``, as a Python number where rows have one number each."""
-    return values.item(0) if values.ndim == 1 else values[0]
