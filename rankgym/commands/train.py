@@ -94,7 +94,7 @@ def train(
         from rankgym.sb3.training import summary
         from rankgym.sb3.training import train as learn
     except ModuleNotFoundError as error:
-        if error.name not in SB3:
+        if str(error.name).partition(".")[0] not in SB3:
             raise
         raise ValueError(f"training needs stable-baselines3: {without_sb3(error)}") from None
     names = [env_id(name) for name in split_names(env)]
