@@ -5,8 +5,6 @@ base list, and clicks. A dueling agent sees the number of arms, and which of the
 batches: every array has a leading axis of ``num_envs`` rows, and row b depends on its own seed and its own users only.
 """
 
-from __future__ import annotations
-
 import inspect
 import secrets
 import sys
@@ -24,8 +22,6 @@ from rankgym.arguments import one_of as one_of
 from rankgym.arguments import probabilities as probabilities
 from rankgym.arguments import whole_number as whole_number
 from rankgym.kernels import AGENT, first_fault, kernel, row_keys
-
-__all__ = ["NAMED_AGENT", "Agent", "DuelingAgent", "DuelingKernelAgent", "KernelAgent", "agent_class"]
 
 NAMED_AGENT = "a class with methods act and update, or a function whose return annotation is such a class"
 

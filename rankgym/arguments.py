@@ -1,7 +1,5 @@
 """Argument checks. Each error names the parameter, its value and what is allowed."""
 
-from __future__ import annotations
-
 import difflib
 import enum
 import math
@@ -10,20 +8,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = [
-    "ActionKind",
-    "action_kind",
-    "env_attribute",
-    "env_horizons",
-    "is_duel",
-    "near",
-    "one_of",
-    "plain_number",
-    "probabilities",
-    "round_numbers",
-    "whole_number",
-]
 
 V = TypeVar("V")
 

@@ -1,7 +1,5 @@
 """The command line: assembles the commands, one file each in ``rankgym.commands``."""
 
-from __future__ import annotations
-
 import signal
 from typing import Annotated
 
@@ -16,8 +14,6 @@ from rankgym.commands.envs import envs
 from rankgym.commands.errors import OneLineErrors
 from rankgym.commands.reproduce import reproduce
 from rankgym.commands.train import train
-
-__all__ = ["app", "main"]
 
 app = typer.Typer(
     cls=OneLineErrors,

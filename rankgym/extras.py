@@ -1,11 +1,7 @@
 """Libraries of the package's extras: imported where they are needed, with an error that says which extra to install."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
-
-__all__ = ["require"]
 
 
 def require(name: str, extra: str = "experiments") -> Any:

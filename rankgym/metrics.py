@@ -1,13 +1,9 @@
 """Measures of displayed lists against the truth: incorrectly ordered pairs and NDCG. Agents never see them."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.kernels import ONE, kernel, popcount
-
-__all__ = ["better_items", "ideal_dcg", "misordered_pairs", "ndcg", "rank_discounts"]
 
 ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 

@@ -1,7 +1,5 @@
 """Files and folders: atomic writes, reading that cannot hang, removing, and the versions that made the numbers."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -16,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from rankgym.version import __version__
-
-__all__ = ["atomic_path", "check_writable", "json_text", "read_regular_file", "remove", "versions"]
 
 
 @contextlib.contextmanager

@@ -1,13 +1,9 @@
 """Progress bars. Their library is imported when one is shown, not before."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable
 from typing import Any
-
-__all__ = ["PATIENCE", "count_bar", "late_bar", "rate_bar", "short_number", "working"]
 
 PATIENCE = 2.0  # seconds: nothing shorter gets a bar
 

@@ -1,12 +1,8 @@
 """The table of environments, and the loop that registers it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium as gym
-
-__all__ = ["ENVS", "register_all"]
 
 Entry = tuple[tuple[str, str], dict[str, Any], str]  # (single and vector entry points, keyword arguments, what it is)
 

@@ -1,14 +1,10 @@
 """Digests of Python files: editing a comment, a docstring or the layout does not change them."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import hashlib
 import os
 from pathlib import Path
-
-__all__ = ["source_digest"]
 
 
 def source_digest(path: str | os.PathLike[str]) -> str:

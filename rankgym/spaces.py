@@ -8,8 +8,6 @@ Environments check actions with ``checked`` of either class alone: it returns an
 the first wrong row and what is allowed.
 """
 
-from __future__ import annotations
-
 import reprlib
 from collections.abc import Sequence
 from copy import deepcopy
@@ -27,8 +25,6 @@ from rankgym.kernels import first_fault
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
-
-__all__ = ["BatchedPermutation", "Permutation"]
 
 INT64 = np.dtype(np.int64)
 Seed: TypeAlias = int | np.random.Generator | None
@@ -212,7 +208,7 @@ class BatchedPermutation(Box[np.int64]):
 # ---- checks of actions ----
 
 
-def _is_ready(action: Any, shape: tuple[int, ...]) -> TypeIs[NDArray[np.int64]]:
+def _is_ready(action: Any, shape: tuple[int, ...]) -> "TypeIs[NDArray[np.int64]]":
     """Whether a kernel can use the array without a copy; read-only arrays would be compiled anew."""
     return type(action) is np.ndarray and action.dtype == INT64 and action.shape == shape and action.flags.carray
 

@@ -1,7 +1,5 @@
 """The baselines, which every learner must beat: the production ranker, random lists, and duels of random arms."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,8 +7,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, KernelAgent
 from rankgym.kernels import bits, kernel, session_seed, shuffle, uniform_below
-
-__all__ = ["RandomDuels", "RandomRanker", "StaticRanker"]
 
 
 class StaticState(NamedTuple):

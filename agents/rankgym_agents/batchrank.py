@@ -24,8 +24,6 @@ a single item is not checked, and an item counts only at a position of its own b
 agent chose the list).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -34,8 +32,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, one_of
 from rankgym.kernels import kernel, session_seed, shuffle
-
-__all__ = ["BatchRank", "State", "kl_lower", "kl_upper", "learn", "rank"]
 
 SCHEDULE = {"authors": False, "paper": True}
 ACCURACY = 1e-9  # width of the interval in which a bound is found; the promise is 1e-8

@@ -23,8 +23,6 @@ not the worst arm. But where it wins narrowly and another arm clearly (gamma is 
 worst ones when the first arms are removed that it can be among them.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -33,8 +31,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, open_unit, positive
 from rankgym.kernels import bits, kernel, session_seed, uniform_below
-
-__all__ = ["BeatTheMean", "State", "choose", "enough_comparisons", "learn", "name"]
 
 NEVER = np.iinfo(np.int64).max
 TINY = 1e-100  # any epsilon below it asks for more comparisons than can be counted

@@ -34,8 +34,6 @@ all neighbours decided line 24 exchanges nothing. This holds up to the horizon, 
 trick delta changes, and the base list starts again.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -44,8 +42,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, open_unit
 from rankgym.kernels import bits, kernel, session_seed, uniform_below
-
-__all__ = ["BubbleRank", "State", "learn", "rank"]
 
 ONE = np.uint64(1)
 MAX_ROUNDS = 2**31  # in fewer rounds the square of every lead fits into int64

@@ -16,8 +16,6 @@ horizon 2^k. Only gamma is reset; N and X go on, and N_t(gamma) is that of the n
 for t > n, as if n were known; a given horizon is taken as known from the start.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -26,8 +24,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, one_of, open_unit, positive
 from rankgym.kernels import FEEDBACK, kernel, last_observed, select_top, session_seed
-
-__all__ = ["CascadeDUCB", "State", "discount", "learn", "rank"]
 
 MAX_HORIZON = 2**62  # a longer horizon is cut to this: rounds are counted in 64 bits
 

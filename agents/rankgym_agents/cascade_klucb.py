@@ -18,8 +18,6 @@ open (here by decreasing index), and 21 to 24 are the statistics. That algorithm
 beginning, and its lines 13 to 20 forget; here nothing is forgotten.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -28,8 +26,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, one_of
 from rankgym.kernels import FEEDBACK, bits, first_then_shuffled, kernel, last_observed, session_seed
-
-__all__ = ["CascadeKLUCB", "State", "kl_ucb_index", "learn", "rank"]
 
 EXPLORATION = {"log+3loglog": 3.0, "log": 0.0}
 UNKNOWN = -1.0

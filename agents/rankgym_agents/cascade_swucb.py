@@ -24,8 +24,6 @@ again, and are kept for that. The text has this for t > n, as if n were known; a
 the start.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar, NamedTuple
 
@@ -34,8 +32,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, one_of, positive, whole_number
 from rankgym.kernels import FEEDBACK, kernel, last_observed, select_top, session_seed, upper_bound
-
-__all__ = ["CascadeSWUCB", "State", "learn", "rank", "window_of"]
 
 COUNTS = {"observed": False, "displayed": True}
 MAX_HORIZON = 2**62  # a longer horizon or window is cut to this: rounds are counted in 64 bits

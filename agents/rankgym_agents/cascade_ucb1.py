@@ -16,8 +16,6 @@ tau that is never full, are the index above. It begins in another way, and its l
 forgotten.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -26,8 +24,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, one_of
 from rankgym.kernels import FEEDBACK, first_then_shuffled, kernel, last_observed, select_top, session_seed, upper_bound
-
-__all__ = ["CascadeUCB1", "State", "learn", "rank"]
 
 
 class State(NamedTuple):

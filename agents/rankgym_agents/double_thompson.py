@@ -29,8 +29,6 @@ are never equal, ln t being transcendental; where they agree in 15 digits, round
 1/2.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -48,8 +46,6 @@ from rankgym.kernels import (
     session_seed,
     uniform,
 )
-
-__all__ = ["DoubleThompson", "State", "choose", "learn", "name"]
 
 # Random words of a round: two for ties, then one for each pair, then BETA_WORDS for each arm.
 FIRST, TIE, COINS = range(3)

@@ -15,8 +15,6 @@ epoch before, and on a cycle the best answers run round it from epoch to epoch. 
 finds the winner, and the mean regret grows faster than that of random duels in the long run.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -25,8 +23,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
 from rankgym.kernels import bits, kernel, largest_upper_bound, place_of_largest, session_seed, uniform, uniform_below
-
-__all__ = ["Doubler", "State", "choose", "learn", "name"]
 
 
 class State(NamedTuple):

@@ -21,8 +21,6 @@ known that the Condorcet winner beats it too, narrowly, the winner may be pruned
 the more often, the larger delta.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -31,8 +29,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, open_unit
 from rankgym.kernels import bits, kernel, session_seed, uniform_below
-
-__all__ = ["InterleavedFilter", "State", "choose", "learn", "name"]
 
 FIRST, NEXT = range(2)  # the numbers of random words: of the first incumbent, in round 0, and of a new one
 

@@ -33,8 +33,6 @@ than 2 sqrt(alpha ln(t + C) (2 + n)). So in its turn a batch has one arm to look
 only when t has restarted or the batch was joined.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -56,8 +54,6 @@ from rankgym.kernels import (
     size_of,
     smallest_size,
 )
-
-__all__ = ["MergeDTS", "State", "choose", "learn", "log_constant", "name"]
 
 NO_ARM, ALL_ARMS = -1, -2
 # Where a round's random words lie: ties of arm i at i; a lane of BETA_WORDS for each pair and for each challenger.

@@ -31,8 +31,6 @@ side grows only when k loses to l. So if no arm was to be removed at a batch's l
 since then can be, and only because of the winner. The two sides are equal at most up to rounding.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -54,8 +52,6 @@ from rankgym.kernels import (
     uniform_below,
     upper_bound,
 )
-
-__all__ = ["MergeRUCB", "State", "choose", "learn", "log_constant", "name"]
 
 NO_ARM, ALL_ARMS = -1, -2
 ASSIGNMENT = 1 << 32  # the words that shuffle the arms lie here in round 0; below, a round's: 0, and 1 + arm for ties

@@ -16,8 +16,6 @@ The paper assumes that preferences come from utilities. Without them the machine
 forever, the winner is hardly ever played, and the regret is a third larger than that of random duels.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -26,8 +24,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
 from rankgym.kernels import bits, kernel, largest_upper_bound, place_of_largest, session_seed, uniform_below
-
-__all__ = ["MultiSBM", "State", "choose", "learn", "name"]
 
 
 class State(NamedTuple):

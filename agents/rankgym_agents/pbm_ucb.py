@@ -14,8 +14,6 @@ Where the paper is silent: an item that was never displayed has the bound infini
 at random. Equal kappas leave their positions in their order.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -24,8 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankgym.agent import KernelAgent, probabilities
 from rankgym.kernels import kernel, select_top, session_seed
-
-__all__ = ["PBMUCB", "State", "learn", "pbm_ucb_index", "rank"]
 
 
 class State(NamedTuple):

@@ -23,8 +23,6 @@ the error of its S by about 1 + eta / p. Unrounded, the last bits of exp decided
 were displayed (eta = .3).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -33,8 +31,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, positive
 from rankgym.kernels import bits, kernel, session_seed, uniform, uniform_below
-
-__all__ = ["RankedEXP3", "State", "draw", "learn", "rank", "reweigh"]
 
 MAX_HORIZON = 2**62  # a longer horizon is cut to this: rounds are counted in 64 bits
 FLOOR = -600.0  # exponent of the least weight: exp of it, and 1 over that, are still float64 numbers

@@ -23,8 +23,6 @@ the other, and an arm that beats it takes its place: all but the last one have l
 the last one beats the arms that it has not met, down to its first defeat: at most 2 K - 3 coins.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -42,8 +40,6 @@ from rankgym.kernels import (
     uniform,
     uniform_below,
 )
-
-__all__ = ["RCS", "State", "choose", "learn", "name", "tournament"]
 
 SUBSTITUTE, CHALLENGER, TIE, COINS = range(4)  # random words of a round; the last ones are a pair's each
 NO_ARM = -1

@@ -6,8 +6,6 @@ multi-armed-bandit problem with non-stationary rewards", NIPS 2014). If the rest
 what an agent could reach that knows when users change, but not how.
 """
 
-from __future__ import annotations
-
 import inspect
 import pkgutil
 import secrets
@@ -18,8 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankgym.agent import NAMED_AGENT, Agent, agent_class, near, restored, seed_argument, whole_number
-
-__all__ = ["Restarting"]
 
 SHAPE = tuple(inspect.signature(Agent).parameters)  # the keywords of every agent
 INNER = "inner."  # before the names of the inner agent's arrays in a snapshot

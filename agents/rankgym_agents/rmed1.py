@@ -22,8 +22,6 @@ How the paper is read.
 A duel changes the I of two arms, which are added up anew from their terms, so that no rounding is carried along.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -32,8 +30,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
 from rankgym.kernels import bits, kernel, place_of_least, session_seed
-
-__all__ = ["RMED1", "State", "choose", "evidence", "learn", "name"]
 
 LIKELIEST, OPPONENT = range(2)  # the random words of a round
 NO_ARM = -1

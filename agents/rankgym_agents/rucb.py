@@ -25,8 +25,6 @@ A round costs a few passes over K numbers, for which the bounds are kept so that
 * u_jc is m plus sqrt(alpha ln t) times 1 / sqrt(n): two rows of numbers, for all j.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -35,8 +33,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
 from rankgym.kernels import bits, kernel, place_of_largest, session_seed, uniform_below
-
-__all__ = ["RUCB", "State", "choose", "learn", "name"]
 
 COIN, CHAMPION, CHALLENGER, TIE = range(4)  # the random words of a round
 NO_ARM = -1

@@ -26,8 +26,6 @@ A duel can only eliminate its loser, and only because of its winner: mean + c(t)
 other arm has won more often by more than sqrt(2 t ln(eta(t) / delta)).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -36,8 +34,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, one_of, open_unit
 from rankgym.kernels import bits, kernel, session_seed, uniform_below
-
-__all__ = ["SAVAGE", "State", "choose", "learn", "log_eta", "name"]
 
 SAMPLING = {"least": False, "uniform": True}
 NO_ARM = -1

@@ -12,8 +12,6 @@ equal Borda scores: at first each machine meets arms of all kinds, and what wins
 Condorcet winner. On the matrix Cyclic it finds the winner.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -22,8 +20,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
 from rankgym.kernels import bits, kernel, largest_upper_bound, place_of_largest, session_seed
-
-__all__ = ["Sparring", "State", "choose", "learn", "name"]
 
 
 class State(NamedTuple):

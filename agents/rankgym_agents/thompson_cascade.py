@@ -11,8 +11,6 @@ In the cascade model there is at most one click, and the user has seen the items
 more clicks: ``feedback`` says which items then count as observed. Without a click everything displayed was observed.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +18,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, one_of
 from rankgym.kernels import BETA_WORDS, FEEDBACK, beta_variate, kernel, last_observed, select_top, session_seed
-
-__all__ = ["State", "ThompsonCascade", "learn", "rank"]
 
 
 class State(NamedTuple):

@@ -9,8 +9,6 @@ linear). One thing the paper leaves open (Remark 2): where G has a cycle, which 
 items that remain form one block.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -19,8 +17,6 @@ from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, open_unit
 from rankgym.kernels import kernel, session_seed, shuffle
-
-__all__ = ["State", "TopRank", "learn", "partition", "rank"]
 
 C = 4 * math.sqrt(2 / math.pi) / math.erf(math.sqrt(2))  # line 1: 3.34; Lemma 6 says 3.43
 

@@ -1,7 +1,5 @@
 """``rankgym agents``: the agents, their knobs and their documentation."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import sys
@@ -12,8 +10,6 @@ import typer
 
 from rankgym.commands.options import as_typed
 from rankgym.commands.tables import show_table
-
-__all__ = ["agent_texts", "agents"]
 
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 

@@ -1,16 +1,11 @@
 """``rankgym assumptions``: which assumptions of the papers' theorems a click model satisfies."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import typer
 
 from rankgym.commands.options import Assignments, Environment, Positions, Source, env_arguments_of, option, queries_of
 from rankgym.commands.tables import show_table
-
-__all__ = ["assumptions"]
-
 
 Around = Annotated[
     str | None,

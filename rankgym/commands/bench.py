@@ -1,15 +1,11 @@
 """``rankgym bench``: measure speed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rankgym.commands.options import option
-
-__all__ = ["bench"]
 
 
 def bench(

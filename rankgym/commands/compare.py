@@ -1,7 +1,5 @@
 """``rankgym compare``: play agents in one environment; a table, a figure, files."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path
@@ -15,8 +13,6 @@ from rankgym.commands.tables import fitting_epochs, fitting_table
 
 if TYPE_CHECKING:
     from rankgym.experiments import Comparison
-
-__all__ = ["compare", "folder_name"]
 
 
 Agents = Annotated[
@@ -168,7 +164,7 @@ def folder_name(name: str, arguments: dict[str, Any], query: str) -> str:
     return short
 
 
-def show_comparison(comparison: Comparison, folder: Path) -> None:
+def show_comparison(comparison: "Comparison", folder: Path) -> None:
     """Print the notes, the tables, their caption and the names of the files."""
     from rich.console import Console
     from rich.text import Text

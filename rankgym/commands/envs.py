@@ -1,7 +1,5 @@
 """``rankgym envs``: the environments and their arguments."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re
@@ -11,8 +9,6 @@ import typer
 
 from rankgym.commands.options import OWN_OPTIONS, as_typed
 from rankgym.commands.tables import show_table
-
-__all__ = ["envs"]
 
 NUMBERS: dict[tuple[str, ...], tuple[str, Any]] = {  # by a parameter's axes: the form of its values, and an example
     (): ("one number", 0.5),

@@ -1,14 +1,10 @@
 """Errors of all commands: one line on standard error, and an exit code."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
-
-__all__ = ["OneLineErrors", "complain"]
 
 INTERRUPTED = 130  # the shell's exit code for Ctrl-C
 CHOICES = (

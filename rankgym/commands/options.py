@@ -1,7 +1,5 @@
 """Options that several commands share, and the reading of their values."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -10,27 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-
-__all__ = [
-    "MAX_FOLDER_NAME",
-    "OWN_OPTIONS",
-    "Address",
-    "Assignments",
-    "Backend",
-    "CheckpointEvery",
-    "Environment",
-    "Jobs",
-    "Positions",
-    "Source",
-    "as_typed",
-    "assignments",
-    "env_arguments_of",
-    "numbers_of",
-    "option",
-    "queries_of",
-    "search_agents_here",
-    "with_keywords",
-]
 
 MAX_FOLDER_NAME = 80
 OWN_OPTIONS = (  # arguments that --set refuses: they have an option of their own, or are for Python only

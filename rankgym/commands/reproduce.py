@@ -1,7 +1,5 @@
 """``rankgym reproduce``: figures of papers, and verdicts on their claims."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,8 +13,6 @@ if TYPE_CHECKING:
     from rankgym.experiments.papers.listing import ListedFigure
     from rankgym.experiments.papers.pace import Pace
     from rankgym.experiments.papers.reproduce import Reproduced
-
-__all__ = ["reproduce"]
 
 WIDE = 130  # columns of a terminal; a narrower one gets the short table of claims
 MIN_SECONDS = 30.0  # of processes; in less time, starting up dominates
@@ -93,7 +89,7 @@ def reproduce(
     _show_paces(done, console)
 
 
-def _show_paces(done: Sequence[Reproduced], console: Any) -> None:
+def _show_paces(done: "Sequence[Reproduced]", console: Any) -> None:
     """Print the speed of each group of figures that share their runs."""
     from rich.text import Text
 
@@ -104,7 +100,7 @@ def _show_paces(done: Sequence[Reproduced], console: Any) -> None:
             console.print(Text(f"{names}: {pace_in_words(pace, alike[0].scale)}"), soft_wrap=True)
 
 
-def _show(found: Reproduced, console: Any) -> None:
+def _show(found: "Reproduced", console: Any) -> None:
     """Print a figure's claims; on a narrow terminal without the measured values, which take most lines."""
     from rich.text import Text
 
@@ -117,7 +113,7 @@ def _show(found: Reproduced, console: Any) -> None:
     console.print(Text(f"{tally(found.judgements)} {found.folder / 'claims.md'} {more}."), soft_wrap=True)
 
 
-def pace_in_words(pace: Pace, scale: str) -> str:
+def pace_in_words(pace: "Pace", scale: str) -> str:
     """Return the speed, and the time that the full scale would take."""
     settled = f" ({pace.played:.3g} of them really played, the others of settled rows)"
     really = "" if pace.played == pace.sessions else settled
@@ -142,7 +138,7 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.3g} seconds"
 
 
-def _show_list(entries: Sequence[ListedFigure], console: Any) -> None:
+def _show_list(entries: "Sequence[ListedFigure]", console: Any) -> None:
     """Print two lines for each figure, below the name of its paper."""
     from rich.text import Text
 

@@ -1,7 +1,5 @@
 """``rankgym sweep``: run, resume, inspect and export a sweep."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,8 +11,6 @@ from rankgym.commands.options import Address, Backend, CheckpointEvery, Jobs, op
 if TYPE_CHECKING:
     from rankgym.experiments.plan.sweep import Sweep
     from rankgym.experiments.run.results import Results
-
-__all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -214,12 +210,12 @@ def _plain(table: Any) -> Any:
     return table
 
 
-def _search_agents(given: Sweep) -> None:
+def _search_agents(given: "Sweep") -> None:
     """Let Python find the sweep's agents in the present folder, as ``python -m`` does."""
     search_agents_here([*given.agents, *(name for one in given.environments for name in one.agents or ())])
 
 
-def _play(given: Sweep, folder: Path, **options: Any) -> None:
+def _play(given: "Sweep", folder: Path, **options: Any) -> None:
     from rankgym.experiments.run.display import duration
     from rankgym.experiments.run.sweeps import run_sweep
 
@@ -230,7 +226,7 @@ def _play(given: Sweep, folder: Path, **options: Any) -> None:
     typer.echo(f"Results are in {folder}; a table of them: rankgym sweep export {folder}")
 
 
-def _show(results: Results) -> None:
+def _show(results: "Results") -> None:
     """Print the final regret of each agent in each environment."""
     from rich.console import Console
     from rich.table import Table

@@ -1,7 +1,5 @@
 """Tables in a terminal: a plain one, and those of a comparison, fitted to its width."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,8 +9,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from rankgym.experiments import Comparison
-
-__all__ = ["fitting_epochs", "fitting_table", "show_table"]
 
 MAX_EPOCHS = 24  # in a table; more are shown as sums over groups of neighbours
 MAX_GROUPS = 10
@@ -33,7 +29,7 @@ def show_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
     Console().print(table)
 
 
-def fitting_table(comparison: Comparison, console: Console) -> tuple[Table, Literal["all", "some", "none"]]:
+def fitting_table(comparison: "Comparison", console: "Console") -> 'tuple[Table, Literal["all", "some", "none"]]':
     """Return the comparison's table, and which of its measures have standard errors.
 
     It has as many columns and standard errors as fit the width of ``console``. Cells that still do not fit, and agents'
@@ -54,12 +50,12 @@ def fitting_table(comparison: Comparison, console: Console) -> tuple[Table, Lite
     return table, "all" if not without else "some" if errors else "none"
 
 
-def fits(table: Table, console: Console) -> bool:
+def fits(table: "Table", console: "Console") -> bool:
     """Return whether the table needs no more than the width of ``console``."""
     return console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width
 
 
-def fitting_epochs(comparison: Comparison, console: Console) -> tuple[str, Table, list[Any], bool]:
+def fitting_epochs(comparison: "Comparison", console: "Console") -> "tuple[str, Table, list[Any], bool]":
     """Return title, table and columns of regret per epoch, and whether the table has standard errors.
 
     Where room is short, first standard errors go, then names are folded, columns move together, and epochs go.
@@ -80,7 +76,7 @@ def fitting_epochs(comparison: Comparison, console: Console) -> tuple[str, Table
     return epoch_title(comparison, columns, short=True, size=size), table, columns, False
 
 
-def _epoch_choices(comparison: Comparison) -> Iterator[tuple[list[Any], int]]:
+def _epoch_choices(comparison: "Comparison") -> Iterator[tuple[list[Any], int]]:
     """Yield columns, fewer and fewer, and the number of epochs that each of them sums up."""
     from rankgym.experiments.show.tables import epoch_columns, group_columns
 
@@ -95,7 +91,7 @@ def _epoch_choices(comparison: Comparison) -> Iterator[tuple[list[Any], int]]:
 
 def filled_table(
     lines: list[dict[str, Any]], shown: list[Any], errors: tuple[str, ...], longest: int, padding: int = 1
-) -> Table:
+) -> "Table":
     """Return a table of ``lines``, with standard errors where a column's key starts with one of ``errors``."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table

@@ -1,7 +1,5 @@
 """``rankgym train``: train a policy. Its options are the fields of ``rankgym.sb3.TrainingSettings``."""
 
-from __future__ import annotations
-
 import inspect
 import typing
 from collections.abc import Callable
@@ -14,8 +12,6 @@ import typer
 from rankgym.commands import options
 from rankgym.commands.options import option
 from rankgym.sb3.settings import OPTIONS, TEXTS, TrainingSettings
-
-__all__ = ["train"]
 
 TRAINING_SETTINGS = (*(field.name for field in fields(TrainingSettings)), "source", "positions")
 

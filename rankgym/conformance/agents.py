@@ -1,7 +1,5 @@
 """``check_agent``: whether an agent keeps the contract that ``simulate`` relies on."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any, Literal
@@ -10,8 +8,6 @@ from rankgym.agent import Agent, DuelingAgent
 from rankgym.arguments import whole_number
 from rankgym.conformance.rules import ConformanceError, Rulebook
 from rankgym.conformance.trials import DuelingTrial, RankingTrial, Trial
-
-__all__ = ["RULES", "AgentError", "check_agent", "kind_of", "try_rules"]
 
 KEYWORDS = {
     "ranking": ("num_items", "num_positions", "num_envs", "horizon", "seed", "initial_list"),

@@ -1,7 +1,5 @@
 """``parametrize_with_checks``: one pytest test for each object and rule, for anyone's test suite."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -11,8 +9,6 @@ from gymnasium.vector import VectorEnv
 
 from rankgym.conformance import agents, vector_envs
 from rankgym.conformance.rules import Breach, ConformanceError
-
-__all__ = ["parametrize_with_checks"]
 
 
 def parametrize_with_checks(

@@ -1,11 +1,7 @@
 """What both checkers share: rules are tried one by one, and every broken one is reported."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, NoReturn
-
-__all__ = ["Breach", "Broken", "ConformanceError", "Rulebook", "fail"]
 
 
 class Breach(NamedTuple):

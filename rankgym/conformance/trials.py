@@ -1,7 +1,5 @@
 """The trials of ``check_agent``: agents meet simulated users, and every rule is tried."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from abc import ABC, abstractmethod
@@ -14,8 +12,6 @@ from numpy.typing import NDArray
 from rankgym.agent import DuelingAgent, Learner, seed_argument
 from rankgym.conformance.rules import Rulebook, fail
 from rankgym.kernels import first_fault
-
-__all__ = ["DuelingTrial", "RankingTrial", "Trial"]
 
 
 def has_own(agent: Any, method: str) -> bool:

@@ -1,7 +1,5 @@
 """Values that environments take and return: checked, described, compared, overwritten; and wrong actions."""
 
-from __future__ import annotations
-
 import reprlib
 from collections.abc import Iterator
 from copy import deepcopy
@@ -13,21 +11,6 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from rankgym.conformance.rules import fail
 from rankgym.spaces import Permutation
-
-__all__ = [
-    "check_attributes",
-    "check_info",
-    "check_member",
-    "describe",
-    "info_of_row",
-    "is_array_space",
-    "is_duel_space",
-    "mutable_parts",
-    "overwrite",
-    "same",
-    "short",
-    "spoilt",
-]
 
 _short = reprlib.Repr()
 _short.maxother = _short.maxstring = 200

@@ -5,8 +5,6 @@ Gymnasium's own ``check_env`` takes single environments only. The rules here are
 its own actions alone, and what the caller does with the arrays it was given changes nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
@@ -35,8 +33,6 @@ from rankgym.conformance.values import (
     spoilt,
 )
 from rankgym.spaces import Permutation
-
-__all__ = ["RULES", "VectorEnvError", "VectorEnvReport", "check_vector_env", "try_rules"]
 
 RULES = {
     "attributes": "num_envs is a whole number, the four spaces are spaces, the metadata hold an AutoresetMode",

@@ -4,8 +4,6 @@ The original files of a published data set are converted to the arrays that the 
 preference matrices that the user imported under their own names, in a folder ``preferences``.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import os
@@ -25,25 +23,6 @@ from rankgym.data.errors import DataError, DownloadFailed, MissingData, RefusedP
 from rankgym.data.files import NPZ, write_npz
 from rankgym.data.matrices import Array, condorcet_winner
 from rankgym.data.pickles import foreign_names, shown
-
-__all__ = [
-    "DATASETS",
-    "Dataset",
-    "OriginalFile",
-    "cached",
-    "embedded",
-    "fetch",
-    "home",
-    "import_file",
-    "import_matrix",
-    "imported",
-    "imported_names",
-    "latest",
-    "listing",
-    "published",
-    "published_names",
-    "usable",
-]
 
 SERVER_TIMEOUT = 30.0  # seconds without an answer from the server
 MATRIX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")  # of an imported matrix

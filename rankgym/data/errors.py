@@ -1,9 +1,5 @@
 """The errors of data sets. All are ValueErrors whose message says what to do."""
 
-from __future__ import annotations
-
-__all__ = ["DataError", "DownloadFailed", "MissingData", "RefusedPickle", "WrongDigest"]
-
 
 class DataError(ValueError):
     """A data set cannot be used: the base class of these errors."""

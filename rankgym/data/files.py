@@ -1,7 +1,5 @@
 """Read and write files of limited size: bytes, and ``.npz`` archives without pickles."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Mapping
@@ -13,8 +11,6 @@ from numpy.typing import NDArray
 
 from rankgym.data.errors import DataError
 from rankgym.outputs import atomic_path
-
-__all__ = ["NPZ", "read_bytes", "read_npz", "write_npz"]
 
 NPZ = b"PK\x03\x04"  # the first bytes of an .npz file
 

@@ -1,7 +1,5 @@
 """The click models' fitted parameters by data set, model and source, as environments take them."""
 
-from __future__ import annotations
-
 import functools
 import io
 from typing import Any
@@ -10,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.data import catalogue, yandex
-
-__all__ = ["parameters", "query_ids"]
 
 # {data set: {source: name in the catalogue}}
 SOURCES = {"yandex": {"calibrated": "yandex-calibrated", "published": "yandex60"}}

@@ -9,8 +9,6 @@ The documents of a query stand together. Features that a line leaves out are 0. 
 comments may hold any bytes. Any other line is refused with an error that names the file and the line.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import hashlib
@@ -32,18 +30,6 @@ from rankgym.data.errors import DataError
 from rankgym.data.files import write_npz
 from rankgym.kernels import bits, kernel, session_seed
 from rankgym.progress import count_bar, late_bar
-
-__all__ = [
-    "MOST_FEATURES",
-    "LetorData",
-    "chosen_rankers",
-    "feature_rankings",
-    "file_digest",
-    "load",
-    "parse",
-    "sorted_rankings",
-    "tie_order",
-]
 
 CACHE_FORMAT = 1  # a cached file of another format is parsed again
 MOST_FEATURES = 10_000  # stored as a dense array; the largest public collection has 700

@@ -44,8 +44,6 @@ Random numbers are Python's Mersenne Twister through the inverse normal distribu
 decimals: the file does not depend on the versions of libraries nor on the machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import random
@@ -56,8 +54,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["FIT_STATISTICS", "MODELS", "SEED", "FitStatistics", "compare", "draw", "estimate", "main", "markdown"]
 
 Array = NDArray[np.float64]
 

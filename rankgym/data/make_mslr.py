@@ -40,8 +40,6 @@ Random numbers are Python's Mersenne Twister through the inverse normal distribu
 bits: the file does not depend on the versions of libraries nor on the machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 from collections.abc import Sequence
@@ -54,8 +52,6 @@ from numpy.typing import NDArray
 
 from rankgym.data.matrices import condorcet_winner, cyclic_triples
 from rankgym.data.matrix_files import LEVELS, packed, read
-
-__all__ = ["MATRIX_STATISTICS", "SEEDS", "MatrixStatistics", "draw", "estimate", "main", "markdown", "search"]
 
 Array = NDArray[np.float64]
 

@@ -3,14 +3,10 @@
 ``matrix[i, j]`` is the probability that arm i wins a duel with arm j. Arms are numbered from 0.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["MAX_ARMS", "borda_scores", "check_preference", "condorcet_winner", "copeland_scores", "cyclic_triples"]
 
 Array = NDArray[np.float64]
 

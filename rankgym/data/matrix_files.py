@@ -4,8 +4,6 @@ A text file has a line of numbers for each arm, separated by commas or blanks; e
 skipped. An error message is one line and names the file and the line, or the index in a ``.npy`` file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import math
@@ -19,8 +17,6 @@ from numpy.typing import NDArray
 from rankgym.data.errors import DataError
 from rankgym.data.files import NPZ, read_bytes, read_npz
 from rankgym.data.matrices import MAX_ARMS, Array, check_preference, flaw, symmetric
-
-__all__ = ["FILE_TOLERANCE", "contents", "from_bytes", "from_npz", "packed", "read", "to_arrays", "unpacked"]
 
 FILE_TOLERANCE = 1e-6  # of p_ij + p_ji = 1 in a file: numbers are often printed with six or seven digits
 MAX_BYTES = 200_000_000  # of a file: 2,800 arms with 25 characters each

@@ -6,8 +6,6 @@ interpret. Names are checked twice: all operations are read before any is carrie
 name again.
 """
 
-from __future__ import annotations
-
 import io
 import pickle
 import pickletools
@@ -15,8 +13,6 @@ from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from rankgym.data.errors import RefusedPickle
-
-__all__ = ["Call", "foreign_names", "load", "shown"]
 
 MOST_OPERATIONS = 20_000  # the published collection has 16,151
 NAMELESS = ("EXT1", "EXT2", "EXT4", "PERSID", "BINPERSID")  # operations that bring in objects by number or by key

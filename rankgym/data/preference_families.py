@@ -4,8 +4,6 @@ A matrix depends on family, number of arms, seed and knobs only, not on the vers
 are those of Python's Mersenne Twister.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from statistics import NormalDist
@@ -15,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.data.matrices import MAX_ARMS
-
-__all__ = ["FAMILIES", "Knob", "MatrixFamily", "check_whole", "draw"]
 
 Array = NDArray[np.float64]
 

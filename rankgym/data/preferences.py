@@ -5,8 +5,6 @@ the package, see ``rankgym.data.make_mslr``) or the published one. ``rankgym dat
 matrix.
 """
 
-from __future__ import annotations
-
 import functools
 import io
 

@@ -5,8 +5,6 @@ model is a call of a compiled class with its parameters and a generator's seed. 
 below: parameters by query have a leading axis of the 60 queries, sorted by id; parameters shared by all queries do not.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,8 +16,6 @@ from numpy.typing import NDArray
 from rankgym.data import pickles
 from rankgym.data.errors import DataError, RefusedPickle
 from rankgym.data.files import NPZ, read_bytes, read_npz
-
-__all__ = ["ALLOWED_NAMES", "SCHEMA", "checked", "content_digest", "from_pickle", "read"]
 
 QUERIES, ITEMS = 60, 10
 MAX_BYTES = 4_000_000  # of a file; the original has 126,565

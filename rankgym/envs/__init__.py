@@ -3,8 +3,6 @@
 ``SingleEnv`` makes a ``gym.Env`` of a batch of one. May import models, data, interleaving, spaces, metrics and below.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from rankgym.envs.breakpoint import vector_breakpoint

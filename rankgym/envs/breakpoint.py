@@ -1,7 +1,5 @@
 """The non-stationary ranking environment: a ``RankingVectorEnv`` that follows a ``Schedule``."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Sequence
 from typing import Any
@@ -11,8 +9,6 @@ from rankgym.envs.queries import DRAWN_ITEMS, MAX_DRAWN_ITEMS
 from rankgym.envs.ranking import RankingVectorEnv
 from rankgym.envs.scenarios import number_in
 from rankgym.envs.schedule import Schedule
-
-__all__ = ["vector_breakpoint"]
 
 
 def vector_breakpoint(

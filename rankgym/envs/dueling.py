@@ -1,7 +1,5 @@
 """The dueling environment: two arms are compared in every row, and a preference matrix says how often each wins."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,8 +22,6 @@ from rankgym.envs.duels import (
 from rankgym.envs.matrices import CONDORCET, WINNERS, chosen_arms, judge, matrices
 from rankgym.envs.sessions import DEFAULT_HORIZON, SessionsVectorEnv
 from rankgym.kernels import bits, kernel, session_seed, shuffle, uniform
-
-__all__ = ["DuelingVectorEnv"]
 
 ATTEMPTS, MAX_ATTEMPTS = 1 << 32, 1_000  # where their words lie in an episode's sequence, and how many there are
 

@@ -1,7 +1,5 @@
 """Duels of arms or of rankings: actions with a left and a right side, their regret, and their comparison by clicks."""
 
-from __future__ import annotations
-
 import reprlib
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -11,22 +9,6 @@ from numpy.typing import NDArray
 
 from rankgym.interleaving import INTERLEAVINGS, Lists, decide, make
 from rankgym.kernels import kernel
-
-__all__ = [
-    "AVERAGE",
-    "REGRETS",
-    "STRONG",
-    "WEAK",
-    "InterleavedDuel",
-    "checked_arm_pair",
-    "checked_arm_pairs",
-    "checked_rankings",
-    "checked_word",
-    "first_wrong_arm",
-    "joined_gaps",
-    "open_round",
-    "refuse_arm",
-]
 
 AVERAGE, WEAK, STRONG = range(3)
 REGRETS = {"average": AVERAGE, "weak": WEAK, "strong": STRONG}

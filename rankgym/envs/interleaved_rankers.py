@@ -1,7 +1,5 @@
 """Duels of rankers on a learning-to-rank data set, by interleaving and simulated clicks."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,8 +31,6 @@ from rankgym.envs.sessions import DEFAULT_HORIZON, SessionsVectorEnv
 from rankgym.interleaving import Lists
 from rankgym.kernels import bits, kernel, uniform_below
 from rankgym.models import users
-
-__all__ = ["InterleavedRankersVectorEnv", "letor_rankings"]
 
 MAX_DOCUMENTS = 1 << 16  # of an interleaved list: each row has room for them
 

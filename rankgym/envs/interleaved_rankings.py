@@ -1,7 +1,5 @@
 """Duels of rankings of a query's items, by interleaving and the clicks of a click model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,8 +15,6 @@ from rankgym.envs.sessions import DEFAULT_HORIZON
 from rankgym.interleaving import Lists, copy_rankings
 from rankgym.kernels import kernel
 from rankgym.spaces import Permutation
-
-__all__ = ["InterleavedRankingsVectorEnv"]
 
 
 @kernel

@@ -1,7 +1,5 @@
 """The preference matrices of the dueling environment: named, given or drawn; and their best arms."""
 
-from __future__ import annotations
-
 import math
 import os
 from typing import Any
@@ -12,8 +10,6 @@ from numpy.typing import NDArray
 from rankgym.arguments import whole_number
 from rankgym.data import preferences
 from rankgym.kernels import kernel
-
-__all__ = ["BORDA", "CONDORCET", "COPELAND", "WINNERS", "chosen_arms", "judge", "matrices"]
 
 CONDORCET, COPELAND, BORDA = range(3)
 WINNERS = {"condorcet": CONDORCET, "copeland": COPELAND, "borda": BORDA}

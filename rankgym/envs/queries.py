@@ -1,7 +1,5 @@
 """The queries of the environments with click models: their parameters and production lists, by dataset."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -14,8 +12,6 @@ from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.kernels import first_fault
 from rankgym.models import MODELS
 from rankgym.models.base import cut, sorted_lists, table_form
-
-__all__ = ["DRAWN_ITEMS", "MAX_DRAWN_ITEMS", "Queries", "QueriesVectorEnv"]
 
 DRAWN_QUERIES, DRAWN_SEED = 1_000, 2018
 DRAWN_ITEMS, MAX_DRAWN_ITEMS = 10, 10_000
@@ -47,7 +43,7 @@ class Queries(NamedTuple):
         num_positions: int,
         parameters: dict[str, Any] | None = None,
         initial_list: Sequence[int] | None = None,
-    ) -> Queries:
+    ) -> "Queries":
         """Return the queries of ``dataset`` with their first ``num_items`` items, for lists of ``num_positions``.
 
         Args:

@@ -1,7 +1,5 @@
 """The ranking environment: each step, one user in every row sees a list and clicks. Users may change by a schedule."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,8 +15,6 @@ from rankgym.envs.sessions import DEFAULT_HORIZON
 from rankgym.kernels import kernel
 from rankgym.metrics import better_items, misordered_pairs
 from rankgym.spaces import BatchedPermutation, Permutation
-
-__all__ = ["RankingVectorEnv"]
 
 
 @kernel

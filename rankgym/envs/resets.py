@@ -1,7 +1,5 @@
 """Resets: seeds, masks and the choice of problems; autoreset: what a step returns where an episode is over."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -12,19 +10,6 @@ from numpy.typing import NDArray
 
 from rankgym.arguments import whole_number
 from rankgym.kernels import bits, kernel, uniform_below
-
-__all__ = [
-    "checked_mask",
-    "checked_mode",
-    "checked_problems",
-    "checked_seeds",
-    "draw_numbers",
-    "final_info",
-    "mixed_info",
-    "only",
-    "random_seed",
-    "replaced",
-]
 
 SPLIT = 5  # every fifth problem is a test problem
 

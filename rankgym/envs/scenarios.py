@@ -1,7 +1,5 @@
 """What changes at a breakpoint: the scenarios, by name. A scenario is a NamedTuple of functions."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable
@@ -13,8 +11,6 @@ from numpy.typing import NDArray
 from rankgym.arguments import plain_number, whole_number
 from rankgym.kernels import bits, kernel, shuffle, uniform
 from rankgym.models.base import sorted_lists
-
-__all__ = ["SCENARIOS", "Scenario", "number_in"]
 
 
 @kernel

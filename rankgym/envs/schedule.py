@@ -9,8 +9,6 @@ who reads it, or when:
 Number 0 of the second step draws the episode's breakpoints.
 """
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 
@@ -20,8 +18,6 @@ from numpy.typing import NDArray
 from rankgym.arguments import round_numbers, whole_number
 from rankgym.envs.scenarios import SCENARIOS, Sizes
 from rankgym.kernels import SCHEDULE, bits, kernel, row_keys
-
-__all__ = ["Schedule"]
 
 NEVER = 1 << 60  # the round of a breakpoint that does not come
 MAX_DRAWN_BREAKPOINTS = 10_000  # of a row: they take .03 s, and the square of their number

@@ -1,7 +1,5 @@
 """The base class of the vector environments: seeds, episodes, queries, snapshots. A subclass says what a session is."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -18,8 +16,6 @@ from numpy.typing import NDArray
 from rankgym.arguments import whole_number
 from rankgym.envs import resets
 from rankgym.kernels import ENVIRONMENT, QUERY, row_keys
-
-__all__ = ["DEFAULT_HORIZON", "SessionsVectorEnv", "first_row"]
 
 DEFAULT_HORIZON = 1_000_000
 MAX_ROWS = 1 << 31

@@ -1,7 +1,5 @@
 """The one adapter to ``gym.Env``: a batch of one without its leading axis."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium as gym
@@ -10,8 +8,6 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from rankgym.envs.sessions import SessionsVectorEnv, first_row
-
-__all__ = ["SingleEnv"]
 
 
 class SingleEnv(gym.Env[NDArray[np.int8], Any]):

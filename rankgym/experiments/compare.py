@@ -4,8 +4,6 @@ There are ``len(queries) * runs`` rows. Row b plays query b mod Q with the seed 
 agents meet the same users, and one more run adds rows without changing the others.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os
@@ -33,8 +31,6 @@ from rankgym.experiments.run.sweeps import executor_of, keep_sweep, kept_sweep, 
 from rankgym.experiments.show.files import save
 from rankgym.outputs import remove
 from rankgym.play.history import DuelingHistory, History
-
-__all__ = ["compare"]
 
 NAME = "comparison"  # the title of a comparison's sweep
 MAX_ROWS = 600  # rows of a job: more are hardly faster, and any machine has the memory for these

@@ -3,8 +3,6 @@
 May import arguments and kernels. ``INTERLEAVINGS`` is the table of methods.
 """
 
-from __future__ import annotations
-
 import inspect
 from typing import Any, NamedTuple
 

@@ -10,8 +10,6 @@ It is biased if one ranking is nearly the other moved by one place: a user who c
 (a, b, c), as Radlinski et al. and Chapelle et al. (ACM TOIS 30, 2012) note.
 """
 
-from __future__ import annotations
-
 from rankgym.interleaving.base import INTERLEAVING, Interleaving
 from rankgym.kernels import bits, kernel, session_seed, uniform
 

@@ -17,8 +17,6 @@ In the kernels of this room all arrays have a leading axis of rows, one comparis
 * ``clicks`` (rows, length) int8 are 0 or 1, and ``credit`` (rows, 2) float64 is the credit of left and of right.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,8 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.kernels import bits, kernel, session_seed, uniform
-
-__all__ = ["INTERLEAVING", "TIE", "Interleaving", "Lists", "copy_rankings", "decide", "positional_credit"]
 
 # Indices of coins in a session's sequence, above those of items, EXAMINATION, TERMINATION and ABANDONMENT.
 INTERLEAVING, TIE = 4 << 32, 5 << 32
@@ -49,7 +45,7 @@ class Lists(NamedTuple):
     size: NDArray[np.int64]  # (rankings,): number of ranked documents
 
     @classmethod
-    def empty(cls, rankings: int, num_documents: int, size: int) -> Lists:
+    def empty(cls, rankings: int, num_documents: int, size: int) -> "Lists":
         """Empty rankings of ``size`` documents out of ``num_documents``, for ``copy_rankings`` to fill."""
         entries = rankings * num_documents
         return cls(
@@ -60,7 +56,7 @@ class Lists(NamedTuple):
         )
 
     @classmethod
-    def of(cls, rankings: NDArray[np.int64], num_documents: int) -> Lists:
+    def of(cls, rankings: NDArray[np.int64], num_documents: int) -> "Lists":
         """Lists of ``rankings`` (rankings, size): each distinct documents of 0 .. ``num_documents`` - 1, best first."""
         lists = cls.empty(len(rankings), num_documents, rankings.shape[1])
         copy_rankings(rankings, 0, lists)

@@ -10,8 +10,6 @@ higher, and no relevant one lower, may tie: (a, b, c, d) and (a, b, d, c) with c
 These are the two ways to lack fidelity of Hofmann et al., section 4.
 """
 
-from __future__ import annotations
-
 from rankgym.interleaving import balanced
 from rankgym.interleaving.base import Interleaving
 from rankgym.kernels import kernel

@@ -26,8 +26,6 @@ each such pattern, in some 15 ms at length 10; the solution has at most length +
 are optimal, SciPy's version decides which one is used, and so what a seed displays.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -24,8 +24,6 @@ found by a search: no step looks at all documents. S falls, so that each differe
 as many roundings as its first rank.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -8,8 +8,6 @@ prefers neither. But it may not notice a better ranking: with one relevant docum
 tie (Hofmann et al., CIKM 2011, section 3).
 """
 
-from __future__ import annotations
-
 from rankgym.interleaving.base import INTERLEAVING, Interleaving, positional_credit
 from rankgym.kernels import bits, kernel, session_seed, uniform
 

@@ -7,8 +7,6 @@ import numpy as np
 
 from rankgym.kernels.compiling import kernel
 
-__all__ = ["join_batches", "least_beaten", "leave_batch", "number_members", "size_of", "smallest_size"]
-
 
 @kernel
 def join_batches(order, start, count, largest):

@@ -1,7 +1,5 @@
 """The decorator ``kernel`` and the cache folder of compiled kernels. No other file uses numba."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import os
@@ -13,8 +11,6 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 import platformdirs
-
-__all__ = ["cache_folder", "kernel"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 CONFIG: Any = numba.config

@@ -18,8 +18,6 @@ rounds that is 5e-7 with ten attraction coins, 1.5e-6 with ten examination coins
 more kinds. The generator is not fit for cryptography.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -27,28 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.kernels.compiling import kernel
-
-__all__ = [
-    "ABANDONMENT",
-    "AGENT",
-    "BETA_WORDS",
-    "ENVIRONMENT",
-    "EXAMINATION",
-    "ONE",
-    "QUERY",
-    "SCHEDULE",
-    "TERMINATION",
-    "bernoulli",
-    "beta_variate",
-    "bits",
-    "both_accepted",
-    "fair_coins_show",
-    "row_keys",
-    "session_seed",
-    "shuffle",
-    "uniform",
-    "uniform_below",
-]
 
 # Purposes of a seed: users, agents, the draw of queries and the schedule of changes never share random numbers.
 ENVIRONMENT, AGENT, QUERY, SCHEDULE = 0, 1, 2, 3

@@ -5,8 +5,6 @@ import numpy as np
 from rankgym.kernels.compiling import kernel
 from rankgym.kernels.random_numbers import ONE
 
-__all__ = ["FEEDBACK", "first_fault", "last_observed", "popcount"]
-
 FIRST, LAST, ALL = range(3)
 FEEDBACK = {"first": FIRST, "last": LAST, "all": ALL}  # positions a user observed: down to that click, or all
 

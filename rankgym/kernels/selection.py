@@ -7,15 +7,6 @@ import numpy as np
 from rankgym.kernels.compiling import kernel
 from rankgym.kernels.random_numbers import bits, shuffle, uniform_below
 
-__all__ = [
-    "first_then_shuffled",
-    "largest_upper_bound",
-    "place_of_largest",
-    "place_of_least",
-    "select_top",
-    "upper_bound",
-]
-
 
 @kernel
 def first_then_shuffled(order, first, positions, seed):

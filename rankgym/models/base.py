@@ -1,7 +1,5 @@
 """Base of the click models: parameters, rewards, and best lists that several models share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 

@@ -10,8 +10,6 @@ two probabilities are equal, it is a DBN whose satisfaction is the attraction. A
 is not the best for expected clicks: in the Yandex fits it loses .080 of .94 clicks a session of five positions.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The cascade model (CM; Craswell et al., WSDM 2008): scan from the top, click the first attractive item, leave."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 It is the PBM whose user examines everything: only which items are displayed matters, not where.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -10,8 +10,6 @@ An item that satisfies ends the session, so for expected clicks it belongs below
 Yandex fits the list sorted by attraction loses .085 of .99 clicks a session of five positions, up to .46 in one query.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -8,8 +8,6 @@ The papers assume that the list sorted by attraction is best. In the Yandex fits
 (v(4) > v(3)) nor, clearly, for expected clicks, where a user whom the first item satisfies never sees the second.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

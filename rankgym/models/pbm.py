@@ -1,7 +1,5 @@
 """The position-based model (PBM; Richardson et al., WWW 2007): examine position k with chi(k), click with alpha(i)."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

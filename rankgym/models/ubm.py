@@ -9,8 +9,6 @@ itself, and the list sorted by attraction, which the papers assume to be best, l
 positions there.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import NamedTuple
 

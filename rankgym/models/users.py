@@ -8,8 +8,6 @@ ACM TOIS 31, 2013, table II): a perfect user, who clicks what is relevant and re
 for one document; an informational one, who clicks much and reads far.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankgym.arguments import probabilities
 from rankgym.kernels import TERMINATION, bits, kernel, session_seed, uniform
-
-__all__ = ["USERS", "User", "click", "click_vectors", "fill_click_vectors", "user"]
 
 MAX_POSITIONS = 20  # of click_vectors: a million vectors
 

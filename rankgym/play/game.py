@@ -1,7 +1,5 @@
 """Which agents can play which environments, and the loop: act, step, update, with records, pauses and snapshots."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast
@@ -15,8 +13,6 @@ from rankgym.arguments import ActionKind, action_kind, env_horizons, is_duel, ro
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.play.history import DuelingHistory, History
 from rankgym.play.recording import DuelingRecords, ExpectedRewards, RankingRecords, snapshot_part
-
-__all__ = ["ActsAndUpdates", "Game", "incompatibility", "never"]
 
 CLOCK_INTERVAL = 0.1  # seconds between looks at the clock, about
 

@@ -1,13 +1,9 @@
 """Histories: what a simulation returns, one entry for each recorded round and row."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["DUELING_MEASURES", "MEASURES", "DuelingHistory", "History", "measures"]
 
 MEASURES = ("regret", "violations", "ndcg", "reward")  # the fields of a History of shape (records, num_envs)
 DUELING_MEASURES = ("regret", "accuracy", "reward")  # those of a DuelingHistory

@@ -1,7 +1,5 @@
 """How a game is recorded and what its agent learns from, in environments of rankings and of duels."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, cast
@@ -15,8 +13,6 @@ from rankgym.play.history import DuelingHistory, History
 from rankgym.wrappers.against_itself import AgainstItself
 from rankgym.wrappers.log import record_rounds
 from rankgym.wrappers.recorder import RecordRegret, VectorRecordAll, VectorRecorder
-
-__all__ = ["DuelingRecords", "ExpectedRewards", "GameRecords", "RankingRecords", "snapshot_part"]
 
 ONE_HOT = np.eye(2, dtype=np.int8)  # of the winner: 0 is left, 1 is right
 

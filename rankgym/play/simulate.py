@@ -1,7 +1,5 @@
 """``rankgym.simulate``: an agent plays an environment from a fresh reset to the end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, overload
 
@@ -11,8 +9,6 @@ from rankgym.agent import DuelingAgent
 from rankgym.play.game import ActsAndUpdates, Game
 from rankgym.play.history import DuelingHistory, History
 from rankgym.progress import late_bar, rate_bar
-
-__all__ = ["simulate"]
 
 
 @overload

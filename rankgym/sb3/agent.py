@@ -6,8 +6,6 @@ and ``SB3Agent`` applies the same layers to the lists that it displays and the c
 Reading a model file executes nothing: a card is JSON, weights are tensors.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import hashlib
@@ -37,8 +35,6 @@ from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.source import source_digest
 from rankgym.spaces import Permutation
 from rankgym.wrappers.layers import Layer, Setting
-
-__all__ = ["SB3Agent", "torch_threads"]
 
 POLICY_PACKAGES = ("rankgym", "stable_baselines3", "sb3_contrib")  # packages whose policies a file may name
 SMALLEST_UNIFORM = 2.0**-54  # in place of 0, which has no logarithm

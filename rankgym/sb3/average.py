@@ -1,7 +1,5 @@
 """The weights of a training run: their running average, and those after the last whole update."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 from collections.abc import Iterator
@@ -10,13 +8,11 @@ from typing import Any
 import torch as th
 from stable_baselines3.common.base_class import BaseAlgorithm
 
-__all__ = ["Average", "LearnedState"]
-
 
 class LearnedState:
     """The model's state after its last whole update: an interruption may come in the middle of the next one."""
 
-    def __init__(self, model: BaseAlgorithm, average: Average) -> None:
+    def __init__(self, model: BaseAlgorithm, average: "Average") -> None:
         self.model, self.average = model, average
         self.save()
 

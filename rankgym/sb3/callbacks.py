@@ -1,7 +1,5 @@
 """Evaluations during training, the progress bar, and TensorBoard's curves."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,8 +8,6 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
 from rankgym.progress import PATIENCE, rate_bar
-
-__all__ = ["EvaluationResult", "Watch"]
 
 REDRAW_SECONDS = 0.1  # between two updates of the bar
 

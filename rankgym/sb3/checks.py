@@ -1,7 +1,5 @@
 """Checks of the arguments of ``rankgym.sb3.train``."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
@@ -15,8 +13,6 @@ from rankgym.arguments import near, plain_number, whole_number
 from rankgym.registry import BREAKPOINT, ENVS, RANKING
 from rankgym.sb3.hyperparameters import ALGORITHMS, AVERAGES, DEFAULTS
 from rankgym.sb3.settings import TrainingSettings
-
-__all__ = ["EVALUATION_SEED", "checked_settings"]
 
 EVALUATIONS = 20  # of a training run, about
 EVALUATION_SEED = 1_000_000_000  # of row 0 in all evaluations; larger than any seed of training

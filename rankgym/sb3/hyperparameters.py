@@ -1,7 +1,5 @@
 """Hyperparameters of training: the defaults by algorithm and policy, and the checks of given ones."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import sys
@@ -18,8 +16,6 @@ from rankgym.arguments import near, plain_number
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.sb3.settings import OPTIONS, TrainingSettings
 from rankgym.wrappers.actions import BASE_COLUMN
-
-__all__ = ["ALGORITHMS", "AVERAGES", "DEFAULTS", "keywords_of", "scheduled_keywords"]
 
 ALGORITHMS: dict[str, Any] = {"ppo": PPO, "a2c": A2C, "maskable-ppo": MaskablePPO, "dqn": DQN, "sac": SAC, "td3": TD3}
 OFF_POLICY: dict[str, Any] = {"buffer_size": 200_000, "batch_size": 256, "learning_starts": 5_000, "gamma": 0.9}

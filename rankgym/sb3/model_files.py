@@ -1,7 +1,5 @@
 """Model files: the card that says what a model was trained on, and reading cards and weights without executing code."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import io
@@ -23,18 +21,6 @@ from rankgym.arguments import plain_number
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.spaces import Permutation
 from rankgym.wrappers.layers import Setting, layers_of
-
-__all__ = [
-    "checked_noise",
-    "describe",
-    "export_model",
-    "library_versions",
-    "model_card",
-    "policy_name",
-    "read_model",
-    "read_tensors",
-    "weights_digest",
-]
 
 WEIGHTS = Path(__file__).parent / "weights"  # models that come with the package
 CARD = "rankgym"  # the attribute of a model that holds its card

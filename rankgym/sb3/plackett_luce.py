@@ -5,8 +5,6 @@ are left (Luce 1959, Plackett 1975). So a policy only needs one score for each i
 position: see ``PlackettLuce``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,8 +20,6 @@ from torch import nn
 
 from rankgym.arguments import near, plain_number, whole_number
 from rankgym.spaces import Permutation
-
-__all__ = ["ItemNet", "PlackettLuce", "PlackettLucePolicy", "rankings"]
 
 Observation = NDArray[Any] | PyTorchObs | Mapping[str, NDArray[Any]]
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "silu": nn.SiLU, "gelu": nn.GELU}
@@ -61,7 +57,7 @@ class PlackettLuce(CategoricalDistribution):
 
     def proba_distribution(
         self, action_logits: th.Tensor, base_place: th.Tensor | None = None, allowed: th.Tensor | None = None
-    ) -> PlackettLuce:
+    ) -> "PlackettLuce":
         """Set the scores, and return this distribution.
 
         Args:

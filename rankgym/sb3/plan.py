@@ -1,7 +1,5 @@
 """What a training run plays: its environments, its untrained model, and its evaluations."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from typing import Any, NamedTuple
@@ -22,8 +20,6 @@ from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.sb3.settings import TrainingSettings, train_command
 from rankgym.sb3.vec_env import RankingVecEnv
 
-__all__ = ["TrainingPlan"]
-
 LIBRARY_ERRORS = AssertionError, TypeError, RuntimeError, LookupError, AttributeError, ArithmeticError, MemoryError
 ACTION_WRAPPERS = {  # the wrapper that gives an algorithm actions that it can learn
     "dqn": "RankingNumber",
@@ -41,7 +37,7 @@ class TrainingPlan(NamedTuple):
     policy_kwargs: dict[str, Any]
 
     @classmethod
-    def of(cls, settings: TrainingSettings) -> TrainingPlan:
+    def of(cls, settings: TrainingSettings) -> "TrainingPlan":
         """Return the plan of these settings; its hyperparameters are checked."""
         return cls(settings, *keywords_of(settings))
 

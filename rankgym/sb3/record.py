@@ -1,7 +1,5 @@
 """The files of a training run: writing them, and resuming from them without unpickling anything."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -25,8 +23,6 @@ from rankgym.sb3.model_files import library_versions, read_tensors, weights_dige
 from rankgym.sb3.plan import TrainingPlan
 from rankgym.sb3.settings import train_command
 from rankgym.sb3.vec_env import RankingVecEnv
-
-__all__ = ["AVERAGE", "FILES", "TrainingRecord", "read_earlier", "restore_average", "resumed_model"]
 
 AVERAGE = "average.pth"  # the averaged weights so far
 FILES = ("train.json", "curve.csv", "last.zip", "best.zip", AVERAGE)

@@ -6,8 +6,6 @@ command that repeats a run all read these fields. This file needs neither torch 
 
 # ruff: noqa: RUF009 (setting() makes a field, as dataclasses.field does)
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shlex
@@ -16,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-__all__ = ["TEXTS", "TrainingSettings", "as_options", "query_text", "train_command"]
 
 
 def setting(default: Any, metavar: str, help_text: str) -> Any:

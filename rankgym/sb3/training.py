@@ -1,7 +1,5 @@
 """Training: many users of many queries at once, in one environment or several, evaluated on other queries."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import os
@@ -25,8 +23,6 @@ from rankgym.sb3.model_files import weights_digest
 from rankgym.sb3.plan import TrainingPlan
 from rankgym.sb3.record import AVERAGE, FILES, TrainingRecord, read_earlier, restore_average, resumed_model
 from rankgym.sb3.settings import OPTIONS, as_options, query_text
-
-__all__ = ["Training", "summary", "train"]
 
 
 class Training(NamedTuple):

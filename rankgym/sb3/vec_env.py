@@ -1,7 +1,5 @@
 """Native vector environments as one ``VecEnv`` of stable-baselines3, without a Python loop over rows."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import secrets
@@ -24,8 +22,6 @@ from rankgym.kernels import row_keys
 from rankgym.wrappers.layers import VectorLayered
 from rankgym.wrappers.meters import SafetyMeter
 from rankgym.wrappers.recorder import Recording
-
-__all__ = ["RankingVecEnv"]
 
 REWARDS = ("clicks", "expected", "regret")
 AGES = 4  # purpose of the random keys of first episodes' lengths, besides the purposes in rankgym.kernels

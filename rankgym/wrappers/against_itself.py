@@ -1,7 +1,5 @@
 """``AgainstItself``: one ranking instead of two in environments where two lists duel."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,8 +9,6 @@ from gymnasium.vector.utils import batch_space
 
 from rankgym.arguments import ActionKind, action_kind, env_attribute
 from rankgym.interleaving import INTERLEAVINGS
-
-__all__ = ["AgainstItself"]
 
 
 class AgainstItself(VectorWrapper[Any, Any, Any, Any, Any]):

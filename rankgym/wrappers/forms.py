@@ -1,10 +1,6 @@
 """The vector form of a wrapper, made from the class of its single form."""
 
-from __future__ import annotations
-
 from typing import Any
-
-__all__ = ["vector_form"]
 
 
 def vector_form(single: type[Any], base: type[Any], **attributes: Any) -> Any:

@@ -5,8 +5,6 @@ lists, clicks, production lists, the horizon. So the same layer serves a wrapper
 (``rankgym.sb3.SB3Agent``) that has to compute the observations of its model's training.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from copy import deepcopy
@@ -25,8 +23,6 @@ from numpy.typing import NDArray
 from rankgym.arguments import ActionKind, action_kind, env_attribute, env_horizons, is_duel
 from rankgym.wrappers.forms import vector_form
 
-__all__ = ["Layer", "Setting", "SingleLayered", "VectorLayered", "layers_of"]
-
 
 class Setting(NamedTuple):
     """What an agent may know of an environment of rankings."""
@@ -38,7 +34,7 @@ class Setting(NamedTuple):
     initial_list: NDArray[np.int64]  # (num_envs, num_items) the production lists, best first
 
     @classmethod
-    def of(cls, env: Any) -> Setting:
+    def of(cls, env: Any) -> "Setting":
         """The setting of ``env``, single (a batch of one) or vector; a ValueError if it is not of rankings."""
         bare = env.unwrapped
         duels = is_duel(action_kind(bare)) and all(action_kind(e) is not ActionKind.RANKING for e in _wrappers(env))

@@ -1,7 +1,5 @@
 """Totals over rounds, kept at log-spaced rounds: what the recorders write into."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,8 +9,6 @@ from numpy.typing import NDArray
 
 from rankgym.arguments import round_numbers, whole_number
 from rankgym.kernels import kernel
-
-__all__ = ["Log", "add_repeatedly", "record_rounds"]
 
 RECORDS_PER_DECADE = 20
 MAX_EPOCHS = 1_000  # later epochs are counted in the last of these

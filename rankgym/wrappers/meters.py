@@ -1,7 +1,5 @@
 """Meters: what a recorder measures in one session. Add one here; the safety constraint is ``SafetyMeter``'s."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
@@ -10,8 +8,6 @@ from numpy.typing import NDArray
 
 from rankgym.arguments import env_attribute
 from rankgym.metrics import ideal_dcg, ndcg, rank_discounts
-
-__all__ = ["Meter", "RankingMeter", "RegretMeter", "SafetyMeter"]
 
 
 class Meter(ABC):

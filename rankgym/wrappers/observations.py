@@ -1,7 +1,5 @@
 """Observation wrappers: they show a policy the sessions so far, without which the problem cannot be learned."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -15,8 +13,6 @@ from rankgym.arguments import plain_number
 from rankgym.kernels import kernel
 from rankgym.wrappers.layers import Layer, Setting, SingleLayered
 from rankgym.wrappers.spaces import widened
-
-__all__ = ["ItemStatistics", "LastDisplayed", "TimeAware"]
 
 LOG_SCALE = 2.0  # counts n are shown as log(1 + n) / 2: 3.5 after a thousand, 4.6 after ten thousand
 TIME_SCALE = 10.0  # rounds left m are shown as log(1 + m) / 10, so that a longer horizon changes little

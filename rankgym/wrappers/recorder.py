@@ -5,8 +5,6 @@ amounts it adds up in one log (``log.py``). The environment computes regret, the
 recorder is a subclass of ``SingleRecorder`` with ``meters``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -21,8 +19,6 @@ from rankgym.arguments import action_kind, env_attribute, env_horizons, is_duel,
 from rankgym.wrappers.forms import vector_form
 from rankgym.wrappers.log import Log, record_rounds
 from rankgym.wrappers.meters import Meter, RankingMeter, RegretMeter, SafetyMeter
-
-__all__ = ["RecordRanking", "RecordRegret", "RecordSafety", "Recording", "VectorRecorder"]
 
 
 class Recording:

@@ -1,7 +1,5 @@
 """What layers need of spaces: observations with more columns or entries, and checks of actions."""
 
-from __future__ import annotations
-
 import reprlib
 from collections.abc import Sequence
 from typing import Any
@@ -11,8 +9,6 @@ from gymnasium.spaces import Box, MultiBinary, Space
 from numpy.typing import NDArray
 
 from rankgym.spaces import Permutation
-
-__all__ = ["Widened", "checked_array", "checked_numbers", "require_rankings", "short", "widened"]
 
 short = reprlib.Repr()
 short.maxother = 200

@@ -3,8 +3,6 @@
 Like all commands, these import the rooms that they call when they are called.
 """
 
-from __future__ import annotations
-
 import typer
 
 from rankgym.commands.data.preferences import preferences

@@ -1,7 +1,5 @@
 """``rankgym data preferences``: estimate a preference matrix."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Annotated
@@ -9,9 +7,6 @@ from typing import Annotated
 import typer
 
 from rankgym.commands.options import numbers_of, option, with_keywords
-
-__all__ = ["preferences"]
-
 
 Out = Annotated[
     Path,

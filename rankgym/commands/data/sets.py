@@ -1,13 +1,9 @@
 """``rankgym data list``, ``fetch`` and ``import``: data sets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
-
-__all__ = ["fetch", "import_", "list_"]
 
 
 def list_() -> None:

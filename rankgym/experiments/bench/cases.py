@@ -1,7 +1,5 @@
 """Cases to be timed, in groups whose members take turns, and the goals: what the bench measures, as literal data."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os
@@ -18,8 +16,6 @@ import numpy as np
 from rankgym.arguments import ActionKind, action_kind
 from rankgym.experiments.bench.timing import Case, Effort, time_simulation, time_single_steps, time_steps, timed
 from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
-
-__all__ = ["can_train", "goals", "groups", "number_of_cases", "write_letor"]
 
 Group = Callable[[contextlib.ExitStack], list[Case]]  # makes environments and agents; the stack closes them
 

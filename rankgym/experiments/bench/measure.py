@@ -1,7 +1,5 @@
 """Measure speed: sessions, or duels, per second through the public interface, on one core; and write it as JSON."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -17,8 +15,6 @@ from rankgym.experiments.bench import cases, timing
 from rankgym.experiments.bench.timing import Case, side_by_side
 from rankgym.outputs import atomic_path, check_writable, versions
 from rankgym.progress import count_bar
-
-__all__ = ["check_out", "measure", "training_label", "write"]
 
 NAMES = {  # of the parts of a case's key, by its first part
     "step": ("what", "model", "rows", "lists", "recording"),

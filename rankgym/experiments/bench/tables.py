@@ -1,7 +1,5 @@
 """The bench's report as tables for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -12,8 +10,6 @@ from rich.text import Text
 
 from rankgym.experiments.bench import cases
 from rankgym.experiments.bench.measure import training_label
-
-__all__ = ["NO_TRAINING", "tables"]
 
 ABREAST = 5  # batch sizes beside each other in a table
 BUSY = 0.9  # of a core: a process that had less of it shared the core

@@ -3,8 +3,6 @@
 A machine that slows down meanwhile slows all cases alike. Only steps are timed, not resets or the drawing of lists.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@ says that the quantity lies. Its texts have placeholders: ``expand`` fills in th
 speaks of, the measure what only results know.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
@@ -16,29 +14,6 @@ from typing import Any, Literal, NamedTuple, get_args
 from rankgym.experiments.judge.comparison import counted
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.run.results import Results
-
-__all__ = [
-    "AGENT_NAMES",
-    "VERDICTS",
-    "Claim",
-    "Finding",
-    "Judgement",
-    "Measured",
-    "Region",
-    "Verdict",
-    "as_json",
-    "counts",
-    "decide",
-    "expand",
-    "interval",
-    "judge",
-    "markdown",
-    "number",
-    "region",
-    "rich_table",
-    "tally",
-    "weakest",
-]
 
 Region = tuple[float, float]  # ends included; infinite ends are allowed
 Verdict = Literal["holds", "does not hold", "cannot be decided at this scale"]

@@ -1,14 +1,10 @@
 """The columns of a comparison's tables. To add a measure to all tables, add its ``Column`` to ``table_columns``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["EARLY", "OTHER_ERRORS", "REGRET_ERRORS", "Column", "counted", "table_columns"]
 
 EARLY = 100  # rounds: violations are also counted in the first 100 (BubbleRank, section 5.3)
 OTHER_ERRORS, REGRET_ERRORS = 5, 1  # columns with a larger ``optional`` are left out before the standard errors are

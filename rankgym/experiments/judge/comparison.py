@@ -1,7 +1,5 @@
 """The result of a comparison of agents: histories, the settings that decided their numbers, the table, the caption."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal

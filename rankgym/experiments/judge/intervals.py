@@ -7,8 +7,6 @@ it had the coverage nearest to its level, on normal and skewed units, difference
 interval is Student's t with the jackknife's standard error.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -19,20 +17,6 @@ from numpy.typing import NDArray
 from rankgym.experiments.judge.units import Units, check_paired, counted_units, curves, each_row
 from rankgym.experiments.run.results import Played
 from rankgym.extras import require
-
-__all__ = [
-    "LEVEL",
-    "Estimate",
-    "crossing",
-    "difference",
-    "for_each_of",
-    "growth",
-    "mean",
-    "of_means",
-    "proportion",
-    "ratio",
-    "share",
-]
 
 LEVEL = 0.99  # of a confidence interval, unless another one is given
 RESAMPLES = 20_000

@@ -1,7 +1,5 @@
 """Measures that claims of several papers use: named functions of results, labels and a span of rounds."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
@@ -9,25 +7,6 @@ from rankgym.experiments.judge import intervals
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.units import Units, amount
 from rankgym.experiments.run.results import Played, Results
-
-__all__ = [
-    "ABOVE_0",
-    "ABOVE_1",
-    "BELOW_0",
-    "FIRST_HALF",
-    "NORMAL_99",
-    "REGRET",
-    "SAME",
-    "SECOND_HALF",
-    "Span",
-    "difference",
-    "last_round",
-    "level",
-    "ratio",
-    "second_half_growth",
-    "share_ahead",
-    "units_of",
-]
 
 NORMAL_99 = 2.576  # standard errors to either side of a 99 % interval
 SAME = 0.2  # of a published number: a mean that is no farther from it is called reproduced

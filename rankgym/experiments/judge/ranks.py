@@ -1,7 +1,5 @@
 """Rank tables: how agents rank over queries, with Friedman's test and Holm-corrected Wilcoxon tests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -10,8 +8,6 @@ from numpy.typing import NDArray
 
 from rankgym.experiments.judge.units import Units, check_paired, counted_units
 from rankgym.extras import require
-
-__all__ = ["RankTable", "rank_table"]
 
 
 class RankTable(NamedTuple):

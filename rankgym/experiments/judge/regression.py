@@ -1,7 +1,5 @@
 """Least-squares slopes and curvatures with confidence intervals, over clusters of points such as queries."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +8,6 @@ from numpy.typing import NDArray
 
 from rankgym.experiments.judge.intervals import LEVEL, Estimate, of_means
 from rankgym.experiments.judge.units import Units
-
-__all__ = ["curvature", "slope"]
 
 
 def slope(

@@ -3,8 +3,6 @@
 Two agents that have played the same units have met the same users there, so their values are paired.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,19 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.run.results import Played, Results
-
-__all__ = [
-    "Units",
-    "amount",
-    "check_paired",
-    "counted_units",
-    "curves",
-    "each_row",
-    "epochs",
-    "known",
-    "mean_and_error",
-    "means",
-]
 
 SINGULAR = {"queries": "query", "problems": "problem", "runs": "run", "points": "point", "trials": "trial"}
 

@@ -3,8 +3,6 @@
 A folder a paper, a file a figure, each with ``SWEEP``, ``CLAIMS`` and ``draw``. May import show, judge, run and plan.
 """
 
-from __future__ import annotations
-
 from rankgym.experiments.papers import bubblerank, mergerucb, nonstationary, toprank
 from rankgym.experiments.papers.figure import SCALES, SOURCES, PaperFigure, Scale
 

@@ -1,7 +1,5 @@
 """A figure of a paper: what is played at each scale, how the results are drawn, and the claims that they support."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
@@ -49,7 +47,7 @@ class PaperFigure(NamedTuple):
     title: str  # what it shows, in a line
     setting: str  # how ours differs from the paper's: data, queries, runs; in a few sentences
     sweep: Callable[[Scale, str], Sweep]  # of scale and source
-    draw: Callable[[Results], Drawing]
+    draw: "Callable[[Results], Drawing]"
     claims: tuple[Claim, ...]
     prepare: Callable[[Scale, str], None] | None = None  # writes the data that the sweep names
 
@@ -120,7 +118,7 @@ def draw_models(
     *,
     per_round: bool = False,
     **panel: Any,
-) -> Drawing:
+) -> "Drawing":
     """Draw a panel for each click model in ``agents``, with a curve for each of its agents."""
     from rankgym.experiments.show import figures
 

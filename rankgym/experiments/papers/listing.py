@@ -1,7 +1,5 @@
 """The figures by name, and a list of them: how many sessions they play at each scale, and which data they need."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -13,8 +11,6 @@ from rankgym.experiments.papers.figure import PaperFigure, Scale, check_source
 from rankgym.experiments.plan.environments import env_arguments
 from rankgym.experiments.plan.environments import env_id as full_id
 from rankgym.experiments.plan.sweep import Sweep
-
-__all__ = ["ListedFigure", "count_sessions", "data_needed", "find_figures", "list_figures", "sessions_by_agent"]
 
 ORIGINALS = {"yandex": "yandex60", "mslr": "mslr"}  # data sets that have an original, and its name in the catalogue
 

@@ -1,7 +1,5 @@
 """How fast figures were played, by the log of their folder, and how long the paper's scale would take."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections import defaultdict
@@ -13,8 +11,6 @@ from rankgym.experiments.papers.listing import sessions_by_agent
 from rankgym.experiments.plan.environments import env_id as full_id
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.driver import read_log
-
-__all__ = ["Pace", "measure_pace"]
 
 
 class Pace(NamedTuple):

@@ -8,8 +8,6 @@ In the folder of the reproductions
                            round; report.html, with all of it in one file
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -31,8 +29,6 @@ from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.sweeps import run_sweep
 from rankgym.extras import require
 from rankgym.outputs import atomic_path, check_writable, versions
-
-__all__ = ["FILES", "Reproduced", "reproduce", "what_is_decided", "what_was_played"]
 
 LIBRARIES = ("joblib", "filelock", "pyarrow", "scipy", "matplotlib")
 FILES = ("figure.png", "figure.svg", "claims.md", "claims.json", "data.parquet", "report.html")

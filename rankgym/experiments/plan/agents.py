@@ -1,7 +1,5 @@
 """Agents as users name them: a name of the table, a class, a trained model, each with knobs."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json
@@ -20,20 +18,6 @@ from rankgym.arguments import ActionKind, action_kind, env_attribute, near
 from rankgym.play.game import incompatibility
 from rankgym.source import source_digest
 from rankgym.wrappers.against_itself import AgainstItself
-
-__all__ = [
-    "AgentFailed",
-    "AgentSpec",
-    "fitting_agents",
-    "knobs",
-    "literal",
-    "parameters_of",
-    "parse_agent",
-    "shipped_models",
-    "slug",
-    "split_names",
-    "without_sb3",
-]
 
 MODEL = "rankgym.sb3.agent:SB3Agent"  # what plays a trained model
 WEIGHTS = Path(rankgym.__file__).parent / "sb3" / "weights"  # models that come with the package
@@ -129,7 +113,7 @@ class AgentSpec(NamedTuple):
         said = f"{type(error).__name__}: {error}".removesuffix(": ")
         return AgentFailed(f"agent = {self.label!r}: {said}{hint}{place and f' ({place})'}")
 
-    def inner(self) -> AgentSpec | None:
+    def inner(self) -> "AgentSpec | None":
         """Return the agent that this one wraps, named by its knob ``agent``, or None."""
         try:
             return parse_agent({**knobs(self.load()), **self.knobs}["agent"])

@@ -3,8 +3,6 @@
 A digest of code ignores comments, docstrings and layout: editing them leaves results valid.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json
@@ -16,8 +14,6 @@ from typing import Any
 import rankgym
 from rankgym.data import catalogue
 from rankgym.source import source_digest
-
-__all__ = ["PLAYING", "code_digest", "data_digests", "key_of", "playing_files"]
 
 # Modules and packages of rankgym that can change the numbers or the bytes of a result file.
 PLAYING = (

@@ -1,7 +1,5 @@
 """Environments as users name them: ids, arguments, queries, and agents that can play them, resolved and checked."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import json
@@ -17,21 +15,6 @@ from rankgym.arguments import action_kind, env_attribute, env_horizons, is_duel,
 from rankgym.experiments.plan.agents import AgentSpec, fitting_agents, parameters_of, parse_agent, slug
 from rankgym.play.game import incompatibility
 from rankgym.registry import ENVS
-
-__all__ = [
-    "KINDS",
-    "ResolvedEnvironment",
-    "agent_specs",
-    "check_env_arguments",
-    "choice_of",
-    "decades",
-    "env_arguments",
-    "env_creator",
-    "env_id",
-    "one_row",
-    "recorded_rounds",
-    "resolve",
-]
 
 CHOICES = ("query", "problem")  # arguments that say what each row plays; an environment has at most one of them
 KINDS = {"rankings": "sessions", "duels": "duels"}  # kinds of environments: what a row has one of in a round

@@ -1,7 +1,5 @@
 """Jobs: blocks of rows of one agent in one environment, and the keys that name their results."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -10,8 +8,6 @@ from rankgym.experiments.plan.agents import AgentSpec, slug
 from rankgym.experiments.plan.digests import code_digest, data_digests, key_of
 from rankgym.extras import require
 from rankgym.outputs import versions
-
-__all__ = ["RESULT_FORMAT", "Block", "Job", "ResultName", "Series", "cover", "decisive", "made_here"]
 
 RESULT_FORMAT = 1  # of result files
 MAX_LABEL_LENGTH = 60  # letters of an agent's label in a file's name
@@ -71,12 +67,12 @@ class ResultName(NamedTuple):
         return f"{self.agent}-rows-{self.start}-{self.stop - 1}-{self.key}.parquet"
 
     @classmethod
-    def of(cls, agent: str, start: int, stop: int, key: str) -> ResultName:
+    def of(cls, agent: str, start: int, stop: int, key: str) -> "ResultName":
         """Return the name of the result of an agent's rows; ``agent`` is its label."""
         return cls(slug(agent)[:MAX_LABEL_LENGTH], start, stop, key)
 
     @classmethod
-    def parse(cls, name: str) -> ResultName | None:
+    def parse(cls, name: str) -> "ResultName | None":
         """Read the name of a file; None if it is not that of a result."""
         found = re.fullmatch(r"(.+)-rows-(\d+)-(\d+)-([0-9a-f]{20})\.parquet", name)
         return found and cls(found[1], int(found[2]), int(found[3]) + 1, found[4])

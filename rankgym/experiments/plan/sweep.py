@@ -4,8 +4,6 @@ Row b of an environment plays query b mod Q in run b // Q and has the seed ``see
 in ``rankgym.experiments.compare``: agents meet the same users, and more runs add rows without touching the others.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import os
@@ -19,8 +17,6 @@ from rankgym.arguments import near, round_numbers, whole_number
 from rankgym.experiments.plan.agents import literal, parse_agent
 from rankgym.experiments.plan.environments import ResolvedEnvironment, recorded_rounds, resolve
 from rankgym.experiments.plan.jobs import Block, Job, ResultName, Series
-
-__all__ = ["EXAMPLE", "Environment", "Sweep", "label_of"]
 
 OWN = ("agents", "rounds", "runs", "query", "seed", "record_at")  # keys that an environment may have itself
 
@@ -108,7 +104,7 @@ class Sweep:
     # -- as text ------------------------------------------------------------------------------------------------------
 
     @classmethod
-    def from_toml(cls, path: str | os.PathLike[str]) -> Sweep:
+    def from_toml(cls, path: str | os.PathLike[str]) -> "Sweep":
         """Read a sweep from a TOML file, such as ``EXAMPLE``.
 
         Raises:
@@ -126,7 +122,7 @@ class Sweep:
             raise ValueError(f"{os.fspath(path)}: {error}") from None
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Sweep:
+    def from_document(cls, document: Mapping[str, Any]) -> "Sweep":
         """Make a sweep from the keys and values of a TOML or JSON file.
 
         Raises:
@@ -147,7 +143,7 @@ class Sweep:
         return cls(tuple(map(_environment, tables)), document.pop("agents", ()), **document)
 
     @classmethod
-    def from_json(cls, text: str) -> Sweep:
+    def from_json(cls, text: str) -> "Sweep":
         """Read a sweep from the text that ``to_json`` wrote.
 
         Raises:

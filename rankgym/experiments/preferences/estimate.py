@@ -11,8 +11,6 @@ that ranker i beats ranker j in an interleaved comparison on a query drawn at ra
 The queries of the file are all the queries that there are: errors are not about other queries. A tie is half a win.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -39,8 +37,6 @@ from rankgym.experiments.run.result_file import read_result
 from rankgym.interleaving import INTERLEAVINGS, make
 from rankgym.models import users
 from rankgym.outputs import versions
-
-__all__ = ["METHODS", "estimate"]
 
 METHODS = ("exact", "simulate")
 

@@ -19,13 +19,9 @@ The user goes down the list, clicks a document of grade g with P(click | g) and 
 credit wins, and equal credit is half a win.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rankgym.kernels import kernel
-
-__all__ = ["PICKS", "evaluate_pairs"]
 
 TEAM_DRAFT, GREEDY = range(2)
 PICKS = {"team-draft": TEAM_DRAFT, "probabilistic-greedy": GREEDY}

@@ -1,7 +1,5 @@
 """A preference matrix and its files."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -15,8 +13,6 @@ from rankgym.experiments.run.driver import LOG
 from rankgym.experiments.run.lock import LOCK
 from rankgym.experiments.run.store import RESULTS
 from rankgym.outputs import atomic_path, check_writable, json_text, remove
-
-__all__ = ["MatrixFiles", "Preferences", "summary"]
 
 
 class Preferences(NamedTuple):
@@ -44,7 +40,7 @@ class MatrixFiles(NamedTuple):
     parts: Path  # the engine's folder, until all parts are done
 
     @classmethod
-    def of(cls, out: str | os.PathLike[str]) -> MatrixFiles:
+    def of(cls, out: str | os.PathLike[str]) -> "MatrixFiles":
         """The files of the matrix ``out``; ValueError if that is no name of one, or cannot be written."""
         path = Path(out)
         if path.suffix != ".npy" or path.is_dir():

@@ -1,7 +1,5 @@
 """Parts of a preference matrix as jobs of the engine."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from collections.abc import Callable, Mapping
@@ -23,8 +21,6 @@ from rankgym.experiments.preferences.problem import (
 )
 from rankgym.experiments.run.result_file import Contents
 from rankgym.source import source_digest
-
-__all__ = ["PartJob", "evaluation_code", "parts_of"]
 
 PART_SIZE = {"exact": 200_000, "simulate": 2_000_000}  # comparisons of a part: some seconds
 MAX_PARTS = 1000
@@ -91,10 +87,10 @@ class PartJob(NamedTuple):
     def log(self) -> Mapping[str, Any]:
         return self.part._asdict()
 
-    def start(self) -> PlayingPart:
+    def start(self) -> "PlayingPart":
         return PlayingPart(self)
 
-    def sample(self) -> PartJob:
+    def sample(self) -> "PartJob":
         few, per_query = SAMPLE_PAIRS, 1
         if self.spec.method == "simulate":
             per_query = min(self.spec.per_query, SAMPLE_COMPARISONS)

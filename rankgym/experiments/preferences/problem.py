@@ -1,7 +1,5 @@
 """What a part of a preference matrix needs, and its evaluation: exactly, or by simulation."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os
@@ -18,18 +16,6 @@ from rankgym.experiments.preferences.exact import PICKS, evaluate_pairs
 from rankgym.interleaving import Lists, make
 from rankgym.kernels import ENVIRONMENT, row_keys
 from rankgym.models import users
-
-__all__ = [
-    "TOLERANCE",
-    "MatrixPart",
-    "MatrixProblem",
-    "PartSums",
-    "ProblemSpec",
-    "exact_sums",
-    "letor_data",
-    "problem_of",
-    "query_sums",
-]
 
 BATCH = 8192  # simulated comparisons that are drawn at once
 TOLERANCE = 1e-9  # credit that differs by rounding alone is equal, as in rankgym.interleaving

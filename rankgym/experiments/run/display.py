@@ -1,7 +1,5 @@
 """How far running jobs are: bars on a terminal, a line now and then elsewhere, and the time left."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -9,8 +7,6 @@ from typing import Any
 
 from rankgym.experiments.run.job import Playable
 from rankgym.progress import PATIENCE, short_number
-
-__all__ = ["JobsDisplay", "TimeLeft", "duration"]
 
 FIRST_ESTIMATE = 60.0  # seconds of playing before the time left is shown
 MAX_WINDOW = 900.0  # seconds that a rate is averaged over
@@ -88,7 +84,7 @@ class JobsDisplay:
 
             self.console = console or Console(stderr=True)
 
-    def __enter__(self) -> JobsDisplay:
+    def __enter__(self) -> "JobsDisplay":
         return self
 
     def __exit__(self, *_: Any) -> None:

@@ -4,8 +4,6 @@ A worker may die at any moment, and so may the driver: unfinished jobs resume fr
 results stay.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import datetime
@@ -26,8 +24,6 @@ from rankgym.experiments.run.job import Playable, Playing
 from rankgym.experiments.run.work_folder import WorkFolder
 from rankgym.outputs import remove
 from rankgym.progress import PATIENCE, working
-
-__all__ = ["LOG", "play_jobs", "read_log"]
 
 LOG = "log.jsonl"
 LOOK_EVERY = 0.1  # seconds between looks whether the workers have returned

@@ -5,8 +5,6 @@ or on any backend that joblib knows. Every worker must see the folder of the res
 same versions of everything and the same data.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence
@@ -14,8 +12,6 @@ from typing import Any
 
 from rankgym.experiments.run import worker
 from rankgym.extras import require
-
-__all__ = ["Executor"]
 
 CONNECT_WAIT = 15.0  # seconds for a cluster's scheduler to answer
 
@@ -52,7 +48,7 @@ class Executor:
             allowed = ", ".join(map(repr, _backends()))
             raise ValueError(f"backend = {backend!r} is unknown to joblib; allowed: {allowed}")
 
-    def __enter__(self) -> Executor:
+    def __enter__(self) -> "Executor":
         if self.backend == "dask":
             self.client = _dask_client(self.address)
         return self

@@ -4,16 +4,12 @@ Worker, driver, progress display and store use what ``Playable`` and ``Playing``
 A job is pickled for its worker, so it should be small.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
 from rankgym.experiments.run.result_file import Contents
-
-__all__ = ["Playable", "Playing"]
 
 
 class Playing(Protocol):
@@ -63,7 +59,7 @@ class Playable(Protocol):
     def start(self) -> Playing:
         """Begin the job; raises ValueError if it cannot be started."""
 
-    def sample(self) -> Playable:
+    def sample(self) -> "Playable":
         """A small job of the same kind, to try."""
 
     def mismatch(self) -> str:

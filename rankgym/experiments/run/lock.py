@@ -1,7 +1,5 @@
 """The lock of a folder: one process at a time plays jobs in it. The lock goes when the process does."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -10,8 +8,6 @@ from pathlib import Path
 
 from rankgym.extras import require
 from rankgym.outputs import read_regular_file
-
-__all__ = ["LOCK", "locked", "who_runs"]
 
 LOCK = "lock"
 LOCK_WAIT = 1.0  # seconds to wait for the lock: `rankgym sweep status` holds it for a moment

@@ -4,8 +4,6 @@
 that it names.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -17,8 +15,6 @@ from rankgym.experiments.plan.environments import KINDS
 from rankgym.experiments.plan.jobs import Job, ResultName
 from rankgym.experiments.plan.sweep import Sweep, label_of
 from rankgym.outputs import atomic_path, read_regular_file
-
-__all__ = ["PLAN", "Plan", "PlannedJob", "choices", "made_by", "plan_of", "read_plan"]
 
 PLAN = "plan.json"
 FORMAT = 1

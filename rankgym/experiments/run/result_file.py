@@ -4,8 +4,6 @@ A file has one line a row of the job; the columns are numbers, text, or lists of
 schema's metadata, under ``rankgym``. The bytes depend on nothing but these settings and columns.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -20,8 +18,6 @@ from numpy.typing import NDArray
 from rankgym.experiments.plan.jobs import RESULT_FORMAT
 from rankgym.extras import require
 from rankgym.outputs import read_regular_file
-
-__all__ = ["Contents", "Damaged", "read_result", "read_settings", "write_result"]
 
 
 class Damaged(ValueError):

@@ -1,14 +1,10 @@
 """What a sweep has found, in memory: a ``Played`` for each environment and agent. ``tables`` makes tables of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["Played", "Results", "join", "with_epochs"]
 
 
 class Played(NamedTuple):

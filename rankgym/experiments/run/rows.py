@@ -10,8 +10,6 @@ the end, bit for bit. Its reward is not: clicks are no longer drawn, and each ro
 the same mean and less noise.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -28,8 +26,6 @@ from rankgym.experiments.run.results import with_epochs
 from rankgym.play.game import Game, never
 from rankgym.play.history import DuelingHistory, History, measures
 from rankgym.play.recording import snapshot_part
-
-__all__ = ["Run", "contents", "make"]
 
 NOTE = (
     "rows with settled_at >= 0 were retired after so many rounds: from there on regret, violations, ndcg and "
@@ -104,7 +100,7 @@ class Run:
         return self._computed + sum(part.computed for part in self._parts)
 
     @property
-    def _parts(self) -> list[_Part]:
+    def _parts(self) -> "list[_Part]":
         return [part for part in (self._live, self._leaving) if part is not None]
 
     def play(self, tell: Callable[[int], None], pause: Callable[[], bool] = never) -> None:
@@ -183,7 +179,7 @@ class Run:
             self._live.game.reset(self.block.seed + self.block.start)
             self._begun = True
 
-    def _ended(self, part: _Part) -> _Part | None:
+    def _ended(self, part: "_Part") -> "_Part | None":
         """Take over the records of ``part`` if it is over, and return None; else return ``part``."""
         if part.game.played < self.block.rounds:
             return part
@@ -201,7 +197,7 @@ class Run:
         part.env.close()
         return None
 
-    def _retire(self, live: _Part) -> bool:
+    def _retire(self, live: "_Part") -> bool:
         """Let the settled rows of ``live`` leave, after a recorded round; returns whether there are any."""
         game = live.game
         if not self._retires or game.played not in game.records.due:
@@ -231,7 +227,7 @@ class Run:
 
     def _restored(
         self, rows: NDArray[np.int64], written: Mapping[str, NDArray[Any]], played: int, *, leaving: bool = False
-    ) -> _Part:
+    ) -> "_Part":
         part = _Part(self.block, rows, leaving=leaving)
         part.game.restore(written, played)
         if leaving:  # what the rows show until the end

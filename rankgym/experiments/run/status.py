@@ -1,7 +1,5 @@
 """How far the sweep in a folder is. Nothing is changed, and neither agents nor environments are imported."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -12,8 +10,6 @@ from rankgym.experiments.run.lock import who_runs
 from rankgym.experiments.run.plan_file import Plan, PlannedJob, from_settings, read_plan
 from rankgym.experiments.run.result_file import Damaged, read_settings
 from rankgym.experiments.run.work_folder import WorkFolder
-
-__all__ = ["AgentStatus", "SweepStatus", "sweep_status"]
 
 
 class AgentStatus(NamedTuple):

@@ -14,8 +14,6 @@ A file has one line a row of the batch: ``row``, ``query``, ``run``, ``seed`` (t
 record), and ``epoch_regret`` (one entry an epoch). The settings are all that decides the job.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -28,19 +26,6 @@ from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.plan_file import PlannedJob, choices, label_in, made_by
 from rankgym.experiments.run.result_file import Damaged, read_result, read_settings
 from rankgym.experiments.run.results import Played, Results, join
-
-__all__ = [
-    "RESULTS",
-    "Examined",
-    "Others",
-    "difference",
-    "examine",
-    "gather",
-    "others",
-    "place",
-    "planned_jobs",
-    "read",
-]
 
 RESULTS = "results"  # the folder of result files
 ROW_COLUMNS = ("row", "query", "run", "seed", "settled_at")

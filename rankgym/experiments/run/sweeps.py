@@ -1,7 +1,5 @@
 """``run_sweep``: play a sweep's jobs with the engine; and the sweep that a folder was made for."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -23,8 +21,6 @@ from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.rows import Run, contents
 from rankgym.extras import require
 from rankgym.outputs import atomic_path, check_writable, remove
-
-__all__ = ["SWEEP", "SweepJob", "executor_of", "keep_sweep", "kept_sweep", "run_sweep"]
 
 SWEEP = "sweep.json"
 SAMPLE_ROWS = 64  # rows of a job that is tried
@@ -62,10 +58,10 @@ class SweepJob(NamedTuple):
         block, environment = self.planned.block, self.planned.environment
         return {"environment": environment, "agent": block.agent.label, "rows": [block.start, block.stop]}
 
-    def start(self) -> PlayingRows:
+    def start(self) -> "PlayingRows":
         return PlayingRows(self.planned)
 
-    def sample(self) -> SweepJob:
+    def sample(self) -> "SweepJob":
         block = self.planned.block
         stop = min(block.stop, block.start + SAMPLE_ROWS)
         small = block._replace(stop=stop, queries=block.queries[: stop - block.start])

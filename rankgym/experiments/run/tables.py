@@ -1,7 +1,5 @@
 """Results from files, and as tidy tables. Reading them imports neither agents nor environments."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,8 +12,6 @@ from rankgym.experiments.run.plan_file import read_plan
 from rankgym.experiments.run.results import Played, Results, join
 from rankgym.extras import require
 from rankgym.outputs import atomic_path
-
-__all__ = ["COLUMNS", "EPOCH_COLUMNS", "epoch_table", "epochs", "load", "read", "table", "write_table"]
 
 LABELS = {
     "environment": "label in the sweep (dictionary-encoded text)",

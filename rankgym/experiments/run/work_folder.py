@@ -13,8 +13,6 @@ A worker makes no folder and writes nowhere else (a result is renamed out of her
 renames the folder; a worker that is still there finds no folder, ends, and cannot have spoilt anything.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io
@@ -31,8 +29,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.outputs import read_regular_file, remove
-
-__all__ = ["DriverGone", "Orders", "WorkFolder"]
 
 DIGEST_LENGTH = 64
 
@@ -56,7 +52,7 @@ class WorkFolder:
         self.path = path
 
     @classmethod
-    def take_over(cls, root: Path) -> WorkFolder:
+    def take_over(cls, root: Path) -> "WorkFolder":
         """Make a new work folder in ``root``, with the checkpoints that earlier drivers have left.
 
         An old folder is renamed: from that moment on, a worker of the old driver finds no folder.

@@ -1,7 +1,5 @@
 """Playing one job, in whatever process. Worker and driver talk through the work folder alone."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
@@ -20,8 +18,6 @@ from rankgym.experiments.run.job import Playable, Playing
 from rankgym.experiments.run.result_file import write_result
 from rankgym.experiments.run.work_folder import DriverGone, Orders, WorkFolder
 from rankgym.outputs import remove
-
-__all__ = ["Assignment", "Outcome", "begin_process", "work"]
 
 PROGRESS_EVERY = 0.5  # seconds between reports of progress, and between looks at the driver's orders
 DRIVER_SILENCE = 90.0  # seconds without a heartbeat after which the driver is taken for dead

@@ -1,7 +1,5 @@
 """The figure of a comparison: regret, safety and NDCG over rounds; of duels, regret and accuracy. Needs matplotlib."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +10,6 @@ from rankgym.experiments.judge.comparison import Comparison, caption
 from rankgym.experiments.judge.units import known, mean_and_error
 from rankgym.experiments.show.figures import MAX_BANDS, Curve, Panel, by_last_value, panels
 from rankgym.experiments.show.style import stands_back
-
-__all__ = ["PANELS", "draw_comparison"]
 
 SETTLED = 0.01  # of a linear axis: the mean of fewer rounds would be a vertical stroke at its left end
 

@@ -3,8 +3,6 @@
 A legend names the curves in the order in which they end, the highest first. Needs matplotlib.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, cast

@@ -1,7 +1,5 @@
 """The files of a comparison: histories, tables, settings, figure."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from pathlib import Path
@@ -13,8 +11,6 @@ from rankgym.experiments.judge.comparison import Comparison
 from rankgym.experiments.plan.agents import slug
 from rankgym.experiments.show.tables import csv_text, markdown_text
 from rankgym.outputs import atomic_path, json_text
-
-__all__ = ["NO_FIGURE", "save"]
 
 NO_FIGURE = 'no figure without matplotlib: pip install "rankgym[experiments]"'
 

@@ -3,8 +3,6 @@
 The file needs no network: images are inside it, and its policy forbids browsers to load anything.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import json
@@ -24,8 +22,6 @@ from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.tables import MEASURES
 from rankgym.extras import require
 from rankgym.outputs import atomic_path
-
-__all__ = ["Picture", "Table", "report", "sweep_report", "write_report"]
 
 MEASURE_PANELS: dict[str, tuple[str, Any]] = {  # the y axis of each measure: its label, and its scale over log rounds
     "regret": ("cumulative regret", "log"),

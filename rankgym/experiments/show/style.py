@@ -4,8 +4,6 @@ Curves differ in colour, in dashes and in markers, so that the colour-blind, and
 apart. No figure needs a display. Needs matplotlib.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import textwrap

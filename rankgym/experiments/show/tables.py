@@ -1,7 +1,5 @@
 """A comparison's tables as text: cells, columns of epochs, Markdown, CSV. ``judge.columns`` declares the measures."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools
@@ -10,8 +8,6 @@ from typing import Any
 
 from rankgym.experiments.judge.columns import Column, counted
 from rankgym.experiments.judge.comparison import Comparison, caption
-
-__all__ = ["cell", "columns", "csv_text", "epoch_columns", "epoch_title", "group_columns", "markdown_text"]
 
 MAX_EPOCH_COLUMNS = 12  # of more epochs the table shows the first and the last; table.csv has all
 

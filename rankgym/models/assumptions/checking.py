@@ -1,7 +1,5 @@
 """``check_assumptions``: arguments, the search in every query, and its report."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

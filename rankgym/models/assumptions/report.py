@@ -1,7 +1,5 @@
 """The assumptions in words, and what the check returns: verdicts with witnesses, in a report that prints them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple

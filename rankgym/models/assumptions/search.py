@@ -1,7 +1,5 @@
 """The search for the largest violation of each assumption over the lists of one query."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import math

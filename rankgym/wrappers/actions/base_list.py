@@ -36,8 +36,6 @@ item at K are skipped while the queue has others. Every hidden item is compared 
 not displayed counts as not clicked, so that a session in base order counts for all hidden items at once.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from typing import Any
@@ -50,8 +48,6 @@ from rankgym.agent import open_unit
 from rankgym.kernels import kernel
 from rankgym.wrappers.layers import Layer, Setting
 from rankgym.wrappers.spaces import Widened, require_rankings
-
-__all__ = ["BASE_COLUMN", "BaseListLayer", "exchange_neighbours"]
 
 MAX_CREDIT = 16  # small beside 4 log(1 / delta) = 16 log n, the fewest comparisons before an exchange (default delta)
 LOG_SCALE = 10.0  # counts n are shown as log(1 + n) / 10

@@ -1,7 +1,5 @@
 """Choose lists near a base list: by exchanges of its neighbours (``AdjacentSwaps``) or as rankings (``SafeLists``)."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 
@@ -16,8 +14,6 @@ from rankgym.spaces import BatchedPermutation, Permutation
 from rankgym.wrappers.actions.base_list import BaseListLayer, exchange_neighbours
 from rankgym.wrappers.layers import SingleLayered
 from rankgym.wrappers.spaces import checked_array
-
-__all__ = ["AdjacentSwaps", "SafeLists"]
 
 
 class AdjacentSwapsLayer(BaseListLayer):

@@ -1,7 +1,5 @@
 """Choose every list, for algorithms that do not know rankings: by scores, slot by slot, by a ranking's number."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from copy import deepcopy
@@ -16,8 +14,6 @@ from rankgym.kernels import kernel
 from rankgym.spaces import BatchedPermutation
 from rankgym.wrappers.layers import Layer, Setting, SingleLayered
 from rankgym.wrappers.spaces import Widened, checked_array, checked_numbers, require_rankings, short
-
-__all__ = ["RankingNumber", "ScoresToRanking", "SlotBySlot"]
 
 MAX_RANKINGS = 100_000  # of RankingNumber
 

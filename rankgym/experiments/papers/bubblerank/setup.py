@@ -12,8 +12,6 @@ What claims mean in numbers, where the paper leaves it to the eye:
   slopes at the tenth of the lists with the fewest pairs and at the tenth with the most differ by at most that factor.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The data of mergeRUCB's figure 2: a LETOR file, the user's or a synthetic collection, and its preference matrix."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import os

@@ -5,8 +5,6 @@ subset of the rankers of its own, drawn again and again until one of them beats 
 agents, and so are the coins of the duels.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -202,7 +200,7 @@ def draw_over_time(
     return figures.panels(panels, columns=columns, caption=f"Mean of {runs} runs; bands: one standard error{words}")
 
 
-def curves_by_arms(results: Results, agents: Sequence[str], user: str = NAVIGATIONAL) -> list[Curve]:
+def curves_by_arms(results: Results, agents: Sequence[str], user: str = NAVIGATIONAL) -> "list[Curve]":
     """The regret at the end by the number of rankers."""
     from rankgym.experiments.show import figures
 
@@ -220,7 +218,7 @@ def curves_by_arms(results: Results, agents: Sequence[str], user: str = NAVIGATI
     ]
 
 
-def draw_by_arms(results: Results, curves: Mapping[str, Sequence[Curve]], caption: str = "", **panel: Any) -> Drawing:
+def draw_by_arms(results: Results, curves: "Mapping[str, Sequence[Curve]]", caption: str = "", **panel: Any) -> Drawing:
     """A panel for each title, with curves of ``curves_by_arms``."""
     from rankgym.experiments.show import figures
 

@@ -4,8 +4,6 @@ In epochs 1, 3, 5, ... three suboptimal items jump to an attraction of 0.9, in e
 again; an epoch is a tenth of the horizon.
 """
 
-from __future__ import annotations
-
 from rankgym.experiments.judge.measures import last_round
 from rankgym.experiments.papers.figure import Scale
 from rankgym.experiments.plan.sweep import Environment, Sweep

@@ -9,8 +9,6 @@ What claims mean in numbers, where the paper leaves it to the eye:
   outperforms, typically: in more than half of the queries.
 """
 
-from __future__ import annotations
-
 from rankgym.experiments.papers.figure import Scale, check_scale, check_source, even_rounds
 from rankgym.experiments.plan.sweep import Environment, Sweep
 
