@@ -163,7 +163,7 @@ def export(
 
     In Python, `rankgym.experiments.load(FOLDER)` returns the same table for pandas or polars.
     """
-    from rankgym.experiments.run.tables import load, write_table
+    from rankgym.experiments.run.tidy_tables import load, write_table
     from rankgym.extras import require
     from rankgym.outputs import atomic_path, check_writable
 
@@ -188,7 +188,7 @@ def report(
 ) -> None:
     """Write one HTML file: measures over rounds, means with standard errors, and ranks of agents over queries."""
     from rankgym.experiments.run.plan_file import read_plan
-    from rankgym.experiments.run.tables import read
+    from rankgym.experiments.run.tidy_tables import read
     from rankgym.experiments.show.report import sweep_report
     from rankgym.outputs import check_writable
 

@@ -35,7 +35,7 @@ def fitting_table(comparison: "Comparison", console: "Console") -> 'tuple[Table,
     It has as many columns and standard errors as fit the width of ``console``. Cells that still do not fit, and agents'
     names of more than half the width, are folded; nothing is cut.
     """
-    from rankgym.experiments.judge.columns import OTHER_ERRORS, REGRET_ERRORS
+    from rankgym.experiments.judge.table_columns import OTHER_ERRORS, REGRET_ERRORS
     from rankgym.experiments.show.tables import columns
 
     lines, shown = comparison.table(), columns(comparison)

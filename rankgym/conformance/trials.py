@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingAgent, Learner, seed_argument
-from rankgym.conformance.rules import Rulebook, fail
+from rankgym.conformance.engine import Rulebook, fail
 from rankgym.kernels import first_fault
 
 

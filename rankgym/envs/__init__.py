@@ -1,6 +1,7 @@
 """The environments: ranking, with breakpoints, dueling and interleaved. Vector environments are the engine.
 
-``SingleEnv`` makes a ``gym.Env`` of a batch of one. May import models, data, interleaving, spaces, metrics and below.
+``schedule.py`` says when users change and ``scenarios.py`` how; ``SingleEnv`` makes a ``gym.Env`` of a batch of one.
+May import models, data, interleaving, spaces, metrics and below.
 """
 
 from collections.abc import Callable

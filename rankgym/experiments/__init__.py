@@ -9,6 +9,6 @@ from rankgym.experiments.judge.comparison import Comparison
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Played, Results
 from rankgym.experiments.run.sweeps import run_sweep
-from rankgym.experiments.run.tables import load, read
+from rankgym.experiments.run.tidy_tables import load, read
 
 __all__ = ["Comparison", "Environment", "Played", "Results", "Sweep", "compare", "load", "read", "run_sweep"]

@@ -1,6 +1,7 @@
 """Click models, one per file: parameters, click kernel, expected reward of a list, exact best list.
 
-Add a model as a file with a ``MODEL`` and list it in ``table.py``. May import arguments, kernels and progress.
+To add a model, write a file with a ``MODEL`` (``cm.py`` is a short one) and list it in ``table.py``. May import
+arguments, kernels and progress.
 """
 
 from rankgym.models.assumptions import ASSUMPTIONS, PAPERS, check_assumptions

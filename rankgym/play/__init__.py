@@ -1,4 +1,4 @@
-"""An agent plays an environment: the loop with its recorders, and histories. ``rankgym.simulate`` is its public face.
+"""An agent plays an environment: the loop (``game.py``), its recorders, and histories. Its face: ``rankgym.simulate``.
 
 May import envs, wrappers, agent and everything below them; never experiments, commands or a paper's agent.
 """

@@ -21,7 +21,7 @@ from rankgym.sb3.callbacks import EvaluationResult, Watch
 from rankgym.sb3.checks import checked_settings
 from rankgym.sb3.model_files import weights_digest
 from rankgym.sb3.plan import TrainingPlan
-from rankgym.sb3.record import AVERAGE, FILES, TrainingRecord, read_earlier, restore_average, resumed_model
+from rankgym.sb3.run_files import AVERAGE, FILES, TrainingRecord, read_earlier, restore_average, resumed_model
 from rankgym.sb3.settings import OPTIONS, as_options, query_text
 
 

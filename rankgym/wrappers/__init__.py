@@ -1,6 +1,8 @@
-"""Wrappers, each for single and vector environments alike: recorders, what a policy observes, and how it acts.
+"""Wrappers, for single and vector environments alike: what is recorded, what a policy observes, how it acts.
 
-May import envs and everything below them. A saved model names its layers: ``LAYERS`` finds their classes.
+``meters.py`` says what each round adds to a record: regret, violations of the safety constraint, ranking quality;
+``actions/`` and ``observations.py`` are for policies. May import envs and everything below them. A saved model names
+its layers: ``LAYERS`` finds their classes.
 """
 
 from rankgym.wrappers.actions import AdjacentSwaps, RankingNumber, SafeLists, ScoresToRanking, SlotBySlot

@@ -41,7 +41,7 @@ from rankgym.experiments.run.result_file import Damaged
 from rankgym.experiments.run.status import sweep_status
 from rankgym.experiments.run.store import place
 from rankgym.experiments.run.sweeps import SweepJob, keep_sweep, kept_sweep, run_sweep
-from rankgym.experiments.run.tables import load
+from rankgym.experiments.run.tidy_tables import load
 from rankgym.experiments.run.work_folder import WorkFolder
 from rankgym.play.history import MEASURES
 

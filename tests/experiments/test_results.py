@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rankgym.experiments import load
-from rankgym.experiments.run import tables
+from rankgym.experiments.run import tidy_tables as tables
 from rankgym.experiments.run.plan_file import plan_of, write_plan
 from rankgym.experiments.run.results import Played, Results
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rankgym.envs import vector_breakpoint
-from rankgym.experiments.judge.columns import EARLY, Column, counted, table_columns
+from rankgym.experiments.judge.table_columns import EARLY, Column, counted, table_columns
 from rankgym.experiments.judge.units import known, mean_and_error
 from rankgym.experiments.plan.agents import AgentSpec, slug
 from rankgym.experiments.plan.digests import code_digest

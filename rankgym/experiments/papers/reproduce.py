@@ -174,7 +174,7 @@ def _markdown(found: Reproduced, played: str, decided: str) -> str:
 
 def write_files(found: Reproduced, sweep: Sweep, results: Results) -> None:
     """Write the files of a figure into its folder, each atomically."""
-    from rankgym.experiments.run.tables import table, write_table
+    from rankgym.experiments.run.tidy_tables import table, write_table
     from rankgym.experiments.show import style
     from rankgym.experiments.show.report import Picture, write_report
 

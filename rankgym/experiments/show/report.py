@@ -19,7 +19,7 @@ from rankgym.experiments.judge.claims import HEAD, Judgement, Verdict, cells, nu
 from rankgym.experiments.judge.ranks import rank_table
 from rankgym.experiments.judge.units import amount, means
 from rankgym.experiments.run.results import Results
-from rankgym.experiments.run.tables import MEASURES
+from rankgym.experiments.run.tidy_tables import MEASURES
 from rankgym.extras import require
 from rankgym.outputs import atomic_path
 

@@ -6,8 +6,8 @@ import itertools
 import math
 from typing import Any
 
-from rankgym.experiments.judge.columns import Column, counted
 from rankgym.experiments.judge.comparison import Comparison, caption
+from rankgym.experiments.judge.table_columns import Column, counted
 
 MAX_EPOCH_COLUMNS = 12  # of more epochs the table shows the first and the last; table.csv has all
 

@@ -5,9 +5,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.experiments.judge import intervals, measures
+from rankgym.experiments.judge import claim_measures as measures
+from rankgym.experiments.judge import intervals
+from rankgym.experiments.judge.claim_measures import ABOVE_0, BELOW_0, REGRET, SECOND_HALF, Span
 from rankgym.experiments.judge.claims import AGENT_NAMES, Claim, Finding
-from rankgym.experiments.judge.measures import ABOVE_0, BELOW_0, REGRET, SECOND_HALF, Span
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import AGENTS, FEW, LEARNING, LINEAR, MODELS
 from rankgym.experiments.papers.figure import Drawing, draw_models

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals, regression
+from rankgym.experiments.judge.claim_measures import ABOVE_0, units_of
 from rankgym.experiments.judge.claims import Claim
-from rankgym.experiments.judge.measures import ABOVE_0, units_of
 from rankgym.experiments.judge.units import Units, mean_and_error
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import MODELS, QUERIES, ROUNDS, RUNS

@@ -5,9 +5,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.experiments.judge import intervals, measures
+from rankgym.experiments.judge import claim_measures as measures
+from rankgym.experiments.judge import intervals
+from rankgym.experiments.judge.claim_measures import ABOVE_0, Span
 from rankgym.experiments.judge.claims import Claim
-from rankgym.experiments.judge.measures import ABOVE_0, Span
 from rankgym.experiments.judge.units import curves
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import FEW, MODELS

@@ -4,8 +4,8 @@ import math
 from functools import partial
 
 from rankgym.experiments.judge import intervals
+from rankgym.experiments.judge.claim_measures import ABOVE_0, ABOVE_1, last_round
 from rankgym.experiments.judge.claims import Claim, Finding
-from rankgym.experiments.judge.measures import ABOVE_0, ABOVE_1, last_round
 from rankgym.experiments.judge.units import Units, amount
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup

@@ -5,9 +5,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.experiments.judge import intervals, measures
+from rankgym.experiments.judge import claim_measures as measures
+from rankgym.experiments.judge import intervals
+from rankgym.experiments.judge.claim_measures import ABOVE_0, NORMAL_99, SAME, last_round, units_of
 from rankgym.experiments.judge.claims import Claim, Finding
-from rankgym.experiments.judge.measures import ABOVE_0, NORMAL_99, SAME, last_round, units_of
 from rankgym.experiments.judge.units import each_row, epochs
 from rankgym.experiments.papers.figure import Drawing
 from rankgym.experiments.papers.nonstationary import setup

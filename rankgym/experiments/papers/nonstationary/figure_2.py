@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals
+from rankgym.experiments.judge.claim_measures import last_round
 from rankgym.experiments.judge.claims import Claim, Finding
-from rankgym.experiments.judge.measures import last_round
 from rankgym.experiments.judge.units import amount
 from rankgym.experiments.papers.figure import Drawing, select_rows
 from rankgym.experiments.papers.nonstationary import setup

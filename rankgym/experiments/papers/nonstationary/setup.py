@@ -4,7 +4,7 @@ In epochs 1, 3, 5, ... three suboptimal items jump to an attraction of 0.9, in e
 again; an epoch is a tenth of the horizon.
 """
 
-from rankgym.experiments.judge.measures import last_round
+from rankgym.experiments.judge.claim_measures import last_round
 from rankgym.experiments.papers.figure import Scale
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Results
