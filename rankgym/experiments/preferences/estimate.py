@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.arguments import whole_number
+from rankgym.arguments import one_of, whole_number
 from rankgym.data import letor
 from rankgym.experiments.plan.digests import key_of
 from rankgym.experiments.preferences.exact import PICKS
@@ -88,17 +88,12 @@ def estimate(
         OSError: the file cannot be read.
     """
     method = _method(method, interleaving)
-    knobs = dict(interleaving_knobs or {})
-    if method == "simulate":
-        knobs = make(interleaving, knobs).knobs()
-    elif knobs:
-        raise ValueError(f"interleaving_knobs = {knobs} are for simulations; allowed with method = 'exact': none")
+    knobs = _knobs(method, interleaving, dict(interleaving_knobs or {}))
     comparisons = whole_number("comparisons", comparisons, 1)
     num_documents = whole_number("num_documents", num_documents, 1)
     seed, ties = whole_number("seed", seed, 0), whole_number("ties", ties, 0)
     jobs = whole_number("jobs", jobs, 1)
-    if user_model not in users.USERS:
-        raise ValueError(f"user_model = {user_model!r} is unknown; allowed: {', '.join(map(repr, users.USERS))}")
+    one_of("user_model", user_model, users.USERS)
     files = None if out is None else MatrixFiles.of(out)
     data = letor_data(path, progress=progress)
     chosen = letor.chosen_rankers(rankers, data.features.shape[1])
@@ -119,14 +114,11 @@ def estimate(
         seed=seed,
     )
     settings = _settings(spec, data, Path(path).name)
-    notes: list[str] = []
-    if files is not None:
-        if fresh:
-            files.forget_parts(settings["key"])
-        elif (before := files.load(settings["key"])) is not None:
-            return before
-        else:
-            notes += files.replaced(settings["key"])
+    if files is not None and fresh:
+        files.forget_parts(settings["key"])
+    elif files is not None and (before := files.load(settings["key"])) is not None:
+        return before
+    notes = [] if files is None or fresh else files.replaced(settings["key"])
     found = _evaluate(spec, settings, files, jobs, progress, notes)
     preference, error = _matrices(found, len(chosen), settings["queries"])
     settings["cpu_seconds"] = round(sum(sums.seconds for _, sums in found), 3)
@@ -135,6 +127,15 @@ def estimate(
         files.save(result)
         files.forget_parts(settings["key"])
     return result
+
+
+def _knobs(method: str, interleaving: str, knobs: dict[str, Any]) -> dict[str, Any]:
+    """Return all knobs of the interleaving that is simulated, or a ValueError where it is not simulated."""
+    if method == "simulate":
+        return make(interleaving, knobs).knobs()
+    if knobs:
+        raise ValueError(f"interleaving_knobs = {knobs} are for simulations; allowed with method = 'exact': none")
+    return knobs
 
 
 def _settings(spec: ProblemSpec, data: letor.LetorData, name: str) -> dict[str, Any]:
