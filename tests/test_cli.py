@@ -483,7 +483,7 @@ def test_knobs_and_arguments_are_shown_with_their_defaults(run):
     assert "knobs: exploration=log+3loglog, feedback=first" in text
     assert "rankgym envs ENV lists the arguments" in run("envs").stdout
     text = plain(run("envs", "PBM-WeakTail-Rerank-v0").stdout)
-    for words in ("num_positions 10", "initial_list [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]", "cutoff: the first so many"):
+    for words in ("num_positions 10", "initial_list [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]", "cutoff: how many positions count"):
         assert words in text
     assert "did you mean 'PBM-Yandex-v0'?" in run("envs", "PBM-Yandx-v0").stderr
 
@@ -499,7 +499,7 @@ def test_an_environments_arguments_and_how_it_is_made(run, name):
     if "Dueling" in name:
         assert "regret: " in plain(text)
     else:
-        assert "scenario" in text or "cutoff: the first so many positions count" in plain(text)
+        assert "scenario" in text or "cutoff: how many positions count" in plain(text)
 
 
 @pytest.mark.parametrize("name", [name for name in ENVS if re.match(r"rankgym/[A-Z]+-Synthetic-", name)])

@@ -235,7 +235,7 @@ def test_an_agent_says_its_shape():
 @pytest.mark.parametrize(
     ("factory", "words"),
     [
-        ("toprank", "factory = 'toprank' makes no agents"),
+        ("toprank", "factory = 'toprank' does not make agents"),
         (lambda num_items: None, "got an unexpected keyword argument .*allowed: one that takes the keywords"),
     ],
 )

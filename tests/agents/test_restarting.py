@@ -266,8 +266,8 @@ def test_after_a_breakpoint_it_is_better_off(name):
         ({"agent": "no_such_package:Mine"}, "agent = 'no_such_package:Mine': module 'no_such_package' does not exist"),
         ({"agent": "a:b:c"}, "agent = 'a:b:c': .*; allowed: package.module:Class"),
         ({"agent": 5}, "agent = 5 does not make agents; allowed: a name, a class, or a function that makes one"),
-        ({"agent": "math:pi"}, "agent = 'math:pi' does not make agents"),
-        ({"agent": "builtins:dict"}, "agent = 'builtins:dict' makes a dict; allowed: what makes an object with act"),
+        ({"agent": "math:pi"}, "agent = 'math:pi' is not an agent; allowed: a class with methods act and update"),
+        ({"agent": "builtins:dict"}, "agent = 'builtins:dict' is not an agent; allowed: a class with methods act and update"),
         ({"agent": "restarting"}, "agent = 'restarting' restarts agents itself; allowed: any other"),
         ({"agent": Restarting}, "agent = <class .*> restarts agents itself"),
         (

@@ -338,7 +338,8 @@ def test_a_damaged_result_is_played_again(tmp_path, damage):
 
 
 KILLED = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
 from rankgym.experiments import compare
 compare({env!r}, ["toprank", "random"], rounds=60_000, query=[4, 0, 7], runs=2, seed=3, out=sys.argv[1],
         progress=False, checkpoint_every=0.05)
@@ -379,7 +380,10 @@ def test_an_interrupted_comparison_writes_checkpoints_and_says_how_to_go_on(tmp_
             assert time.monotonic() < end
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=120)
+        try:
+            _, said = process.communicate(timeout=120)
+        finally:
+            process.kill()
     assert "KeyboardInterrupt" in said
     assert f"checkpoints are kept in {tmp_path / 'out'}; to resume: the same command" in said
     assert list((tmp_path / "out").glob("work-*/*.npz"))

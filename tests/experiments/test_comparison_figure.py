@@ -102,8 +102,12 @@ def test_without_matplotlib_all_else_is_written(tmp_path, monkeypatch):
     assert found.notes == ['no figure without matplotlib: pip install "rankgym[experiments]"']
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "compare.json",
-        "parts",
+        "lock",
+        "log.jsonl",
+        "plan.json",
+        "results",
         "static.npz",
+        "sweep.json",
         "table.csv",
         "table.md",
     ]
