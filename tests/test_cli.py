@@ -483,7 +483,11 @@ def test_knobs_and_arguments_are_shown_with_their_defaults(run):
     assert "knobs: exploration=log+3loglog, feedback=first" in text
     assert "rankgym envs ENV lists the arguments" in run("envs").stdout
     text = plain(run("envs", "PBM-WeakTail-Rerank-v0").stdout)
-    for words in ("num_positions 10", "initial_list [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]", "cutoff: how many positions count"):
+    for words in (
+        "num_positions 10",
+        "initial_list [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]",
+        "cutoff: how many positions count",
+    ):
         assert words in text
     assert "did you mean 'PBM-Yandex-v0'?" in run("envs", "PBM-Yandx-v0").stderr
 
