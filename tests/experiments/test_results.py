@@ -232,7 +232,7 @@ def test_what_holds_no_results_is_refused(tmp_path):
 
 def test_importing_the_room_needs_no_library_of_tables():
     script = (
-        "import json, sys, rankgym.experiments; from rankgym.experiments.run import tables; "
+        "import json, sys, rankgym.experiments; from rankgym.experiments.run import tidy_tables; "
         "from rankgym.experiments.judge import claims, intervals; "
         "print(json.dumps([m for m in ('pyarrow', 'scipy.stats', 'matplotlib', 'joblib', 'filelock', 'pandas') "
         "if m in sys.modules]))"
