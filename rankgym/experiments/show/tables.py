@@ -1,4 +1,4 @@
-"""A comparison's tables as text: cells, columns of epochs, Markdown, CSV. ``judge.table_columns`` declares the measures."""
+"""A comparison's tables as text: cells, columns of epochs, Markdown, CSV. ``judge.table_columns`` has the measures."""
 
 import csv
 import io
