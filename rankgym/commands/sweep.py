@@ -232,7 +232,7 @@ def _show(results: "Results") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from rankgym.experiments.judge.comparison import counted
+    from rankgym.experiments.judge.table_columns import counted
     from rankgym.experiments.judge.units import known, mean_and_error
 
     table = Table()

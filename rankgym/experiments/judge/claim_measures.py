@@ -1,4 +1,4 @@
-"""Measures that claims of several papers use: named functions of results, labels and a span of rounds."""
+"""Measures that claims of several papers use: functions of results, labels and a span of rounds."""
 
 import math
 from typing import NamedTuple
@@ -26,12 +26,12 @@ REGRET, FIRST_HALF, SECOND_HALF = Span(), Span(stop=0.5), Span(start=0.5)
 
 
 def last_round(played: Played) -> int:
-    """The number of rounds played."""
+    """Return the number of rounds played."""
     return int(played.rounds[-1])
 
 
 def units_of(played: Played, span: Span = REGRET) -> Units:
-    """What the rounds of ``span`` added to its measure, by query or run."""
+    """Return what the rounds of ``span`` added to its measure, by query or run."""
     end = last_round(played)
     stop = round(end * span.stop) if span.rounds is None else min(span.rounds, end)
     return amount(played, span.measure, stop, start=round(end * span.start))

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
-from rankgym.experiments.judge.comparison import counted
 from rankgym.experiments.judge.intervals import Estimate
+from rankgym.experiments.judge.table_columns import counted
 from rankgym.experiments.run.results import Results
 
 Region = tuple[float, float]  # ends included; infinite ends are allowed
@@ -99,9 +99,8 @@ def expand(
 ) -> tuple[Claim, ...]:
     """Return a claim for each case of each of ``claims``, with names and ``needs_rounds`` filled in.
 
-    In the name a placeholder becomes the value in small letters, without what follows a comma; in other texts the
-    value, of agents the name in papers; an argument of the measure that is a placeholder alone becomes the value
-    itself.
+    Placeholders become values: in the name in lower case and up to the first comma; in texts an agent's label becomes
+    its name in papers; an argument of the measure that is a placeholder alone becomes the value itself.
 
     Args:
         claims: by name, with placeholders.
@@ -111,14 +110,11 @@ def expand(
     found = []
     for name, claim in claims.items():
         least = needs_rounds if claim.needs_rounds is None else claim.needs_rounds
-        cases = claim.cases or _combinations({key: values[key] for key in values if f"{{{key}}}" in name})
+        named = {key: values[key] for key in values if f"{{{key}}}" in name}
+        combinations = [dict(zip(named, chosen, strict=True)) for chosen in itertools.product(*named.values())]
+        cases = claim.cases or combinations
         found += [_filled_claim(name, claim, {"needs_rounds": least, **case}) for case in cases]
     return tuple(found)
-
-
-def _combinations(values: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
-    """All combinations of values, the last changing fastest; of no values one, empty."""
-    return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
 
 
 def _filled_claim(name: str, claim: Claim, case: Mapping[str, Any]) -> Claim:
@@ -136,7 +132,7 @@ def _filled(text: str, words: Mapping[str, object]) -> str:
 
 
 def _named(words: Mapping[str, object]) -> dict[str, object]:
-    """``words`` with agents' labels replaced by their names."""
+    """Return ``words`` with agents' labels replaced by their names in papers."""
     return {key: AGENT_NAMES.get(str(value), value) for key, value in words.items()}
 
 
@@ -158,7 +154,7 @@ def decide(claim: Claim, results: Results, rounds: int) -> Judgement:
     except Exception as error:
         error.add_note(f"while measuring the claim {claim.name!r}")
         raise
-    for what, (low, high) in (("interval", (measured.low, measured.high)), ("region", measured.claimed)):
+    for what, (low, high) in {"interval": (measured.low, measured.high), "region": measured.claimed}.items():
         if low > high:
             raise ValueError(f"claim {claim.name!r} has the {what} {low:g} .. {high:g}; allowed: low <= high")
     verdict, why = _verdict(measured)
@@ -189,11 +185,11 @@ def _measured(claim: Claim, results: Results, rounds: int) -> Measured:
 
 
 def weakest(parts: Sequence[Measured]) -> Measured:
-    """Return the part by which a claim about several quantities fails first.
+    """Return the part that decides a claim about several quantities.
 
-    That is a part that does not hold, else one that cannot be decided, else one that holds; among these, the one whose
-    interval has the least room to the region's border, relative to its own width. A claim holds only if all its parts
-    do, so its error is no larger than a part's; but one of many parts may fail by chance: use intervals of the level
+    A part that does not hold comes first, then one that cannot be decided; among several, the one whose interval has
+    the least room to the region's border, relative to its own width. A claim holds only if all its parts do, which
+    needs no correction; but one of many parts may fail by chance: use intervals of the level
     ``intervals.for_each_of(len(parts))``.
 
     Raises:
@@ -202,8 +198,8 @@ def weakest(parts: Sequence[Measured]) -> Measured:
     if not parts:
         raise ValueError("parts is empty; allowed: at least one part")
     verdicts = [_verdict(part)[0] for part in parts]
-    order = list(VERBS)
-    found = min(range(len(parts)), key=lambda n: (order.index(verdicts[n]), _room(parts[n])))
+    gravest_first = list(VERBS)
+    found = min(range(len(parts)), key=lambda n: (gravest_first.index(verdicts[n]), _room(parts[n])))
     part, verdict = parts[found], verdicts[found]
     if len(parts) == 1:
         return part
@@ -227,7 +223,7 @@ def _verdict(measured: Measured) -> tuple[Verdict, str]:
 
 
 def _room(measured: Measured) -> float:
-    """The distance of the interval from the region's border, in its own half widths; negative outside."""
+    """Return the distance of the interval to the region's border, divided by half its width; negative outside."""
     low, high, (least, most) = measured.low, measured.high, measured.claimed
     if math.isnan(measured.value) or math.isnan(low) or math.isnan(high):
         return -math.inf
@@ -254,7 +250,7 @@ def number(value: float) -> str:
 
 
 def interval(measured: Measured) -> str:
-    """The interval in words: "0.97 to 1.02"; for an exact quantity "exactly 0"; "unknown"."""
+    """Return the interval in words: "0.97 to 1.02"; for an exact quantity "exactly 0"; "unknown"."""
     if math.isnan(measured.value) and (math.isnan(measured.low) or math.isnan(measured.high)):
         return "unknown"
     if measured.low == measured.high:
@@ -263,7 +259,7 @@ def interval(measured: Measured) -> str:
 
 
 def region(claimed: Region) -> str:
-    """The claimed region in words: "at least 1", "0.9 to 1.1"."""
+    """Return the claimed region in words: "at least 1", "0.9 to 1.1"."""
     least, most = claimed
     if least == most:
         return f"exactly {number(least)}"
@@ -275,7 +271,7 @@ def region(claimed: Region) -> str:
 
 
 def counts(judgements: Sequence[Judgement]) -> dict[Verdict, int]:
-    """The number of claims with each of the three verdicts."""
+    """Return the number of claims with each of the three verdicts."""
     return {verdict: sum(found.verdict == verdict for found in judgements) for verdict in VERDICTS}
 
 
@@ -292,7 +288,7 @@ def tally(judgements: Sequence[Judgement]) -> str:
 
 
 def cells(judgement: Judgement) -> tuple[str, str, str, str, str]:
-    """The cells under ``HEAD``, in plain text."""
+    """Return the cells under ``HEAD``, in plain text."""
     claim, measured, verdict, _ = judgement
     found = interval(measured)
     if measured.low != measured.high and found != "unknown":
@@ -301,7 +297,7 @@ def cells(judgement: Judgement) -> tuple[str, str, str, str, str]:
 
 
 def markdown(judgements: Sequence[Judgement]) -> str:
-    """The table of claims; below it each claim's place in the paper, its verdict, and how its interval was computed."""
+    """Return the table of claims; below it each claim's place in the paper, verdict, and method of the interval."""
     rows = [HEAD, ("---",) * len(HEAD)]
     for judgement in judgements:
         text, *middle, verdict = map(_escaped, cells(judgement))
@@ -316,7 +312,7 @@ def markdown(judgements: Sequence[Judgement]) -> str:
 
 
 def rich_table(judgements: Sequence[Judgement], title: str = "", *, short: bool = False) -> Any:
-    """The table of claims for a terminal, a ``rich.table.Table``; ``short``: without the measured quantities."""
+    """Return the table of claims for a terminal, a ``rich.table.Table``; ``short``: without measured quantities."""
     from rich.table import Table
     from rich.text import Text
 
@@ -333,28 +329,22 @@ def rich_table(judgements: Sequence[Judgement], title: str = "", *, short: bool 
 
 
 def as_json(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:
-    """Plain JSON values; infinite numbers are the words "inf" and "-inf", unknown numbers are null."""
+    """Return plain JSON values; infinite numbers are the words "inf" and "-inf", unknown numbers are null."""
     return [
         {
-            "name": claim.name,
-            "where": claim.where,
-            "claim": claim.text,
-            "verdict": verdict,
-            "why": why,
-            "quantity": measured.quantity,
-            "value": _plain(measured.value),
-            "low": _plain(measured.low),
-            "high": _plain(measured.high),
-            "claimed": list(map(_plain, measured.claimed)),
-            "method": measured.method,
-            "note": measured.note,
+            **{"name": claim.name, "where": claim.where, "claim": claim.text, "verdict": verdict, "why": why},
+            **{name: _plain(value) for name, value in measured._asdict().items()},
             "needs_rounds": claim.needs_rounds,
         }
         for claim, measured, verdict, why in judgements
     ]
 
 
-def _plain(value: float) -> float | str | None:
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple):
+        return list(map(_plain, value))
     if math.isnan(value):
         return None
     return float(value) if math.isfinite(value) else "inf" if value > 0 else "-inf"

@@ -5,17 +5,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankgym.envs import vector_breakpoint
 from rankgym.experiments.judge.table_columns import EARLY, Column, counted, table_columns
-from rankgym.experiments.judge.units import known, mean_and_error
+from rankgym.experiments.judge.units import counted_units, known, mean_and_error
 from rankgym.experiments.plan.agents import AgentSpec, slug
 from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.plan.environments import decades, env_arguments, env_creator
 from rankgym.outputs import versions
 from rankgym.play.history import DuelingHistory, History
-
-__all__ = ["EARLY", "Comparison", "caption", "counted"]
 
 # Arguments that a caption shows: numbers and words, and the names of files; lists are too long for it.
 CAPTION_ARGUMENTS = (
@@ -122,12 +121,9 @@ class Comparison:
             if column.values is None:
                 line[column.key] = float(self.rows * self.rounds / self.seconds[label])
             else:
-                values = known(column.values(history))
-                line[column.key], line[f"{column.key}_se"] = map(float, mean_and_error(values))
-        epochs = getattr(history, "epoch_regret", ())[: self.epochs]
-        for epoch, values in enumerate(epochs):
-            name = f"regret_epoch_{epoch}"
-            line[name], line[f"{name}_se"] = map(float, mean_and_error(known(values)))
+                line |= _cells(column.key, known(column.values(history)))
+        for epoch, values in enumerate(getattr(history, "epoch_regret", ())[: self.epochs]):
+            line |= _cells(f"regret_epoch_{epoch}", known(values))
         return line
 
     def epoch_groups(self, size: int) -> list[dict[str, Any]]:
@@ -142,8 +138,7 @@ class Comparison:
             regrets = getattr(self.histories[spec.label], "epoch_regret", np.empty((0, self.rows)))
             for first in range(0, self.epochs, size):
                 last = min(first + size, self.epochs) - 1
-                name = f"regret_epochs_{first}_{last}"
-                line[name], line[f"{name}_se"] = map(float, mean_and_error(regrets[first : last + 1].sum(axis=0)))
+                line |= _cells(f"regret_epochs_{first}_{last}", regrets[first : last + 1].sum(axis=0))
             lines.append(line)
         return lines
 
@@ -182,8 +177,14 @@ class Comparison:
         }
 
 
+def _cells(name: str, values: NDArray[np.float64]) -> dict[str, float]:
+    """Return the mean of ``values`` (rows,) and its standard error under the keys of a table."""
+    mean, error = mean_and_error(values)
+    return {name: float(mean), f"{name}_se": float(error)}
+
+
 def _given(comparison: Comparison) -> list[str]:
-    """Return what a caption shows of the arguments of duels: those that are not the environment's defaults."""
+    """Return the arguments of duels that a caption shows: those that are not the environment's defaults."""
     if comparison.kind != "duels":
         return []
     defaults = env_arguments(comparison.env_id) or {}
@@ -194,10 +195,9 @@ def _given(comparison: Comparison) -> list[str]:
 def caption(comparison: Comparison, errors: Literal["all", "some", "none"] = "all") -> str:
     """Say what the shown numbers are means of; ``errors``: which of them are shown with a standard error."""
     queries, runs = len(comparison.queries), comparison.runs
-    each = " each" if queries > 1 else ""
-    over = f"{runs:,} {'run' if runs == 1 else 'runs'}{each}"
+    over = counted_units(runs, "runs") + (" each" if queries > 1 else "")
     if comparison.choice is not None:
-        over = f"{queries:,} {comparison.choice if queries == 1 else comparison.choices}, {over}"
+        over = f"{counted_units(queries, comparison.choices)}, {over}"
     source, words = comparison._source
     where = ", ".join([comparison.env_id, *_given(comparison), *([f"{source} {words}"] if source else [])])
     rounds = "round" if comparison.rounds == 1 else "rounds"

@@ -1,5 +1,6 @@
 """Rank tables: how agents rank over queries, with Friedman's test and Holm-corrected Wilcoxon tests."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -22,43 +23,36 @@ class RankTable(NamedTuple):
     kind: str
 
     def lines(self) -> list[list[str]]:
-        """A list of cells for each agent: name, mean rank, wins, p-value against the first agent."""
+        """Return the cells of each agent: name, mean rank, wins, p-value against the first agent."""
         against = ["", *map(_p_value, self.wilcoxon[0, 1:])]
         columns = self.agents, (f"{rank:.2f}" for rank in self.mean_rank), map(str, self.wins), against
         return [list(cells) for cells in zip(*columns, strict=True)]
 
     def head(self) -> list[str]:
-        """The headings of the cells of ``lines``."""
+        """Return the headings of the cells of ``lines``."""
         return ["agent", "mean rank", f"best of {self.units:,} {self.kind}", f"p against {self.agents[0]}"]
 
     def caption(self) -> str:
-        """The tests that the p-values are of."""
+        """Name the tests that the p-values belong to."""
         return (
             f"Friedman's test over {counted_units(self.units, self.kind)}: p {_p_value(self.friedman, '= ')}. "
             "p against the first: Wilcoxon's signed-rank test, with Holm's correction for all pairs."
         )
-
-    def markdown(self) -> str:
-        rows = [self.head(), ["---", "---:", "---:", "---:"], *self.lines()]
-        return "\n".join(f"| {' | '.join(row)} |" for row in rows) + f"\n\n{self.caption()}\n"
 
 
 def rank_table(units: Mapping[str, Units], *, lower_is_better: bool = True) -> RankTable:
     """Rank agents in each unit (query), and compare the ranks.
 
     Args:
-        units: by the agents' labels; at least two agents, with the same units, values (units,).
+        units: by the agents' labels; at least two agents, with the same units, values (units,). Anything else, or an
+            unknown value, is a ValueError.
         lower_is_better: True for regret, False for NDCG.
-
-    Raises:
-        ValueError: fewer than two agents, different units, or an unknown value.
     """
     stats = require("scipy.stats")
     if len(units) < 2:
         raise ValueError(f"units has {len(units)} agents; allowed: at least two")
-    samples = list(units.values())
+    labels, samples = list(units), list(units.values())
     check_paired(samples)
-    labels = list(units)
     values = np.stack([sample.values for sample in samples]) * (1 if lower_is_better else -1)
     if not np.isfinite(values).all():
         raise ValueError("units has unknown values; allowed: finite numbers")
@@ -66,13 +60,12 @@ def rank_table(units: Mapping[str, Units], *, lower_is_better: bool = True) -> R
     order = np.argsort(ranks.mean(axis=1), kind="stable")
     values, ranks = values[order], ranks[order]
     best = values == values.min(axis=0)
-    number = len(labels)
-    pairs = [(a, b) for a in range(number) for b in range(a + 1, number)]
+    pairs = list(itertools.combinations(range(len(labels)), 2))
     raw = np.array([_signed_ranks(stats, values[a] - values[b]) for a, b in pairs])
-    wilcoxon = np.full((number, number), np.nan)
+    wilcoxon = np.full((len(labels), len(labels)), np.nan)
     for (a, b), p in zip(pairs, _holm(raw), strict=True):
         wilcoxon[a, b] = wilcoxon[b, a] = p
-    if number == 2:
+    if len(labels) == 2:
         friedman = float(raw[0])  # with two agents Friedman's is a sign test, and weaker
     elif values.shape[1] < 2 or len(np.unique(ranks)) == 1:
         friedman = 1.0
@@ -84,7 +77,7 @@ def rank_table(units: Mapping[str, Units], *, lower_is_better: bool = True) -> R
 
 
 def _signed_ranks(stats: Any, differences: NDArray[np.float64]) -> float:
-    """The p-value of Wilcoxon's signed-rank test; 1 where nothing differs."""
+    """Return the p-value of Wilcoxon's signed-rank test; 1 if nothing differs."""
     return float(stats.wilcoxon(differences).pvalue) if differences.any() else 1.0
 
 

@@ -13,17 +13,16 @@ from rankgym.experiments.judge.units import Units
 def slope(
     x: NDArray[Any], y: NDArray[Any], cluster: NDArray[Any], *, within: bool = False, level: float = LEVEL
 ) -> Estimate:
-    """Return the least-squares slope of y in x; clusters are resampled.
+    """Estimate the least-squares slope of y in x; clusters are resampled.
 
     Args:
         x, y: (points,).
-        cluster: (points,) whole numbers: each point's query. Independent points have a cluster each:
-            ``np.arange(points)``.
+        cluster: (points,) whole numbers: each point's query; ``np.arange(points)`` if points are independent.
         within: subtract each cluster's means from x and y, so that differences between clusters do not count.
         level: of the interval.
 
     Raises:
-        ValueError: lengths differ, or x is constant.
+        ValueError: lengths differ, or x has too few different values.
     """
     design, y, cluster = _design(x, y, cluster, 1, within)
     return _regression(design, y, cluster, lambda found: found[..., -1], level, float(np.ptp(x)) / 2)
@@ -32,9 +31,9 @@ def slope(
 def curvature(
     x: NDArray[Any], y: NDArray[Any], cluster: NDArray[Any], *, within: bool = False, level: float = LEVEL
 ) -> Estimate:
-    """How far y is from linear in x: of the least-squares parabola, (last slope - first slope) / mean slope.
+    """Estimate how much y bends over x: of the least-squares parabola, (last slope - first slope) / mean slope.
 
-    A line has 0, and x^2 from its vertex on 2; 1 says that the last slope is three times the first, -1 a third of it.
+    A line has 0, x^2 from its vertex on 2; with 1 the last slope is three times the first, with -1 a third of it.
     Arguments and errors are those of ``slope``.
     """
     design, y, cluster = _design(x, y, cluster, 2, within)
@@ -44,7 +43,7 @@ def curvature(
 def _design(
     x: NDArray[Any], y: NDArray[Any], cluster: NDArray[Any], degree: int, within: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
-    """Powers (points, terms) of x scaled to -1 .. 1; ``within``: less the clusters' means, without the constant."""
+    """Return powers (points, terms) of x scaled to -1 .. 1, y and clusters, as ``slope`` takes them."""
     x, y, cluster = np.asarray(x, np.float64), np.asarray(y, np.float64), np.asarray(cluster)
     if x.ndim != 1 or x.shape != y.shape or x.shape != cluster.shape:
         raise ValueError(f"x, y, cluster = arrays {x.shape}, {y.shape}, {cluster.shape}; allowed: (points,) each")
@@ -55,7 +54,7 @@ def _design(
     if within:
         _, which = np.unique(cluster, return_inverse=True)
         sizes = np.bincount(which)
-        design = design[:, 1:]
+        design = design[:, 1:]  # the constant term is gone
         design = design - np.stack([np.bincount(which, column) / sizes for column in design.T], axis=-1)[which]
         y = y - (np.bincount(which, y) / sizes)[which]
     return design, y, cluster
@@ -69,7 +68,7 @@ def _regression(
     level: float,
     scale: float,
 ) -> Estimate:
-    """A function of least-squares coefficients (..., terms), divided by ``scale``.
+    """Estimate ``quantity`` of the least-squares coefficients (..., terms), divided by ``scale``.
 
     The units are the clusters' contributions to the normal equations.
     """

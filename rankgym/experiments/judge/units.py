@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from rankgym.experiments.run.results import Played, Results
 
-SINGULAR = {"queries": "query", "problems": "problem", "runs": "run", "points": "point", "trials": "trial"}
-
 
 class Units(NamedTuple):
     """A number, or a curve, for each query (mean over its runs) or for each run."""
@@ -23,7 +21,7 @@ class Units(NamedTuple):
 
 
 def each_row(played: Played, values: NDArray[Any]) -> Units:
-    """Units of any ``values`` (..., rows): means over the runs of each query; for a single query, its runs."""
+    """Return units of any ``values`` (..., rows): means over the runs of each query; for a single query, its runs."""
     values = np.asarray(values, np.float64)
     if values.shape[-1:] != played.row.shape:
         raise ValueError(f"values = an array {values.shape} does not fit; allowed: (..., {len(played.row)}), one a row")
@@ -35,7 +33,7 @@ def each_row(played: Played, values: NDArray[Any]) -> Units:
 
 
 def amount(played: Played, measure: str = "regret", stop: int | None = None, *, start: int = 0) -> Units:
-    """What rounds ``start`` .. ``stop`` - 1 added to ``measure``; for "ndcg", the mean over these rounds.
+    """Return what rounds ``start`` .. ``stop`` - 1 added to ``measure``; for "ndcg", the mean over these rounds.
 
     Args:
         played: an agent in an environment.
@@ -59,13 +57,13 @@ def amount(played: Played, measure: str = "regret", stop: int | None = None, *, 
 
 
 def curves(played: Played, measure: str = "regret") -> Units:
-    """``measure`` after each recorded round: values (records, units)."""
-    played.at(measure, int(played.rounds[-1]))  # refuses an unknown measure
+    """Return ``measure`` after each recorded round: values (records, units)."""
+    played.at(measure, int(played.rounds[-1]))  # raises if the measure is unknown
     return each_row(played, played.measures[measure])
 
 
 def epochs(played: Played, which: Sequence[int]) -> Units:
-    """Total regret of the epochs ``which``; NaN where a row has not reached one of them.
+    """Return the total regret of the epochs ``which``; NaN where a row has not reached one of them.
 
     Raises:
         ValueError: an epoch does not exist.
@@ -79,7 +77,7 @@ def epochs(played: Played, which: Sequence[int]) -> Units:
 
 
 def means(results: Results, measure: str = "regret", stop: int | None = None) -> list[dict[str, Any]]:
-    """One dict for each environment and agent that has the measure: its mean over all rows, and the standard error.
+    """Return one dict for each environment and agent that has the measure: its mean and standard error over all rows.
 
     Keys: environment, agent, mean, error (NaN with one row), rows, queries (their number), settled (share of the rows
     that were retired), rounds.
@@ -105,23 +103,21 @@ def means(results: Results, measure: str = "regret", stop: int | None = None) ->
 
 
 def mean_and_error(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The mean of ``values`` (..., rows) over rows and its standard error; NaN where there is one row, or none."""
-    rows = values.shape[-1]
-    if rows == 0:
-        return np.full(values.shape[:-1], np.nan), np.full(values.shape[:-1], np.nan)
-    error = values.std(axis=-1, ddof=1) / np.sqrt(rows) if rows > 1 else np.full(values.shape[:-1], np.nan)
-    return np.asarray(values.mean(axis=-1)), np.asarray(error)
+    """Return the mean of ``values`` (..., rows) over rows and its standard error; NaN where rows are too few."""
+    rows, unknown = values.shape[-1], np.full(values.shape[:-1], np.nan)
+    error = values.std(axis=-1, ddof=1) / np.sqrt(rows) if rows > 1 else unknown
+    return np.asarray(values.mean(axis=-1) if rows else unknown), np.asarray(error)
 
 
 def known(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of ``values`` (..., rows) the rows that are known throughout: not NaN."""
+    """Return ``values`` (..., rows) without the rows that have a NaN."""
     return values[..., ~np.isnan(values).reshape(-1, values.shape[-1]).any(axis=0)]
 
 
 def check_paired(samples: Sequence[Units]) -> None:
-    """Refuse samples whose units are not the same."""
-    first = samples[0]
-    for other in samples[1:]:
+    """Raise a ValueError if the units of the samples differ."""
+    first, *others = samples
+    for other in others:
         if other.kind != first.kind or not np.array_equal(other.names, first.names):
             raise ValueError(
                 f"{counted_units(len(other.names), other.kind)} are not those of the first, "
@@ -130,5 +126,6 @@ def check_paired(samples: Sequence[Units]) -> None:
 
 
 def counted_units(number: int, kind: str) -> str:
-    """ "60 queries", "1 query"."""
-    return f"{number:,} {SINGULAR.get(kind, kind) if number == 1 else kind}"
+    """ "60 queries", "1 query"; ``kind`` is a plural."""
+    singular = "query" if kind == "queries" else kind.removesuffix("s")
+    return f"{number:,} {singular if number == 1 else kind}"

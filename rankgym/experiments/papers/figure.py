@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rankgym.arguments import near
 from rankgym.experiments.judge.claim_measures import last_round
 from rankgym.experiments.judge.claims import Claim, expand
-from rankgym.experiments.judge.comparison import counted
+from rankgym.experiments.judge.table_columns import counted
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Played, Results
 

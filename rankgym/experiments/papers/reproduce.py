@@ -19,7 +19,7 @@ import numpy as np
 from rankgym.data import MissingData
 from rankgym.experiments.judge import claims
 from rankgym.experiments.judge.claims import Judgement
-from rankgym.experiments.judge.comparison import counted
+from rankgym.experiments.judge.table_columns import counted
 from rankgym.experiments.papers.figure import PaperFigure, Scale, check_scale, check_source
 from rankgym.experiments.papers.listing import find_figures
 from rankgym.experiments.papers.pace import Pace, measure_pace
