@@ -1,8 +1,8 @@
-"""Claims of papers and verdicts on them. A verdict comes from a confidence interval, never from an eye.
+"""Claims of papers and verdicts on them. A confidence interval decides each verdict.
 
-A ``Claim`` is data: a sentence, a quantity, a named function that measures it, and the region in which the sentence
-says that the quantity lies. Its texts have placeholders: ``expand`` fills in the models and agents that the sentence
-speaks of, the measure what only results know.
+A ``Claim`` is data: a sentence, a quantity, a function that measures it, and the region in which the quantity lies if
+the sentence is true. Its texts have placeholders: ``expand`` fills in models and agents, the measure fills in what
+depends on results.
 """
 
 import itertools
@@ -13,17 +13,14 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.judge.table_columns import counted
+from rankgym.experiments.judge.units import counted_units
 from rankgym.experiments.run.results import Results
 
 Region = tuple[float, float]  # ends included; infinite ends are allowed
 Verdict = Literal["holds", "does not hold", "cannot be decided at this scale"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 COLOURS = {"holds": "green", "does not hold": "red", "cannot be decided at this scale": "yellow"}
-VERBS = {  # of several parts; the gravest verdict first
-    "does not hold": "do not hold",
-    "cannot be decided at this scale": "cannot be decided",
-    "holds": "hold",
-}
+GRAVITY = ("does not hold", "cannot be decided at this scale", "holds")  # of the parts of a claim the gravest decides
 HEAD = ("claim", "measured", "value and interval", "claimed", "verdict")
 AGENT_NAMES = {  # how the papers write the agents, by their labels; texts of claims have these
     "bubblerank": "BubbleRank",
@@ -45,28 +42,28 @@ AGENT_NAMES = {  # how the papers write the agents, by their labels; texts of cl
 
 
 class Finding(NamedTuple):
-    """An estimate, with what the claim's texts need to say about it."""
+    """An estimate, with words for the claim's texts."""
 
     estimate: Estimate
     words: Mapping[str, object] = {}  # for placeholders of the claim's quantity and note
-    region: Region | None = None  # replaces the claim's, if that depends on what was played
+    region: Region | None = None  # replaces the claim's region, if that depends on results
 
 
 class Claim(NamedTuple):
     """One sentence of a paper that a figure supports.
 
-    The measure is called with the results and its arguments. It returns one finding, or one for each part of a claim
-    about several quantities: then the part that fails first decides.
+    The measure is called with the results and its arguments. It returns an estimate or a finding, or a list of findings
+    for a claim about several quantities; ``weakest`` says which of these decides.
     """
 
     where: str  # "section 5.2, paragraph 2, sentence 3; figure 1"
     text: str  # the claim in our words
     quantity: str  # what is measured, in words, with its unit; {n}: the rounds played
     measure: tuple[Any, ...]  # a function, and its arguments after the results: (measures.level, "PBM", "static")
-    region: Region  # where the claim says that the quantity lies
+    region: Region  # where the quantity lies if the claim is true
     note: str = ""  # for the reader: a stand-in for data, a tolerance for the paper's "about"
-    needs_rounds: int | None = None  # with fewer nothing is decided: it speaks of that horizon. None: the figure's
-    cases: Sequence[Mapping[str, Any]] = ()  # what the placeholders stand for, if it is said of several models, agents
+    needs_rounds: int | None = None  # the horizon of the sentence; fewer rounds decide nothing. None: the figure's
+    cases: Sequence[Mapping[str, Any]] = ()  # values of placeholders, for a sentence about several models or agents
     name: str = ""  # short, unique within its figure: "kl-ucb-linear-in-pbm"; ``expand`` fills it in
 
 
@@ -143,11 +140,8 @@ def decide(claim: Claim, results: Results, rounds: int) -> Judgement:
     """Judge ``claim`` by ``results`` of sweeps over ``rounds`` rounds.
 
     It holds if the whole interval lies in the claimed region, does not hold if the two are disjoint, and cannot be
-    decided if the interval crosses the region's border or ``rounds`` are fewer than the claim speaks of.
-
-    Raises:
-        ValueError: the measured interval or the claimed region has its ends the wrong way round.
-        Exception: what the claim's measure raises, with a note that names the claim.
+    decided if the interval crosses the region's border or the claim is about more than ``rounds``. A note names the
+    claim in errors of its measure. An interval or region whose ends are the wrong way round is a ValueError.
     """
     try:
         measured = _measured(claim, results, rounds)
@@ -198,13 +192,13 @@ def weakest(parts: Sequence[Measured]) -> Measured:
     if not parts:
         raise ValueError("parts is empty; allowed: at least one part")
     verdicts = [_verdict(part)[0] for part in parts]
-    gravest_first = list(VERBS)
-    found = min(range(len(parts)), key=lambda n: (gravest_first.index(verdicts[n]), _room(parts[n])))
+    found = min(range(len(parts)), key=lambda n: (GRAVITY.index(verdicts[n]), _room(parts[n])))
     part, verdict = parts[found], verdicts[found]
     if len(parts) == 1:
         return part
     which = "nearest to failing" if verdict == "holds" else "farthest from holding"
-    words = f"of {len(parts)} parts {verdicts.count(verdict)} {VERBS[verdict]}; this is the one {which}"
+    verb = {"does not hold": "do not hold", "holds": "hold"}.get(verdict, "cannot be decided")
+    words = f"of {len(parts)} parts {verdicts.count(verdict)} {verb}; this is the one {which}"
     return part._replace(note="; ".join(filter(None, (part.note, words))))
 
 
@@ -263,10 +257,8 @@ def region(claimed: Region) -> str:
     least, most = claimed
     if least == most:
         return f"exactly {number(least)}"
-    if math.isinf(least) and math.isinf(most):
-        return "any number"
     if math.isinf(most):
-        return f"at least {number(least)}"
+        return "any number" if math.isinf(least) else f"at least {number(least)}"
     return f"at most {number(most)}" if math.isinf(least) else f"{number(least)} to {number(most)}"
 
 
@@ -278,13 +270,9 @@ def counts(judgements: Sequence[Judgement]) -> dict[Verdict, int]:
 def tally(judgements: Sequence[Judgement]) -> str:
     """ "Of 5 claims 3 hold, 1 does not hold, 1 cannot be decided at this scale." """
     hold, fail, open_ = counts(judgements).values()
-    parts = [
-        f"{hold} {'holds' if hold == 1 else 'hold'}",
-        f"{fail} {'does' if fail == 1 else 'do'} not hold",
-        f"{open_} cannot be decided at this scale",
-    ]
-    claims = "claim" if len(judgements) == 1 else "claims"
-    return f"Of {len(judgements)} {claims} {', '.join(parts)}."
+    holding, failing = "holds" if hold == 1 else "hold", "does not hold" if fail == 1 else "do not hold"
+    parts = f"{hold} {holding}, {fail} {failing}, {open_} cannot be decided at this scale"
+    return f"Of {counted_units(len(judgements), 'claims')} {parts}."
 
 
 def cells(judgement: Judgement) -> tuple[str, str, str, str, str]:

@@ -64,13 +64,15 @@ class Comparison:
     @property
     def regret_known(self) -> bool:
         """Whether any agent's regret is known in any row; of interleaved rankers the best may be unknown."""
-        return any(bool(np.isfinite(history.regret).any()) for history in self.histories.values())
+        return self._known("regret")
 
     @property
     def accuracy_known(self) -> bool:
         """Whether any agent's accuracy is known in any row."""
-        found = (getattr(history, "accuracy", np.nan) for history in self.histories.values())
-        return any(bool(np.isfinite(accuracy).any()) for accuracy in found)
+        return self._known("accuracy")
+
+    def _known(self, measure: str) -> bool:
+        return any(np.isfinite(getattr(history, measure, np.nan)).any() for history in self.histories.values())
 
     @property
     def choices(self) -> str:

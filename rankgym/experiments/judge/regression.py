@@ -24,8 +24,7 @@ def slope(
     Raises:
         ValueError: lengths differ, or x has too few different values.
     """
-    design, y, cluster = _design(x, y, cluster, 1, within)
-    return _regression(design, y, cluster, lambda found: found[..., -1], level, float(np.ptp(x)) / 2)
+    return _fit(x, y, cluster, 1, within, level, lambda found: found[..., -1] / (float(np.ptp(x)) / 2))
 
 
 def curvature(
@@ -36,43 +35,35 @@ def curvature(
     A line has 0, x^2 from its vertex on 2; with 1 the last slope is three times the first, with -1 a third of it.
     Arguments and errors are those of ``slope``.
     """
-    design, y, cluster = _design(x, y, cluster, 2, within)
-    return _regression(design, y, cluster, lambda found: 4 * found[..., -1] / found[..., -2], level, 1.0)
+    return _fit(x, y, cluster, 2, within, level, lambda found: 4 * found[..., -1] / found[..., -2])
 
 
-def _design(
-    x: NDArray[Any], y: NDArray[Any], cluster: NDArray[Any], degree: int, within: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
-    """Return powers (points, terms) of x scaled to -1 .. 1, y and clusters, as ``slope`` takes them."""
+def _fit(
+    x: NDArray[Any],
+    y: NDArray[Any],
+    cluster: NDArray[Any],
+    degree: int,
+    within: bool,
+    level: float,
+    quantity: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+) -> Estimate:
+    """Estimate ``quantity`` of the least-squares coefficients (..., terms) of the powers of x, scaled to -1 .. 1.
+
+    Units of the estimate are the clusters' contributions to the normal equations.
+    """
     x, y, cluster = np.asarray(x, np.float64), np.asarray(y, np.float64), np.asarray(cluster)
     if x.ndim != 1 or x.shape != y.shape or x.shape != cluster.shape:
         raise ValueError(f"x, y, cluster = arrays {x.shape}, {y.shape}, {cluster.shape}; allowed: (points,) each")
     if len(np.unique(x)) <= degree:
         raise ValueError(f"x = {np.unique(x)} has too few different values; allowed: at least {degree + 1}")
     scaled = (x - (x.max() + x.min()) / 2) / (np.ptp(x) / 2)
-    design = np.stack([scaled**power for power in range(degree + 1)], axis=-1)
+    design = np.stack([scaled**power for power in range(degree + 1)], axis=-1)  # (points, terms)
+    names, which = np.unique(cluster, return_inverse=True)
     if within:
-        _, which = np.unique(cluster, return_inverse=True)
         sizes = np.bincount(which)
-        design = design[:, 1:]  # the constant term is gone
+        design = design[:, 1:]  # without the constant
         design = design - np.stack([np.bincount(which, column) / sizes for column in design.T], axis=-1)[which]
         y = y - (np.bincount(which, y) / sizes)[which]
-    return design, y, cluster
-
-
-def _regression(
-    design: NDArray[np.float64],
-    y: NDArray[np.float64],
-    cluster: NDArray[Any],
-    quantity: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    level: float,
-    scale: float,
-) -> Estimate:
-    """Estimate ``quantity`` of the least-squares coefficients (..., terms), divided by ``scale``.
-
-    The units are the clusters' contributions to the normal equations.
-    """
-    names, which = np.unique(cluster, return_inverse=True)
     terms = design.shape[1]
     both = np.concatenate([design, y[:, None]], axis=1)
     products = (both[:, :-1, None] * both[:, None, :]).reshape(len(y), -1)  # (points, terms * (terms + 1))
@@ -81,7 +72,7 @@ def _regression(
     def of_sums(totals: NDArray[np.float64]) -> NDArray[np.float64]:
         equations = totals.reshape(*totals.shape[:-1], terms, terms + 1)
         inverse = np.linalg.pinv(equations[..., :-1], hermitian=True)  # resamples may leave too few different x
-        return quantity((inverse @ equations[..., -1:])[..., 0]) / scale
+        return quantity((inverse @ equations[..., -1:])[..., 0])
 
     kind = "points" if len(names) == len(y) else "queries"
     found = of_means(of_sums, Units(sums, np.arange(len(names)), kind), level=level)

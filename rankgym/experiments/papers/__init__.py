@@ -4,9 +4,7 @@ A folder a paper, a file a figure, each with ``SWEEP``, ``CLAIMS`` and ``draw``.
 """
 
 from rankgym.experiments.papers import bubblerank, mergerucb, nonstationary, toprank
-from rankgym.experiments.papers.figure import SCALES, SOURCES, PaperFigure, Scale
-
-__all__ = ["FIGURES", "PAPERS", "SCALES", "SOURCES", "PaperFigure", "Scale"]
+from rankgym.experiments.papers.figure import PaperFigure
 
 PAPERS: dict[str, tuple[PaperFigure, ...]] = {
     "bubblerank": bubblerank.FIGURES,

@@ -2,40 +2,25 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from rankgym.arguments import near
 from rankgym.experiments.judge.claim_measures import last_round
 from rankgym.experiments.judge.claims import Claim, expand
 from rankgym.experiments.judge.table_columns import counted
+from rankgym.experiments.judge.units import counted_units
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Played, Results
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-else:
-    Drawing = Any  # importing matplotlib takes half a second
+    from matplotlib.figure import Figure  # importing it takes half a second
 
-__all__ = [
-    "SCALES",
-    "SOURCES",
-    "Drawing",
-    "PaperFigure",
-    "Scale",
-    "check_scale",
-    "check_source",
-    "draw_models",
-    "even_rounds",
-    "figures_of",
-    "mean_caption",
-    "select_rows",
-]
-
+Drawing: TypeAlias = "Figure"
 Scale = Literal["full", "small", "smoke"]  # the paper's; minutes on two cores; seconds, for tests
-SCALES: tuple[Scale, ...] = ("full", "small", "smoke")
+SCALES: tuple[Scale, ...] = get_args(Scale)
 SOURCES = ("published", "calibrated")  # of click models and preferences
 
 
@@ -44,18 +29,18 @@ class PaperFigure(NamedTuple):
 
     name: str  # "bubblerank-figure-1"
     paper: str  # "Li et al., BubbleRank, UAI 2019"
-    title: str  # what it shows, in a line
-    setting: str  # how ours differs from the paper's: data, queries, runs; in a few sentences
+    title: str  # what the figure shows, in a line
+    setting: str  # how our experiment differs from the paper's: data, queries, runs; in a few sentences
     sweep: Callable[[Scale, str], Sweep]  # of scale and source
-    draw: "Callable[[Results], Drawing]"
+    draw: Callable[[Results], Drawing]
     claims: tuple[Claim, ...]
     prepare: Callable[[Scale, str], None] | None = None  # writes the data that the sweep names
 
 
 def figures_of(name: str, setup: ModuleType, *modules: ModuleType) -> tuple[PaperFigure, ...]:
-    """Return the figures of a paper, by the modules ``figure_N``: their TITLE, SETTING, SWEEP, CLAIMS and draw.
+    """Return a paper's figures: each module ``figure_N`` has TITLE, SETTING, SWEEP, CLAIMS, draw and perhaps PREPARE.
 
-    ``setup`` has the PAPER, the HORIZON that claims speak of (or the figure's own one), and the VALUES of placeholders.
+    ``setup`` has the PAPER, the VALUES of placeholders and the HORIZON of claims, unless a figure has its own.
     """
     return tuple(
         PaperFigure(
@@ -90,25 +75,24 @@ def _check(name: str, value: str, allowed: tuple[str, ...]) -> str:
 
 
 def even_rounds(rounds: int) -> tuple[int, ...]:
-    """Twenty rounds to record, evenly spaced, so that halves and tenths of all rounds begin at one."""
+    """Return twenty evenly spaced rounds to record, so that halves and tenths of all rounds begin at a record."""
     return tuple(sorted({max(1, rounds * part // 20) for part in range(1, 21)}))
 
 
-def select_rows(played: Played, which: NDArray[np.bool_]) -> Played:
-    """The rows of ``played`` that ``which`` (rows,) selects."""
+def select_queries(played: Played, queries: ArrayLike) -> Played:
+    """Return the rows of ``played`` of a query, or of several."""
+    which = np.isin(played.query, queries)
     rows: dict[str, Any] = {name: getattr(played, name)[which] for name in ("row", "query", "run", "settled_at")}
     measures = {name: values[:, which] for name, values in played.measures.items()}
     return played._replace(**rows, measures=measures, epoch_regret=played.epoch_regret[:, which])
 
 
 def mean_caption(results: Results) -> str:
-    """A caption: the queries, runs and rounds that curves are means over."""
+    """Return a caption: the queries, runs and rounds that curves are means over."""
     played = next(iter(results))
-    queries, runs = len(np.unique(played.query)), len(np.unique(played.run))
-    return (
-        f"Mean and standard error over {queries:,} {'query' if queries == 1 else 'queries'}, {runs:,} "
-        f"{'run' if runs == 1 else 'runs'} each; {counted(last_round(played))} rounds."
-    )
+    queries = counted_units(len(np.unique(played.query)), "queries")
+    runs = counted_units(len(np.unique(played.run)), "runs")
+    return f"Mean and standard error over {queries}, {runs} each; {counted(last_round(played))} rounds."
 
 
 def draw_models(
@@ -118,7 +102,7 @@ def draw_models(
     *,
     per_round: bool = False,
     **panel: Any,
-) -> "Drawing":
+) -> Drawing:
     """Draw a panel for each click model in ``agents``, with a curve for each of its agents."""
     from rankgym.experiments.show import figures
 

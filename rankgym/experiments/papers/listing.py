@@ -1,4 +1,4 @@
-"""The figures by name, and a list of them: how many sessions they play at each scale, and which data they need."""
+"""Find figures by name; list them with the number of sessions at each scale and the data that they need."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from rankgym.arguments import near
 from rankgym.data import catalogue
-from rankgym.experiments.papers import FIGURES, PAPERS, SCALES
-from rankgym.experiments.papers.figure import PaperFigure, Scale, check_source
+from rankgym.experiments.papers import FIGURES, PAPERS
+from rankgym.experiments.papers.figure import SCALES, PaperFigure, Scale, check_source
 from rankgym.experiments.plan.environments import env_arguments
 from rankgym.experiments.plan.environments import env_id as full_id
 from rankgym.experiments.plan.sweep import Sweep
@@ -46,8 +46,8 @@ class ListedFigure(NamedTuple):
     """A figure in the list, with what it plays and needs."""
 
     figure: PaperFigure
-    sessions: dict[Scale, int | None]  # at each scale; None: it depends on data that are not here
-    data: list[str]  # that do not come with the package, with the command that brings them
+    sessions: dict[Scale, int | None]  # at each scale; None: the number depends on missing data
+    data: list[str]  # data that do not come with the package, with the command that fetches them
 
 
 def list_figures(source: str = "published") -> list[ListedFigure]:
@@ -67,7 +67,7 @@ def _listed(figure: PaperFigure, source: str) -> ListedFigure:
         try:
             sweep = figure.sweep(scale, source)
             data = data or data_needed(sweep)
-            sessions[scale] = count_sessions(sweep)
+            sessions[scale] = sum(sessions_by_agent(sweep).values())
         except (ValueError, OSError) as error:  # data are missing
             sessions[scale] = None
             data = data or [str(error)]
@@ -75,32 +75,26 @@ def _listed(figure: PaperFigure, source: str) -> ListedFigure:
 
 
 def data_needed(sweep: Sweep) -> list[str]:
-    """The data that a sweep needs and that do not come with the package, in words."""
+    """Return the data that a sweep needs and that do not come with the package, in words."""
     found: dict[str, None] = {}
     for environment in sweep.environments:
         arguments = {**(env_arguments(full_id(environment.env_id)) or {}), **environment.kwargs}
         file = arguments.get("file")
-        if file is not None and catalogue.home() not in Path(str(file)).parents:  # what a figure prepares lies there
-            found[f"the file {Path(str(arguments['file'])).name}"] = None
+        if file is not None and catalogue.home() not in Path(file).parents:  # figures prepare their files there
+            found[f"the file {Path(file).name}"] = None
         original = ORIGINALS.get(str(arguments.get("dataset")))
         if original is not None and arguments.get("source") == "published":
-            there = catalogue.cached(original).exists()
-            command = " or ".join(f"`{command}`" for command in catalogue.DATASETS[original].commands)
-            found[original if there else f"{original} (not here: {command})"] = None
+            commands = " or ".join(f"`{command}`" for command in catalogue.DATASETS[original].commands)
+            found[original if catalogue.cached(original).exists() else f"{original} (not here: {commands})"] = None
     return list(found)
 
 
-def count_sessions(sweep: Sweep) -> int:
-    """Count the sessions, or duels, of a sweep.
+def sessions_by_agent(sweep: Sweep) -> dict[tuple[str, str], int]:
+    """Count sessions, or duels, by (environment, agent). Environments are made only if queries are not listed.
 
     Raises:
-        MissingData: the number of queries depends on data that are not here.
+        MissingData: the number of queries depends on data that are missing.
     """
-    return sum(sessions_by_agent(sweep).values())
-
-
-def sessions_by_agent(sweep: Sweep) -> dict[tuple[str, str], int]:
-    """Sessions by (environment, agent). Environments are made only if queries are not listed one by one."""
     found: dict[tuple[str, str], int] = {}
     for environment in sweep.environments:
         rounds, runs, query, agents = (

@@ -1,4 +1,4 @@
-"""How fast figures were played, by the log of their folder, and how long the paper's scale would take."""
+"""How fast figures were played, by the log of their folder; how long the paper's scale would take at that pace."""
 
 import contextlib
 import math
@@ -14,9 +14,9 @@ from rankgym.experiments.run.driver import read_log
 
 
 class Pace(NamedTuple):
-    """How fast a sweep was played, and how long the paper's scale would take at these rates."""
+    """How fast a sweep was played, and how long the paper's scale would take at this rate."""
 
-    sessions: int  # of all rows, including those that retired rows did not play
+    sessions: int  # of all rows, including sessions that retired rows did not play
     played: int  # without them
     seconds: float  # of processes, added up
     full: int  # sessions of the full scale
@@ -24,15 +24,15 @@ class Pace(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """Sessions a second of one process."""
+        """Sessions per second of one process."""
         return self.sessions / max(self.seconds, 1e-9)
 
 
 def measure_pace(figure: PaperFigure, sweep: Sweep, data: Path, source: str) -> Pace | None:
     """Return the pace of ``sweep`` by the log of the folder; None if the log has none of its jobs.
 
-    A rate is that of an agent in an environment or, for an environment that only the full scale has, in all of the same
-    id. Rates rise with the number of rows, and with the rounds if agents settle.
+    The full scale's rate is the agent's in the same environment or, if that was not played, in all with the same id.
+    Rates rise with the number of rows, and with the rounds if agents settle.
     """
     lines = read_log(data)
     taken = [(job, lines[job.key]) for job in sweep.jobs() if {"seconds", "played"} <= lines.get(job.key, {}).keys()]

@@ -1,9 +1,8 @@
-"""From the name of a paper's figure to its picture, its data, and a verdict on each of its claims.
+"""Reproduce figures of papers: play, draw, judge each claim, and write the files of each figure.
 
-In the folder of the reproductions
+The folder of the reproductions has
 
-    data/                  result files of all jobs: figures that show the same runs share them, and finished jobs are
-                           not played again
+    data/                  result files of all jobs; figures of the same runs share them, and no job is played twice
     NAME-SCALE-SOURCE/     figure.png, figure.svg; claims.md, claims.json; data.parquet, one line a row and recorded
                            round; report.html, with all of it in one file
 """
@@ -20,6 +19,7 @@ from rankgym.data import MissingData
 from rankgym.experiments.judge import claims
 from rankgym.experiments.judge.claims import Judgement
 from rankgym.experiments.judge.table_columns import counted
+from rankgym.experiments.judge.units import counted_units
 from rankgym.experiments.papers.figure import PaperFigure, Scale, check_scale, check_source
 from rankgym.experiments.papers.listing import find_figures
 from rankgym.experiments.papers.pace import Pace, measure_pace
@@ -63,10 +63,9 @@ def reproduce(
 
     Args:
         names: of figures, of papers, or ``"all"``; see ``find_figures``.
-        scale: ``"full"``: the paper's; ``"small"``: minutes on two processors; ``"smoke"``: seconds, which decide
-            next to nothing.
+        scale: ``"full"``: the paper's; ``"small"``: minutes on two processors; ``"smoke"``: seconds, few decisions.
         source: of click models and preferences: ``"published"`` or ``"calibrated"``.
-        out: the folder for all of it.
+        out: the folder for all results.
         jobs, backend, address, progress: as ``run_sweep`` takes them.
         on_done: is called with each figure as soon as it is finished.
 
@@ -74,8 +73,8 @@ def reproduce(
         The figures, in the order they were named.
 
     Raises:
-        ValueError: an argument does not fit; nothing was played then.
-        MissingData: published data are missing; the message says how to get them. Nothing was played then.
+        ValueError: an argument does not fit. Nothing was played.
+        MissingData: published data are missing; the message says how to get them. Nothing was played.
         RuntimeError, OSError: those of ``run_sweep``.
     """
     figures = find_figures(names)
@@ -101,7 +100,7 @@ def reproduce(
 
 
 def _sweep(figure: PaperFigure, scale: Scale, source: str) -> Sweep:
-    """The figure's sweep, checked, with its data prepared."""
+    """Prepare the figure's data; return its sweep, checked."""
     try:
         if figure.prepare is not None:
             figure.prepare(scale, source)
@@ -119,8 +118,8 @@ def _sweep(figure: PaperFigure, scale: Scale, source: str) -> Sweep:
 # -- in words --------------------------------------------------------------------------------------------------------
 
 
-def what_was_played(figure: PaperFigure, scale: Scale, source: str, results: Results) -> str:
-    """One line: the scale, and how much was played."""
+def what_was_played(scale: Scale, source: str, results: Results) -> str:
+    """Say in one line at which scale, and how much, was played."""
     rounds = sorted({int(played.rounds[-1]) for played in results}, reverse=True)
     total = sum(len(played.row) * int(played.rounds[-1]) for played in results)
     rows = sorted({len(played.row) for played in results}, reverse=True)
@@ -129,7 +128,7 @@ def what_was_played(figure: PaperFigure, scale: Scale, source: str, results: Res
     things = KINDS["duels" if all("accuracy" in played.measures for played in results) else "rankings"]
     words = [
         f"scale {scale}, {source} data",
-        f"{_number(len(results.environments), 'environment')}, {_number(len(agents), 'agent')}",
+        f"{counted_units(len(results.environments), 'environments')}, {counted_units(len(agents), 'agents')}",
         f"{' or '.join(f'{number:,}' for number in rows)} rows of {' or '.join(map(counted, rounds))} rounds",
         f"{total:.2g} {things} in all".replace("e+0", "e").replace("e+", "e"),
         f"{np.mean(settled >= 0):.0%} of the rows settled and were retired, which changes no regret",
@@ -137,16 +136,12 @@ def what_was_played(figure: PaperFigure, scale: Scale, source: str, results: Res
     return "; ".join(words)
 
 
-def _number(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
 def what_is_decided(judgements: Sequence[Judgement], rounds: int) -> str:
-    """One line: how many of the claims this scale can decide, and why not the others."""
+    """Say in one line how many of the claims this scale can decide, and why not the others."""
     few = sum(rounds < (found.claim.needs_rounds or 0) for found in judgements)
     unsure = claims.counts(judgements)["cannot be decided at this scale"] - few
     decided = len(judgements) - few - unsure
-    words = [f"this scale decides {decided} of {_number(len(judgements), 'claim')}"]
+    words = [f"this scale decides {decided} of {counted_units(len(judgements), 'claims')}"]
     if few:
         words.append(f"{few} speak{'s' if few == 1 else ''} of more rounds than were played")
     if unsure == 1:
@@ -180,7 +175,7 @@ def write_files(found: Reproduced, sweep: Sweep, results: Results) -> None:
 
     figure, folder = found.figure, found.folder
     folder.mkdir(parents=True, exist_ok=True)
-    played = what_was_played(figure, found.scale, found.source, results)
+    played = what_was_played(found.scale, found.source, results)
     decided = what_is_decided(found.judgements, sweep.rounds)
     drawn = figure.draw(results)
     own = drawn.get_supxlabel()
@@ -190,7 +185,6 @@ def write_files(found: Reproduced, sweep: Sweep, results: Results) -> None:
         with atomic_path(folder / f"figure.{kind}") as path:
             style.write(drawn, path, kind)
             pictures[kind] = path.read_bytes()
-    _write_text(folder / "claims.md", _markdown(found, played, decided))
     settings = {
         "figure": figure.name,
         "scale": found.scale,
@@ -205,7 +199,10 @@ def write_files(found: Reproduced, sweep: Sweep, results: Results) -> None:
         "counts": claims.counts(found.judgements),
         "claims": claims.as_json(found.judgements),
     }
-    _write_text(folder / "claims.json", json.dumps(document, indent=2) + "\n")
+    texts = {"claims.md": _markdown(found, played, decided), "claims.json": json.dumps(document, indent=2) + "\n"}
+    for name, text in texts.items():
+        with atomic_path(folder / name) as path:
+            path.write_text(text, encoding="utf-8")
     write_table(table(results), folder / "data.parquet")
     write_report(
         folder / "report.html",
@@ -220,8 +217,3 @@ def write_files(found: Reproduced, sweep: Sweep, results: Results) -> None:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _write_text(path: Path, text: str) -> None:
-    with atomic_path(path) as unfinished:
-        unfinished.write_text(text, encoding="utf-8")

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from rankgym.data import MissingData
 from rankgym.experiments.judge import claims
-from rankgym.experiments.papers import FIGURES, PAPERS, SCALES, listing
+from rankgym.experiments.papers import FIGURES, PAPERS, listing
 from rankgym.experiments.papers import reproduce as papers
-from rankgym.experiments.papers.figure import SOURCES, check_scale, check_source
-from rankgym.experiments.papers.listing import count_sessions, find_figures, list_figures
+from rankgym.experiments.papers.figure import SCALES, SOURCES, check_scale, check_source
+from rankgym.experiments.papers.listing import find_figures, list_figures, sessions_by_agent
 from rankgym.experiments.papers.pace import measure_pace
 from rankgym.experiments.run.results import Played, Results
 
@@ -84,10 +84,10 @@ def test_claims_have_names_of_their_own_and_say_where_they_stand(figure):
 @pytest.mark.parametrize("figure", MINE, ids=lambda figure: figure.name)
 def test_sessions_are_counted_without_making_environments(figure):
     sweep = figure.sweep("smoke", "calibrated")
-    assert count_sessions(sweep) == sum(job.sessions for job in sweep.jobs())
+    assert sum(sessions_by_agent(sweep).values()) == sum(job.sessions for job in sweep.jobs())
     assert "settings" in vars(sweep)  # by jobs()
     assert "settings" not in vars(figure.sweep("full", "published"))
-    assert count_sessions(figure.sweep("full", "published")) > 1e10
+    assert sum(sessions_by_agent(figure.sweep("full", "published")).values()) > 1e10
 
 
 def test_the_list_says_what_is_needed(tmp_path, monkeypatch):
@@ -177,8 +177,7 @@ def test_the_tables_say_what_was_played_and_what_that_decides(reproduced):
         assert found.figure.setting in text
 
 
-def test_duels_are_called_duels(reproduced):
-    _, (first, _) = reproduced
+def test_duels_are_called_duels():
     rounds, rows = np.array([1, 500]), np.arange(3)
     one = Played("mslr", "rucb", "", {}, rounds, rows, rows, rows, {}, np.zeros((0, 3)), np.array([-1, 7, -1]))
     for measures, words in (
@@ -186,7 +185,7 @@ def test_duels_are_called_duels(reproduced):
         (("regret", "accuracy"), "1.5e3 duels in all"),
     ):
         played = one._replace(measures={name: np.zeros((2, 3)) for name in measures})
-        assert words in papers.what_was_played(first.figure, "smoke", "calibrated", Results([played]))
+        assert words in papers.what_was_played("smoke", "calibrated", Results([played]))
 
 
 def test_the_data_are_those_of_the_figure(reproduced):

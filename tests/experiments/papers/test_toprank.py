@@ -5,7 +5,7 @@ from made_up import HORIZON, QUERIES, exploring, played, verdicts
 
 from rankgym.experiments.judge import claims
 from rankgym.experiments.papers import toprank
-from rankgym.experiments.papers.figure import select_rows
+from rankgym.experiments.papers.figure import select_queries
 from rankgym.experiments.papers.toprank.figure_3 import problems
 from rankgym.experiments.papers.toprank.setup import AGENTS, LAST
 from rankgym.experiments.run.results import Results
@@ -94,7 +94,7 @@ def test_the_shown_problems_are_the_medians():
 
 
 def test_one_query_of_results_is_its_rows():
-    one = select_rows(AS_CLAIMED[0], AS_CLAIMED[0].query == 7)
+    one = select_queries(AS_CLAIMED[0], 7)
     assert one.query.tolist() == [7]
     assert np.array_equal(one.measures["regret"][:, 0], AS_CLAIMED[0].measures["regret"][:, 7])
 

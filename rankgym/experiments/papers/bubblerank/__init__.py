@@ -3,6 +3,4 @@
 from rankgym.experiments.papers.bubblerank import figure_1, figure_2, figure_3, figure_4, setup
 from rankgym.experiments.papers.figure import figures_of
 
-__all__ = ["FIGURES"]
-
 FIGURES = figures_of("bubblerank", setup, figure_1, figure_2, figure_3, figure_4)

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankgym.experiments.judge import claim_measures as measures
 from rankgym.experiments.judge import intervals
@@ -17,34 +16,27 @@ from rankgym.experiments.run.results import Results
 TITLE = "Regret of BubbleRank, CascadeKL-UCB, BatchRank, TopRank and Baseline in the CM, DCM and PBM"
 SETTING = setup.DATA + setup.SCALES_OF_RUNS
 SWEEP = setup.comparison
-QUICK = (-math.inf, 0.25)  # of what the first half of the rounds adds
-CONVERGED = 0.01  # of Baseline's regret a round
+QUICK = (-math.inf, 0.25)  # as LEARNING; a square root has 0.41, a logarithm 0.05 at 5 M rounds
+CONVERGED = 0.01  # of Baseline's regret a round, in the last tenth of the rounds
 
 
 def second_best(results: Results, model: str) -> intervals.Estimate:
-    """The second smallest regret a round at the end, in units of Baseline's."""
-
-    def second(*means: NDArray[np.float64]) -> NDArray[np.float64]:
-        *agents, baseline = means
-        return np.sort(np.stack(agents), axis=0)[1] / baseline
-
-    last_tenth = Span(start=0.9)
-    return intervals.of_means(second, *(measures.units_of(results[model, agent], last_tenth) for agent in AGENTS))
+    """Estimate the second smallest regret of a round in the last tenth, in units of Baseline's."""
+    units = (measures.units_of(results[model, agent], Span(start=0.9)) for agent in AGENTS)
+    return intervals.of_means(lambda *means: np.sort(means[:-1], axis=0)[1] / means[-1], *units)
 
 
 def lead(results: Results, model: str, agent: str, span: Span) -> Finding:
-    """BubbleRank's regret minus that of ``agent``; and where their mean curves cross, for the note."""
+    """Estimate BubbleRank's regret minus that of ``agent``; the note says where their mean curves cross."""
     crossed = intervals.crossing(results[model, "bubblerank"], results[model, agent]).value
-    name = AGENT_NAMES[agent]
-    if math.isfinite(crossed):
-        note = f"the mean regret of BubbleRank is above that of {name} from about round {crossed:,.0f} on"
-    else:
-        note = f"the mean regret of BubbleRank is not above that of {name} at the end"
+    since = f"above that of {AGENT_NAMES[agent]} from about round {crossed:,.0f} on"
+    never = f"not above that of {AGENT_NAMES[agent]} at the end"
+    note = f"the mean regret of BubbleRank is {since if math.isfinite(crossed) else never}"
     return Finding(measures.difference(results, model, "bubblerank", agent, span), {"crossing": note})
 
 
 HALVES = "regret in the second half of {n} rounds, in units of that in the first"
-# Sentences that are said elsewhere, too, of some agents.
+# Places where the paper says the same again of some agents.
 CAN_LEARN = "section 5.1, paragraph 6, sentence 4; "
 SLOWER = (
     "section 5.2, paragraph 2, sentence 9; section 5.3, paragraph 1, sentence 1; section 5.3, paragraph 3, sentence 2"

@@ -12,17 +12,11 @@ from rankgym.experiments.papers.figure import Drawing, draw_models
 from rankgym.experiments.run.results import Results
 
 TITLE = "Violations of the safety constraint in the runs of figure 1"
-SETTING = (
-    setup.DATA
-    + setup.SCALES_OF_RUNS
-    + " The paper does not draw BubbleRank, because it has no violations; here it is drawn."
-)
+SETTING = f"{setup.DATA}{setup.SCALES_OF_RUNS} The paper does not draw BubbleRank, which has no violations; we do."
 SWEEP = setup.comparison
 EARLY = Span("violations", rounds=FEW)
-OFTEN = (
-    20  # of the first 100 sessions: the paper's own word for what hurts users (section 5.3, paragraph 2, sentence 4)
-)
-CLOSE = 0.1  # of a ratio
+OFTEN = 20  # violations in the first 100 sessions: the paper's number (section 5.3, paragraph 2, sentence 4)
+CLOSE = 0.1  # of a ratio: its distance from 1
 PUBLISHED_VIOLATIONS = {  # mean violations in the first 100 steps, and their standard errors: section 5.3, paragraph 2
     "cascade-kl-ucb": {"CM": (24.12, 0.76), "DCM": (23.33, 0.90), "PBM": (23.63, 0.96)},
     "batchrank": {"CM": (83.01, 0.56), "DCM": (71.89, 0.92), "PBM": (59.63, 0.98)},
@@ -32,7 +26,7 @@ SENTENCE = {"cascade-kl-ucb": 3, "batchrank": 7, "toprank": 8}
 
 
 def all_violations(results: Results, model: str) -> Finding:
-    """The number of BubbleRank's violations in all rows and rounds."""
+    """Count BubbleRank's violations in all rows and rounds."""
     played = results[model, "bubblerank"]
     count = float(played.measures["violations"][-1].sum())
     some = intervals.share(lambda violations: violations != 0, measures.units_of(played, Span("violations")))
@@ -41,7 +35,7 @@ def all_violations(results: Results, model: str) -> Finding:
 
 
 def early_less_published(results: Results, model: str, agent: str, mean: float, error: float) -> Finding:
-    """Violations in the first 100 rounds minus the paper's; the interval has the sampling errors of both."""
+    """Estimate violations in the first 100 rounds minus the paper's; the interval has the sampling errors of both."""
     ours = measures.level(results, model, agent, EARLY)
     down, up = (math.hypot(ours.value - end, NORMAL_99 * error) for end in (ours.low, ours.high))
     value = ours.value - mean

@@ -12,16 +12,15 @@ from rankgym.experiments.judge.claims import Claim
 from rankgym.experiments.judge.units import Units, mean_and_error
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import MODELS, QUERIES, ROUNDS, RUNS
-from rankgym.experiments.papers.figure import Drawing, Scale, check_scale, check_source, even_rounds, mean_caption
+from rankgym.experiments.papers.figure import Drawing, Scale, even_rounds, mean_caption
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Results
 
 TITLE = "Regret of BubbleRank by the misordered pairs of its initial list, and by the least examination probability"
 SETTING = (
-    setup.DATA
-    + " Left: ten random initial lists for each query, the same ten for all of them, as |V_0| differs by query all the "
-    "same. Right: section 5.4 writes R_0 = (2, ..., K - 1, 1), read as (2, ..., K, 1); metrics at all positions; ten "
-    "runs on the same seeds for each chi_min." + setup.SCALES_OF_RUNS.replace("one run", "one run, 4 lists")
+    f"{setup.DATA} Left: ten random initial lists, the same for all queries, each of which has a |V_0| of its own. "
+    "Right: section 5.4 writes R_0 = (2, ..., K - 1, 1), read as (2, ..., K, 1); metrics at all positions; ten runs on "
+    "the same seeds for each chi_min." + setup.SCALES_OF_RUNS.replace("one run", "one run, 4 lists")
 )
 LISTS: dict[Scale, int] = {"full": 10, "small": 4, "smoke": 2}  # random initial lists
 WEAK_RUNS: dict[Scale, int] = {"full": 10, "small": 10, "smoke": 2}
@@ -29,11 +28,11 @@ WEAK_HORIZON = 1_000_000
 HALVINGS = (1, 2, 3, 4, 5)  # chi_min = 0.5^i
 FACTOR = 1.5  # of "about double", and of an exponent 1
 MIDDLE = (0.1, 0.9)  # between these quantiles of |V_0| the slopes of a linear regret differ by ``FACTOR`` at most,
-BENT = 2 * (FACTOR - 1) / (FACTOR + 1)  # that is by this much, in units of the mean slope
+BENT = 2 * (FACTOR - 1) / (FACTOR + 1)  # that is by this share of the mean slope
 
 
 def SWEEP(scale: Scale, source: str) -> Sweep:
-    rounds = ROUNDS[check_scale(scale)]
+    rounds = ROUNDS[scale]
     weak = min(rounds, WEAK_HORIZON)
     lists = [
         setup.rerank(model, source, f"{model}, list {number + 1}", initial_list=random_list(number))
@@ -56,66 +55,63 @@ def SWEEP(scale: Scale, source: str) -> Sweep:
         agents=("bubblerank",),
         rounds=rounds,
         runs=RUNS[scale],
-        query=tuple(QUERIES[check_source(source)][scale]),
+        query=tuple(QUERIES[source][scale]),
         record_at=even_rounds(rounds),
         name="BubbleRank, figure 3",
     )
 
 
 def random_list(number: int) -> list[int]:
-    """The random initial list of this number."""
-    return [int(item) for item in np.random.default_rng([54, number]).permutation(10)]
+    """Return the random initial list of this number."""
+    return np.random.default_rng([54, number]).permutation(10).tolist()
 
 
 def by_misordered(results: Results, model: str) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-    """|V_0|, the final regret and the query of each pair of a query and an initial list (mean over its runs)."""
+    """Return |V_0|, the final regret (mean over runs) and the query of each pair of a query and an initial list."""
     misordered, regret, query = [], [], []
     for label in results.environments:
-        if not label.startswith(f"{model}, list "):
-            continue
-        played = results[label, "bubblerank"]
-        names, values = played.by_query(played.measures["regret"][-1])
-        env: Any = gym.make_vec(played.env_id, num_envs=len(names), query=names.tolist(), **played.env_kwargs)
-        misordered.append(np.array(env.unwrapped.initial_misordered))
-        env.close()
-        regret.append(values)
-        query.append(names)
+        if label.startswith(f"{model}, list "):
+            played = results[label, "bubblerank"]
+            queries, regrets = played.by_query(played.measures["regret"][-1])
+            env: Any = gym.make_vec(played.env_id, num_envs=len(queries), query=queries.tolist(), **played.env_kwargs)
+            misordered.append(np.array(env.unwrapped.initial_misordered))
+            env.close()
+            regret.append(regrets)
+            query.append(queries)
     return np.concatenate(misordered), np.concatenate(regret), np.concatenate(query)
 
 
 def slope(results: Results, model: str) -> intervals.Estimate:
-    """The slope of regret over |V_0| within queries."""
+    """Estimate the slope of regret over |V_0| within queries."""
     return regression.slope(*by_misordered(results, model), within=True)
 
 
 def curvature(results: Results, model: str) -> intervals.Estimate:
-    """How much the slope of regret over |V_0| changes in the middle; each query, with its own gaps, has a factor."""
+    """Estimate how much the slope of regret over |V_0| changes in the middle. Each query has a factor of its own."""
     misordered, regret, query = by_misordered(results, model)
     _, which = np.unique(query, return_inverse=True)
     usual = np.polyval(np.polyfit(misordered, regret, 2), misordered)  # of all queries
     factor = np.bincount(which, regret) / np.bincount(which, np.maximum(usual, regret.mean() / 100))
     found = regression.curvature(misordered, regret / factor[which], query, within=True)
-    # the ends have few lists, so that slopes there are mostly noise
+    # few lists are near the ends: slopes there are mostly noise
     middle = float(np.ptp(np.quantile(misordered, MIDDLE)) / np.ptp(misordered))
     return found._replace(value=found.value * middle, low=found.low * middle, high=found.high * middle)
 
 
-def _weak_regret(results: Results, halvings: int) -> Units:
-    return units_of(results[f"chi_min = 0.5^{halvings}", "bubblerank"])
+def _regrets(results: Results, *halvings: int) -> list[Units]:
+    """Return BubbleRank's regret at chi_min = 0.5^i for each i of ``halvings``."""
+    return [units_of(results[f"chi_min = 0.5^{i}", "bubblerank"]) for i in halvings]
 
 
 def times_at(results: Results, halvings: int, fewer: int) -> intervals.Estimate:
-    """Regret at one chi_min, in units of that at a larger one."""
-    return intervals.ratio(_weak_regret(results, halvings), _weak_regret(results, fewer))
+    """Estimate regret at one chi_min in units of that at a larger one."""
+    return intervals.ratio(*_regrets(results, halvings, fewer))
 
 
 def exponent(results: Results, last: int, first: int) -> intervals.Estimate:
-    """The exponent of regret in 1 / chi_min, between two values of it."""
-
-    def of(regret: NDArray[np.float64], before: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.log2(regret / before) / (last - first)
-
-    return intervals.of_means(of, _weak_regret(results, last), _weak_regret(results, first))
+    """Estimate the exponent of regret in 1 / chi_min, between two values of chi_min."""
+    regrets = _regrets(results, last, first)
+    return intervals.of_means(lambda regret, before: np.log2(regret / before) / (last - first), *regrets)
 
 
 CLAIMS = {

@@ -1,9 +1,9 @@
 """BubbleRank, figure 4: NDCG@5 of a round in the runs of figure 1."""
 
 import math
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankgym.experiments.judge import claim_measures as measures
 from rankgym.experiments.judge import intervals
@@ -16,34 +16,28 @@ from rankgym.experiments.papers.figure import Drawing, draw_models
 from rankgym.experiments.run.results import Results
 
 TITLE = "NDCG@5 of a round of BubbleRank, BatchRank, TopRank and Baseline in the runs of figure 1"
-SETTING = (
-    setup.DATA
-    + setup.SCALES_OF_RUNS
-    + " NDCG@5 of a round is the mean between neighbouring records, about 20 a decade."
-)
+SETTING = f"{setup.DATA}{setup.SCALES_OF_RUNS} A round's NDCG@5 is the mean between neighbouring records, 20 a decade."
 SWEEP = setup.comparison
 RANKERS = ("bubblerank", "batchrank", "toprank", "static")  # the paper leaves CascadeKL-UCB out
 FIRST, LAST = Span("ndcg", rounds=FEW), Span("ndcg", start=0.9)
-SIMILAR, GOOD, NEAR, LOW, PERFECT = 0.02, 0.8, 0.05, 0.1, 0.99
+SIMILAR, GOOD, NEAR, LOW, PERFECT = 0.02, 0.8, 0.05, 0.1, 0.99  # our readings; each claim says its own
 
 
 def distance_from_1(results: Results, model: str, agent: str) -> intervals.Estimate:
-    """1 minus the NDCG at the end."""
+    """Estimate 1 minus the NDCG at the end."""
     return intervals.of_means(lambda quality: 1.0 - quality, measures.units_of(results[model, agent], LAST))
 
 
 def least_lead(results: Results, model: str, one: str, other: str) -> intervals.Estimate:
-    """The least mean NDCG of one agent minus another's, of the first 100 rounds and between later records."""
-    mine, others = results[model, one], results[model, other]
-    late = mine.rounds >= FEW
-    rounds = mine.rounds[late].astype(float)
-    stretches = np.diff(rounds, prepend=0.0)
+    """Estimate the least NDCG of one agent minus another's, of the first 100 rounds and between later records."""
+    late = results[model, one].rounds >= FEW
+    rounds = results[model, one].rounds[late].astype(float)
 
-    def least(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-        ahead = (one - other)[..., late] * rounds
-        return np.asarray((np.diff(ahead, axis=-1, prepend=0.0) / stretches).min(axis=-1))
+    def least(mine: Any, others: Any) -> Any:
+        sums = (mine - others)[..., late] * rounds  # of the difference, up to each record
+        return (np.diff(sums, axis=-1, prepend=0.0) / np.diff(rounds, prepend=0.0)).min(axis=-1)
 
-    return intervals.of_means(least, curves(mine, "ndcg"), curves(others, "ndcg"))
+    return intervals.of_means(least, *(curves(results[model, agent], "ndcg") for agent in (one, other)))
 
 
 FIRST_WORDS, LAST_WORDS = f"NDCG@5 of the first {FEW} rounds", "NDCG@5 in the last tenth of {n} rounds"

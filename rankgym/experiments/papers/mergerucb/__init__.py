@@ -12,6 +12,4 @@ from rankgym.experiments.papers.mergerucb import (
     setup,
 )
 
-__all__ = ["FIGURES"]
-
 FIGURES = figures_of("mergerucb", setup, figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, figure_7)

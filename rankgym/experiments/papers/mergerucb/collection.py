@@ -6,6 +6,7 @@ import os
 import random
 from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
@@ -13,15 +14,16 @@ from rankgym.data import catalogue
 from rankgym.experiments.papers.figure import Scale
 from rankgym.outputs import atomic_path
 
-LETOR_FILE = "RANKGYM_LETOR_FILE"  # environment variable: the file that figure 2 interleaves rankers of
-QUERIES, DOCUMENTS, POSITIONS = 100, 20, 10
-GRADES = (0.5, 1.1, 1.6, 2.1)  # relevance above each of these is a grade more
+LETOR_FILE = "RANKGYM_LETOR_FILE"  # environment variable: the file whose rankers figure 2 interleaves
+QUERIES, DOCUMENTS = 100, 20  # documents of a query
+DUELS: dict[str, Any] = {"interleaving": "team-draft", "user_model": "navigational", "num_documents": 10}
+GRADES = (0.5, 1.1, 1.6, 2.1)  # a document's grade is the number of these below its relevance
 RANKERS: dict[Scale, int] = {"full": 136, "small": 32, "smoke": 6}  # of the synthetic collection
-COLLECTION = 5  # seed of the synthetic one; with it the best of 32 rankers leads by as much as the best one of MSLR
+COLLECTION = 5  # its seed; with this one the best of 32 rankers leads by as much as the best one of MSLR
 
 
 def prepare(scale: Scale, source: str) -> None:
-    """Write the synthetic collection, and evaluate the matrix of the file, unless they are in the data cache.
+    """Write the synthetic collection and the matrix of the file into the data cache, unless they are there.
 
     Raises:
         ValueError: no LETOR file was named, or none of its rankers beats all others.
@@ -32,7 +34,7 @@ def prepare(scale: Scale, source: str) -> None:
 
 
 def letor_file(scale: Scale, source: str) -> Path:
-    """Return the file whose rankers are interleaved: the synthetic collection, or what the environment variable names.
+    """Return the file of the interleaved rankers: the synthetic collection, or the environment variable's file.
 
     Raises:
         ValueError: the variable is not set, or the file does not exist.
@@ -50,16 +52,12 @@ def letor_file(scale: Scale, source: str) -> Path:
 
 
 def collection_path(rankers: int) -> Path:
-    """The synthetic collection's place in the data cache."""
+    """Return the synthetic collection's path in the data cache."""
     return catalogue.home() / "reproduce" / f"mergerucb-figure-2-{COLLECTION}-{rankers}.txt"
 
 
 def write_collection(rankers: int) -> Path:
-    """Write the synthetic collection into the data cache, unless it is there: the same bytes on any machine.
-
-    A document has a relevance and something else that features see, both normal; features differ in how well they see
-    either, and have noise. Rankers therefore differ in quality, and two of the same quality may be alike or not.
-    """
+    """Write the synthetic collection into the data cache, unless it is there; return its path."""
     path = collection_path(rankers)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,6 +67,12 @@ def write_collection(rankers: int) -> Path:
 
 
 def collection_text(rankers: int) -> str:
+    """Return the synthetic collection, a LETOR file: the same bytes on any machine.
+
+    A document has two normal properties: its relevance and another one. Each feature, that is each ranker, sees both
+    with its own weights, and has noise. Rankers therefore differ in quality, and two equally good ones may be alike or
+    not.
+    """
     source, inverse = random.Random(f"mergeRUCB figure 2, {COLLECTION}, {rankers}"), NormalDist().inv_cdf
 
     def normal() -> float:
@@ -88,7 +92,7 @@ def collection_text(rankers: int) -> str:
 
 
 def matrix_name(file: Path) -> str:
-    """The name under which a file's matrix is imported; of the user's file it has a digest of the contents."""
+    """Return the name under which a file's matrix is imported: for a user's file, with a digest of its contents."""
     if file.parent == catalogue.home() / "reproduce":
         return file.stem
     state = file.stat()
@@ -109,13 +113,10 @@ def import_matrix(file: Path) -> str:
     """
     from rankgym.experiments.preferences.estimate import estimate
 
-    folder = catalogue.home() / "reproduce"
-    folder.mkdir(parents=True, exist_ok=True)
     name = matrix_name(file)
-    out = folder / f"{name}.npy"
-    found = estimate(
-        file, interleaving="team-draft", user_model="navigational", method="exact", num_documents=POSITIONS, out=out
-    )
+    out = catalogue.home() / "reproduce" / f"{name}.npy"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    found = estimate(file, **DUELS, method="exact", out=out)
     if found.condorcet_winner < 0:
         raise ValueError(f"no ranker of {file} beats all others, so that regret is undefined; take another file")
     if name not in catalogue.imported_names() or not np.allclose(catalogue.imported(name), found.preference, atol=1e-9):

@@ -13,29 +13,27 @@ from rankgym.experiments.papers.mergerucb.setup import BTM, HORIZON, LONG_HORIZO
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Results
 
-SPREAD = 0.275  # of the stand-ins' utilities: half of all pairs are as near to a tie as in the MSLR matrix
+SPREAD = 0.275  # of the stand-ins' utilities: as in the MSLR matrix, half of all pairs have |p - 1/2| up to .065
 TITLE = "Regret over time on four large problems: mergeRUCB, RUCB and Beat the Mean"
 SETTING = (
-    "ONE OF THE FOUR PROBLEMS IS THE PAPER'S, THE OTHERS ARE STAND-INS: the Yandex and Yahoo collections "
-    "are not available, and no matrices of them were published. The stand-ins have as many rankers (245; 700 of "
-    "which 104, or 181, are uninformative as section 7 has it), utilities that are normal with a standard "
-    f"deviation of {SPREAD} and duels by the logistic function of their differences (Bradley-Terry: a total "
-    "order, no circles), so that half of all pairs are as close as in MSLR; each run has a matrix of its own. A "
-    "stand-in of 136 is played too, to see the number of rankers by itself. Duels are coins, not interleaved "
-    f"lists. Runs: 10; the paper does not say. {setup.MATRICES} {setup.PARAMETERS}"
+    "ONE OF THE FOUR PROBLEMS IS THE PAPER'S, THE OTHERS ARE STAND-INS: the Yandex and Yahoo collections are not "
+    "available, and no matrices of them were published. The stand-ins have as many rankers (245; 700 of which 104, or "
+    f"181, are uninformative as in section 7), normal utilities with a standard deviation of {SPREAD}, and duels by "
+    "the logistic function of utilities' differences (Bradley-Terry: a total order, no circles), so that half of all "
+    "pairs are as close as in MSLR; each run has its own matrix. A stand-in of 136 shows the effect of the number of "
+    f"rankers alone. Duels are coins, not interleaved lists. Runs: 10; the paper does not say. {setup.MATRICES} "
+    f"{setup.PARAMETERS}"
 )
 THREE = (MERGE, RUCB, BTM)
 ALL_MSLR = "MSLR, 136"
-CONTROL, YANDEX, YAHOO_1, YAHOO_2 = (
-    "Stand-in, 136",
-    "Stand-in for Yandex, 245",
-    "Stand-in for Yahoo 1, 700",
-    "Stand-in for Yahoo 2, 700",
-)
+SIZES = {  # informative and uninformative rankers: section 7, assumption A2, has the Yahoo sets' uninformative ones
+    "Stand-in, 136": (136, 0),
+    "Stand-in for Yandex, 245": (245, 0),
+    "Stand-in for Yahoo 1, 700": (596, 104),
+    "Stand-in for Yahoo 2, 700": (519, 181),
+}
+CONTROL, YANDEX, YAHOO_1, YAHOO_2 = SIZES
 LARGE = (ALL_MSLR, YANDEX, YAHOO_1, YAHOO_2)  # the paper's four
-# Informative and uninformative rankers: section 7, assumption A2, has the Yahoo sets' uninformative ones. With this
-# spread of utilities half of all pairs are as near to a tie as in the MSLR matrix: |p - 1/2| up to .065.
-SIZES = {CONTROL: (136, 0), YANDEX: (245, 0), YAHOO_1: (596, 104), YAHOO_2: (519, 181)}
 SUBSTANTIAL = 1.25  # a substantially larger regret is at least this multiple of the other
 LONG_ROUNDS: dict[Scale, int] = {**setup.ROUNDS, "full": LONG_HORIZON}
 
@@ -43,36 +41,26 @@ LONG_ROUNDS: dict[Scale, int] = {**setup.ROUNDS, "full": LONG_HORIZON}
 def SWEEP(scale: Scale, source: str) -> Sweep:
     rounds, runs = setup.ROUNDS[scale], setup.RUNS[scale]
     mslr = Environment(ALL_MSLR, setup.MSLR, {"source": source, "user_model": "navigational"}, rounds=rounds, runs=runs)
-    drawn = [
-        Environment(
-            label,
-            setup.SYNTHETIC,
-            {
-                "family": "bradley-terry",
-                "knobs": {"spread": SPREAD},
-                "num_arms": informative,
-                "uninformative": uninformative,
-                "num_problems": runs,
-            },
-            record_at=(rounds,),  # to be compared with the others there
-        )
-        for label, (informative, uninformative) in SIZES.items()
-    ]
-    return Sweep((mslr, *drawn), THREE, LONG_ROUNDS[scale], name=f"mergeRUCB figure 1, {scale}")
+    family = {"family": "bradley-terry", "knobs": {"spread": SPREAD}}
+    stand_ins = []
+    for label, (informative, uninformative) in SIZES.items():
+        kwargs = family | {"num_arms": informative, "uninformative": uninformative, "num_problems": runs}
+        stand_ins.append(Environment(label, setup.SYNTHETIC, kwargs, record_at=(rounds,)))  # the last round of MSLR
+    return Sweep((mslr, *stand_ins), THREE, LONG_ROUNDS[scale], name=f"mergeRUCB figure 1, {scale}")
 
 
 def second_share_converged(results: Results, label: str) -> Finding:
-    """The share of runs in which the agent names the best ranker at the end: the second largest of the three."""
-    shares = {
-        agent: intervals.share(lambda accuracy: accuracy == 1.0, amount(results[label, agent], "accuracy"))
-        for agent in THREE
-    }
-    second = sorted(THREE, key=lambda agent: -shares[agent].value)[1]
-    return Finding(shares[second], {"second": second})
+    """Estimate the share of runs in which the agent that is second in this names the best ranker at the end."""
+
+    def converged(agent: str) -> intervals.Estimate:
+        return intervals.share(lambda accuracy: accuracy == 1.0, amount(results[label, agent], "accuracy"))
+
+    second = sorted(THREE, key=lambda agent: -converged(agent).value)[1]
+    return Finding(converged(second), {"second": second})
 
 
 def growth_of_lead(results: Results) -> list[Finding]:
-    """By how much mergeRUCB's lead grows from 136 to 245 to 700 rankers, after as many duels."""
+    """Estimate by how much mergeRUCB's lead after equally many duels grows from 136 to 245 to 700 rankers."""
     stop = min(last_round(results[label, MERGE]) for label in LARGE)
 
     def lead(label: str, other: str) -> Units:

@@ -3,59 +3,47 @@
 import os
 from functools import partial
 
-import numpy as np
-
 from rankgym.experiments.judge import intervals
 from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import collection, setup
-from rankgym.experiments.papers.mergerucb.setup import FIVE, SAME_ORDER, Array, regret
+from rankgym.experiments.papers.mergerucb.setup import FIVE, SAME_ORDER, regret
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Results
 
 TITLE = "Duels by interleaving and simulated clicks, and duels by coins with the same chances"
 SETTING = (
-    "Calibrated: a SYNTHETIC collection of 100 queries of 20 documents, 136 rankers (32 at small scale), "
-    "five grades, which is written into the data cache with its matrix (imported as mergerucb-figure-2-...). "
-    f"Published: the LETOR file that the environment variable {collection.LETOR_FILE} names, such as a fold of "
-    "MSLR-WEB30K. Lists are interleaved by team draft, whose chances are evaluated exactly, instead of by "
-    "probabilistic interleaving, whose were estimated from 400,000 comparisons. As users come independently of each "
-    "other, duels by clicks are then Bernoulli trials with just these chances: the figure checks the simulation, not "
-    f"an approximation. {setup.FIVE_AGENTS}"
+    "Calibrated: a SYNTHETIC collection of 100 queries of 20 documents, 136 rankers (32 at small scale), five grades; "
+    "it is written into the data cache with its matrix (imported as mergerucb-figure-2-...). Published: the LETOR file "
+    f"that the environment variable {collection.LETOR_FILE} names, such as a fold of MSLR-WEB30K. Lists are "
+    "interleaved by team draft with exactly evaluated chances, in the paper by probabilistic interleaving with chances "
+    "estimated from 400,000 comparisons. As users come independently of each other, duels by clicks are Bernoulli "
+    f"trials with just these chances: the figure checks the simulation, not an approximation. {setup.FIVE_AGENTS}"
 )
 PREPARE = collection.prepare
 CLICKS, COINS = "Interleaving and clicks", "Coins of the same matrix"
-ALIKE = 2.0  # two regrets of one agent by two ways to play are alike up to this factor
+ALIKE = 2.0  # an agent's regrets by both kinds of duels are alike up to this factor
 
 
 def SWEEP(scale: Scale, source: str) -> Sweep:
-    """Duels by interleaving and clicks, and duels by coins with the same chances; ``prepare`` makes the data."""
+    """Return the sweep; ``collection.prepare`` makes its data."""
     file = collection.letor_file(scale, source)
     matrix = collection.matrix_name(file)
-    kwargs = {
-        "file": os.fspath(file),
-        "preferences": matrix,
-        "interleaving": "team-draft",
-        "user_model": "navigational",
-        "num_documents": collection.POSITIONS,
-    }
+    kwargs = {"file": os.fspath(file), "preferences": matrix, **collection.DUELS}
     clicks = Environment(CLICKS, "rankgym/Dueling-LETOR-v0", kwargs)
     return setup.sweep(2, scale, (clicks, Environment(COINS, setup.SYNTHETIC, {"dataset": matrix})))
 
 
 def clicks_over_coins(results: Results) -> list[Finding]:
-    """Each agent's regret by interleaving and clicks, as a multiple of that by coins."""
+    """Estimate each agent's regret by interleaving and clicks as a multiple of that by coins."""
     parts = (({"agent": agent}, regret(results, CLICKS, agent), regret(results, COINS, agent)) for agent in FIVE)
     return setup.together(parts, partial(intervals.ratio, paired=False))
 
 
 def tau_of_clicks_and_coins(results: Results) -> intervals.Estimate:
-    """Kendall's tau between the agents' orders by regret of the two kinds of duels."""
-
-    def tau(clicks: Array, coins: Array) -> Array:
-        return setup.kendalls_tau(np.moveaxis(clicks, -1, 0), np.moveaxis(coins, -1, 0))
-
-    return intervals.of_means(tau, *(setup.stacked(results, [label], FIVE) for label in (CLICKS, COINS)), paired=False)
+    """Estimate Kendall's tau between the agents' orders by regret of the two kinds of duels."""
+    units = (setup.stacked(results, [label], FIVE) for label in (CLICKS, COINS))
+    return intervals.of_means(lambda clicks, coins: setup.kendalls_tau(clicks.T, coins.T), *units, paired=False)
 
 
 CLAIMS = {

@@ -16,8 +16,8 @@ from rankgym.experiments.run.results import Results
 
 TITLE = "Regret after ten million duels by the number of rankers"
 SETTING = (
-    "As in the paper: 10 random subsets of each size with a Condorcet winner, navigational users. "
-    f"{setup.MATRICES} {setup.FIVE_AGENTS}"
+    f"As in the paper: 10 random subsets of each size with a Condorcet winner, navigational users. {setup.MATRICES} "
+    f"{setup.FIVE_AGENTS}"
 )
 ARMS: dict[Scale, tuple[int, ...]] = {"full": setup.ARMS, "small": (10, 40, 70, 100, 130), "smoke": (10, 70)}
 
@@ -27,38 +27,31 @@ def SWEEP(scale: Scale, source: str) -> Sweep:
 
 
 def multiples_with_many(results: Results, agent: str) -> list[Finding]:
-    """The regret of each other agent as a multiple of the agent's, for each large number of rankers."""
-    parts = (
-        (
-            {"other": other, "number": number},
-            *(setup.regret(results, setup.subset_label(number), one) for one in (other, agent)),
-        )
-        for number in setup.arms_played(results, least=MANY)
-        for other in FIVE
-        if other != agent
-    )
+    """Estimate the regret of each other agent as a multiple of the agent's, for each large number of rankers."""
+    parts = []
+    for number in setup.arms_played(results, least=MANY):
+        regrets = {one: setup.regret(results, setup.subset_label(number), one) for one in FIVE}
+        mine = regrets.pop(agent)
+        parts += [({"other": other, "number": number}, theirs, mine) for other, theirs in regrets.items()]
     return setup.together(parts, intervals.ratio)
 
 
 def multiples_of_many(results: Results, others: setup.Labels, agents: setup.Labels) -> list[Finding]:
-    """The regret of each of ``others`` as a multiple of that of each of ``agents``, all large numbers together."""
+    """Estimate the regret of ``others`` as a multiple of that of ``agents``, all large numbers of rankers together."""
     arms = setup.arms_played(results, least=MANY)
     many = f"K of {', '.join(map(str, arms))} together" if len(arms) > 1 else f"K = {arms[0]}"
     return setup.multiples(results, setup.subset_labels(results, least=MANY), others, agents, many=many)
 
 
 def steeper(results: Results, agents: tuple[str, ...], than: str) -> list[Finding]:
-    """The exponent of the growth of each agent's regret with K, less that of ``than``."""
+    """Estimate the exponent of the growth of each agent's regret with K, less that of ``than``."""
     arms = np.log(setup.arms_played(results))
     weights = (arms - arms.mean()) / ((arms - arms.mean()) ** 2).sum()  # of a least-squares slope
-
-    def slopes(theirs: setup.Array, ours: setup.Array) -> setup.Array:
-        return np.asarray((np.log(theirs) - np.log(ours)) @ weights)
-
     labels = setup.subset_labels(results)
     ours = setup.stacked(results, labels, [than])
     parts = (({"agent": agent}, setup.stacked(results, labels, [agent]), ours) for agent in agents)
-    return setup.together(parts, partial(intervals.of_means, slopes))
+    slopes = partial(intervals.of_means, lambda theirs, ours: (np.log(theirs) - np.log(ours)) @ weights)
+    return setup.together(parts, slopes)
 
 
 WITH_FEW = f"{{other}}'s regret as a multiple of {{agent}}'s, K = {FEW}"

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.units import Units
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup
-from rankgym.experiments.papers.mergerucb.setup import FIVE, MERGE, RCS, RUCB, USERS, WIDE, Array
+from rankgym.experiments.papers.mergerucb.setup import FIVE, MERGE, RCS, RUCB, USERS, WIDE
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
 
@@ -27,26 +28,26 @@ def SWEEP(scale: Scale, source: str) -> Sweep:
 
 
 def _regret(results: Results, agent: str, user: str) -> Units:
-    """The agent's regret with all numbers of rankers together."""
+    """Return the agent's regret with all numbers of rankers together."""
     return setup.regret(results, setup.subset_labels(results, user), agent)
 
 
 def effects_of_users(results: Results, agent: str, others: tuple[str, ...]) -> list[Finding]:
-    """The factor that users make in the agent's regret, as a multiple of the factor in each other agent's."""
+    """Estimate the factor between user models in the agent's regret, as a multiple of that in each other agent's."""
 
-    def more(*means: Array) -> Array:
-        mine, other = (np.max(three, axis=0) / np.min(three, axis=0) for three in (means[:3], means[3:]))
-        return np.asarray(mine / other)
+    def effect(*means: Any) -> Any:
+        mine, theirs = (np.max(three, axis=0) / np.min(three, axis=0) for three in (means[:3], means[3:]))
+        return mine / theirs
 
-    def by_users(name: str) -> list[Units]:
-        return [_regret(results, name, user) for user in USERS]
-
-    parts = (({"other": other}, *by_users(agent), *by_users(other)) for other in others)
-    return setup.together(parts, partial(intervals.of_means, more))
+    parts = (
+        ({"other": other}, *(_regret(results, one, user) for one in (agent, other) for user in USERS))
+        for other in others
+    )
+    return setup.together(parts, partial(intervals.of_means, effect))
 
 
 def multiples_of_users(results: Results, agent: str, pairs: Iterable[tuple[str, str]]) -> list[Finding]:
-    """For each pair of user models: regret with the second as a multiple of that with the first."""
+    """Estimate, for each pair of user models, regret with the second as a multiple of that with the first."""
     parts = (
         ({"before": before, "after": after}, _regret(results, agent, after), _regret(results, agent, before))
         for before, after in pairs

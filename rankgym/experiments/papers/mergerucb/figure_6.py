@@ -11,25 +11,22 @@ from rankgym.experiments.judge.claim_measures import ABOVE_1
 from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup
-from rankgym.experiments.papers.mergerucb.setup import MERGE, Array, regret, subset_label
+from rankgym.experiments.papers.mergerucb.setup import MERGE, regret, subset_label
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
 
 TITLE = "MergeRUCB's parameters: the least and the largest regret of a grid, and that of the default"
 SETTING = (
-    "As figure 3; at small scale three of the six values of alpha. Largest and least are of means over "
-    f"runs. {setup.MATRICES}"
+    "As figure 3; at small scale three of the six values of alpha. Largest and least are those of means over runs. "
+    f"{setup.MATRICES}"
 )
 BATCH_SIZES = (4, 6, 8, 10)
 LEAST_ALPHA = 0.71
-ALPHAS: dict[Scale, tuple[float, ...]] = {
-    "full": (LEAST_ALPHA, 0.81, 0.91, 1.01, 1.11, 1.21),
-    "small": (LEAST_ALPHA, 1.01, 1.21),
-    "smoke": (LEAST_ALPHA, 1.01, 1.21),
-}
+SOME_ALPHAS = (LEAST_ALPHA, 1.01, 1.21)
+ALPHAS = {"full": (LEAST_ALPHA, 0.81, 0.91, 1.01, 1.11, 1.21), "small": SOME_ALPHAS, "smoke": SOME_ALPHAS}
 ARMS: dict[Scale, tuple[int, ...]] = {"full": setup.ARMS, "small": (10, 70, 130), "smoke": (10, 70)}
-CLOSE = 1.25  # a regret is close to another one up to this factor
-LITTLE = 0.1  # and little gain is up to this share
+CLOSE = 1.25  # a regret is called close to another one up to this factor
+LITTLE = 0.1  # a gain is called little up to this share
 INDISTINCT = 0.02  # of the height of a figure: curves that are closer look like one
 
 
@@ -39,23 +36,23 @@ def SWEEP(scale: Scale, source: str) -> Sweep:
 
 
 def variant(batch_size: int, alpha: float) -> str:
-    """The agent's label; that of the default has no arguments."""
+    """Return the agent's label; the default's has no arguments."""
     return MERGE if (batch_size, alpha) == (4, 1.01) else f"{MERGE}:batch_size={batch_size}:alpha={alpha}"
 
 
 def _grid(results: Results) -> list[str]:
-    """Labels of the variants, the default first."""
+    """Return the labels of the variants, the default first."""
     labels = results.agents(setup.subset_labels(results)[0])
     return [MERGE, *(label for label in labels if label != MERGE)]
 
 
-def _over_best(*means: Array) -> Array:
-    """The first regret as a multiple of the least."""
-    return np.asarray(means[0] / np.min(means, axis=0))
+def _over_best(*means: Any) -> Any:
+    """Return the first regret as a multiple of the least."""
+    return means[0] / np.min(means, axis=0)
 
 
 def default_over_best(results: Results) -> list[Finding]:
-    """The default's regret as a multiple of the least of the grid, for each number of rankers."""
+    """Estimate the default's regret as a multiple of the least of the grid, for each number of rankers."""
     grid = _grid(results)
     parts = (
         ({"choices": len(grid), "number": number}, *(regret(results, subset_label(number), agent) for agent in grid))
@@ -65,20 +62,20 @@ def default_over_best(results: Results) -> list[Finding]:
 
 
 def share_saved_by_best(results: Results) -> Finding:
-    """The share of the default's regret, all K together, that the best of the grid would save."""
+    """Estimate the share of the default's regret, all K together, that the best of the grid would save."""
     grid = _grid(results)
     units = (regret(results, setup.subset_labels(results), agent) for agent in grid)
     return Finding(intervals.of_means(lambda *means: 1.0 - 1.0 / _over_best(*means), *units), {"choices": len(grid)})
 
 
 def spread_with_few(results: Results) -> Finding:
-    """The distance of the outer curves at the smallest K, as a share of the height of the figure."""
+    """Estimate the distance of the outer curves at the smallest K, as a share of the height of the figure."""
     grid, arms = _grid(results), setup.arms_played(results)
-    units = [regret(results, subset_label(number), agent) for number in (arms[0], arms[-1]) for agent in grid]
+    units = (regret(results, subset_label(number), agent) for number in (arms[0], arms[-1]) for agent in grid)
 
-    def share(*means: Array) -> Array:
-        few, many = np.array(means[: len(grid)]), np.array(means[len(grid) :])
-        return np.asarray((few.max(axis=0) - few.min(axis=0)) / many.max(axis=0))
+    def share(*means: Any) -> Any:
+        few, many = np.split(np.array(means), 2)
+        return np.ptp(few, axis=0) / many.max(axis=0)
 
     return Finding(intervals.of_means(share, *units), {"few": arms[0], "many": arms[-1]})
 

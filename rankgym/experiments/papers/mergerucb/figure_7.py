@@ -1,7 +1,8 @@
 """MergeRUCB, figure 7: Sparring and MultiSBM, where Sparring does well and where the best Borda scores are close."""
 
 import math
-from collections.abc import Iterable
+
+import numpy as np
 
 from rankgym.experiments.judge import intervals
 from rankgym.experiments.judge.claim_measures import ABOVE_1
@@ -14,34 +15,32 @@ from rankgym.experiments.run.results import Results
 
 TITLE = "Sparring and MultiSBM, where Sparring does well and where the best Borda scores are close"
 SETTING = (
-    "The paper does not say which problems its two plots are of, nor their horizon. Here: three small "
-    "matrices of the literature, Cyclic with a winner that is closer to the others, and two of ours, alike but "
-    "for how close the two best Borda scores are. Runs: 50. Claims are judged from a million duels on. "
-    f"{setup.FIVE_AGENTS}"
+    "The paper does not say which problems its two plots show, nor their horizon. Here: three small matrices of the "
+    "literature, Cyclic with a winner that is closer to the others, and two of ours that differ only in how close the "
+    f"two best Borda scores are. Runs: 50. Claims are judged from a million duels on. {setup.FIVE_AGENTS}"
 )
 SPARRING, MULTISBM = "sparring", "multisbm"
 SEVEN = (*FIVE, SPARRING, MULTISBM)
 WELL, ARXIV, CIRCLE = "Arithmetic", "Arxiv", "Cyclic"
 CLOSE_CIRCLE = "Cyclic, a closer winner"
 MARGIN, CLOSE_MARGIN = 0.1, 0.02  # of the winner, in Cyclic and in the closer one; Borda scores differ by 4/3 of it
-FAR, NEAR = (f"Borda scores {gap} apart" for gap in (0.08, 0.005))
-BORDA_GAPS = {FAR: 0.08, NEAR: 0.005}
+FAR, NEAR = BORDA_GAPS = {f"Borda scores {gap} apart": gap for gap in (0.08, 0.005)}
 PROBLEMS = (WELL, ARXIV, CIRCLE, CLOSE_CIRCLE, FAR, NEAR)
 RUNS: dict[Scale, int] = {"full": 50, "small": 50, "smoke": 2}
 HORIZON = 1_000_000  # of the claims: the paper does not give one
 
 
 def circle(margin: float) -> list[list[float]]:
-    """Three arms that beat each other in a circle by 0.4, and one that beats all by ``margin``: of Cyclic, 0.1."""
+    """Return a matrix of an arm that beats all by ``margin`` (Cyclic's: 0.1) and three in a circle of 0.4."""
     beats, loses = 0.5 + margin, 0.5 - margin
     return [[0.5, beats, beats, beats], [loses, 0.5, 0.9, 0.1], [loses, 0.1, 0.5, 0.9], [loses, 0.9, 0.1, 0.5]]
 
 
 def close_borda(gap: float) -> list[list[float]]:
-    """Six arms. The first one beats all others by 0.1; the second one has a Borda score that is less by ``gap``.
+    """Return a matrix of six arms. The first beats all others by 0.1; the second's Borda score is less by ``gap``.
 
-    The others beat those after them by 0.05 and lose to the second one with a probability q, on which the gap depends:
-    the scores are 0.6 and (0.4 + 4 q) / 5. What a duel costs does not depend on the gap.
+    The other arms beat those after them by 0.05 and lose to the second one with a probability q, which decides the
+    gap: the scores are 0.6 and (0.4 + 4 q) / 5. The cost of a duel does not depend on the gap.
     """
     q = 0.65 - 1.25 * gap
     upper = {(0, j): 0.6 for j in range(1, 6)} | {(1, j): q for j in range(2, 6)}
@@ -61,23 +60,19 @@ def SWEEP(scale: Scale, source: str) -> Sweep:
 
 
 def behind_most(results: Results, agent: str) -> list[Finding]:
-    """In each problem the third largest of five factors: the agent's regret as a multiple of each of the five's."""
+    """Estimate, in each problem, the median of the agent's regret as a multiple of each of the five's."""
     level = intervals.for_each_of(len(PROBLEMS) * len(FIVE))
-
-    def third(numbers: Iterable[float]) -> float:
-        return sorted(numbers, reverse=True)[len(FIVE) // 2]
-
     found = []
     for label in PROBLEMS:
-        theirs = regret(results, label, agent)
-        factors = [intervals.ratio(theirs, regret(results, label, other), level=level) for other in FIVE]
-        value, low, high = map(third, zip(*(one[:3] for one in factors), strict=True))
+        mine = regret(results, label, agent)
+        factors = [intervals.ratio(mine, regret(results, label, other), level=level) for other in FIVE]
+        value, low, high = np.median([factor[:3] for factor in factors], axis=0).tolist()
         found.append(Finding(intervals.Estimate(value, low, high, factors[0].method), {"label": label}))
     return found
 
 
 def degradation(results: Results, agent: str, near: str, far: str) -> Finding:
-    """The agent's regret in one problem as a multiple of that in another."""
+    """Estimate the agent's regret in one problem as a multiple of that in another."""
     found = intervals.ratio(regret(results, near, agent), regret(results, far, agent))
     return Finding(found, {"near": near, "far": far})
 

@@ -1,10 +1,10 @@
 """What the figures of mergeRUCB share: agents, subsets of rankers, ratios of regrets, curves over time and over K.
 
-Regret is that of a duel's two arms, on average, against the Condorcet winner. In figures 3 to 6 run n has a random
-subset of the rankers of its own, drawn again and again until one of them beats all others; it is the same for all
-agents, and so are the coins of the duels.
+Regret is the mean of a duel's two arms against the Condorcet winner. In figures 3 to 6 each run has its own random
+subset of the rankers, drawn until one ranker beats all others. All agents have the same subsets and coins of duels.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -39,8 +39,6 @@ ROUNDS: dict[Scale, int] = {"full": HORIZON, "small": 1_000_000, "smoke": 2_000}
 RUNS: dict[Scale, int] = {"full": 10, "small": 10, "smoke": 2}  # subsets of each size (section 5, paragraph 6)
 ARMS = tuple(range(10, 140, 10))
 FEW, MANY = 10, 70  # "few rankers" are 10, "many" at least 70: from there on section 6.3 has mergeRUCB ahead
-
-# What the paper leaves to the eye.
 WIDE = 1.5  # a regret that is larger by a wide margin, or dramatically, is at least this multiple of the other
 SAME_ORDER = 0.8  # Kendall's tau of two orders of five agents that are called the same: one exchange of neighbours
 
@@ -49,29 +47,26 @@ PARAMETERS = (
     "paper: RUCB and RCS alpha = .51, Beat the Mean gamma = 1 with a radius factor of 1."
 )
 FIVE_AGENTS = (
-    "The text speaks of five agents without naming them all: mergeRUCB, RUCB, RCS and Beat the Mean are named in its "
-    f"discussion, SAVAGE is our reading of section 3. {PARAMETERS}"
+    "The text speaks of five agents without naming them all: its discussion names mergeRUCB, RUCB, RCS and Beat the "
+    f"Mean; SAVAGE is our reading of section 3. {PARAMETERS}"
 )
 MATRICES = (
     "Published: the matrices of the MSLR feature rankers behind a later paper of the same group (Li et al. 2020), "
-    "estimated in the same way (`rankgym data fetch mslr`). Calibrated: SYNTHETIC matrices with their figures, drawn "
-    "for each user model by itself; circles and margins are calibrated, how users differ is not."
+    "estimated in the same way (`rankgym data fetch mslr`). Calibrated: SYNTHETIC matrices with the same statistics, "
+    "drawn for each user model by itself; circles and margins are calibrated, differences between users are not."
 )
 
 # -- what is played ---------------------------------------------------------------------------------------------------
 
 
 def subsets(arms: Iterable[int], source: str, users: Sequence[str] = (NAVIGATIONAL,)) -> tuple[Environment, ...]:
-    """Random subsets of the MSLR rankers."""
-    return tuple(
-        Environment(
-            subset_label(number, user),
-            MSLR,
-            {"source": source, "user_model": user, "num_arms": number, "keep_winner": False},
-        )
-        for user in users
-        for number in arms
-    )
+    """Return environments of random subsets of the MSLR rankers, for each user model and number of rankers."""
+
+    def subset(user: str, number: int) -> Environment:
+        kwargs = {"source": source, "user_model": user, "num_arms": number, "keep_winner": False}
+        return Environment(subset_label(number, user), MSLR, kwargs)
+
+    return tuple(subset(user, number) for user in users for number in arms)
 
 
 def subset_label(arms: int, user: str = NAVIGATIONAL) -> str:
@@ -79,7 +74,7 @@ def subset_label(arms: int, user: str = NAVIGATIONAL) -> str:
 
 
 def sweep(figure: int, scale: Scale, environments: Sequence[Environment], agents: Sequence[str] = FIVE) -> Sweep:
-    """A sweep at the rounds and runs of ``scale``."""
+    """Return a sweep with the rounds and runs of ``scale``."""
     name = f"mergeRUCB figure {figure}, {scale}"
     return Sweep(tuple(environments), tuple(agents), ROUNDS[scale], runs=RUNS[scale], name=name)
 
@@ -88,22 +83,18 @@ def sweep(figure: int, scale: Scale, environments: Sequence[Environment], agents
 
 
 def arms_played(results: Results, user: str = NAVIGATIONAL, least: int = 0) -> list[int]:
-    """The numbers of rankers that were played, ascending."""
-    found = {
-        int(played.env_kwargs["num_arms"])
-        for played in results
-        if played.env_kwargs.get("user_model") == user and played.env_kwargs.get("num_arms", -1) >= least
-    }
-    return sorted(found)
+    """Return the numbers of rankers that were played, ascending."""
+    of_user = (played.env_kwargs for played in results if played.env_kwargs.get("user_model") == user)
+    return sorted({kwargs["num_arms"] for kwargs in of_user if kwargs.get("num_arms", -1) >= least})
 
 
 def subset_labels(results: Results, user: str = NAVIGATIONAL, least: int = 0) -> list[str]:
-    """The environments with at least ``least`` rankers."""
+    """Return the labels of the environments with at least ``least`` rankers."""
     return [subset_label(number, user) for number in arms_played(results, user, least)]
 
 
 def regret(results: Results, labels: Labels, agent: str, stop: int | None = None) -> Units:
-    """The agent's regret in these environments together, by runs: run n of one goes with run n of the others."""
+    """Return the agent's regret in these environments together, by runs: run n of one is added to run n of others."""
     parts = [amount(results[label, agent], stop=stop) for label in _listed(labels)]
     return Units(np.sum([part.values for part in parts], axis=0), parts[0].names, parts[0].kind)
 
@@ -115,9 +106,7 @@ def _listed(names: Labels) -> Sequence[str]:
 def together(parts: Iterable[tuple[Any, ...]], estimate: Any) -> list[Finding]:
     """Estimate each of ``parts``, with intervals that cover together, so that none fails by chance.
 
-    Args:
-        parts: the words for the claim's texts, and the samples that ``estimate`` takes.
-        estimate: ``intervals.ratio`` or a function like it.
+    A part has the words for the claim's texts and the samples for ``estimate``: ``intervals.ratio`` or one like it.
     """
     parts = list(parts)
     level = intervals.for_each_of(len(parts))
@@ -125,9 +114,9 @@ def together(parts: Iterable[tuple[Any, ...]], estimate: Any) -> list[Finding]:
 
 
 def multiples(results: Results, environments: Labels, others: Labels, agents: Labels, **words: object) -> list[Finding]:
-    """The regret of each of ``others`` as a multiple of that of each of ``agents``, in all ``environments`` together.
+    """Estimate the regret of each of ``others`` as a multiple of that of each of ``agents``, in all ``environments``.
 
-    Without environments, in all subsets that were played.
+    No environments: all subsets that were played.
     """
     labels = environments or subset_labels(results)
     parts = (
@@ -139,14 +128,14 @@ def multiples(results: Results, environments: Labels, others: Labels, agents: La
 
 
 def stacked(results: Results, labels: Iterable[str], agents: Iterable[str]) -> Units:
-    """Regrets (places, units) of each agent in each environment."""
+    """Return regrets (places, units) of each agent in each environment."""
     parts = [regret(results, label, agent) for label in labels for agent in agents]
     return parts[0]._replace(values=np.stack([part.values for part in parts]))
 
 
 def end_and_course(results: Results, environment: str) -> Finding:
-    """Kendall's tau between the agents' orders by regret at the end and by mean regret over time."""
-    units = [curves(results[environment, agent]) for agent in FIVE]
+    """Estimate Kendall's tau between the agents' orders by regret at the end and by mean regret over time."""
+    units = (curves(results[environment, agent]) for agent in FIVE)
     rounds = results[environment, MERGE].rounds
     late = np.flatnonzero(rounds >= rounds[-1] // 100)
 
@@ -169,12 +158,9 @@ END_AND_COURSE = Claim(
 
 
 def kendalls_tau(one: Sequence[Array] | Array, other: Sequence[Array] | Array) -> Array:
-    """Kendall's tau of two orders of the same things, (...,): all pairs in the same order: 1; all reversed: -1."""
-    count, total = len(one), np.zeros(np.shape(one[0]))
-    for i in range(count):
-        for j in range(i):
-            total = total + np.sign(one[i] - one[j]) * np.sign(other[i] - other[j])
-    return np.asarray(total / (count * (count - 1) / 2))
+    """Return Kendall's tau (...,) of two orders: 1 if they agree, -1 if one is the other reversed."""
+    pairs = list(itertools.combinations(range(len(one)), 2))
+    return np.asarray(sum(np.sign(one[i] - one[j]) * np.sign(other[i] - other[j]) for i, j in pairs) / len(pairs))
 
 
 # -- drawing ----------------------------------------------------------------------------------------------------------
@@ -183,7 +169,7 @@ def kendalls_tau(one: Sequence[Array] | Array, other: Sequence[Array] | Array) -
 def draw_over_time(
     results: Results, labels: Sequence[str], agents: Sequence[str], columns: int, leaving: int = 0
 ) -> Drawing:
-    """A panel for each environment: regret on a linear axis over rounds on a logarithmic one, as in the paper.
+    """Draw a panel for each environment: regret on a linear axis over rounds on a logarithmic one, as in the paper.
 
     The ``leaving`` agents with the largest regrets may leave the frame.
     """
@@ -201,7 +187,7 @@ def draw_over_time(
 
 
 def curves_by_arms(results: Results, agents: Sequence[str], user: str = NAVIGATIONAL) -> "list[Curve]":
-    """The regret at the end by the number of rankers."""
+    """Return a curve for each agent: regret at the end over the number of rankers."""
     from rankgym.experiments.show import figures
 
     arms = arms_played(results, user)
@@ -219,7 +205,7 @@ def curves_by_arms(results: Results, agents: Sequence[str], user: str = NAVIGATI
 
 
 def draw_by_arms(results: Results, curves: "Mapping[str, Sequence[Curve]]", caption: str = "", **panel: Any) -> Drawing:
-    """A panel for each title, with curves of ``curves_by_arms``."""
+    """Draw a panel for each title, with curves of ``curves_by_arms``."""
     from rankgym.experiments.show import figures
 
     regret = f"regret after {last_round(next(iter(results))):,} duels"

@@ -3,6 +3,4 @@
 from rankgym.experiments.papers.figure import figures_of
 from rankgym.experiments.papers.nonstationary import figure_1, figure_2, setup
 
-__all__ = ["FIGURES"]
-
 FIGURES = figures_of("nonstationary", setup, figure_1, figure_2)

@@ -3,13 +3,12 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankgym.experiments.judge import claim_measures as measures
 from rankgym.experiments.judge import intervals
 from rankgym.experiments.judge.claim_measures import ABOVE_0, NORMAL_99, SAME, last_round, units_of
 from rankgym.experiments.judge.claims import Claim, Finding
-from rankgym.experiments.judge.units import each_row, epochs
+from rankgym.experiments.judge.units import Units, counted_units, each_row, epochs
 from rankgym.experiments.papers.figure import Drawing
 from rankgym.experiments.papers.nonstationary import setup
 from rankgym.experiments.papers.nonstationary.setup import AGENTS, CM, EPOCHS, FORGETTING, LINEAR
@@ -18,13 +17,13 @@ from rankgym.experiments.run.results import Results
 TITLE = "Regret of agents that forget, and of baselines that do not, where three items jump every other 10,000 rounds"
 SETTING = f"As in section 5: 10 items, 3 positions, 10 epochs of 10,000 rounds. {setup.DATA}"
 SWEEP = setup.changing_users
-SMALL_GAP = 0.25  # the gap between two agents is small up to this share of the larger regret
+SMALL_GAP = 0.25  # a gap between two agents is called small up to this share of the larger regret
 
 
 def growth(results: Results, agent: str) -> Finding:
-    """The growth exponent of the regret from the end of the second epoch to that of the last one.
+    """Estimate the growth exponent of the regret from the end of the second epoch to that of the last one.
 
-    Both ends follow as many epochs of either kind. What the first epochs cost is in the regret of both.
+    Each end follows equally many epochs of both kinds.
     """
     played = results[CM, agent]
     end = last_round(played)
@@ -33,31 +32,28 @@ def growth(results: Results, agent: str) -> Finding:
 
 
 def lead_of_forgetting(results: Results, agent: str) -> intervals.Estimate:
-    """The agent's regret minus the larger one of the agents that forget."""
+    """Estimate the agent's regret minus the larger one of the agents that forget."""
     units = (units_of(results[CM, name]) for name in (agent, *FORGETTING))
     return intervals.of_means(lambda baseline, *forgetting: baseline - np.maximum(*forgetting), *units)
 
 
 def lead_after_breakpoints(results: Results, agent: str) -> intervals.Estimate:
-    """The same of the regret in an epoch after the first breakpoint."""
+    """Estimate the same difference, of the regret in an epoch after the first breakpoint."""
     after = range(1, EPOCHS)
-
-    def lead(baseline: NDArray[np.float64], *forgetting: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray((baseline - np.maximum(*forgetting)) / len(after))
-
-    return intervals.of_means(lead, *(epochs(results[CM, name], after) for name in (agent, *FORGETTING)))
+    units = (epochs(results[CM, name], after) for name in (agent, *FORGETTING))
+    return intervals.of_means(lambda baseline, *forget: (baseline - np.maximum(*forget)) / len(after), *units)
 
 
 def harm_in_default_epochs(results: Results, agent: str) -> intervals.Estimate:
-    """The mean regret in epochs 2, 4, 6, 8 minus that in epoch 0."""
+    """Estimate the mean regret in epochs 2, 4, 6, 8 minus that in epoch 0."""
     played, even = results[CM, agent], range(2, EPOCHS, 2)
     return intervals.of_means(lambda later, first: later / len(even) - first, epochs(played, even), epochs(played, [0]))
 
 
 def in_epoch(results: Results, agent: str, epoch: int, published: float, error: float) -> Finding:
-    """The regret in an epoch, claimed to be near a published mean with its standard error.
+    """Estimate the regret in an epoch, claimed to be near a published mean.
 
-    One published error is a third of its number: the claimed region is then what such a number says.
+    One of the published standard errors is a third of its mean: there the error decides what is near.
     """
     near = max(SAME * published, NORMAL_99 * error)
     found = intervals.mean(epochs(results[CM, agent], [epoch]))
@@ -66,28 +62,27 @@ def in_epoch(results: Results, agent: str, epoch: int, published: float, error: 
 
 
 def fall_within_epochs(results: Results, agent: str) -> intervals.Estimate:
-    """Regret in the last fifth of the epochs after a breakpoint, as a share of that in their first fifth."""
+    """Estimate regret in the last fifth of the epochs after a breakpoint, as a share of that in their first fifth."""
     played = results[CM, agent]
     epoch = last_round(played) // EPOCHS
-    part = epoch // 5
+    fifth = epoch // 5
 
-    def between(offset: int) -> NDArray[np.float64]:
-        total = np.zeros(len(played.row))
-        for start in range(epoch, last_round(played), epoch):
-            total += played.at("regret", start + offset + part) - played.at("regret", start + offset)
-        return total
+    def in_fifth(offset: int) -> Units:
+        starts = range(epoch + offset, last_round(played), epoch)
+        added = [played.at("regret", start + fifth) - played.at("regret", start) for start in starts]
+        return each_row(played, np.sum(added, axis=0))
 
-    return intervals.ratio(each_row(played, between(epoch - part)), each_row(played, between(0)))
+    return intervals.ratio(in_fifth(epoch - fifth), in_fifth(0))
 
 
 def gap(results: Results, larger: str, smaller: str) -> intervals.Estimate:
-    """The difference of two regrets as a share of the larger one."""
+    """Estimate the difference of two regrets as a share of the larger one."""
     units = (units_of(results[CM, agent]) for agent in (larger, smaller))
     return intervals.of_means(lambda one, other: (one - other) / one, *units)
 
 
 def ratio_of_bounds(results: Results, one: str, other: str) -> Finding:
-    """The ratio of two regrets, claimed to be between 1 and the ratio of the bounds."""
+    """Estimate the ratio of two regrets, claimed to be between 1 and the ratio of the bounds."""
     factor = math.sqrt(math.log(last_round(results[CM, one])))
     return Finding(measures.ratio(results, CM, one, other), {"factor": f"{factor:.2f}"}, (1.0, factor))
 
@@ -187,16 +182,12 @@ def draw(results: Results) -> Drawing:
     from rankgym.experiments.show import figures
 
     played = [results[CM, agent] for agent in AGENTS]
-    rows, queries = len(played[0].row), len(np.unique(played[0].query))
-    runs = rows // queries
-    regret = [figures.curve(one) for one in played]
-    by_epoch = [figures.per_epoch(one)._replace(marked=True) for one in played]
-    xlabel = "epoch (odd: three items jump to 0.9)"
-    return figures.panels(
-        [
-            figures.Panel("Regret", regret, breakpoints=setup.breakpoints(results), bottom=0.0),
-            figures.Panel("Regret of each epoch", by_epoch, xlabel=xlabel, bottom=0.0),
-        ],
-        caption=f"Cascade model, {queries} queries, {runs} run{'' if runs == 1 else 's'} of each; bands and bars: one "
-        "standard error over all of them",
-    )
+    regret, by_epoch = map(figures.curve, played), map(figures.per_epoch, played)
+    panels = [
+        figures.Panel("Regret", list(regret), breakpoints=setup.breakpoints(results), bottom=0.0),
+        figures.Panel("Regret of each epoch", list(by_epoch), "epoch (odd: three items jump to 0.9)", bottom=0.0),
+    ]
+    queries = len(np.unique(played[0].query))
+    runs = counted_units(len(played[0].row) // queries, "runs")
+    error = "bands and bars: one standard error over all of them"
+    return figures.panels(panels, caption=f"Cascade model, {queries} queries, {runs} of each; {error}")

@@ -6,39 +6,34 @@ from numpy.typing import NDArray
 from rankgym.experiments.judge import intervals
 from rankgym.experiments.judge.claim_measures import last_round
 from rankgym.experiments.judge.claims import Claim, Finding
-from rankgym.experiments.judge.units import amount
-from rankgym.experiments.papers.figure import Drawing, select_rows
+from rankgym.experiments.judge.units import amount, counted_units
+from rankgym.experiments.papers.figure import Drawing, select_queries
 from rankgym.experiments.papers.nonstationary import setup
 from rankgym.experiments.papers.nonstationary.setup import AGENTS, BASELINES, CM, FORGETTING, LINEAR, SINGLE
 from rankgym.experiments.run.results import Played, Results
 
 TITLE = "The same on single queries"
 SETTING = (
-    f"The runs of figure 1, on the first {SINGLE} queries; how the paper picked its 20 is not said. Its "
-    f"caption names BubbleRank where figure 1 has BatchRank; here both have the baselines of section 5. {setup.DATA}"
+    f"The runs of figure 1, on the first {SINGLE} queries; the paper does not say how it chose its 20. Its caption "
+    f"names BubbleRank where figure 1 has BatchRank; here both have the baselines of section 5. {setup.DATA}"
 )
 SWEEP = setup.changing_users
 
 
 def single_queries(played: Played) -> NDArray[np.int64]:
-    """The queries that are shown."""
+    """Return the queries that are shown."""
     return np.unique(played.query)[:SINGLE]
 
 
 def share_growing(results: Results, agent: str, linear: bool) -> Finding:
-    """Share of the single queries on which the regret (mean over runs) grows linearly, or sub-linearly."""
+    """Estimate the share of the single queries on which regret (mean over runs) grows linearly, or sub-linearly."""
     played = results[CM, agent]
-    end = last_round(played)
-    queries = single_queries(played)
-    shown = select_rows(played, np.isin(played.query, queries))
-    late, early = (amount(shown, stop=stop) for stop in (end, end // 5))
-
-    def grows(late: NDArray[np.float64], early: NDArray[np.float64]) -> NDArray[np.bool_]:
-        # an exponent from LINEAR on, without dividing by a regret of 0
-        return np.asarray((late >= early * 5.0**LINEAR) == linear)
-
-    words = {"queries": len(queries), "start": f"{end // 5:,}", "end": f"{end:,}"}
-    return Finding(intervals.share(grows, late, early), words)
+    end, queries = last_round(played), single_queries(played)
+    shown = select_queries(played, queries)
+    units = (amount(shown, stop=stop) for stop in (end, end // 5))
+    # without dividing by a regret of 0: whether the exponent is at least LINEAR
+    found = intervals.share(lambda late, early: (late >= early * 5.0**LINEAR) == linear, *units)
+    return Finding(found, {"queries": len(queries), "start": f"{end // 5:,}", "end": f"{end:,}"})
 
 
 CLAIMS = {
@@ -62,14 +57,11 @@ CLAIMS = {
 def draw(results: Results) -> Drawing:
     from rankgym.experiments.show import figures
 
-    panels, runs = [], 0
-    for query in single_queries(results[CM, AGENTS[0]]):
-        rows = [select_rows(played, played.query == query) for played in (results[CM, agent] for agent in AGENTS)]
-        curves, runs = [figures.curve(one) for one in rows], len(rows[0].row)
+    first = results[CM, AGENTS[0]]
+    panels = []
+    for query in single_queries(first):
+        curves = [figures.curve(select_queries(results[CM, agent], query)) for agent in AGENTS]
         panels.append(figures.Panel(f"Query {query}", curves, breakpoints=setup.breakpoints(results), bottom=0.0))
-    return figures.panels(
-        panels,
-        columns=5,
-        caption=f"Regret on the first {len(panels)} queries, mean of {runs} run{'' if runs == 1 else 's'}; bands: one "
-        "standard error over runs",
-    )
+    runs = counted_units(len(np.unique(first.run)), "runs")
+    caption = f"Regret on the first {len(panels)} queries, mean of {runs}; bands: one standard error over runs"
+    return figures.panels(panels, columns=5, caption=caption)

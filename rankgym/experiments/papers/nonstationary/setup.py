@@ -1,7 +1,7 @@
 """What both figures of the non-stationary paper share: the runs of section 5.
 
-In epochs 1, 3, 5, ... three suboptimal items jump to an attraction of 0.9, in epochs 0, 2, 4, ... the query is its own
-again; an epoch is a tenth of the horizon.
+In epochs 1, 3, 5, ... three suboptimal items jump to an attraction of 0.9; in epochs 0, 2, 4, ... the items have their
+own attractions. An epoch is a tenth of the horizon.
 """
 
 from rankgym.experiments.judge.claim_measures import last_round
@@ -17,26 +17,25 @@ BASELINES = ("ranked-exp3", "cascade-kl-ucb", "batchrank")
 AGENTS = (*FORGETTING, *BASELINES)
 VALUES = {"baseline": BASELINES, "forgetting": FORGETTING}  # of placeholders in the names of claims
 SINGLE = 20  # queries of figure 2: the first ones
-LINEAR = 0.9  # growth exponents from here on are called linear, those below sub-linear, so that no regret is both
+LINEAR = 0.9  # growth exponents of at least this are called linear, others sub-linear
 ROUNDS: dict[Scale, int] = {"full": HORIZON, "small": HORIZON, "smoke": 1_000}
 RUNS: dict[Scale, int] = {"full": 10, "small": 2, "smoke": 1}
 
 DATA = (
-    "Published: the click models of 60 queries of the Yandex log, of which the paper drew another 100; calibrated: 100 "
-    "synthetic queries. Which items jump is drawn for each row, and is the same for all agents. CascadeSWUCB counts "
-    "the rounds in which an item was examined (the text; the listing says: displayed); BatchRank's schedule is its "
-    "authors'; CascadeKL-UCB explores with log t + 3 log log t."
+    "Published: the click models of 60 queries of the Yandex log, from which the paper drew 100 others; calibrated: "
+    "100 synthetic queries. Which items jump is drawn for each row, and is the same for all agents. CascadeSWUCB "
+    "counts rounds in which an item was examined (so the text; the listing says displayed); BatchRank's schedule is "
+    "its authors'; CascadeKL-UCB explores with log t + 3 log log t."
 )
 
 
 def changing_users(scale: Scale, source: str) -> Sweep:
-    """Five agents in the changing cascade model; ``source`` is that of the queries."""
-    rounds = ROUNDS[scale]
-    kwargs = {"source": source, "epoch_lengths": rounds // EPOCHS}
+    """Return the sweep of both figures: five agents in the changing cascade model."""
+    kwargs = {"source": source, "epoch_lengths": ROUNDS[scale] // EPOCHS}
     return Sweep(
         environments=(Environment(CM, "rankgym/CM-Yandex-Breakpoint-v0", kwargs),),
         agents=AGENTS,
-        rounds=rounds,
+        rounds=ROUNDS[scale],
         runs=RUNS[scale],
         query=tuple(range(SINGLE)) if scale == "smoke" else "all",
         name=f"non-stationary figures 1 and 2, {scale}",

@@ -3,6 +3,4 @@
 from rankgym.experiments.papers.figure import figures_of
 from rankgym.experiments.papers.toprank import figure_3, figure_4, setup
 
-__all__ = ["FIGURES"]
-
 FIGURES = figures_of("toprank", setup, figure_3, figure_4)

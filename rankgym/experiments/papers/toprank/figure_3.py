@@ -11,53 +11,48 @@ from rankgym.experiments.judge.claim_measures import FIRST_HALF, SECOND_HALF, Sp
 from rankgym.experiments.judge.claims import Claim, Finding
 from rankgym.experiments.judge.table_columns import counted
 from rankgym.experiments.judge.units import Units
-from rankgym.experiments.papers.figure import Drawing, select_rows
+from rankgym.experiments.papers.figure import Drawing, select_queries
 from rankgym.experiments.papers.toprank import setup
 from rankgym.experiments.papers.toprank.setup import AGENTS, LAST, MILLION, READINGS
 from rankgym.experiments.run.results import Played, Results
 
 TITLE = "Regret of TopRank, CascadeKL-UCB and BatchRank in three problems"
 SETTING = (
-    setup.DATA + " The paper does not name its three problems. Here they are, of the runs of figure 4: in the CM the "
-    "query in which TopRank's regret is the median one; in the PBM, of the queries in which CascadeKL-UCB's regret "
-    "(down to the last click) is not linear and of those in which it is, the ones of its median regret. Claims are "
-    "about all queries, as the text is."
+    f"{setup.DATA} The paper does not name its three problems. Here they are queries of the runs of figure 4: in the "
+    "CM the one of TopRank's median regret; in the PBM, of the queries in which CascadeKL-UCB's regret (down to the "
+    "last click) is not linear, and of those in which it is, the one of its median regret. Claims are about all "
+    "queries, as is the text."
 )
 SWEEP = setup.comparison
 STILL = 0.8  # linear: the second half of the rounds adds more than this share of what the first half adds
-TWO_THIRDS = (2 / 3 - 0.2, 2 / 3 + 0.2)
-MANY, MOST, NEARLY_ALL = (1 / 3, 1.0), (0.5, 1.0), (0.9, 1.0)
+TWO_THIRDS, MANY, MOST, NEARLY_ALL = (2 / 3 - 0.2, 2 / 3 + 0.2), (1 / 3, 1.0), (0.5, 1.0), (0.9, 1.0)  # of the queries
 
 
 def _halves(played: Played) -> tuple[Units, Units]:
-    """Regret of each query in the first and in the second half of the rounds."""
+    """Return the regret of each query in the first and in the second half of the rounds."""
     return units_of(played, FIRST_HALF), units_of(played, SECOND_HALF)
 
 
 def is_linear(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether regret is linear, by what the two halves of the rounds add."""
+    """Return whether regret is linear, by what the two halves of the rounds add."""
     return np.asarray(second > STILL * first)
 
 
 def share_learned(results: Results, model: str, agent: str) -> intervals.Estimate:
-    """The share of the queries in which the agent's regret is not linear."""
+    """Estimate the share of the queries in which the agent's regret is not linear."""
     return intervals.share(lambda first, second: ~is_linear(first, second), *_halves(results[model, agent]))
 
 
 def early_share_ahead(results: Results, model: str, one: str, other: str) -> Finding:
-    """Of the queries in which the regret of ``other`` is linear, the share in which ``one`` has less at 1 M rounds."""
+    """Of the queries where ``other`` has linear regret, estimate the share where ``one`` has less at 1 M rounds."""
     played = results[model, other]
     words = {"million": counted(min(MILLION, last_round(played)))}
-    first, second = _halves(played)
-    chosen = is_linear(first.values, second.values)
+    chosen = is_linear(*(units.values for units in _halves(played)))
     if not chosen.any():
         return Finding(intervals.Estimate(math.nan, math.nan, math.nan, "there is no such query"), words)
-    pair = [units_of(results[model, agent], Span(rounds=MILLION)) for agent in (one, other)]
-    found = intervals.share(
-        lambda mine, others: mine < others,
-        *(units._replace(values=units.values[..., chosen], names=units.names[chosen]) for units in pair),
-    )
-    return Finding(found, words)
+    both = (units_of(results[model, agent], Span(rounds=MILLION)) for agent in (one, other))
+    linear = (units._replace(values=units.values[chosen], names=units.names[chosen]) for units in both)
+    return Finding(intervals.share(lambda mine, others: mine < others, *linear), words)
 
 
 CLAIMS = {
@@ -109,21 +104,22 @@ CLAIMS = {
 
 
 def problems(results: Results) -> list[tuple[str, int]]:
-    """The three problems that are shown, (click model, query): medians, so that the choice is not ours.
+    """Return the three problems that are shown, (click model, query), as SETTING says.
 
-    In the CM the query of median regret of TopRank; in the PBM, of the queries in which CascadeKL-UCB (down to the last
-    click) has linear regret and of the others, those of its median regret. If all are of one kind: the query in which
-    it has the most, or least, regret.
+    If CascadeKL-UCB's regret is linear in all queries or in none: the query of its least, or largest, regret.
     """
     toprank, kl_ucb = units_of(results["CM", "toprank"]), units_of(results["PBM", LAST])
     linear = is_linear(*(units.values for units in _halves(results["PBM", LAST])))
     order = np.argsort(kl_ucb.values, kind="stable")
-    good, bad = ([number for number in order if linear[number] == kind] for kind in (False, True))
-    chosen = [good or order[:1].tolist(), bad or order[-1:].tolist()]
-    middle = np.argsort(toprank.values, kind="stable")[(len(toprank.values) - 1) // 2]
+    good, bad = order[~linear[order]], order[linear[order]]
+
+    def median(units: Units, ascending: NDArray[np.int64]) -> int:
+        return int(units.names[ascending[(len(ascending) - 1) // 2]])
+
     return [
-        ("CM", int(toprank.names[middle])),
-        *(("PBM", int(kl_ucb.names[group[(len(group) - 1) // 2]])) for group in chosen),
+        ("CM", median(toprank, np.argsort(toprank.values, kind="stable"))),
+        ("PBM", median(kl_ucb, good if len(good) else order[:1])),
+        ("PBM", median(kl_ucb, bad if len(bad) else order[-1:])),
     ]
 
 
@@ -132,8 +128,8 @@ def draw(results: Results) -> Drawing:
 
     made = []
     for model, query in problems(results):
-        rows = [select_rows(played, played.query == query) for played in (results[model, a] for a in AGENTS[model])]
-        made.append(figures.Panel(f"{model}, query {query}", [figures.curve(one) for one in rows], ylabel="regret"))
+        curves = [figures.curve(select_queries(results[model, agent], query)) for agent in AGENTS[model]]
+        made.append(figures.Panel(f"{model}, query {query}", curves, ylabel="regret"))
     played = next(iter(results))
     runs = len(np.unique(played.run))
     error = "one run" if runs == 1 else f"mean and standard error over {runs} runs"

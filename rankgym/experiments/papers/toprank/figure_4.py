@@ -2,9 +2,6 @@
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rankgym.experiments.judge import claim_measures as measures
 from rankgym.experiments.judge import intervals
 from rankgym.experiments.judge.claim_measures import ABOVE_0, last_round, units_of
@@ -19,19 +16,16 @@ from rankgym.experiments.run.results import Results
 TITLE = "Regret of TopRank, CascadeKL-UCB and BatchRank in the CM and PBM"
 SETTING = setup.DATA
 SWEEP = setup.comparison
-FACTOR = 1.5  # of "about three times"
-THREE = (3 / FACTOR, 3 * FACTOR)
-LOWER = (0.15, 0.45)  # "about 30 % lower"
+FACTOR = 1.5  # "about three times" means within this factor of 3
 
 
 def late_lead(results: Results, model: str, one: str, other: str) -> Finding:
-    """The least difference of mean regrets from 4 M rounds on; and where the curves cross, for the note."""
+    """Estimate the least difference of mean regrets from 4 M rounds on; the note says where the curves cross."""
     played, against = results[model, one], results[model, other]
     late = played.rounds >= min(CROSSED, last_round(played))
-
-    def least(mine: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray((mine - others)[..., late].min(axis=-1))
-
+    least = intervals.of_means(
+        lambda mine, others: (mine - others)[..., late].min(axis=-1), curves(played), curves(against)
+    )
     crossed = intervals.crossing(played, against)
     note = "CascadeKL-UCB's mean regret is not above TopRank's at the end"
     if math.isfinite(crossed.value):
@@ -39,17 +33,17 @@ def late_lead(results: Results, model: str, one: str, other: str) -> Finding:
             f"CascadeKL-UCB's mean regret is above TopRank's from about round {crossed.value:,.0f} on (interval "
             f"{crossed.low:,.0f} .. {crossed.high:,.0f})"
         )
-    return Finding(intervals.of_means(least, curves(played), curves(against)), {"crossing": note})
+    return Finding(least, {"crossing": note})
 
 
 def share_saved(results: Results, model: str, one: str, other: str) -> intervals.Estimate:
-    """The share of the regret of ``other`` that ``one`` does not have."""
+    """Estimate the share of the regret of ``other`` that ``one`` does not have."""
     units = (units_of(results[model, agent]) for agent in (one, other))
     return intervals.of_means(lambda mine, others: 1 - mine / others, *units)
 
 
 def lead_in_both(results: Results, agent: str) -> intervals.Estimate:
-    """How much less regret than CascadeKL-UCB TopRank has in the PBM, minus how much more it has in the CM."""
+    """Estimate how much less regret than CascadeKL-UCB TopRank has in the PBM, minus how much more in the CM."""
     places = ("PBM", agent), ("PBM", "toprank"), ("CM", "cascade-kl-ucb"), ("CM", "toprank")
     return intervals.of_means(
         lambda pbm_kl, pbm_top, cm_kl, cm_top: (pbm_kl - pbm_top) - (cm_top - cm_kl),
@@ -63,7 +57,7 @@ CLAIMS = {
         "CM: {other}'s regret is about a third of {one}'s",
         f"{{one}}'s regret after {{n}} rounds, in units of {{other}}'s (about three: within a factor of {FACTOR})",
         (measures.ratio, "CM", "{one}", "{other}"),
-        THREE,
+        (3 / FACTOR, 3 * FACTOR),
         cases=[
             {"name": "kl-ucb-a-third-of-toprank", "one": "toprank", "other": "cascade-kl-ucb"},
             {"name": "toprank-a-third-of-batchrank", "one": "batchrank", "other": "toprank"},
@@ -90,7 +84,7 @@ CLAIMS = {
         "PBM: TopRank's regret is about 30 % lower than BatchRank's",
         "by what share of BatchRank's regret after {n} rounds TopRank's is lower (about 30 %: 15 to 45 %)",
         (share_saved, "PBM", "toprank", "batchrank"),
-        LOWER,
+        (0.15, 0.45),
     ),
     "toprank-improves-over-batchrank-{model}": Claim(
         "section 6, paragraph 3, sentence 6; sentence 2; abstract, sentence 5; section 1, paragraph 4, sentence 6; "

@@ -1,15 +1,6 @@
-"""What the figures of TopRank share: agents, environments, scales, and what linear regret means.
+"""What the figures of TopRank share: agents, environments, scales."""
 
-What claims mean in numbers, where the paper leaves it to the eye:
-
-* about three times: within a factor of 1.5 of 3; about 30 % lower: 15 to 45 % lower;
-* linear regret in a query: the second half of the rounds adds at least 0.8 times as much as the first; a very good
-  policy: less than that;
-* about two thirds of the queries: 2/3 within 0.2; many: at least a third; consistently: in at least 9 of 10;
-  outperforms, typically: in more than half of the queries.
-"""
-
-from rankgym.experiments.papers.figure import Scale, check_scale, check_source, even_rounds
+from rankgym.experiments.papers.figure import Scale, even_rounds
 from rankgym.experiments.plan.sweep import Environment, Sweep
 
 PAPER = "Lattimore et al., TopRank: a practical algorithm for online stochastic ranking, NeurIPS 2018"
@@ -29,21 +20,21 @@ RUNS: dict[Scale, int] = {"full": 10, "small": 1, "smoke": 1}
 QUERIES: dict[Scale, int] = {"full": 60, "small": 60, "smoke": 6}
 
 DATA = (
-    "Queries: the 60 published ones with their fitted click models (or 60 of those that were calibrated to resemble "
-    "them); 10 items at 5 positions, expected clicks; delta = 1/n. BatchRank is as its authors ran it. The paper does "
-    "not say how CascadeKL-UCB reads several clicks: in the PBM it is played both ways, down to the last click and "
-    "down to the first. Nor does it give a horizon; it speaks of what is so after 4 M steps, and 5 M rounds are "
-    "played. Scale full: 10 runs of each query; small: one; smoke: 6 queries, 1,000 rounds."
+    "Queries: the 60 published ones with their fitted click models (or 60 of those calibrated to resemble them); 10 "
+    "items at 5 positions, expected clicks; delta = 1/n. BatchRank is as its authors ran it. The paper does not say "
+    "how CascadeKL-UCB reads several clicks: in the PBM it is played both ways, down to the last click and down to the "
+    "first. The paper gives no horizon; it speaks of 4 M steps, and 5 M rounds are played. Scale full: 10 runs of each "
+    "query; small: one; smoke: 6 queries, 1,000 rounds."
 )
 
 
 def comparison(scale: Scale, source: str) -> Sweep:
-    """What both figures show: three agents in two click models, ten items at five positions."""
-    rounds = ROUNDS[check_scale(scale)]
+    """Return the sweep of both figures: three agents in two click models, ten items at five positions."""
+    rounds = ROUNDS[scale]
     more = {round for round in (MILLION, CROSSED) if round < rounds}
     return Sweep(
         environments=tuple(
-            Environment(model, f"rankgym/{model}-Yandex-v0", {"source": check_source(source)}, agents=agents)
+            Environment(model, f"rankgym/{model}-Yandex-v0", {"source": source}, agents=agents)
             for model, agents in AGENTS.items()
         ),
         agents=(),
