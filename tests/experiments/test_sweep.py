@@ -1,6 +1,8 @@
 """A sweep as data: what may be typed, which jobs it is cut into, and what their keys depend on."""
 
+import inspect
 import json
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -10,10 +12,11 @@ from hypothesis import strategies as st
 pytest.importorskip("pyarrow")
 
 from rankgym import data
+from rankgym.commands.sweep import run as run_command
 from rankgym.experiments.plan import digests
 from rankgym.experiments.plan import jobs as job_module
 from rankgym.experiments.plan.jobs import ResultName, cover
-from rankgym.experiments.plan.sweep import EXAMPLE, Environment, Sweep, label_of
+from rankgym.experiments.plan.sweep import Environment, Sweep, label_of
 from rankgym_agents import TopRank
 
 ENV = Environment("CM", "CM-Yandex-v0")
@@ -40,9 +43,10 @@ def test_the_example_file():
     assert sum(job.sessions for job in sweep.jobs()) == 3 * (100 + 5) * 2 * 20_000
 
 
-def test_the_example(tmp_path):
-    sweep = Sweep.from_toml(written(tmp_path, EXAMPLE.replace('"published"', '"calibrated"')))
-    assert sweep.name == "TopRank against KL-UCB"
+def test_the_example_of_the_help(tmp_path):
+    text = inspect.getdoc(run_command)
+    example = textwrap.dedent(text[text.index("    rounds = ") : text.index("is cut into jobs")])
+    sweep = Sweep.from_toml(written(tmp_path, example.replace('"published"', '"calibrated"')))
     assert (sweep.rounds, sweep.runs, sweep.seed, sweep.query, sweep.retire) == (100_000, 10, 0, "all", True)
     assert sweep.agents == ("toprank", "cascade-kl-ucb", "toprank:delta=1e-6")
     first, second = sweep.environments
@@ -50,10 +54,11 @@ def test_the_example(tmp_path):
     assert first.kwargs == {"source": "calibrated"}
     assert second.label == "PBM, five queries"
     assert second.query == (0, 1, 2, 3, 4)
+    assert second.agents == ("toprank", "bubblerank")
     assert {(job.environment, job.block.agent.label, job.block.start, job.block.stop) for job in sweep.jobs()} == {
         (label, agent, start, min(start + 600, rows))
-        for label, rows in ((first.label, 1000), (second.label, 50))
-        for agent in sweep.agents
+        for label, rows, agents in ((first.label, 1000, sweep.agents), (second.label, 50, second.agents))
+        for agent in agents
         for start in range(0, rows, 600)
     }
 

@@ -20,22 +20,6 @@ from rankgym.experiments.plan.jobs import Block, Job, ResultName, Series
 
 OWN = ("agents", "rounds", "runs", "query", "seed", "record_at")  # keys that an environment may have itself
 
-EXAMPLE = """\
-name = "TopRank against KL-UCB"
-rounds = 100_000
-runs = 10                                     # of each query
-agents = ["toprank", "cascade-kl-ucb", "toprank:delta=1e-6"]
-
-[[environments]]
-id = "CM-Yandex-v0"
-source = "published"                          # any argument of the environment
-
-[[environments]]
-label = "PBM, five queries"
-id = "PBM-Yandex-v0"
-query = [0, 1, 2, 3, 4]                       # rounds, runs, seed, query, record_at and agents may be its own
-"""
-
 
 class Environment(NamedTuple):
     """One environment of a sweep; the sweep's value holds where its own is None."""
@@ -105,7 +89,7 @@ class Sweep:
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> "Sweep":
-        """Read a sweep from a TOML file, such as ``EXAMPLE``.
+        """Read a sweep from a TOML file, such as `rankgym sweep run --help` shows.
 
         Raises:
             ValueError: the file is missing, not valid TOML, or not a sweep; the message names the file.
