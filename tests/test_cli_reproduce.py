@@ -66,7 +66,7 @@ def test_the_pace_in_words():
     words = command.pace_in_words(pace, "small")
     assert "4.5e9 sessions (4e9 of them really played" in words
     assert "3 M a second of one process" in words
-    assert "--scale full has 4.5e10 sessions: at these rates 4.17 hours of one process, 2.08 hours of two" in words
+    assert "--scale full has 4.5e10 sessions: at these rates 4 h 10 min of one process, 2 h 5 min of two" in words
     assert "full" not in command.pace_in_words(pace, "full")
     assert "too little to estimate" in command.pace_in_words(pace._replace(seconds=3.0), "small")
     assert "too little to estimate" in command.pace_in_words(pace, "smoke")  # beginnings are most of it, however long

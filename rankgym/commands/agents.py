@@ -3,12 +3,11 @@
 import inspect
 import re
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from rankgym.commands.options import as_typed
+from rankgym.commands.options import as_typed, search_agents_here
 from rankgym.commands.tables import show_table
 
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
@@ -46,10 +45,8 @@ def agents(
 def _show_agent(name: str) -> None:
     """Print an agent's class, knobs and documentation."""
     from rankgym.experiments.plan import agents as naming
-    from rankgym_agents import AGENTS
 
-    if name not in AGENTS:
-        sys.path.insert(0, str(Path.cwd()))
+    search_agents_here([name])
     spec = naming.parse_agent(name)
     cls = spec.load()
     typer.echo(f"{name}: {cls.__module__}.{cls.__qualname__}")

@@ -31,8 +31,6 @@ Assignments = Annotated[
         "--set",
     ),
 ]
-
-
 Source = Annotated[
     str | None,
     option("calibrated|published", "Synthetic click models or preferences of the package, or the original ones."),
@@ -119,16 +117,8 @@ def queries_of(text: str, option: str = "--query") -> str | list[int]:
 
 def with_keywords(option: str, text: str) -> tuple[str, dict[str, Any]]:
     """Return a name and its keywords, from name:key=value:key=value."""
-    from rankgym.experiments.plan.agents import literal
-
-    name, *assignments = text.split(":")
-    knobs: dict[str, Any] = {}
-    for assignment in assignments:
-        key, equals, value = assignment.partition("=")
-        if not equals or not key.isidentifier() or key in knobs:
-            raise ValueError(f"{option} {text}: {assignment} is not an assignment; allowed: key=value")
-        knobs[key] = literal(value)
-    return name, knobs
+    name, *words = text.split(":")
+    return name, assignments(words, f"{option} {text}:", refused=())
 
 
 def numbers_of(option: str, text: str) -> list[int]:

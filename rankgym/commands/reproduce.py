@@ -115,27 +115,22 @@ def _show(found: "Reproduced", console: Any) -> None:
 
 def pace_in_words(pace: "Pace", scale: str) -> str:
     """Return the speed, and the time that the full scale would take."""
+    from rankgym.experiments.run.display import duration
+
     settled = f" ({pace.played:.3g} of them really played, the others of settled rows)"
     really = "" if pace.played == pace.sessions else settled
     words = [
-        f"{pace.sessions:.3g} sessions{really} in {_duration(pace.seconds)} of processes: {pace.rate / 1e6:.3g} M a "
+        f"{pace.sessions:.3g} sessions{really} in {duration(pace.seconds)} of processes: {pace.rate / 1e6:.3g} M a "
         "second of one process"
     ]
     if scale == "smoke" or (scale != "full" and pace.seconds < MIN_SECONDS):
         words.append("too little to estimate the time of --scale full")
     elif scale != "full" and pace.full and math.isfinite(pace.full_seconds):
         words.append(
-            f"--scale full has {pace.full:.3g} sessions: at these rates {_duration(pace.full_seconds)} of one process, "
-            f"{_duration(pace.full_seconds / 2)} of two"
+            f"--scale full has {pace.full:.3g} sessions: at these rates {duration(pace.full_seconds)} of one process, "
+            f"{duration(pace.full_seconds / 2)} of two"
         )
     return "; ".join(words).replace("e+0", "e").replace("e+", "e")
-
-
-def _duration(seconds: float) -> str:
-    for size, unit in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
-        if seconds > 2 * size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} seconds"
 
 
 def _show_list(entries: "Sequence[ListedFigure]", console: Any) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankgym.commands.options import Address, Backend, CheckpointEvery, Jobs, option, search_agents_here
+from rankgym.commands.tables import show_table
 
 if TYPE_CHECKING:
     from rankgym.experiments.plan.sweep import Sweep
@@ -17,6 +18,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 Folder = Annotated[
     Path, typer.Argument(metavar="FOLDER", help="Folder of a sweep that `rankgym sweep run` has started.")
 ]
+Partial = Annotated[bool, typer.Option("--partial", help="Take the results so far of an unfinished sweep.")]
 
 
 @app.callback()
@@ -109,27 +111,19 @@ def resume(
 @app.command()
 def status(folder: Folder) -> None:
     """Show the progress of the sweep in FOLDER, which may be running; nothing is changed."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from rankgym.experiments.run.status import sweep_status
 
     found = sweep_status(folder)
     lines = found.agents
     rare = [name for name in ("running", "begun", "to_do", "damaged") if any(getattr(line, name) for line in lines)]
     names = ["jobs", "finished", *rare]
-    table = Table(title=Text(found.name) if found.name else None, title_justify="left")
-    for name in ("environment", "agent"):
-        table.add_column(name, overflow="fold")
-    for head in (*names, "sessions"):
-        table.add_column(head.replace("_", " "), justify="right", no_wrap=True)
-    for line in lines:
-        numbers = [f"{getattr(line, name):,}" for name in names]
-        share = f"{100 * line.played / line.sessions:.1f} %"
-        table.add_row(Text(line.environment), Text(line.agent), *numbers, share)
-    console = Console()
-    console.print(table)
+    if found.name:
+        typer.echo(found.name)
+    heads = ["environment", "agent", *(name.replace("_", " ") for name in names), "sessions"]
+    counts = ([f"{getattr(line, name):,}" for name in names] for line in lines)
+    shares = (f"{100 * line.played / line.sessions:.1f} %" for line in lines)
+    labels = ((line.environment, line.agent) for line in lines)
+    show_table(heads, [(*a, *b, c) for a, b, c in zip(labels, counts, shares, strict=True)], labels=2)
     jobs, finished = sum(line.jobs for line in lines), sum(line.finished for line in lines)
     played, sessions = sum(line.played for line in lines), sum(line.sessions for line in lines)
     typer.echo(f"{finished:,} of {jobs:,} jobs are finished, {100 * played / sessions:.1f} % of {sessions:,} sessions")
@@ -157,7 +151,7 @@ def status(folder: Folder) -> None:
 def export(
     folder: Folder,
     to: Annotated[Path | None, option("FILE.parquet|FILE.csv", "Default: FOLDER/table.parquet.")] = None,
-    partial: Annotated[bool, typer.Option("--partial", help="Take the results so far of an unfinished sweep.")] = False,
+    partial: Partial = False,
 ) -> None:
     """Write one tidy table: a line for each row and recorded round, with environment, agent, query and run.
 
@@ -175,8 +169,11 @@ def export(
     if path.suffix == ".parquet":
         write_table(table, path)
     else:
+        arrow = require("pyarrow")
+        types = [arrow.string() if arrow.types.is_dictionary(field.type) else field.type for field in table.schema]
+        plain = table.cast(arrow.schema(zip(table.column_names, types, strict=True)))
         with atomic_path(path) as unfinished:
-            require("pyarrow.csv").write_csv(_plain(table), unfinished)
+            require("pyarrow.csv").write_csv(plain, unfinished)
     typer.echo(f"Written to {path}: {table.num_rows:,} lines of {', '.join(table.column_names)}")
 
 
@@ -184,7 +181,7 @@ def export(
 def report(
     folder: Folder,
     to: Annotated[Path | None, option("FILE.html", "Default: FOLDER/report.html.")] = None,
-    partial: Annotated[bool, typer.Option("--partial", help="Take the results so far of an unfinished sweep.")] = False,
+    partial: Partial = False,
 ) -> None:
     """Write one HTML file: measures over rounds, means with standard errors, and ranks of agents over queries."""
     from rankgym.experiments.run.plan_file import read_plan
@@ -199,15 +196,6 @@ def report(
     check_writable(path, path.parent)
     sweep_report(path, results, plan.name if plan else "")
     typer.echo(f"Written to {path}")
-
-
-def _plain(table: Any) -> Any:
-    """Return the table with texts in place of dictionaries."""
-    pyarrow = __import__("pyarrow")
-    for number, field in enumerate(table.schema):
-        if pyarrow.types.is_dictionary(field.type):
-            table = table.set_column(number, field.name, table[field.name].cast(pyarrow.string()))
-    return table
 
 
 def _search_agents(given: "Sweep") -> None:
@@ -228,24 +216,14 @@ def _play(given: "Sweep", folder: Path, **options: Any) -> None:
 
 def _show(results: "Results") -> None:
     """Print the final regret of each agent in each environment."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from rankgym.experiments.judge.table_columns import counted
     from rankgym.experiments.judge.units import known, mean_and_error
+    from rankgym.experiments.show.tables import with_error
 
-    table = Table()
-    for name in ("environment", "agent"):
-        table.add_column(name, overflow="fold")
-    for name in ("rows", "rounds", "retired", "regret"):
-        table.add_column(name, justify="right", no_wrap=True)
+    lines = []
     for one in results:
         mean, error = mean_and_error(known(one.measures["regret"][-1]))
-        digits = 0 if abs(mean) >= 1000 else 1 if abs(mean) >= 10 else 2
-        regret = "unknown" if mean != mean else f"{mean:,.{digits}f}"
-        regret += f" ± {error:,.{digits}f}" if error == error else ""
         retired = f"{(one.settled_at >= 0).mean():.0%}"
-        texts = [f"{len(one.row):,}", counted(int(one.rounds[-1])), retired, regret]
-        table.add_row(Text(one.environment), Text(one.agent), *texts)
-    Console().print(table)
+        numbers = (f"{len(one.row):,}", counted(int(one.rounds[-1])), retired, with_error(float(mean), float(error)))
+        lines.append((one.environment, one.agent, *numbers))
+    show_table(("environment", "agent", "rows", "rounds", "retired", "regret"), lines, labels=2)

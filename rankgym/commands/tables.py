@@ -1,7 +1,7 @@
 """Tables in a terminal: a plain one, and those of a comparison, fitted to its width."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -14,16 +14,23 @@ MAX_EPOCHS = 24  # in a table; more are shown as sums over groups of neighbours
 MAX_GROUPS = 10
 
 
-def show_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    """Print a table of texts; the first column is bold and never wrapped."""
+def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, labels: int | None = None) -> None:
+    """Print a table of texts. Columns after the first ``labels`` have numbers, which are never wrapped.
+
+    With ``labels`` None there are no numbers, and the first column is bold and never wrapped.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for number, head in enumerate(heads):
-        table.add_column(head, overflow="fold", no_wrap=number == 0, style="bold" if number == 0 else None)
+    for place, head in enumerate(heads):
+        if labels is not None and place >= labels:
+            table.add_column(head, justify="right", no_wrap=True)
+        else:
+            name = place == 0 and labels is None
+            table.add_column(head, overflow="fold", no_wrap=name, style="bold" if name else None)
     for row in rows:
         table.add_row(*map(Text, row))
     Console().print(table)

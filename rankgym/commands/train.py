@@ -13,7 +13,10 @@ from rankgym.commands import options
 from rankgym.commands.options import option
 from rankgym.sb3.settings import OPTIONS, TEXTS, TrainingSettings
 
-TRAINING_SETTINGS = (*(field.name for field in fields(TrainingSettings)), "source", "positions")
+RESERVED = (  # keywords of train, and options, that are not hyperparameters
+    *(field.name for field in fields(TrainingSettings)),
+    *("source", "positions", "out", "tensorboard", "resume", "fresh", "progress"),
+)
 
 
 def _layers(text: str) -> list[tuple[str, dict[str, Any]]]:
@@ -100,10 +103,8 @@ def train(
         check_env_arguments(name, arguments)
     for key, read in READERS.items():
         settings[key] = None if settings[key] is None else read(settings[key])
-    reserved = [*TRAINING_SETTINGS, "out", "tensorboard", "resume", "fresh", "progress"]
-    hyperparameters = options.assignments(
-        param or [], "--param", reserved, "is not a hyperparameter; see rankgym train --help"
-    )
+    why = "is not a hyperparameter; see rankgym train --help"
+    hyperparameters = options.assignments(param or [], "--param", RESERVED, why)
     training = learn(
         names,
         env_kwargs=arguments,

@@ -74,13 +74,16 @@ def cell(line: dict[str, Any], column: Column, *, error: bool = True) -> str:
     mean, spread = line[column.key], line.get(f"{column.key}_se", math.nan)
     if column.key == "sessions_per_second":
         return f"{mean / 1e6:.2f}M" if mean >= 1e5 else f"{mean:,.0f}"
+    return with_error(mean, spread if error else math.nan, column.digits)
+
+
+def with_error(mean: float, error: float, digits: int | None = None) -> str:
+    """Return "mean ± error", with as many ``digits`` as suit the mean by default; NaN is unknown."""
     if math.isnan(mean):
         return "unknown"
-    digits = column.digits
     if digits is None:
         digits = 0 if abs(mean) >= 1000 or mean == 0 else 1 if abs(mean) >= 10 else 2
-    text = f"{mean:,.{digits}f}"
-    return text if not error or math.isnan(spread) else f"{text} ± {spread:,.{digits}f}"
+    return f"{mean:,.{digits}f}" if math.isnan(error) else f"{mean:,.{digits}f} ± {error:,.{digits}f}"
 
 
 def csv_text(comparison: Comparison) -> str:

@@ -1,11 +1,24 @@
-"""``rankgym data list``, ``fetch`` and ``import``: data sets."""
+"""``rankgym data``: data sets. Its command ``preferences`` has a file of its own."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from rankgym.commands.preferences import preferences
 
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+
+
+@app.callback()
+def data() -> None:
+    """List, download or import data sets: fitted click models, and preference matrices of dueling arms.
+
+    They are stored in the folder RANKGYM_DATA_HOME; without it, in the user's cache folder.
+    """
+
+
+@app.command("list")
 def list_() -> None:
     """List the data sets, their sources, and whether they are in the data folder."""
     from rich.console import Console
@@ -27,6 +40,7 @@ def list_() -> None:
     typer.echo(f"data folder: {room.home()}")
 
 
+@app.command()
 def fetch(name: Annotated[str, typer.Argument(metavar="NAME", help="A published data set: yandex60 or mslr.")]) -> None:
     """Download a data set from its public address and check its digest.
 
@@ -41,6 +55,7 @@ def fetch(name: Annotated[str, typer.Argument(metavar="NAME", help="A published 
     typer.echo(f"{name}: {note}{room.fetch(name)}")
 
 
+@app.command("import")
 def import_(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="A published data set, or a name of your own for a preference matrix.")
@@ -66,6 +81,7 @@ def import_(
     or text with a line for each arm, numbers separated by blanks or commas, and comments after #.
     """
     from rankgym import data as room
+    from rankgym.data import preferences as matrices
 
     if name in room.published_names():
         typer.echo(f"{name}: {room.import_file(name, *files)}")
@@ -73,15 +89,13 @@ def import_(
     if len(files) != 1:
         raise ValueError(f"{name}: the number of files = {len(files)} is not allowed; allowed: 1, a preference matrix")
     typer.echo(f"{name}: {room.import_matrix(name, files[0])}")
-    typer.echo(_tried_by(name))
-
-
-def _tried_by(name: str) -> str:
-    """Return a line that describes an imported matrix and tells how to play it."""
-    from rankgym.data import preferences as matrices
-
     matrix = matrices.load(name)
     winner = matrices.condorcet_winner(matrix)
     best = f"Condorcet winner {winner}" if winner >= 0 else "no Condorcet winner"
     more = "" if winner >= 0 else " --set winner=copeland"
-    return f"{len(matrix):,} arms, {best}; rankgym compare Dueling-Synthetic-v0 --set dataset={name}{more} plays it"
+    typer.echo(
+        f"{len(matrix):,} arms, {best}; rankgym compare Dueling-Synthetic-v0 --set dataset={name}{more} plays it"
+    )
+
+
+app.command()(preferences)  # the last in the help
