@@ -28,15 +28,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def check_writable(out: str | os.PathLike[str], folder: Path) -> None:
-    """Make ``folder`` and write a probe into it.
-
-    Args:
-        out: the folder, or the file in it, as the user gave it: the error names it.
-        folder: made if it does not exist.
-
-    Raises:
-        ValueError: the folder cannot be written to.
-    """
+    """Make ``folder`` and write a probe into it, or raise a ValueError that names ``out`` as the user gave it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as probe:

@@ -8,8 +8,8 @@ from typing import Any
 PATIENCE = 2.0  # seconds: nothing shorter gets a bar
 
 
-def rate_bar(unit: str, *, note: bool = False, console: Any = None) -> Any:
-    """A ``rich.progress.Progress`` that counts ``unit``, with rate and time left, on standard error by default.
+def rate_bar(unit: str, *, note: bool = False) -> Any:
+    """A ``rich.progress.Progress`` that counts ``unit``, with rate and time left, on standard error.
 
     With ``note``, tasks have a field of this name: a text that is shown at the end of the line.
     """
@@ -29,7 +29,7 @@ def rate_bar(unit: str, *, note: bool = False, console: Any = None) -> Any:
         RateColumn(),
         TimeRemainingColumn(compact=note),
         *([TextColumn("{task.fields[note]}", markup=False)] if note else []),
-        console=console or Console(stderr=True),
+        console=Console(stderr=True),
         speed_estimate_period=30.0 if note else 5.0,
     )
 
@@ -37,19 +37,15 @@ def rate_bar(unit: str, *, note: bool = False, console: Any = None) -> Any:
 class late_bar:
     """Context manager: yields a function to report finished parts to, and shows a bar if all take over 2 seconds.
 
-    Args:
-        progress: whether to show a bar; or the caller's own function, which is yielded as it is.
-        total: number of parts.
-        task: the bar's description.
-        make_bar: makes a ``rich.progress.Progress``, or returns None for no bar.
+    ``progress`` may be a function of the caller's own, which is yielded as it is. ``make_bar`` makes a
+    ``rich.progress.Progress``, or returns None for no bar.
     """
 
     def __init__(
         self, progress: bool | Callable[[int], None], total: int, task: str, make_bar: Callable[[], Any]
     ) -> None:
         self.progress, self.total, self.task, self.make_bar = progress, total, task, make_bar
-        self.done, self.start = 0, time.perf_counter()
-        self.late = False
+        self.done, self.start, self.late = 0, time.perf_counter(), False
         self.bar: Any = None
 
     def __enter__(self) -> Callable[[int], None]:
@@ -73,14 +69,14 @@ class late_bar:
             self.bar.stop()
 
 
-def count_bar(unit: str, *, console: Any = None) -> Any:
-    """A ``rich.progress.Progress`` of a single count, with the time left, on standard error by default."""
+def count_bar(unit: str) -> Any:
+    """A ``rich.progress.Progress`` of a single count, with the time left, on standard error."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     counts = (MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
     columns = (TextColumn("{task.description}"), BarColumn(), *counts)
-    return Progress(*columns, console=console or Console(stderr=True), transient=True)
+    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def working(what: str, *, shown: bool = True) -> Any:

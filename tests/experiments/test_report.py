@@ -160,7 +160,7 @@ def test_any_sweep_has_a_report(tmp_path):
     pytest.importorskip("scipy.stats")
     pytest.importorskip("matplotlib")
     agents = [played("toprank", "CM"), played("static", "CM"), played("rucb", "MSLR", True)]
-    sweep_report(tmp_path / "report.html", Results(agents), "Two environments", settings={"rounds": 100})
+    sweep_report(tmp_path / "report.html", Results(agents), "Two environments")
     page = Reader((tmp_path / "report.html").read_text(encoding="utf-8"))
     alts = [attributes["alt"] for tag, attributes in page.tags if tag == "img"]
     assert alts == [

@@ -15,21 +15,8 @@ from numpy.typing import NDArray
 from rankgym.experiments.judge.units import known, mean_and_error
 from rankgym.experiments.run.results import Played
 from rankgym.experiments.show import style
-from rankgym.experiments.show.style import Look, looks, write
-
-__all__ = [
-    "Curve",
-    "Pair",
-    "Panel",
-    "by_last_value",
-    "curve",
-    "looks",
-    "panels",
-    "per_epoch",
-    "per_round",
-    "scatter",
-    "write",
-]
+from rankgym.experiments.show.style import Look, looks
+from rankgym.experiments.show.style import write as write  # figures are drawn here, and written with it
 
 Axis = Literal["linear", "log", "symlog"]
 
@@ -114,10 +101,9 @@ def panels(
     share_y: bool = False,
     order: Sequence[str] | None = None,
 ) -> Figure:
-    """Draw panels of curves with one legend; a ValueError without a panel.
+    """Draw panels of curves with one legend; a ValueError without a panel. More than six panels are drawn small.
 
     Args:
-        panels: at least one; more than six are drawn small.
         columns: of panels; default: up to three in one row, four in two rows, more in rows of three to five.
         caption: goes below, with words on the breakpoints that are marked.
         share_y: all y axes are alike.

@@ -7,7 +7,6 @@ import base64
 import io
 import json
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -108,14 +107,8 @@ class Table(NamedTuple):
     note: str = ""  # below it
 
 
-def sweep_report(path: str | os.PathLike[str], results: Results, title: str = "", **rest: Any) -> None:
+def sweep_report(path: Path, results: Results, title: str = "") -> None:
     """Write a report of a sweep: all measures in all environments, tables of means, ranks over queries.
-
-    Args:
-        path: the HTML file.
-        results: of ``run_sweep`` or ``read``.
-        title: of the page.
-        rest: other arguments of ``report``.
 
     Raises:
         ValueError: ``results`` is empty.
@@ -124,9 +117,8 @@ def sweep_report(path: str | os.PathLike[str], results: Results, title: str = ""
     if not len(results):
         raise ValueError("results is empty; allowed: results of at least one job")
     require("matplotlib")
-    pictures = [*rest.pop("pictures", ()), *_pictures(results)]
-    tables = [*rest.pop("tables", ()), _means(results), *_ranks(results)]
-    write_report(Path(path), title or "Results of a sweep", pictures=pictures, tables=tables, **rest)
+    tables = [_means(results), *_ranks(results)]
+    write_report(path, title or "Results of a sweep", pictures=list(_pictures(results)), tables=tables)
 
 
 def write_report(path: Path, title: str, **rest: Any) -> None:
