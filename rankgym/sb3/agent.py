@@ -228,23 +228,20 @@ class SB3Agent(KernelAgent):
             raise ValueError(f"deterministic = {deterministic!r} is unknown; allowed: True, False, None")
         scale = checked_noise(self.card.get("noise", 1.0) if noise is None else noise)
         greedy = self.card["deterministic"] if deterministic is None else deterministic
-        if not isinstance(policy, PlackettLucePolicy):
-            if noise:
-                given, allowed = f"noise = {noise!r}", "0 or None"
-            elif not greedy:
-                given, allowed = "deterministic = False", "True" if deterministic is None else "True or None"
-            else:
-                return 0.0
+        draws = isinstance(policy, PlackettLucePolicy)
+        if not draws and (noise or not greedy):
+            given = f"noise = {noise!r}" if noise else "deterministic = False"
+            allowed = "0 or None" if noise else "True" if deterministic is None else "True or None"
             raise ValueError(
                 f"{given}, but the policy of {name} is a {type(policy).__name__}; allowed: {allowed}, only "
                 "Plackett-Luce policies draw their lists"
             )
+        if greedy and noise and deterministic is None:
+            raise ValueError(
+                f"noise = {noise!r}, but {name} is to be played deterministically, by its card; allowed: 0 or "
+                "None, or deterministic = False with it"
+            )
         if greedy and noise:
-            if deterministic is None:
-                raise ValueError(
-                    f"noise = {noise!r}, but {name} is to be played deterministically, by its card; allowed: 0 or "
-                    "None, or deterministic = False with it"
-                )
             raise ValueError(f"deterministic = True and noise = {noise!r}; allowed: one of them")
         return 0.0 if greedy else scale
 

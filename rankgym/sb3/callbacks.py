@@ -1,57 +1,37 @@
 """Evaluations during training, the progress bar, and TensorBoard's curves."""
 
+import sys
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
 from rankgym.progress import PATIENCE, rate_bar
+from rankgym.sb3.average import LearnedState
+from rankgym.sb3.run_files import TrainingRecord
 
 REDRAW_SECONDS = 0.1  # between two updates of the bar
 
 
-class EvaluationResult(NamedTuple):
-    """Evaluation of the policy in one environment: means over rows, at the evaluation's horizon."""
-
-    steps: int  # of training so far
-    environment: str
-    regret: float  # cumulative
-    regret_se: float  # its standard error
-    violations: float  # sessions that violated the safety constraint
-    ndcg: float
-    seconds: float  # of training and evaluations so far
-
-
 class Watch(BaseCallback):
-    """Evaluate the policy every now and then, hand the results on, and show the progress.
+    """Evaluate the policy every now and then, record the results, and show the progress.
 
     The first evaluation comes before the first rollout, the others before the first rollout that starts ``every`` steps
     after the last one: then the policy has learned from all steps that it has played.
     """
 
-    def __init__(
-        self,
-        total: int,  # steps of the whole training
-        every: int,  # steps between evaluations
-        evaluate: Callable[[int], list[EvaluationResult]],  # called with the steps so far; a result per environment
-        keep: Callable[[list[EvaluationResult]], None],  # called with the results of each evaluation
-        after_update: Callable[[], None],  # called when the model has learned from a rollout
-        shown: bool,  # whether there is a bar, on standard error
-    ) -> None:
+    def __init__(self, record: TrainingRecord, state: LearnedState, shown: bool) -> None:
         super().__init__()
-        self.total, self.every, self.shown = total, every, shown
-        self._evaluate, self._keep, self._after_update = evaluate, keep, after_update
+        self.record, self.state, self.shown = record, state, shown  # shown: whether there is a bar, on standard error
+        settings: Any = record.plan.settings
+        self.total, self.every = settings.steps, settings.eval_every  # steps of the training; between evaluations
         self.learned, self.next, self.note = 0, 0, ""  # steps learned from; of the next evaluation; behind the bar
         self.bar: Any = None
-        self._started = self._drawn = time.perf_counter()
-        self._first = 0
 
     def _on_training_start(self) -> None:
         self._started = self._drawn = time.perf_counter()
-        self._first = self.num_timesteps
-        self.learned = self.next = self.num_timesteps
+        self._first = self.learned = self.next = self.num_timesteps
         if self.num_timesteps > 0:  # resumed: evaluated at its end, or shortly before its interruption
             self.next += self.every
 
@@ -59,7 +39,8 @@ class Watch(BaseCallback):
         """Record that the model has learned from all steps played so far."""
         if self.num_timesteps > self.learned:
             self.learned = self.num_timesteps
-            self._after_update()
+            self.state.average.move()
+            self.state.save()
 
     def _on_rollout_start(self) -> None:
         self.after_learning()
@@ -69,11 +50,16 @@ class Watch(BaseCallback):
     def evaluate(self) -> None:
         """Evaluate the present policy."""
         self.next = self.num_timesteps + self.every
-        results = self._evaluate(self.num_timesteps)
+        record = self.record
+        with record.average.applied():
+            results = record.plan.evaluate(self.model, self.num_timesteps, record.spent)
         for name in ("regret", "violations", "ndcg"):
             self.logger.record(f"eval/{name}", float(np.mean([getattr(one, name) for one in results])))
         self.logger.dump(self.num_timesteps)
-        self._keep(results)
+        record.add(self.model, results, self.episodes())
+        self.note = f"regret {record.latest:,.1f}, best {record.best['regret']:,.1f}"
+        if self.shown and not sys.stderr.isatty():  # there a bar shows only at its end
+            print(f"{self.num_timesteps:,} of {self.total:,} steps: {self.note}", file=sys.stderr, flush=True)
 
     def _on_rollout_end(self) -> None:
         for name, value in self.episodes().items():

@@ -95,8 +95,9 @@ def keywords_of(settings: TrainingSettings) -> tuple[dict[str, Any], dict[str, A
             f"n_steps = {algorithm['n_steps']} and rows = {rows} make rollouts of {rollout:,} steps; allowed: as "
             f"many as steps = {settings.steps:,}, or {LARGEST_ROLLOUT:,}"
         )
-    if algo in ("ppo", "maskable-ppo") and "batch_size" not in algorithm:
-        algorithm["batch_size"] = _batch_size(rollout)
+    if algo in ("ppo", "maskable-ppo") and "batch_size" not in algorithm:  # the largest of at least four equal batches
+        sizes = range(min(rollout // 4, LARGEST_BATCH), 1, -1)
+        algorithm["batch_size"] = next((size for size in sizes if rollout % size == 0), rollout)
     return algorithm, policy_kwargs
 
 
@@ -104,26 +105,20 @@ def _split(algo: str, policy: str, given: Mapping[str, Any]) -> tuple[dict[str, 
     """Check the hyperparameters, and split them, with the defaults, into the algorithm's and the policy's."""
     cls = ALGORITHMS[algo]
     made: Any = PlackettLucePolicy if policy == "plackett-luce" else cls.policy_aliases["MlpPolicy"]
-    algorithms, policies = _plain_parameters(cls), _plain_parameters(made)
-    own = [key for key in algorithms if key not in FIXED]
-    others = [key for key in policies if key not in (*own, "use_sde")]
-    algorithm: dict[str, Any] = {}
-    policy_kwargs: dict[str, Any] = {}
-    for key, value in {**DEFAULTS[algo, policy][1], **given}.items():
+    own = {key: kinds for key, kinds in _plain_parameters(cls).items() if key not in FIXED}
+    others = {key: kinds for key, kinds in _plain_parameters(made).items() if key not in (*own, "use_sde")}
+    chosen = {**DEFAULTS[algo, policy][1], **given}
+    for key, value in chosen.items():
         if key in FIXED:
             raise ValueError(f"{key} = {value!r} is not a hyperparameter: {FIXED[key]}; allowed: {', '.join(own)}")
-        if key in own:
-            algorithm[key] = value
-        elif key in others:
-            policy_kwargs[key] = value
-        else:
+        if key not in own | others:
             hint = near(key, [*own, *others, *(field.name for field in OPTIONS)])
             raise ValueError(
                 f"{key} = {value!r} is unknown to {algo} and its policy{hint or ';'} allowed: {', '.join(own)}, and of "
                 f"the policy {', '.join(others)}"
             )
-        _check_value(key, value, algorithms[key] if key in own else policies[key])
-    return algorithm, policy_kwargs
+        _check_value(key, value, (own | others)[key])
+    return {key: chosen[key] for key in chosen if key in own}, {key: chosen[key] for key in chosen if key in others}
 
 
 def scheduled_keywords(algorithm: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,9 +128,8 @@ def scheduled_keywords(algorithm: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain_parameters(made: Any) -> dict[str, set[Any]]:
     """Return the parameters that take plain values, and the types of these values."""
-    signature = inspect.signature(made, eval_str=True)
-    kinds = {key: _plain_types(parameter.annotation) for key, parameter in signature.parameters.items()}
-    return {key: types_of for key, types_of in kinds.items() if types_of}
+    parameters = inspect.signature(made, eval_str=True).parameters
+    return {key: kinds for key, each in parameters.items() if (kinds := _plain_types(each.annotation))}
 
 
 def _plain_types(hint: Any) -> set[Any]:
@@ -199,8 +193,3 @@ def _schedule(key: str, value: Any) -> Any:
     except ValueError:
         raise ValueError(f"{key} = {value!r} is out of range; allowed: {_allowed(key, {float})}") from None
     return LinearSchedule(start, 0.0, 1.0)
-
-
-def _batch_size(steps: int) -> int:
-    """Return the largest size, up to 4,096, of at least four equal batches of ``steps``."""
-    return next((size for size in range(min(steps // 4, LARGEST_BATCH), 1, -1) if steps % size == 0), steps)

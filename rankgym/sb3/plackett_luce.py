@@ -18,7 +18,8 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from stable_baselines3.common.utils import is_vectorized_observation
 from torch import nn
 
-from rankgym.arguments import near, plain_number, whole_number
+from rankgym.agent import positive
+from rankgym.arguments import near, whole_number
 from rankgym.spaces import Permutation
 
 Observation = NDArray[Any] | PyTorchObs | Mapping[str, NDArray[Any]]
@@ -84,9 +85,8 @@ class PlackettLuce(CategoricalDistribution):
         2019). Under ``max_displacement`` an item may open late, and would be favoured by noise against which
         others have already lost: so each position has noise of its own.
         """
-        shape = noise_shape(self.num_items, self.num_positions, self.max_displacement)
-        waiting = th.empty((len(self.logits), *shape), dtype=self.logits.dtype, device=self.logits.device)
-        return self._lists(-waiting.exponential_().clamp_min(th.finfo(waiting.dtype).tiny).log())
+        waiting = th.empty((len(self.logits), *self.noise_shape), dtype=self.logits.dtype, device=self.logits.device)
+        return self.lists(-waiting.exponential_().clamp_min(th.finfo(waiting.dtype).tiny).log())
 
     def mode(self) -> th.Tensor:
         """Return the greedy rankings (batch, num_positions) int64: at each position the open item of the largest score.
@@ -94,11 +94,30 @@ class PlackettLuce(CategoricalDistribution):
         Of equal scores the lower item number comes first. Under ``max_displacement`` this need not be the single most
         probable ranking: an early exchange forces the next item, and so makes its list more probable.
         """
-        return self._lists(None)
+        return self.lists(None)
 
-    def _lists(self, noise: th.Tensor | None) -> th.Tensor:
-        with th.no_grad():
-            return _lists(self.logits, self.num_positions, noise, self.max_displacement, self.base_place, self.allowed)
+    @property
+    def noise_shape(self) -> tuple[int, ...]:
+        """Shape of a row's Gumbel noise: (num_items,), or (num_positions, num_items) under ``max_displacement``."""
+        return (self.num_items,) if self.max_displacement is None else (self.num_positions, self.num_items)
+
+    @th.no_grad()
+    def lists(self, noise: th.Tensor | None) -> th.Tensor:
+        """Return the lists of the largest scores + noise among the open items, (batch, num_positions)."""
+        if self.max_displacement is None or self.base_place is None:
+            values = self.logits if noise is None else self.logits + noise
+            values = values if self.allowed is None else values.masked_fill(~self.allowed, -th.inf)
+            return values.sort(dim=1, descending=True, stable=True).indices[:, : self.num_positions]
+        lists = th.empty((len(self.logits), self.num_positions), dtype=th.int64, device=self.logits.device)
+        left = th.ones_like(self.base_place, dtype=th.bool)
+        for k in range(self.num_positions):
+            opened = left & (self.base_place <= k + self.max_displacement)
+            due = left & (self.base_place == k - self.max_displacement)
+            opened = th.where(due.any(1, keepdim=True), due, opened)
+            values = self.logits if noise is None else self.logits + noise[:, k]
+            lists[:, k] = values.masked_fill(~opened, -th.inf).argmax(1)
+            left.scatter_(1, lists[:, k : k + 1], False)
+        return lists
 
     def log_prob(self, actions: th.Tensor) -> th.Tensor:
         """Return each ranking's exact log-probability, (batch,); -inf, with finite gradients, if a rule forbids it.
@@ -146,27 +165,14 @@ class PlackettLuce(CategoricalDistribution):
             closed = closed | (place > k + self.max_displacement) | (due.any(2, keepdim=True) & ~due)
         return th.log_softmax(self.logits[:, None].masked_fill(closed, -th.inf), 2), closed
 
-    def actions_from_params(
-        self,
-        action_logits: th.Tensor,
-        deterministic: bool = False,
-        base_place: th.Tensor | None = None,
-        allowed: th.Tensor | None = None,
-    ) -> th.Tensor:
-        """Return ``mode`` or ``sample`` of the distribution with these scores."""
-        return self.proba_distribution(action_logits, base_place, allowed).get_actions(deterministic=deterministic)
+    def actions_from_params(self, action_logits: th.Tensor, deterministic: bool = False, **rules: Any) -> th.Tensor:
+        """Return ``mode`` or ``sample`` of the distribution with these scores and rules (``proba_distribution``)."""
+        return self.proba_distribution(action_logits, **rules).get_actions(deterministic=deterministic)
 
-    def log_prob_from_params(
-        self, action_logits: th.Tensor, base_place: th.Tensor | None = None, allowed: th.Tensor | None = None
-    ) -> tuple[th.Tensor, th.Tensor]:
-        """Return a sample of the distribution with these scores, and its log-probabilities."""
-        actions = self.actions_from_params(action_logits, False, base_place, allowed)
+    def log_prob_from_params(self, action_logits: th.Tensor, **rules: Any) -> tuple[th.Tensor, th.Tensor]:
+        """Return a sample of the distribution with these scores and rules, and its log-probabilities."""
+        actions = self.actions_from_params(action_logits, **rules)
         return actions, self.log_prob(actions)
-
-
-def noise_shape(num_items: int, num_positions: int, max_displacement: int | None = None) -> tuple[int, ...]:
-    """Return the shape of a row's Gumbel noise: (items,), or (positions, items) under ``max_displacement``."""
-    return (num_items,) if max_displacement is None else (num_positions, num_items)
 
 
 def rankings(
@@ -181,58 +187,27 @@ def rankings(
     """Return rankings (rows, num_positions), a NumPy array, by ``scores`` (rows, num_items) and the caller's noise.
 
     Args:
-        noise: (rows, ...) with ``noise_shape`` for each row, finite. With independent standard Gumbel numbers
-            (-log(-log(u))) the rankings have the law of ``PlackettLuce``; with None they are its ``mode``.
+        noise: (rows, ...) with ``PlackettLuce.noise_shape`` for each row, finite. With independent standard Gumbel
+            numbers (-log(-log(u))) the rankings have the law of ``PlackettLuce``; with None they are its ``mode``.
         base_place, allowed, max_displacement: see ``PlackettLuce``.
 
     Raises:
         ValueError: a shape or value is wrong; the message names the row.
     """
-    with th.no_grad():
-        values = _tensor(scores)
-        if values.ndim != 2:
-            raise ValueError(f"scores has shape {tuple(values.shape)}; allowed: (rows, items), a score for each item")
-        items = values.shape[1]
-        num_positions, distance = (
-            whole_number("num_positions", num_positions, 1, items),
-            _displacement(max_displacement),
-        )
-        place, shown, extra = (
-            None if given is None else _tensor(given, device=values.device) for given in (base_place, allowed, noise)
-        )
-        _check_finite("scores", values)
-        _check_rules(values, num_positions, distance, place, shown)
-        if extra is not None:
-            shape = (len(values), *noise_shape(items, num_positions, distance))
-            if extra.shape != shape:
-                raise ValueError(f"noise has shape {tuple(extra.shape)}; allowed: {shape}")
-            _check_finite("noise", extra)
-        return np.ascontiguousarray(_lists(values, num_positions, extra, distance, place, shown).cpu().numpy())
-
-
-def _lists(
-    scores: th.Tensor,
-    positions: int,
-    noise: th.Tensor | None,
-    distance: int | None,
-    base_place: th.Tensor | None,
-    allowed: th.Tensor | None,
-) -> th.Tensor:
-    """Return the lists of the largest scores + noise among the open items, (rows, positions)."""
-    if distance is None or base_place is None:
-        values = scores if noise is None else scores + noise
-        values = values if allowed is None else values.masked_fill(~allowed, -th.inf)
-        return values.sort(dim=1, descending=True, stable=True).indices[:, :positions]
-    lists = th.empty((len(scores), positions), dtype=th.int64, device=scores.device)
-    left = th.ones_like(base_place, dtype=th.bool)
-    for k in range(positions):
-        opened = left & (base_place <= k + distance)
-        due = left & (base_place == k - distance)
-        opened = th.where(due.any(1, keepdim=True), due, opened)
-        values = scores if noise is None else scores + noise[:, k]
-        lists[:, k] = values.masked_fill(~opened, -th.inf).argmax(1)
-        left.scatter_(1, lists[:, k : k + 1], False)
-    return lists
+    values = _tensor(scores)
+    if values.ndim != 2:
+        raise ValueError(f"scores has shape {tuple(values.shape)}; allowed: (rows, items), a score for each item")
+    _check_finite("scores", values)
+    law = PlackettLuce(values.shape[1], num_positions, max_displacement)
+    given = (None if one is None else _tensor(one, device=values.device) for one in (base_place, allowed, noise))
+    place, shown, extra = given
+    law.proba_distribution(values, place, shown)
+    if extra is not None:
+        shape = (len(values), *law.noise_shape)
+        if extra.shape != shape:
+            raise ValueError(f"noise has shape {tuple(extra.shape)}; allowed: {shape}")
+        _check_finite("noise", extra)
+    return np.ascontiguousarray(law.lists(extra).cpu().numpy())
 
 
 def _tensor(values: Any, dtype: th.dtype | None = None, device: th.device | None = None) -> th.Tensor:
@@ -368,10 +343,7 @@ class PlackettLucePolicy(ActorCriticPolicy):
         self.num_items, self.features, self.sees_truth = _table_of(observation_space)
         self.num_positions = _positions_of(action_space, self.num_items)
         self.width = whole_number("width", width, 1)
-        number = plain_number(temperature)
-        if number is None or not 0 < number < float("inf"):
-            raise ValueError(f"temperature = {temperature!r} is out of range; allowed: a positive number")
-        self.temperature = float(number)
+        self.temperature = positive("temperature", temperature)
         if activation not in ACTIVATIONS:
             hint = near(str(activation), ACTIVATIONS)
             raise ValueError(f"activation = {activation!r} is unknown; allowed: {', '.join(ACTIVATIONS)}{hint}")
@@ -384,13 +356,8 @@ class PlackettLucePolicy(ActorCriticPolicy):
         self.base_column = _base_column(base_column, self.features, self.max_displacement)
         if use_sde:
             raise ValueError("use_sde = True makes noise for continuous actions; allowed: False, as rankings are drawn")
-        super().__init__(
-            observation_space,
-            action_space,
-            lr_schedule,
-            optimizer_class=optimizer_class,
-            optimizer_kwargs=optimizer_kwargs,
-        )
+        optimizer: dict[str, Any] = {"optimizer_class": optimizer_class, "optimizer_kwargs": optimizer_kwargs}
+        super().__init__(observation_space, action_space, lr_schedule, **optimizer)
 
     def _build(self, lr_schedule: Schedule) -> None:
         """Make networks and distribution; the base class calls it."""
@@ -456,7 +423,7 @@ class PlackettLucePolicy(ActorCriticPolicy):
 
     def noise_shape(self, num_items: int) -> tuple[int, ...]:
         """Return the shape of the noise that ``rankings`` takes for one row of ``num_items`` items."""
-        return noise_shape(num_items, self.num_positions, self.max_displacement)
+        return PlackettLuce(num_items, self.num_positions, self.max_displacement).noise_shape
 
     def base_places(self, observation: Observation) -> NDArray[np.int64] | None:
         """Return each item's place in the base list, (rows, num_items), for ``rankings``; None: not needed."""

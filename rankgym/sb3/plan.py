@@ -12,21 +12,26 @@ from rankgym import wrappers
 from rankgym.outputs import versions
 from rankgym.play.simulate import simulate
 from rankgym.sb3.agent import SB3Agent
-from rankgym.sb3.callbacks import EvaluationResult
 from rankgym.sb3.checks import EVALUATION_SEED
-from rankgym.sb3.hyperparameters import ALGORITHMS, keywords_of, scheduled_keywords
+from rankgym.sb3.hyperparameters import ALGORITHMS, DEFAULTS, scheduled_keywords
 from rankgym.sb3.model_files import describe, library_versions
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.sb3.settings import TrainingSettings, train_command
 from rankgym.sb3.vec_env import RankingVecEnv
 
 LIBRARY_ERRORS = AssertionError, TypeError, RuntimeError, LookupError, AttributeError, ArithmeticError, MemoryError
-ACTION_WRAPPERS = {  # the wrapper that gives an algorithm actions that it can learn
-    "dqn": "RankingNumber",
-    "sac": "ScoresToRanking",
-    "td3": "ScoresToRanking",
-    "maskable-ppo": "SlotBySlot",
-}
+
+
+class EvaluationResult(NamedTuple):
+    """Evaluation of the policy in one environment: means over rows, at the evaluation's horizon."""
+
+    steps: int  # of training so far
+    environment: str
+    regret: float  # cumulative
+    regret_se: float  # its standard error
+    violations: float  # sessions that violated the safety constraint
+    ndcg: float
+    seconds: float  # of training and evaluations so far
 
 
 class TrainingPlan(NamedTuple):
@@ -35,11 +40,6 @@ class TrainingPlan(NamedTuple):
     settings: TrainingSettings
     algorithm: dict[str, Any]  # keywords of the algorithm's class
     policy_kwargs: dict[str, Any]
-
-    @classmethod
-    def of(cls, settings: TrainingSettings) -> "TrainingPlan":
-        """Return the plan of these settings; its hyperparameters are checked."""
-        return cls(settings, *keywords_of(settings))
 
     def _native(
         self, name: str, rows: int, query: Any, horizon: Any, **more: Any
@@ -73,8 +73,8 @@ class TrainingPlan(NamedTuple):
         try:
             model: BaseAlgorithm = ALGORITHMS[s.algo](policy, env, seed=s.seed, device="cpu", **keywords)
         except LIBRARY_ERRORS as error:
-            wrapper, names = ACTION_WRAPPERS.get(s.algo), [name for name, _ in s.layers]
-            hint = f"; layers = {names}; allowed: with {wrapper}" if wrapper and wrapper not in names else ""
+            (_, *wrapper), names = DEFAULTS[s.algo, str(s.policy)][0], [name for name, _ in s.layers]
+            hint = f"; layers = {names}; allowed: with {wrapper[0]}" if not {*wrapper} <= {*names} else ""
             raise ValueError(f"{s.algo} with the policy {s.policy} cannot be made: {error}{hint}") from error
         training = {"command": train_command(s, None), "steps": 0, "versions": versions() | library_versions()}
         describe(model, env.parts[0].env, envs=s.environments, training=training)

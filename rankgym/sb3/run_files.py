@@ -3,9 +3,11 @@
 import csv
 import io
 import json
+import time
 import zipfile
 from collections import deque
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,9 @@ from stable_baselines3.common.save_util import recursive_setattr
 from rankgym.arguments import plain_number
 from rankgym.outputs import atomic_path, versions
 from rankgym.sb3.average import Average
-from rankgym.sb3.callbacks import EvaluationResult
 from rankgym.sb3.checks import EVALUATION_SEED, EVALUATIONS
 from rankgym.sb3.model_files import library_versions, read_tensors, weights_digest
-from rankgym.sb3.plan import TrainingPlan
+from rankgym.sb3.plan import EvaluationResult, TrainingPlan
 from rankgym.sb3.settings import train_command
 from rankgym.sb3.vec_env import RankingVecEnv
 
@@ -49,13 +50,19 @@ class TrainingRecord:
         self.seconds: float = before.get("seconds", 0.0)
         self.resumed: list[int] = before.get("resumed_at", []) + ([before["last"]["steps"]] if before else [])
         self.latest = float("inf")
+        self._began = time.perf_counter() - self.seconds
+
+    @property
+    def spent(self) -> float:
+        """The seconds of training and evaluations so far."""
+        return time.perf_counter() - self._began
 
     @property
     def evaluated(self) -> int:
         """The steps before the last evaluation; -1 before the first one."""
         return self.curve[-1].steps if self.curve else -1
 
-    def add(self, model: Any, results: list[EvaluationResult], episodes: dict[str, float], seconds: float) -> None:
+    def add(self, model: Any, results: list[EvaluationResult], episodes: dict[str, float]) -> None:
         """Add an evaluation, and write all files."""
         self.curve += results
         if episodes:
@@ -64,7 +71,7 @@ class TrainingRecord:
         model.rankgym["training"] = {
             "command": train_command(self.plan.settings, None),  # the folder does not decide the weights
             "steps": results[0].steps,
-            "seconds": round(seconds, 1),
+            "seconds": round(self.spent, 1),
             "regret": self.latest,
             "versions": versions() | library_versions(),
         }
@@ -73,12 +80,12 @@ class TrainingRecord:
                 weights = weights_digest(model)
                 self._save("best.zip", model.save)
             self.best = {"steps": results[0].steps, "regret": self.latest, "weights": weights}
-        self.save_last(model, seconds)
+        self.save_last(model)
 
-    def save_last(self, model: Any, seconds: float) -> None:
+    def save_last(self, model: Any) -> None:
         """Write the present model. Its card has a regret only if these very weights were evaluated."""
         card = model.rankgym["training"]
-        card["steps"], card["seconds"] = model.num_timesteps, round(seconds, 1)
+        card["steps"], card["seconds"] = model.num_timesteps, round(self.spent, 1)
         if self.average.rate or model.num_timesteps != self.evaluated:
             card.pop("regret", None)
         self.last = {"steps": model.num_timesteps, "weights": weights_digest(model)}
@@ -86,7 +93,7 @@ class TrainingRecord:
         self._save("last.zip", model.save)
         if self.average.rate:
             self._save(AVERAGE, lambda file: th.save(self.average.state, file))
-        self.write(seconds)
+        self.write()
 
     def _save(self, name: str, save: Callable[[io.BytesIO], Any]) -> None:
         if self.folder is not None:
@@ -95,22 +102,22 @@ class TrainingRecord:
             with atomic_path(self.folder / name) as path:
                 path.write_bytes(content.getvalue())
 
-    def write(self, seconds: float) -> None:
+    def write(self) -> None:
         """Write ``train.json`` and ``curve.csv``."""
-        self.seconds = seconds
+        self.seconds = self.spent
         if self.folder is None:
             return
         with atomic_path(self.folder / "curve.csv") as path, path.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([EvaluationResult._fields, *self.curve])
         report = {
             "command": self.command,
-            "settings": self.plan.settings.as_json(),
+            "settings": asdict(self.plan.settings),
             "algorithm": self.plan.algorithm,
             "policy_kwargs": self.plan.policy_kwargs,
             "seeds": f"rows: {self.plan.settings.seed} + b; evaluations: {EVALUATION_SEED} + b",
             "versions": versions() | library_versions(),
             "resumed_at": self.resumed,
-            "seconds": round(seconds, 3),
+            "seconds": round(self.seconds, 3),
             "best": self.best,
             "last": self.last,
             "curve": [one._asdict() for one in self.curve],
@@ -137,7 +144,7 @@ def read_earlier(folder: Path, plan: TrainingPlan) -> dict[str, Any]:
         automatic = max(old["steps"] // EVALUATIONS, 1) == old["eval_every"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is damaged ({type(error).__name__}: {error}); allowed: fresh (--fresh)") from None
-    for key, value in plan.settings.as_json().items():
+    for key, value in asdict(plan.settings).items():
         if key == "steps" or (key == "eval_every" and automatic):
             continue
         if old.get(key) != value:

@@ -37,9 +37,7 @@ class TrainingSettings:
         "where the algorithm allows it.",
     )
     steps: int = setting(
-        2_000_000,
-        "N",
-        "Actions of all rows together, rounded up to whole rollouts. Slot by slot, a session takes several actions.",
+        2_000_000, "N", "Actions of all rows, rounded up to whole rollouts. Slot by slot, a session takes several."
     )
     rows: int = setting(256, "R", "Rows played in parallel, over all environments; at least one for each.")
     horizon: Any = setting(
@@ -51,8 +49,7 @@ class TrainingSettings:
     layers: Any = setting(
         None,
         "A,B,...",
-        "Wrappers, the innermost first, with keywords after colons; see the examples. "
-        "Default: by algorithm and policy.",
+        "Wrappers, innermost first, with keywords after colons; see the examples. Default: by algorithm and policy.",
     )
     reward: str = setting(
         "regret",
@@ -89,10 +86,6 @@ class TrainingSettings:
     env_kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)  # arguments of the environments
     hyperparameters: dict[str, Any] = dataclasses.field(default_factory=dict)  # of the algorithm and of its policy
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the settings as ``train.json`` has them."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-
 
 OPTIONS = tuple(field for field in dataclasses.fields(TrainingSettings) if field.metadata)
 TrainingSettings.__doc__ = f"{TrainingSettings.__doc__}\n    Attributes:\n" + "\n".join(
@@ -106,13 +99,9 @@ def query_text(query: Any) -> str:
 
 
 def _layers_text(layers: list[tuple[str, Mapping[str, Any]]]) -> str:
-    return ",".join(
-        ":".join([name, *(f"{key}={_compact(keywords[key])}" for key in keywords)]) for name, keywords in layers
-    )
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
+    compact = json.JSONEncoder(separators=(",", ":")).encode
+    words = ([name, *(f"{key}={compact(value)}" for key, value in keywords.items())] for name, keywords in layers)
+    return ",".join(map(":".join, words))
 
 
 TEXTS: dict[str, Callable[[Any], str]] = {  # how an option's value is typed, where str() does not say it

@@ -1,11 +1,10 @@
 """Training: many users of many queries at once, in one environment or several, evaluated on other queries."""
 
 import contextlib
+import dataclasses
 import inspect
 import os
 import shlex
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,10 +16,11 @@ from stable_baselines3.common.logger import Logger, configure
 from rankgym.outputs import check_writable
 from rankgym.sb3.agent import torch_threads
 from rankgym.sb3.average import LearnedState
-from rankgym.sb3.callbacks import EvaluationResult, Watch
+from rankgym.sb3.callbacks import Watch
 from rankgym.sb3.checks import checked_settings
+from rankgym.sb3.hyperparameters import keywords_of
 from rankgym.sb3.model_files import weights_digest
-from rankgym.sb3.plan import TrainingPlan
+from rankgym.sb3.plan import EvaluationResult, TrainingPlan
 from rankgym.sb3.run_files import AVERAGE, FILES, TrainingRecord, read_earlier, restore_average, resumed_model
 from rankgym.sb3.settings import OPTIONS, as_options, query_text
 
@@ -97,7 +97,8 @@ def train(
         KeyboardInterrupt: Ctrl-C. Before, ``last.zip`` was written, with everything learned from whole rollouts and
             nothing of an unfinished update; a note tells how to resume.
     """
-    plan = TrainingPlan.of(checked_settings(env_ids, settings))
+    checked = checked_settings(env_ids, settings)
+    plan = TrainingPlan(checked, *keywords_of(checked))
     if (resume or fresh) and out is None:
         raise ValueError(f"out = None and {'resume' if resume else 'fresh'} = True; allowed: out with a training in it")
     if resume and fresh:
@@ -137,27 +138,9 @@ train.__signature__ = _with_settings(inspect.signature(train))  # type: ignore[a
 def _learn(
     model: BaseAlgorithm, plan: TrainingPlan, folder: Path | None, before: dict[str, Any] | None, progress: bool
 ) -> Training:
-    steps, began = plan.settings.steps, time.perf_counter()
     average = restore_average(model, plan, folder if before else None)
     record, learned = TrainingRecord(plan, folder, before, average), LearnedState(model, average)
-    began -= record.seconds
-
-    def evaluate(played: int) -> list[EvaluationResult]:
-        with average.applied():
-            return plan.evaluate(model, played, time.perf_counter() - began)
-
-    def keep(results: list[EvaluationResult]) -> None:
-        record.add(model, results, watch.episodes(), time.perf_counter() - began)
-        watch.note = f"regret {record.latest:,.1f}, best {record.best['regret']:,.1f}"
-        if progress and not sys.stderr.isatty():  # there a bar shows only at its end
-            print(f"{results[0].steps:,} of {steps:,} steps: {watch.note}", file=sys.stderr, flush=True)
-
-    def after_update() -> None:
-        average.move()
-        learned.save()
-
-    every: Any = plan.settings.eval_every
-    watch = Watch(steps, every, evaluate, keep, after_update=after_update, shown=progress)
+    steps, watch = plan.settings.steps, Watch(record, learned, progress)
     if model.num_timesteps < steps:
         try:
             model.learn(steps - model.num_timesteps, callback=watch, reset_num_timesteps=before is None)
@@ -167,14 +150,14 @@ def _learn(
         except KeyboardInterrupt as interruption:
             if folder is not None:
                 learned.restore()
-                record.save_last(model, time.perf_counter() - began)
+                record.save_last(model)
                 kept = f"{folder / 'last.zip'} has everything learned in {model.num_timesteps:,} steps"
                 interruption.add_note(f"{kept}; `{record.command} --resume` continues from there")
             raise
         finally:
             watch.close()
-        record.write(time.perf_counter() - began)
-    weights, seconds, settings = weights_digest(model), record.seconds, plan.settings.as_json()
+        record.write()
+    weights, seconds, settings = weights_digest(model), record.seconds, dataclasses.asdict(plan.settings)
     return Training(model, record.curve, record.best, weights, model.num_timesteps, seconds, folder, settings)
 
 

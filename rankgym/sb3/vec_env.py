@@ -167,15 +167,11 @@ class RankingVecEnv(VecEnv):
 
     # -- what stable-baselines3 asks of rows ---------------------------------------------------------------------------
 
-    def has_attr(self, attr_name: str) -> bool:
-        """Return whether every row has the attribute; rows have ``action_masks`` if a layer restricts actions."""
-        return all(part.has(attr_name) for part in self.parts)
-
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """Return the attribute of each row, of all or of ``indices``, as its single environment would have it.
 
         Raises:
-            AttributeError: the rows have no such attribute.
+            AttributeError: a row has no such attribute. Rows have ``action_masks`` if a layer restricts actions.
         """
         return self._of_rows((part.values(attr_name) for part in self.parts), indices)
 
@@ -241,8 +237,7 @@ class NativeRows:
     # -- reset and step ----------------------------------------------------------------------------------------------
 
     def reset(self, seeds: Sequence[int | None]) -> Any:
-        seed = None if all(one is None for one in seeds) else list(seeds)
-        observation, _ = self.env.reset(seed=seed)  # type: ignore[arg-type]
+        observation, _ = self.env.reset(seed=None if seeds[0] is None else list(seeds))  # type: ignore[arg-type]
         self._begin(np.ones(self.env.num_envs, bool))
         self._last_round = None
         return self._observed(observation)
@@ -322,15 +317,9 @@ class NativeRows:
             env = env.env
         yield env
 
-    def masks(self) -> NDArray[np.bool_] | None:
-        """Return the actions allowed now, (num_envs, actions); None: all."""
-        for env in self._chain():
-            if isinstance(env, VectorLayered):
-                return env.action_masks()
-        return None
-
     def action_masks(self) -> list[NDArray[np.bool_]]:
-        masks = self.masks()
+        """Return the actions allowed now, (actions,) of each row."""
+        masks = next((env.action_masks() for env in self._chain() if isinstance(env, VectorLayered)), None)
         if masks is None:
             raise AttributeError(
                 "method_name = 'action_masks' is unknown: no layer of the environment masks actions; allowed: render"
@@ -343,11 +332,6 @@ class NativeRows:
     def render(self) -> Sequence[Any]:
         frames = self.env.render()
         return [None] * self.env.num_envs if frames is None else frames
-
-    def has(self, name: str) -> bool:
-        if name == "action_masks":
-            return self.masks() is not None
-        return name in self.bare.row_attributes or any(hasattr(env, name) for env in self._chain())
 
     def values(self, name: str) -> list[Any]:
         """Return the attribute for each row."""

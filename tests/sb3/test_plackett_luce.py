@@ -685,7 +685,7 @@ WRONG: list[tuple[Any, Any, dict[str, Any], str]] = [
     (TABLE, Box(-1, 1, (ITEMS,)), {}, "is not a space of rankings"),
     (TABLE, Permutation(ITEMS + 1, 2), {}, "ranks 6 items, the observation shows 5"),
     (TABLE, LISTS, {"width": 0}, "width = 0"),
-    (TABLE, LISTS, {"temperature": 0}, "temperature = 0 .* positive"),
+    (TABLE, LISTS, {"temperature": 0}, "temperature = 0 .* above 0"),
     (TABLE, LISTS, {"temperature": float("nan")}, "temperature = nan"),
     (TABLE, LISTS, {"temperature": "hot"}, "temperature = 'hot'"),
     (TABLE, LISTS, {"activation": "tahn"}, "activation = 'tahn' .* did you mean 'tanh'"),
