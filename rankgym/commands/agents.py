@@ -6,6 +6,9 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
 
 from rankgym.commands.options import as_typed, search_agents_here
 from rankgym.commands.tables import show_table
@@ -80,10 +83,6 @@ def _show_training(model: str) -> dict[str, Any]:
 
 def _show_documentation(text: str) -> None:
     """Print a docstring, its lines as long as the terminal allows; deeper indented lines continue the line above."""
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.text import Text
-
     parts: list[tuple[int, str]] = []  # indentation and words
     goes_on = False
     for line in text.replace("``", "`").splitlines():

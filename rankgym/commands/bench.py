@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from rankgym.commands.options import option
 
@@ -25,8 +26,6 @@ def bench(
     rankers, single environments, and Gymnasium's CartPole for comparison. Candidates take turns, so that a machine that
     slows down slows all of them.
     """
-    from rich.console import Console
-
     from rankgym.experiments.bench.measure import check_out, measure, write
     from rankgym.experiments.bench.tables import tables
 

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
 from rankgym.commands import options
 from rankgym.commands.options import option
@@ -166,9 +168,6 @@ def folder_name(name: str, arguments: dict[str, Any], query: str) -> str:
 
 def show_comparison(comparison: "Comparison", folder: Path) -> None:
     """Print the notes, the tables, their caption and the names of the files."""
-    from rich.console import Console
-    from rich.text import Text
-
     from rankgym.experiments.judge.comparison import caption
     from rankgym.experiments.show.files import NO_FIGURE
 

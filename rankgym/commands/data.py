@@ -4,6 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from rankgym.commands.preferences import preferences
 
@@ -21,10 +24,6 @@ def data() -> None:
 @app.command("list")
 def list_() -> None:
     """List the data sets, their sources, and whether they are in the data folder."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from rankgym import data as room
 
     blocks = Table.grid(padding=(0, 2))

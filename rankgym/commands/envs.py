@@ -6,6 +6,8 @@ import re
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.markdown import Markdown
 
 from rankgym.commands.options import OWN_OPTIONS, as_typed
 from rankgym.commands.tables import show_table
@@ -47,9 +49,6 @@ def envs(
 
 def _show_arguments(env: str) -> None:
     """Print the arguments of an environment, their defaults and their documentation."""
-    from rich.console import Console
-    from rich.markdown import Markdown
-
     from rankgym.experiments.plan.environments import choice_of, env_arguments, env_creator, env_id
 
     name = env_id(env)

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
 from rankgym.commands.options import Address, Backend, Jobs, option
 
@@ -60,9 +62,6 @@ def reproduce(
     Runs are kept in DIR/data: the same command resumes from there, however it was stopped, and figures of the same runs
     share them.
     """
-    from rich.console import Console
-    from rich.text import Text
-
     from rankgym.experiments.papers.listing import list_figures
     from rankgym.experiments.papers.reproduce import FILES
     from rankgym.experiments.papers.reproduce import reproduce as reproduce_figures
@@ -89,10 +88,8 @@ def reproduce(
     _show_paces(done, console)
 
 
-def _show_paces(done: "Sequence[Reproduced]", console: Any) -> None:
+def _show_paces(done: "Sequence[Reproduced]", console: Console) -> None:
     """Print the speed of each group of figures that share their runs."""
-    from rich.text import Text
-
     for pace in dict.fromkeys(found.pace for found in done):  # figures of the same runs have the same pace
         if pace is not None:
             alike = [found for found in done if found.pace == pace]
@@ -100,10 +97,8 @@ def _show_paces(done: "Sequence[Reproduced]", console: Any) -> None:
             console.print(Text(f"{names}: {pace_in_words(pace, alike[0].scale)}"), soft_wrap=True)
 
 
-def _show(found: "Reproduced", console: Any) -> None:
+def _show(found: "Reproduced", console: Console) -> None:
     """Print a figure's claims; on a narrow terminal without the measured values, which take most lines."""
-    from rich.text import Text
-
     from rankgym.experiments.judge.claims import rich_table, tally
 
     title = f"{found.figure.name}, scale {found.scale}: {found.figure.title}"
@@ -133,10 +128,8 @@ def pace_in_words(pace: "Pace", scale: str) -> str:
     return "; ".join(words).replace("e+0", "e").replace("e+", "e")
 
 
-def _show_list(entries: "Sequence[ListedFigure]", console: Any) -> None:
+def _show_list(entries: "Sequence[ListedFigure]", console: Console) -> None:
     """Print two lines for each figure, below the name of its paper."""
-    from rich.text import Text
-
     paper = ""
     for entry in entries:
         if entry.figure.paper != paper:

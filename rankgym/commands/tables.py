@@ -4,10 +4,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
+if TYPE_CHECKING:
     from rankgym.experiments import Comparison
 
 MAX_EPOCHS = 24  # in a table; more are shown as sums over groups of neighbours
@@ -19,11 +21,6 @@ def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, labels: i
 
     With ``labels`` None there are no numbers, and the first column is bold and never wrapped.
     """
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for place, head in enumerate(heads):
         if labels is not None and place >= labels:
@@ -36,7 +33,7 @@ def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, labels: i
     Console().print(table)
 
 
-def fitting_table(comparison: "Comparison", console: "Console") -> 'tuple[Table, Literal["all", "some", "none"]]':
+def fitting_table(comparison: "Comparison", console: Console) -> tuple[Table, Literal["all", "some", "none"]]:
     """Return the comparison's table, and which of its measures have standard errors.
 
     It has as many columns and standard errors as fit the width of ``console``. Cells that still do not fit, and agents'
@@ -57,12 +54,12 @@ def fitting_table(comparison: "Comparison", console: "Console") -> 'tuple[Table,
     return table, "all" if not without else "some" if errors else "none"
 
 
-def fits(table: "Table", console: "Console") -> bool:
+def fits(table: Table, console: Console) -> bool:
     """Return whether the table needs no more than the width of ``console``."""
     return console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width
 
 
-def fitting_epochs(comparison: "Comparison", console: "Console") -> "tuple[str, Table, list[Any], bool]":
+def fitting_epochs(comparison: "Comparison", console: Console) -> tuple[str, Table, list[Any], bool]:
     """Return title, table and columns of regret per epoch, and whether the table has standard errors.
 
     Where room is short, first standard errors go, then names are folded, columns move together, and epochs go.
@@ -98,12 +95,8 @@ def _epoch_choices(comparison: "Comparison") -> Iterator[tuple[list[Any], int]]:
 
 def filled_table(
     lines: list[dict[str, Any]], shown: list[Any], errors: tuple[str, ...], longest: int, padding: int = 1
-) -> "Table":
+) -> Table:
     """Return a table of ``lines``, with standard errors where a column's key starts with one of ``errors``."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
     from rankgym.experiments.show.tables import cell
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, padding))
