@@ -42,20 +42,23 @@ from numpy.typing import NDArray
 from rankgym.agent import DuelingKernelAgent, open_unit, positive, whole_number
 from rankgym.kernels import (
     BETA_WORDS,
+    beaten,
     beta_variate,
     bits,
     join_batches,
     kernel,
-    least_beaten,
     leave_batch,
+    log_of_sum,
     number_members,
     session_seed,
     shuffle,
     size_of,
     smallest_size,
+    some_arm_beats,
 )
+from rankgym_agents.merging import ALL_ARMS, NO_ARM, Merging, first_batches, log_constant
 
-NO_ARM, ALL_ARMS = -1, -2
+PRIOR = 2  # every pair begins with a win for either side
 # Where a round's random words lie: ties of arm i at i; a lane of BETA_WORDS for each pair and for each challenger.
 TOURNAMENT, CHALLENGE, ASSIGNMENT = 1 << 40, 2 << 40, 3 << 40
 
@@ -149,7 +152,7 @@ def anything_to_do(start, suspect, wins, row, batch, budget):
     if suspect[row, batch] != NO_ARM:
         arms = wins.shape[1]
         loser, winner = suspect[row, batch] // arms, suspect[row, batch] % arms
-        if beaten(wins[row, loser, winner], wins[row, winner, loser], budget):
+        if beaten(wins[row, loser, winner], wins[row, winner, loser], budget, PRIOR):
             return True
         suspect[row, batch] = NO_ARM
     return False
@@ -172,22 +175,12 @@ def eliminate(s, row, batch, budget):
     place = s.start[row, batch]
     while place < s.start[row, batch + 1]:
         arm = s.order[row, place]
-        if some_arm_beats(s, row, batch, arm, budget):
+        if some_arm_beats(s.order[row], s.start[row], s.wins[row], batch, arm, budget, PRIOR):
             leave_batch(s.order[row], s.start[row], s.batches[row], batch, arm)
             s.batch_of[row, arm] = NO_ARM
             place = s.start[row, batch]
         else:
             place += 1
-
-
-@kernel
-def some_arm_beats(s, row, batch, arm, budget):
-    """Whether another arm of the batch has beaten this one with confidence."""
-    for place in range(s.start[row, batch], s.start[row, batch + 1]):
-        other = s.order[row, place]
-        if other != arm and beaten(s.wins[row, arm, other], s.wins[row, other, arm], budget):
-            return True
-    return False
 
 
 @kernel
@@ -230,29 +223,6 @@ def next_stage(s, row):
 
 
 @kernel
-def log_of_sum(t, constant, log_constant):
-    """ln(t + C)."""
-    return math.log(t + constant) if constant < math.inf else log_constant
-
-
-@kernel
-def beaten(won, lost, budget):
-    """Whether u is below 1/2 for an arm that has these numbers of duels ``won`` and ``lost`` against another one.
-
-    ``budget`` is alpha ln(t + C). u = (1 + won) / n + sqrt(budget / n) with n = 2 + won + lost, but it is not computed.
-    """
-    lead = np.float64(lost - won)
-    return lead > 0.0 and lead * lead > 4.0 * budget * (2 + won + lost)
-
-
-@kernel
-def name(s, candidate):
-    """Of the remaining arms the one that trails the fewest arms; then the one with the largest share of duels won."""
-    for row in range(candidate.shape[0]):
-        candidate[row] = least_beaten(s.order[row], s.start[row, s.batches[row]], s.wins[row])
-
-
-@kernel
 def begin(s):
     """Put the arms into batches in random order, and find the first batch with something to compare."""
     arms = s.order.shape[1]
@@ -262,13 +232,7 @@ def begin(s):
         s.turn[row] = turn_after_changes(s, row, 1 % s.batches[row], math.inf)
 
 
-def log_constant(alpha: float, num_arms: int, epsilon: float) -> float:
-    """The logarithm of ((4 alpha - 1) K^2 / ((2 alpha - 1) epsilon))^(1 / (2 alpha - 1))."""
-    excess = 2 * alpha - 1
-    return (math.log(2 + 1 / excess) + 2 * math.log(num_arms) - math.log(epsilon)) / excess
-
-
-class MergeDTS(DuelingKernelAgent):
+class MergeDTS(Merging, DuelingKernelAgent):
     """MergeDTS: double Thompson sampling within small batches, which are merged as arms are eliminated.
 
     ``remaining`` is the number of arms left in each row; a row with one arm left no longer explores.
@@ -281,7 +245,7 @@ class MergeDTS(DuelingKernelAgent):
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
     """
 
-    choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    choose, learn = staticmethod(choose), staticmethod(learn)
     state: State
 
     def __init__(
@@ -304,21 +268,9 @@ class MergeDTS(DuelingKernelAgent):
         self.state = State(
             key=self.keys(),
             constant=np.full(rows, math.exp(log_c) if log_c < 700 else math.inf),
-            **self.filled(round=0, began=0, alpha=width, log_constant=log_c, batch_size=M, stage=1, batches=batches),
-            wins=np.zeros((rows, arms, arms), np.int64),
-            order=np.tile(np.arange(arms), (rows, 1)),
-            start=np.tile(np.append(np.arange(batches) * M, arms), (rows, 1)),
-            batch_of=np.empty((rows, arms), np.int64),
-            suspect=np.full((rows, batches), NO_ARM),
-            turn=np.empty(rows, np.int64),
+            **self.filled(
+                round=0, began=0, alpha=width, log_constant=log_c, batch_size=M, stage=1, batches=batches, turn=0
+            ),
+            **first_batches(self, batches, M),
         )
         begin(self.state)
-
-    @property
-    def remaining(self) -> NDArray[np.int64]:
-        """The number of arms left, (num_envs,) int64."""
-        return self.state.start[np.arange(self.num_envs), self.state.batches]
-
-    def settled(self) -> NDArray[np.bool_]:
-        """True once a single arm remains: no arm of its batch can remove it, and removed arms never return."""
-        return self.remaining == 1

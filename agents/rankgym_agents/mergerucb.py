@@ -39,21 +39,23 @@ from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, open_unit, positive, whole_number
 from rankgym.kernels import (
+    beaten,
     bits,
     join_batches,
     kernel,
-    least_beaten,
     leave_batch,
+    log_of_sum,
     number_members,
     session_seed,
     shuffle,
     size_of,
     smallest_size,
+    some_arm_beats,
     uniform_below,
     upper_bound,
 )
+from rankgym_agents.merging import ALL_ARMS, NO_ARM, Merging, first_batches, log_constant
 
-NO_ARM, ALL_ARMS = -1, -2
 ASSIGNMENT = 1 << 32  # the words that shuffle the arms lie here in round 0; below, a round's: 0, and 1 + arm for ties
 
 
@@ -134,7 +136,7 @@ def whose_turn(start, suspect, wins, row, batches, t, budget):
                 return NO_ARM
             if suspect[row, batch] != NO_ARM:
                 loser, winner = suspect[row, batch] // arms, suspect[row, batch] % arms
-                if beaten(wins[row, loser, winner], wins[row, winner, loser], budget):
+                if beaten(wins[row, loser, winner], wins[row, winner, loser], budget, 0):
                     return NO_ARM
                 suspect[row, batch] = NO_ARM
             return batch
@@ -168,25 +170,15 @@ def eliminate(s, row, batch, budget):
         place = s.start[row, batch]
         while place < s.start[row, batch + 1]:
             arm = s.order[row, place]
-            if some_arm_beats(s, row, batch, arm, budget):
+            if some_arm_beats(s.order[row], s.start[row], s.wins[row], batch, arm, budget, 0):
                 remove(s, row, batch, arm)
                 place = s.start[row, batch]
             else:
                 place += 1
     elif suspect != NO_ARM:
         loser, winner = suspect // arms, suspect % arms
-        if beaten(s.wins[row, loser, winner], s.wins[row, winner, loser], budget):
+        if beaten(s.wins[row, loser, winner], s.wins[row, winner, loser], budget, 0):
             remove(s, row, batch, loser)
-
-
-@kernel
-def some_arm_beats(s, row, batch, arm, budget):
-    """Whether another arm of the batch has beaten this one with confidence."""
-    for place in range(s.start[row, batch], s.start[row, batch + 1]):
-        other = s.order[row, place]
-        if other != arm and beaten(s.wins[row, arm, other], s.wins[row, other, arm], budget):
-            return True
-    return False
 
 
 @kernel
@@ -212,26 +204,6 @@ def next_stage(s, row):
 
 
 @kernel
-def log_of_sum(t, constant, log_constant):
-    """ln(t + C(delta))."""
-    return math.log(t + constant) if constant < math.inf else log_constant
-
-
-@kernel
-def beaten(won, lost, budget):
-    """Whether u of line 7 is below 1/2, without a division or a root."""
-    lead = np.float64(lost - won)
-    return lead > 0.0 and lead * lead > 4.0 * budget * (won + lost)
-
-
-@kernel
-def name(s, candidate):
-    """Of the remaining arms the one that trails the fewest arms; then the one with the largest share of duels won."""
-    for row in range(candidate.shape[0]):
-        candidate[row] = least_beaten(s.order[row], s.start[row, s.batches[row]], s.wins[row])
-
-
-@kernel
 def assign(s):
     """Line 2, with the arms in random order."""
     arms = s.order.shape[1]
@@ -240,13 +212,7 @@ def assign(s):
         number_members(s.order[row], s.start[row], s.batches[row], s.batch_of[row])
 
 
-def log_constant(alpha: float, num_arms: int, delta: float) -> float:
-    """The logarithm of ((4 alpha - 1) K^2 / ((2 alpha - 1) delta))^(1 / (2 alpha - 1)), line 3."""
-    excess = 2 * alpha - 1
-    return (math.log(2 + 1 / excess) + 2 * math.log(num_arms) - math.log(delta)) / excess
-
-
-class MergeRUCB(DuelingKernelAgent):
+class MergeRUCB(Merging, DuelingKernelAgent):
     """MergeRUCB: compares arms within small batches, and merges batches as arms are eliminated.
 
     ``remaining`` is the number of arms left in each row; a row with one arm left no longer explores.
@@ -258,7 +224,7 @@ class MergeRUCB(DuelingKernelAgent):
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
     """
 
-    choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    choose, learn = staticmethod(choose), staticmethod(learn)
     state: State
 
     def __init__(self, *, alpha: float = 1.01, batch_size: int = 4, delta: float = 0.01, **shape: Any) -> None:
@@ -275,19 +241,6 @@ class MergeRUCB(DuelingKernelAgent):
                 round=0, alpha=width, log_constant=log_c, largest=3 * p // 2, stage=1, batches=batches, turn=1 % batches
             ),
             constant=np.full(rows, math.ceil(math.exp(log_c)) if log_c < 700 else math.inf, np.float64),
-            wins=np.zeros((rows, arms, arms), np.int64),
-            order=np.tile(np.arange(arms), (rows, 1)),
-            start=np.tile(np.append(np.arange(batches) * p, arms), (rows, 1)),
-            batch_of=np.empty((rows, arms), np.int64),
-            suspect=np.full((rows, batches), NO_ARM),
+            **first_batches(self, batches, p),
         )
         assign(self.state)
-
-    @property
-    def remaining(self) -> NDArray[np.int64]:
-        """The number of arms left, (num_envs,) int64."""
-        return self.state.start[np.arange(self.num_envs), self.state.batches]
-
-    def settled(self) -> NDArray[np.bool_]:
-        """True once a single arm remains: no arm of its batch can remove it, and removed arms never return."""
-        return self.remaining == 1

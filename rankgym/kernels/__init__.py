@@ -4,7 +4,17 @@ May import nothing of rankgym. A kernel calls kernels of its own file or of this
 notice an edited callee in another file, and the digest of this room's files names the cache folder.
 """
 
-from rankgym.kernels.batches import join_batches, least_beaten, leave_batch, number_members, size_of, smallest_size
+from rankgym.kernels.batches import (
+    beaten,
+    join_batches,
+    least_beaten,
+    leave_batch,
+    log_of_sum,
+    number_members,
+    size_of,
+    smallest_size,
+    some_arm_beats,
+)
 from rankgym.kernels.compiling import cache_folder, kernel
 from rankgym.kernels.random_numbers import (
     ABANDONMENT,
@@ -48,6 +58,7 @@ __all__ = [
     "QUERY",
     "SCHEDULE",
     "TERMINATION",
+    "beaten",
     "bernoulli",
     "beta_variate",
     "bits",
@@ -62,6 +73,7 @@ __all__ = [
     "last_observed",
     "least_beaten",
     "leave_batch",
+    "log_of_sum",
     "number_members",
     "place_of_largest",
     "place_of_least",
@@ -72,6 +84,7 @@ __all__ = [
     "shuffle",
     "size_of",
     "smallest_size",
+    "some_arm_beats",
     "uniform",
     "uniform_below",
     "upper_bound",

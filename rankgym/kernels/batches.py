@@ -3,6 +3,8 @@
 Batch b of ``count`` batches is ``order[start[b]:start[b + 1]]``.
 """
 
+import math
+
 import numpy as np
 
 from rankgym.kernels.compiling import kernel
@@ -94,3 +96,30 @@ def least_beaten(order, remaining, wins):
         if trails < fewest or (trails == fewest and share > best):
             first, fewest, best = arm, trails, share
     return first
+
+
+@kernel
+def log_of_sum(t, constant, log_constant):
+    """ln(t + C), where C may be infinite, that is, more than a float can be."""
+    return math.log(t + constant) if constant < math.inf else log_constant
+
+
+@kernel
+def beaten(won, lost, budget, prior):
+    """Whether an arm's upper bound is below 1/2 against an arm that lost ``won`` duels to it and won ``lost``.
+
+    The bound is (prior / 2 + won) / n + sqrt(budget / n) with n = prior + won + lost; ``budget`` is alpha ln(t + C). It
+    takes neither a division nor a root.
+    """
+    lead = np.float64(lost - won)
+    return lead > 0.0 and lead * lead > 4.0 * budget * (prior + won + lost)
+
+
+@kernel
+def some_arm_beats(order, start, wins, batch, arm, budget, prior):
+    """Whether another arm of the batch has beaten this one with confidence; ``wins`` as in ``least_beaten``."""
+    for place in range(start[batch], start[batch + 1]):
+        other = order[place]
+        if other != arm and beaten(wins[arm, other], wins[other, arm], budget, prior):
+            return True
+    return False

@@ -1,13 +1,7 @@
 """Every agent displays, round for round, what a slow plain-Python reading of its paper displays."""
 
-import json
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
 
-import agent_oracles
 import numpy as np
 import pytest
 from agent_oracles import (
@@ -16,10 +10,9 @@ from agent_oracles import (
     RandomOracle,
     TopRankOracle,
     Users,
-    digests,
 )
 
-from rankgym_agents import RANKERS, BubbleRank, CascadeKLUCB, RandomRanker, StaticRanker, TopRank
+from rankgym_agents import BubbleRank, CascadeKLUCB, RandomRanker, StaticRanker, TopRank
 
 ROUNDS = 2000
 SHAPES = [(10, 5), (5, 5), (7, 3), (10, 10), (6, 1), (2, 2)]
@@ -85,20 +78,3 @@ def test_the_static_ranker_shows_the_head_of_its_initial_list():
     for _ in range(3):
         assert agent.act().tolist() == [[3, 1], [0, 2]]
         agent.update(agent.act(), [[1, 1], [0, 1]])
-
-
-def test_uncompiled_kernels_display_the_same_lists():
-    paths = [Path(agent_oracles.__file__).parent, *map(Path, sys.path)]
-    path = os.pathsep.join(str(p.resolve()) for p in paths)
-    found = subprocess.run(
-        [sys.executable, agent_oracles.__file__],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    uncompiled = json.loads(found.stdout)
-    assert uncompiled == digests()
-    alike = [uncompiled.pop(f"batchrank {shape}") == uncompiled[f"random {shape}"] for shape in ("7 3", "5 5")]
-    assert all(alike)  # BatchRank is sure of nothing yet, and shuffles everything by the same words
-    assert len(set(uncompiled.values())) == len(uncompiled) == 2 * len(RANKERS) - 2

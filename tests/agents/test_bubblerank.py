@@ -6,7 +6,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from agent_oracles import BubbleRankOracle, Users
-from cascade_runs import both_digests, digest
 
 import rankgym
 from rankgym.conformance.agents import check_agent
@@ -255,12 +254,3 @@ def test_it_is_safe_without_a_horizon(model):
 
 def test_without_a_horizon_it_keeps_the_contract():
     check_agent(lambda horizon, **shape: BubbleRank(**shape), rounds=600)
-
-
-def test_uncompiled_kernels_display_the_same_lists():
-    compiled, uncompiled = both_digests(__file__)
-    assert compiled == uncompiled == digest(BubbleRank, rounds=500)
-
-
-if __name__ == "__main__":
-    print(digest(BubbleRank, rounds=500))

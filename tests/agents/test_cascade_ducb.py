@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from agent_oracles import Oracle, Users, beside_foreign_lists, word
-from cascade_runs import MODELS, SHAPES, both_digests, digest, down_to
+from cascade_runs import MODELS, SHAPES, down_to
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -211,12 +211,3 @@ def test_bad_knobs_are_refused(value):
 def test_an_epsilon_too_large_for_a_float_is_refused():
     with pytest.raises(ValueError, match="epsilon"):
         CascadeDUCB(num_items=2, num_positions=1, epsilon=10**400)
-
-
-def test_uncompiled_kernels_display_the_same_lists():
-    compiled, uncompiled = both_digests(__file__)
-    assert compiled == uncompiled == digest(CascadeDUCB)
-
-
-if __name__ == "__main__":
-    print(digest(CascadeDUCB))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from agent_oracles import Oracle, Users, beside_foreign_lists, word
-from cascade_runs import MODELS, SHAPES, both_digests, digest, down_to
+from cascade_runs import MODELS, SHAPES, down_to
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -267,12 +267,3 @@ def test_bad_knobs_are_refused(value):
         CascadeSWUCB(**shape, feedback=value)
     with pytest.raises(ValueError, match=r"counts = .* is unknown; allowed: 'observed', 'displayed'"):
         CascadeSWUCB(**shape, counts=value)
-
-
-def test_uncompiled_kernels_display_the_same_lists():
-    compiled, uncompiled = both_digests(__file__)
-    assert compiled == uncompiled == digest(CascadeSWUCB)
-
-
-if __name__ == "__main__":
-    print(digest(CascadeSWUCB))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from agent_oracles import Oracle, Users, drawn, word
-from cascade_runs import MODELS, SHAPES, both_digests, digest, down_to
+from cascade_runs import MODELS, SHAPES, down_to
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -118,12 +118,3 @@ def test_unknown_words_are_refused(text):
     assume(text not in ("first", "last", "all"))
     with pytest.raises(ValueError, match=r"feedback = .* allowed: 'first', 'last', 'all'"):
         CascadeUCB1(num_items=2, num_positions=1, feedback=text)
-
-
-def test_uncompiled_kernels_display_the_same_lists():
-    compiled, uncompiled = both_digests(__file__)
-    assert compiled == uncompiled == digest(CascadeUCB1)
-
-
-if __name__ == "__main__":
-    print(digest(CascadeUCB1))

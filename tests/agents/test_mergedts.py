@@ -9,7 +9,8 @@ from duels import DuelOracle, beside, joined, keeps_the_winner, least_trailing, 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rankgym_agents.mergedts import MergeDTS, beaten, next_stage
+from rankgym.kernels import beaten
+from rankgym_agents.mergedts import PRIOR, MergeDTS, next_stage
 
 KNOBS = [
     {"epsilon": 0.99},
@@ -214,7 +215,7 @@ def test_the_bound_without_a_division(won, lost, budget):
     n = 2 + won + lost
     upper = (1 + won) / n + math.sqrt(budget / n)
     assume(abs(upper - 1 / 2) > 1e-12)  # not where rounding decides
-    assert beaten(won, lost, budget) == (upper < 1 / 2)
+    assert beaten(won, lost, budget, PRIOR) == (upper < 1 / 2)
 
 
 WRONG = st.one_of(st.text(), st.booleans(), st.sampled_from([math.nan, math.inf, [1]]))

@@ -22,8 +22,9 @@ from duels import (
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rankgym.kernels import join_batches, leave_batch, upper_bound
-from rankgym_agents.mergerucb import MergeRUCB, beaten, log_constant
+from rankgym.kernels import beaten, join_batches, leave_batch, upper_bound
+from rankgym_agents.mergerucb import MergeRUCB
+from rankgym_agents.merging import log_constant
 
 KNOBS = [
     {"delta": 0.99},
@@ -249,15 +250,15 @@ def test_without_a_difference_nobody_is_removed():
 def test_line_8_without_a_division(won, lost, budget):
     upper = upper_bound(won, won + lost, budget)
     assume(abs(upper - 1 / 2) > 1e-12)  # not where rounding decides
-    assert beaten(won, lost, budget) == (upper < 1 / 2)
+    assert beaten(won, lost, budget, 0) == (upper < 1 / 2)
 
 
 @unhurried
 @given(st.integers(0, 400), st.integers(0, 400), st.floats(0.01, 100), st.floats(0, 100), st.booleans())
 def test_only_a_loss_can_put_an_arm_out(won, lost, budget, more, wins):
     """The claim behind the one suspect: neither time nor a win makes u_kl < 1/2."""
-    assume(not beaten(won, lost, budget))
-    assert not beaten(won + wins, lost, budget + more)
+    assume(not beaten(won, lost, budget, 0))
+    assert not beaten(won + wins, lost, budget + more, 0)
 
 
 @unhurried

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, beside_foreign_lists, played, shown_uncompiled, word
+from agent_oracles import Oracle, Users, beside_foreign_lists, played, word
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -221,7 +221,3 @@ def shown():
         for knob in knobs(K)
     ]
     return [[played(agent, 300, 9).tolist(), agent.state.examined.tolist()] for agent in agents]
-
-
-def test_uncompiled_kernels_display_the_same_lists():
-    assert shown_uncompiled("test_pbm_ucb") == shown()

@@ -5,7 +5,7 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, below, beside_foreign_lists, played, shown_uncompiled, word
+from agent_oracles import Oracle, Users, below, beside_foreign_lists, played, word
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -231,7 +231,3 @@ def shown():
     kinds = product(((7, 3), (5, 5)), (None, 2.0))
     agents = [RankedEXP3(num_items=L, num_positions=K, num_envs=2, horizon=300, seed=8, eta=e) for (L, K), e in kinds]
     return [[played(agent, 300, 9).tolist(), agent.state.weight.tolist()] for agent in agents]
-
-
-def test_uncompiled_kernels_display_the_same_lists():
-    assert shown_uncompiled("test_ranked_exp3") == shown()

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, beside_foreign_lists, beta_by_rejection, played, shown_uncompiled
+from agent_oracles import Oracle, Users, beside_foreign_lists, beta_by_rejection, played
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -190,7 +190,3 @@ def shown():
         for feedback in ("first", "last", "all")
     ]
     return [samples, *(played(agent, 300, 9).tolist() for agent in agents)]
-
-
-def test_uncompiled_kernels_sample_and_display_the_same():
-    assert shown_uncompiled("test_thompson_cascade") == shown()

@@ -1,0 +1,53 @@
+"""What MergeRUCB and MergeDTS share: batches of arms that shrink and merge, until a single arm remains."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.agent import DuelingAgent
+from rankgym.kernels import kernel, least_beaten
+
+NO_ARM, ALL_ARMS = -1, -2
+
+
+@kernel
+def name(s, candidate):
+    """Of the remaining arms the one that trails the fewest arms; then the one with the largest share of duels won."""
+    for row in range(candidate.shape[0]):
+        candidate[row] = least_beaten(s.order[row], s.start[row, s.batches[row]], s.wins[row])
+
+
+def log_constant(alpha: float, num_arms: int, delta: float) -> float:
+    """The logarithm of C(delta) = ((4 alpha - 1) K^2 / ((2 alpha - 1) delta))^(1 / (2 alpha - 1))."""
+    excess = 2 * alpha - 1
+    return (math.log(2 + 1 / excess) + 2 * math.log(num_arms) - math.log(delta)) / excess
+
+
+def first_batches(agent: DuelingAgent, batches: int, size: int) -> dict[str, NDArray[Any]]:
+    """The parts of the state with the wins, and with the arms in ``batches`` of ``size``, not yet shuffled."""
+    arms = agent.num_arms
+    return {
+        **agent.filled(arms, arms, wins=0),
+        **agent.filled(arms, order=np.arange(arms), batch_of=NO_ARM),
+        **agent.filled(batches + 1, start=np.append(np.arange(batches) * size, arms)),
+        **agent.filled(batches, suspect=NO_ARM),
+    }
+
+
+class Merging:
+    """The end of both: ``remaining`` is the number of arms left; a row with one arm left no longer explores."""
+
+    name = staticmethod(name)
+    num_envs: int
+    state: Any
+
+    @property
+    def remaining(self) -> NDArray[np.int64]:
+        """The number of arms left, (num_envs,) int64."""
+        return self.state.start[np.arange(self.num_envs), self.state.batches]
+
+    def settled(self) -> NDArray[np.bool_]:
+        """True once a single arm remains: no arm of its batch can remove it, and removed arms never return."""
+        return self.remaining == 1
