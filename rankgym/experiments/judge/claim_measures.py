@@ -1,6 +1,5 @@
 """Measures that claims of several papers use: functions of results, labels and a span of rounds."""
 
-import math
 from typing import NamedTuple
 
 from rankgym.experiments.judge import intervals
@@ -10,7 +9,6 @@ from rankgym.experiments.run.results import Played, Results
 
 NORMAL_99 = 2.576  # standard errors to either side of a 99 % interval
 SAME = 0.2  # of a published number: a mean that is no farther from it is called reproduced
-ABOVE_0, BELOW_0, ABOVE_1 = (0.0, math.inf), (-math.inf, 0.0), (1.0, math.inf)  # regions
 
 
 class Span(NamedTuple):

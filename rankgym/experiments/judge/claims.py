@@ -17,6 +17,7 @@ from rankgym.experiments.judge.units import counted_units
 from rankgym.experiments.run.results import Results
 
 Region = tuple[float, float]  # ends included; infinite ends are allowed
+ABOVE_0, BELOW_0, ABOVE_1 = (0.0, math.inf), (-math.inf, 0.0), (1.0, math.inf)
 Verdict = Literal["holds", "does not hold", "cannot be decided at this scale"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 COLOURS = {"holds": "green", "does not hold": "red", "cannot be decided at this scale": "yellow"}

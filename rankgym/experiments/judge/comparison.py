@@ -16,11 +16,8 @@ from rankgym.experiments.plan.environments import decades, env_arguments, env_cr
 from rankgym.outputs import versions
 from rankgym.play.history import DuelingHistory, History
 
-# Arguments that a caption shows: numbers and words, and the names of files; lists are too long for it.
-CAPTION_ARGUMENTS = (
-    *("dataset", "user_model", "family", "num_arms", "uninformative"),
-    *("winner", "file", "interleaving", "regret"),
-)
+# Arguments that a caption shows: numbers, words and names of files; lists are too long.
+CAPTIONED = ("dataset", "user_model", "family", "num_arms", "uninformative", "winner", "file", "interleaving", "regret")
 SOURCED = {"yandex": "click models", "mslr": "preferences"}  # data sets with two sources, and what they consist of
 
 
@@ -191,7 +188,7 @@ def _given(comparison: Comparison) -> list[str]:
         return []
     defaults = env_arguments(comparison.env_id) or {}
     given = {key: value for key, value in comparison.env_kwargs.items() if value != defaults.get(key)}
-    return [f"{key}={Path(str(given[key])).name}" for key in CAPTION_ARGUMENTS if key in given]
+    return [f"{key}={Path(str(given[key])).name}" for key in CAPTIONED if key in given]
 
 
 def caption(comparison: Comparison, errors: Literal["all", "some", "none"] = "all") -> str:

@@ -34,9 +34,6 @@ class Estimate(NamedTuple):
     method: str  # "paired bootstrap over 60 queries, 99 %"
 
 
-# -- estimates --------------------------------------------------------------------------------------------------------
-
-
 def mean(units: Units, *, level: float = LEVEL) -> Estimate:
     """Estimate the mean over units."""
     return of_means(lambda average: average, units, level=level)
@@ -194,9 +191,6 @@ def crossing(one: Played, other: Played, measure: str = "regret", *, level: floa
 def for_each_of(parts: int, level: float = LEVEL) -> float:
     """Return the level of each of ``parts`` intervals that cover together with ``level`` (Bonferroni)."""
     return 1 - (1 - level) / parts
-
-
-# -- how intervals are made -------------------------------------------------------------------------------------------
 
 
 def _weighted(weights: NDArray[np.float64], sample: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -40,7 +40,7 @@ class PaperFigure(NamedTuple):
 def figures_of(name: str, setup: ModuleType, *modules: ModuleType) -> tuple[PaperFigure, ...]:
     """Return a paper's figures: each module ``figure_N`` has TITLE, SETTING, SWEEP, CLAIMS, draw and perhaps PREPARE.
 
-    ``setup`` has the PAPER, the VALUES of placeholders and the HORIZON of claims, unless a figure has its own.
+    ``setup`` has the PAPER, perhaps VALUES of placeholders, and the HORIZON of claims, unless a figure has its own.
     """
     return tuple(
         PaperFigure(
@@ -50,7 +50,7 @@ def figures_of(name: str, setup: ModuleType, *modules: ModuleType) -> tuple[Pape
             module.SETTING,
             module.SWEEP,
             module.draw,
-            expand(module.CLAIMS, getattr(module, "HORIZON", setup.HORIZON), setup.VALUES),
+            expand(module.CLAIMS, getattr(module, "HORIZON", setup.HORIZON), getattr(setup, "VALUES", {})),
             getattr(module, "PREPARE", None),
         )
         for module in modules
@@ -96,17 +96,12 @@ def mean_caption(results: Results) -> str:
 
 
 def draw_models(
-    results: Results,
-    agents: Mapping[str, Sequence[str]],
-    measure: str = "regret",
-    *,
-    per_round: bool = False,
-    **panel: Any,
+    results: Results, agents: Mapping[str, Sequence[str]], measure: str = "regret", **panel: Any
 ) -> Drawing:
-    """Draw a panel for each click model in ``agents``, with a curve for each of its agents."""
+    """Draw a panel for each click model in ``agents``: a curve for each of its agents; of NDCG, that of each round."""
     from rankgym.experiments.show import figures
 
-    curve = figures.per_round if per_round else figures.curve
+    curve = figures.per_round if measure == "ndcg" else figures.curve
     made = [
         figures.Panel(model, [curve(results[model, agent], measure) for agent in shown], **panel)
         for model, shown in agents.items()

@@ -24,19 +24,14 @@ def find_figures(names: str | Iterable[str]) -> list[PaperFigure]:
     Raises:
         ValueError: a name is unknown, or there are no names.
     """
+    groups = {"all": (*FIGURES.values(),), **PAPERS, **{name: (figure,) for name, figure in FIGURES.items()}}
     found: dict[str, PaperFigure] = {}
     for name in [names] if isinstance(names, str) else names:
-        if name == "all":
-            found |= FIGURES
-        elif name in PAPERS:
-            found |= {figure.name: figure for figure in PAPERS[name]}
-        elif name in FIGURES:
-            found[name] = FIGURES[name]
-        else:
-            known = [*FIGURES, *PAPERS, "all"]
-            hint = near(name, known) if isinstance(name, str) else ""
+        if name not in groups:
+            hint = near(name, groups) if isinstance(name, str) else ""
             some = f"allowed: {', '.join(PAPERS)}, or one of their figures, which `rankgym reproduce --list` shows"
             raise ValueError(f"figure {name!r} is unknown{hint or ';'} {some}")
+        found |= {figure.name: figure for figure in groups[name]}
     if not found:
         raise ValueError("no figure was named; `rankgym reproduce --list` shows their names")
     return list(found.values())

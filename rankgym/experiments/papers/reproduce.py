@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -115,9 +115,6 @@ def _sweep(figure: PaperFigure, scale: Scale, source: str) -> Sweep:
     return sweep
 
 
-# -- in words --------------------------------------------------------------------------------------------------------
-
-
 def what_was_played(scale: Scale, source: str, results: Results) -> str:
     """Say in one line at which scale, and how much, was played."""
     rounds = sorted({int(played.rounds[-1]) for played in results}, reverse=True)
@@ -144,27 +141,10 @@ def what_is_decided(judgements: Sequence[Judgement], rounds: int) -> str:
     words = [f"this scale decides {decided} of {counted_units(len(judgements), 'claims')}"]
     if few:
         words.append(f"{few} speak{'s' if few == 1 else ''} of more rounds than were played")
-    if unsure == 1:
-        words.append("the interval of one is too wide, and more queries or runs would narrow it")
-    elif unsure:
-        words.append(f"the intervals of {unsure} are too wide, and more queries or runs would narrow them")
+    if unsure:
+        which, them = ("interval of one is", "it") if unsure == 1 else (f"intervals of {unsure} are", "them")
+        words.append(f"the {which} too wide, and more queries or runs would narrow {them}")
     return "; ".join(words)
-
-
-def _markdown(found: Reproduced, played: str, decided: str) -> str:
-    figure = found.figure
-    parts = [
-        f"# {figure.name}: {figure.title}",
-        f"{figure.paper}.",
-        f"What was played: {played}.",
-        f"What that can decide: {decided}.",
-        claims.markdown(found.judgements).rstrip(),
-        f"Setting: {figure.setting}",
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-# -- files ------------------------------------------------------------------------------------------------------------
 
 
 def write_files(found: Reproduced, sweep: Sweep, results: Results) -> None:
@@ -185,24 +165,21 @@ def write_files(found: Reproduced, sweep: Sweep, results: Results) -> None:
         with atomic_path(folder / f"figure.{kind}") as path:
             style.write(drawn, path, kind)
             pictures[kind] = path.read_bytes()
-    settings = {
-        "figure": figure.name,
-        "scale": found.scale,
-        "source": found.source,
-        "sweep": json.loads(sweep.to_json()),
-        "versions": versions(),
-    }
-    document = {
-        **settings,
-        "played": played,
-        "decides": decided,
-        "counts": claims.counts(found.judgements),
-        "claims": claims.as_json(found.judgements),
-    }
-    texts = {"claims.md": _markdown(found, played, decided), "claims.json": json.dumps(document, indent=2) + "\n"}
-    for name, text in texts.items():
+    settings: dict[str, Any] = {"figure": figure.name, "scale": found.scale, "source": found.source}
+    settings |= {"sweep": json.loads(sweep.to_json()), "versions": versions()}
+    document = {**settings, "played": played, "decides": decided}
+    document |= {"counts": claims.counts(found.judgements), "claims": claims.as_json(found.judgements)}
+    paragraphs = [
+        f"# {figure.name}: {figure.title}",
+        f"{figure.paper}.",
+        f"What was played: {played}.",
+        f"What that can decide: {decided}.",
+        claims.markdown(found.judgements).rstrip(),
+        f"Setting: {figure.setting}",
+    ]
+    for name, text in (("claims.md", "\n\n".join(paragraphs)), ("claims.json", json.dumps(document, indent=2))):
         with atomic_path(folder / name) as path:
-            path.write_text(text, encoding="utf-8")
+            path.write_text(f"{text}\n", encoding="utf-8")
     write_table(table(results), folder / "data.parquet")
     write_report(
         folder / "report.html",

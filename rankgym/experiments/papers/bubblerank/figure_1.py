@@ -6,8 +6,8 @@ import numpy as np
 
 from rankgym.experiments.judge import claim_measures as measures
 from rankgym.experiments.judge import intervals
-from rankgym.experiments.judge.claim_measures import ABOVE_0, BELOW_0, REGRET, SECOND_HALF, Span
-from rankgym.experiments.judge.claims import AGENT_NAMES, Claim, Finding
+from rankgym.experiments.judge.claim_measures import REGRET, SECOND_HALF, Span
+from rankgym.experiments.judge.claims import ABOVE_0, AGENT_NAMES, BELOW_0, Claim, Finding
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import AGENTS, FEW, LEARNING, LINEAR, MODELS
 from rankgym.experiments.papers.figure import Drawing, draw_models
@@ -38,10 +38,8 @@ def lead(results: Results, model: str, agent: str, span: Span) -> Finding:
 HALVES = "regret in the second half of {n} rounds, in units of that in the first"
 # Places where the paper says the same again of some agents.
 CAN_LEARN = "section 5.1, paragraph 6, sentence 4; "
-SLOWER = (
-    "section 5.2, paragraph 2, sentence 9; section 5.3, paragraph 1, sentence 1; section 5.3, paragraph 3, sentence 2"
-)
 SLOWER_THAN_ALL = "section 5.3, paragraph 1, sentence 1"
+SLOWER = f"section 5.2, paragraph 2, sentence 9; {SLOWER_THAN_ALL}; section 5.3, paragraph 3, sentence 2"
 BUT_LINEAR = "the sentence speaks of all three models, but section 5.2 says that CascadeKL-UCB's regret is linear here"
 
 CLAIMS = {

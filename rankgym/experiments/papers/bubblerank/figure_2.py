@@ -4,8 +4,8 @@ import math
 
 from rankgym.experiments.judge import claim_measures as measures
 from rankgym.experiments.judge import intervals
-from rankgym.experiments.judge.claim_measures import ABOVE_0, NORMAL_99, SAME, Span
-from rankgym.experiments.judge.claims import Claim, Finding
+from rankgym.experiments.judge.claim_measures import NORMAL_99, SAME, Span
+from rankgym.experiments.judge.claims import ABOVE_0, Claim, Finding
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import AGENTS, FEW, LINEAR, MODELS
 from rankgym.experiments.papers.figure import Drawing, draw_models

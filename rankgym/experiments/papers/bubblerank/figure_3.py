@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.experiments.judge import intervals, regression
-from rankgym.experiments.judge.claim_measures import ABOVE_0, units_of
-from rankgym.experiments.judge.claims import Claim
+from rankgym.experiments.judge.claim_measures import units_of
+from rankgym.experiments.judge.claims import ABOVE_0, Claim
 from rankgym.experiments.judge.units import Units, mean_and_error
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import MODELS, QUERIES, ROUNDS, RUNS
@@ -39,16 +39,9 @@ def SWEEP(scale: Scale, source: str) -> Sweep:
         for model in MODELS
         for number in range(LISTS[scale])
     ]
+    tail: dict[str, Any] = {"rounds": weak, "runs": WEAK_RUNS[scale], "record_at": even_rounds(weak)}
     tails = [
-        Environment(
-            f"chi_min = 0.5^{i}",
-            "rankgym/PBM-WeakTail-Rerank-v0",
-            rounds=weak,
-            runs=WEAK_RUNS[scale],
-            query=(i - 1,),
-            record_at=even_rounds(weak),
-        )
-        for i in HALVINGS
+        Environment(f"chi_min = 0.5^{i}", "rankgym/PBM-WeakTail-Rerank-v0", query=(i - 1,), **tail) for i in HALVINGS
     ]
     return Sweep(
         environments=(*lists, *tails),
@@ -83,7 +76,7 @@ def by_misordered(results: Results, model: str) -> tuple[NDArray[np.int64], NDAr
 
 def slope(results: Results, model: str) -> intervals.Estimate:
     """Estimate the slope of regret over |V_0| within queries."""
-    return regression.slope(*by_misordered(results, model), within=True)
+    return regression.slope(*by_misordered(results, model))
 
 
 def curvature(results: Results, model: str) -> intervals.Estimate:
@@ -92,7 +85,7 @@ def curvature(results: Results, model: str) -> intervals.Estimate:
     _, which = np.unique(query, return_inverse=True)
     usual = np.polyval(np.polyfit(misordered, regret, 2), misordered)  # of all queries
     factor = np.bincount(which, regret) / np.bincount(which, np.maximum(usual, regret.mean() / 100))
-    found = regression.curvature(misordered, regret / factor[which], query, within=True)
+    found = regression.curvature(misordered, regret / factor[which], query)
     # few lists are near the ends: slopes there are mostly noise
     middle = float(np.ptp(np.quantile(misordered, MIDDLE)) / np.ptp(misordered))
     return found._replace(value=found.value * middle, low=found.low * middle, high=found.high * middle)

@@ -7,8 +7,8 @@ import numpy as np
 
 from rankgym.experiments.judge import claim_measures as measures
 from rankgym.experiments.judge import intervals
-from rankgym.experiments.judge.claim_measures import ABOVE_0, Span
-from rankgym.experiments.judge.claims import Claim
+from rankgym.experiments.judge.claim_measures import Span
+from rankgym.experiments.judge.claims import ABOVE_0, Claim
 from rankgym.experiments.judge.units import curves
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import FEW, MODELS
@@ -103,4 +103,4 @@ CLAIMS = {
 
 def draw(results: Results) -> Drawing:
     shown, ylabel = dict.fromkeys(MODELS, RANKERS), "NDCG@5 of a round"
-    return draw_models(results, shown, "ndcg", per_round=True, ylabel=ylabel, xscale="log", from_zero=False)
+    return draw_models(results, shown, "ndcg", ylabel=ylabel, xscale="log", from_zero=False)

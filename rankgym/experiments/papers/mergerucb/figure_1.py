@@ -4,8 +4,8 @@ import math
 from functools import partial
 
 from rankgym.experiments.judge import intervals
-from rankgym.experiments.judge.claim_measures import ABOVE_0, ABOVE_1, last_round
-from rankgym.experiments.judge.claims import Claim, Finding
+from rankgym.experiments.judge.claim_measures import last_round
+from rankgym.experiments.judge.claims import ABOVE_0, ABOVE_1, Claim, Finding
 from rankgym.experiments.judge.units import Units, amount
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup
@@ -75,12 +75,10 @@ def growth_of_lead(results: Results) -> list[Finding]:
     return setup.together(parts, partial(intervals.difference, paired=False))
 
 
+LONG = {"sentence": 4, "duels": "25,000,000", "needs_rounds": LONG_HORIZON}
 EVERY_PROBLEM = [
     {"label": ALL_MSLR, "sentence": 3, "duels": "10,000,000", "needs_rounds": HORIZON},
-    *(
-        {"label": label, "sentence": 4, "duels": "25,000,000", "needs_rounds": LONG_HORIZON}
-        for label in (YANDEX, YAHOO_1, YAHOO_2)
-    ),
+    *({"label": label, **LONG} for label in (YANDEX, YAHOO_1, YAHOO_2)),
 ]
 CLAIMS = {
     "two-converge-{label}": Claim(

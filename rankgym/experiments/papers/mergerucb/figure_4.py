@@ -2,17 +2,16 @@
 
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup
-from rankgym.experiments.papers.mergerucb.setup import FIVE, MANY
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
 
 TITLE = "Regret over time with 70 rankers"
 SETTING = f"The runs of figure 3 with 70 rankers. {setup.MATRICES} {setup.FIVE_AGENTS}"
-SUBSET = setup.subset_label(MANY)
+SUBSET = setup.subset_label(setup.MANY)
 
 
 def SWEEP(scale: Scale, source: str) -> Sweep:
-    return setup.sweep(4, scale, setup.subsets([MANY], source))
+    return setup.sweep(4, scale, setup.subsets([setup.MANY], source))
 
 
 CLAIMS = {
@@ -23,4 +22,4 @@ CLAIMS = {
 
 
 def draw(results: Results) -> Drawing:
-    return setup.draw_over_time(results, [SUBSET], FIVE, columns=1)
+    return setup.draw_over_time(results, [SUBSET], setup.FIVE, columns=1)

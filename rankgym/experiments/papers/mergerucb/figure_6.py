@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from rankgym.experiments.judge import intervals
-from rankgym.experiments.judge.claim_measures import ABOVE_1
-from rankgym.experiments.judge.claims import Claim, Finding
+from rankgym.experiments.judge.claims import ABOVE_1, Claim, Finding
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.papers.mergerucb import setup
 from rankgym.experiments.papers.mergerucb.setup import MERGE, regret, subset_label

@@ -5,7 +5,6 @@ subset of the rankers, drawn until one ranker beats all others. All agents have 
 """
 
 import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +33,6 @@ MSLR = "rankgym/Dueling-MSLR-v0"
 SYNTHETIC = "rankgym/Dueling-Synthetic-v0"
 
 HORIZON, LONG_HORIZON = 10_000_000, 25_000_000  # section 6.1, paragraph 1
-VALUES: dict[str, tuple[str, ...]] = {}  # of placeholders in the names of claims
 ROUNDS: dict[Scale, int] = {"full": HORIZON, "small": 1_000_000, "smoke": 2_000}
 RUNS: dict[Scale, int] = {"full": 10, "small": 10, "smoke": 2}  # subsets of each size (section 5, paragraph 6)
 ARMS = tuple(range(10, 140, 10))
@@ -190,18 +188,12 @@ def curves_by_arms(results: Results, agents: Sequence[str], user: str = NAVIGATI
     """Return a curve for each agent: regret at the end over the number of rankers."""
     from rankgym.experiments.show import figures
 
-    arms = arms_played(results, user)
-    ends = {agent: [figures.curve(results[subset_label(number, user), agent]) for number in arms] for agent in agents}
-    return [
-        figures.Curve(
-            agent,
-            np.array(arms),
-            np.array([one.mean[-1] for one in lines]),
-            np.array([math.nan if one.error is None else one.error[-1] for one in lines]),
-            marked=True,
-        )
-        for agent, lines in ends.items()
-    ]
+    arms, curves = arms_played(results, user), []
+    for agent in agents:
+        over_time = [figures.curve(results[subset_label(number, user), agent]) for number in arms]
+        mean, error = np.array([(one.mean[-1], one.error[-1]) for one in over_time]).T  # type: ignore[index]
+        curves.append(figures.Curve(agent, np.array(arms), mean, error, marked=True))
+    return curves
 
 
 def draw_by_arms(results: Results, curves: "Mapping[str, Sequence[Curve]]", caption: str = "", **panel: Any) -> Drawing:

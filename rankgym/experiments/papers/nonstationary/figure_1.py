@@ -6,8 +6,8 @@ import numpy as np
 
 from rankgym.experiments.judge import claim_measures as measures
 from rankgym.experiments.judge import intervals
-from rankgym.experiments.judge.claim_measures import ABOVE_0, NORMAL_99, SAME, last_round, units_of
-from rankgym.experiments.judge.claims import Claim, Finding
+from rankgym.experiments.judge.claim_measures import NORMAL_99, SAME, last_round, units_of
+from rankgym.experiments.judge.claims import ABOVE_0, Claim, Finding
 from rankgym.experiments.judge.units import Units, counted_units, each_row, epochs
 from rankgym.experiments.papers.figure import Drawing
 from rankgym.experiments.papers.nonstationary import setup

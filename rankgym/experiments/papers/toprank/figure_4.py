@@ -4,8 +4,8 @@ import math
 
 from rankgym.experiments.judge import claim_measures as measures
 from rankgym.experiments.judge import intervals
-from rankgym.experiments.judge.claim_measures import ABOVE_0, last_round, units_of
-from rankgym.experiments.judge.claims import Claim, Finding
+from rankgym.experiments.judge.claim_measures import last_round, units_of
+from rankgym.experiments.judge.claims import ABOVE_0, Claim, Finding
 from rankgym.experiments.judge.table_columns import counted
 from rankgym.experiments.judge.units import curves
 from rankgym.experiments.papers.figure import Drawing, draw_models
