@@ -89,9 +89,6 @@ class Judgement(NamedTuple):
     why: str  # one line: the interval beside the claimed region, or what is missing
 
 
-# -- one sentence, several models and agents --------------------------------------------------------------------------
-
-
 def expand(
     claims: Mapping[str, Claim], needs_rounds: int = 0, values: Mapping[str, Iterable[Any]] = {}
 ) -> tuple[Claim, ...]:
@@ -269,7 +266,7 @@ def counts(judgements: Sequence[Judgement]) -> dict[Verdict, int]:
 
 
 def tally(judgements: Sequence[Judgement]) -> str:
-    """ "Of 5 claims 3 hold, 1 does not hold, 1 cannot be decided at this scale." """
+    """Return "Of 5 claims 3 hold, 1 does not hold, 1 cannot be decided at this scale."."""
     hold, fail, open_ = counts(judgements).values()
     holding, failing = "holds" if hold == 1 else "hold", "does not hold" if fail == 1 else "do not hold"
     parts = f"{hold} {holding}, {fail} {failing}, {open_} cannot be decided at this scale"

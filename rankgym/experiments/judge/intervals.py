@@ -98,10 +98,8 @@ def of_means(function: Callable[..., Any], *units: Units, paired: bool = True, l
         return Estimate(value, low, high, f"{how}Student's t by the jackknife over {over}, {_percent(level)}")
     drawn = [_resampled(size, 0 if paired else number, RESAMPLES) for number, size in enumerate(sizes)]
     block = max(1, BLOCK // max(sizes))
-    found = [
-        of_weighted(counts[start : start + block] / counts.shape[1] for counts in drawn)
-        for start in range(0, RESAMPLES, block)
-    ]
+    starts = range(0, RESAMPLES, block)
+    found = [of_weighted(counts[n : n + block] / counts.shape[1] for counts in drawn) for n in starts]
     low, high = _percentiles(np.concatenate(found), min(sizes), level)
     return Estimate(value, low, high, f"{how}bootstrap over {over}, {_percent(level)}")
 
@@ -109,10 +107,8 @@ def of_means(function: Callable[..., Any], *units: Units, paired: bool = True, l
 def share(holds: Callable[..., Any], *units: Units, level: float = LEVEL) -> Estimate:
     """Estimate the share of the units for which ``holds`` is true, as ``proportion`` does.
 
-    Args:
-        holds: takes one array (units,) for each of ``units``, returns bool (units,), such as ``lambda a, b: a < b``.
-        units: samples with the same units; others are a ValueError.
-        level: of the interval.
+    ``holds`` takes one array (units,) for each of ``units`` and returns bool (units,), such as ``lambda a, b: a < b``.
+    Samples with different units are a ValueError.
     """
     check_paired(units)
     found = np.asarray(holds(*(sample.values for sample in units)), bool)

@@ -69,14 +69,14 @@ def epochs(played: Played, which: Sequence[int]) -> Units:
         ValueError: an epoch does not exist.
     """
     count = len(played.epoch_regret)
-    for epoch in which:
-        if not 0 <= epoch < count:
-            allowed = f"allowed: 0 .. {count - 1}" if count else "the environment has no epochs"
-            raise ValueError(f"which has epoch {epoch}; {allowed}")
+    unknown = [epoch for epoch in which if not 0 <= epoch < count]
+    if unknown:
+        allowed = f"allowed: 0 .. {count - 1}" if count else "the environment has no epochs"
+        raise ValueError(f"which has epoch {unknown[0]}; {allowed}")
     return each_row(played, played.epoch_regret[list(which)].sum(axis=0))
 
 
-def means(results: Results, measure: str = "regret", stop: int | None = None) -> list[dict[str, Any]]:
+def means(results: Results, measure: str = "regret") -> list[dict[str, Any]]:
     """Return one dict for each environment and agent that has the measure: its mean and standard error over all rows.
 
     Keys: environment, agent, mean, error (NaN with one row), rows, queries (their number), settled (share of the rows
@@ -85,8 +85,7 @@ def means(results: Results, measure: str = "regret", stop: int | None = None) ->
     lines = []
     for played in results:
         if measure in played.measures:
-            last = int(played.rounds[-1]) if stop is None else stop
-            average, error = mean_and_error(played.at(measure, last))
+            average, error = mean_and_error(played.measures[measure][-1])
             lines.append(
                 {
                     "environment": played.environment,
@@ -96,7 +95,7 @@ def means(results: Results, measure: str = "regret", stop: int | None = None) ->
                     "rows": len(played.row),
                     "queries": len(np.unique(played.query)),
                     "settled": float(np.mean(played.settled_at >= 0)),
-                    "rounds": last,
+                    "rounds": int(played.rounds[-1]),
                 }
             )
     return lines

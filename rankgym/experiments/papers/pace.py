@@ -52,12 +52,7 @@ def measure_pace(figure: PaperFigure, sweep: Sweep, data: Path, source: str) -> 
         full = sessions_by_agent(whole)
     projected = 0.0 if full else math.nan
     for (label, agent), number in full.items():
-        place = (label, agent) if sessions.get((label, agent)) else (ids[label], agent)
-        projected += number * seconds[place] / sessions[place] if sessions.get(place) else math.nan
-    return Pace(
-        sum(job.sessions for job, _ in taken),
-        sum(int(line["played"]) for _, line in taken),
-        sum(float(line["seconds"]) for _, line in taken),
-        sum(full.values()),
-        projected,
-    )
+        place = (label, agent) if sessions[label, agent] else (ids[label], agent)
+        projected += number * seconds[place] / sessions[place] if sessions[place] else math.nan
+    played, spent = sum(int(line["played"]) for _, line in taken), sum(float(line["seconds"]) for _, line in taken)
+    return Pace(sum(job.sessions for job, _ in taken), played, spent, sum(full.values()), projected)

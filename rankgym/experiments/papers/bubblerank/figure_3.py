@@ -61,17 +61,16 @@ def random_list(number: int) -> list[int]:
 
 def by_misordered(results: Results, model: str) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
     """Return |V_0|, the final regret (mean over runs) and the query of each pair of a query and an initial list."""
-    misordered, regret, query = [], [], []
+    found = []
     for label in results.environments:
         if label.startswith(f"{model}, list "):
             played = results[label, "bubblerank"]
             queries, regrets = played.by_query(played.measures["regret"][-1])
             env: Any = gym.make_vec(played.env_id, num_envs=len(queries), query=queries.tolist(), **played.env_kwargs)
-            misordered.append(np.array(env.unwrapped.initial_misordered))
+            found.append((np.array(env.unwrapped.initial_misordered), regrets, queries))
             env.close()
-            regret.append(regrets)
-            query.append(queries)
-    return np.concatenate(misordered), np.concatenate(regret), np.concatenate(query)
+    misordered, regret, query = map(np.concatenate, zip(*found, strict=True))
+    return misordered, regret, query
 
 
 def slope(results: Results, model: str) -> intervals.Estimate:

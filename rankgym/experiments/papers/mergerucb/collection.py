@@ -70,8 +70,7 @@ def collection_text(rankers: int) -> str:
     """Return the synthetic collection, a LETOR file: the same bytes on any machine.
 
     A document has two normal properties: its relevance and another one. Each feature, that is each ranker, sees both
-    with its own weights, and has noise. Rankers therefore differ in quality, and two equally good ones may be alike or
-    not.
+    with its own weights, and has noise. So rankers differ in quality, and equally good ones may still differ.
     """
     source, inverse = random.Random(f"mergeRUCB figure 2, {COLLECTION}, {rankers}"), NormalDist().inv_cdf
 

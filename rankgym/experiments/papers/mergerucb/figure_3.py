@@ -14,10 +14,7 @@ from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
 
 TITLE = "Regret after ten million duels by the number of rankers"
-SETTING = (
-    f"As in the paper: 10 random subsets of each size with a Condorcet winner, navigational users. {setup.MATRICES} "
-    f"{setup.FIVE_AGENTS}"
-)
+SETTING = f"As in the paper: 10 random subsets of each size with a Condorcet winner, navigational users. {setup.DATA}"
 ARMS: dict[Scale, tuple[int, ...]] = {"full": setup.ARMS, "small": (10, 40, 70, 100, 130), "smoke": (10, 70)}
 
 

@@ -6,7 +6,7 @@ from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
 
 TITLE = "Regret over time with 70 rankers"
-SETTING = f"The runs of figure 3 with 70 rankers. {setup.MATRICES} {setup.FIVE_AGENTS}"
+SETTING = f"The runs of figure 3 with 70 rankers. {setup.DATA}"
 SUBSET = setup.subset_label(setup.MANY)
 
 

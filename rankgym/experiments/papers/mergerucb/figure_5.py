@@ -18,7 +18,7 @@ from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
 
 TITLE = "Regret by the number of rankers with perfect, navigational and informational users"
-SETTING = f"As figure 3, for each user model. {setup.MATRICES} {setup.FIVE_AGENTS}"
+SETTING = f"As figure 3, for each user model. {setup.DATA}"
 ARMS: dict[Scale, tuple[int, ...]] = {"full": setup.ARMS, "small": (10, 70, 130), "smoke": (10, 70)}
 
 

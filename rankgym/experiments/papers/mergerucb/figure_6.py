@@ -15,10 +15,7 @@ from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
 
 TITLE = "MergeRUCB's parameters: the least and the largest regret of a grid, and that of the default"
-SETTING = (
-    "As figure 3; at small scale three of the six values of alpha. Largest and least are those of means over runs. "
-    f"{setup.MATRICES}"
-)
+SETTING = f"As figure 3; small scale: three of six alphas. Largest and least are of means over runs. {setup.MATRICES}"
 BATCH_SIZES = (4, 6, 8, 10)
 LEAST_ALPHA = 0.71
 SOME_ALPHAS = (LEAST_ALPHA, 1.01, 1.21)

@@ -20,8 +20,7 @@ SETTING = (
 )
 SPARRING, MULTISBM = "sparring", "multisbm"
 SEVEN = (*FIVE, SPARRING, MULTISBM)
-WELL, ARXIV, CIRCLE = "Arithmetic", "Arxiv", "Cyclic"
-CLOSE_CIRCLE = "Cyclic, a closer winner"
+WELL, ARXIV, CIRCLE, CLOSE_CIRCLE = "Arithmetic", "Arxiv", "Cyclic", "Cyclic, a closer winner"
 MARGIN, CLOSE_MARGIN = 0.1, 0.02  # of the winner, in Cyclic and in the closer one; Borda scores differ by 4/3 of it
 FAR, NEAR = BORDA_GAPS = {f"Borda scores {gap} apart": gap for gap in (0.08, 0.005)}
 PROBLEMS = (WELL, ARXIV, CIRCLE, CLOSE_CIRCLE, FAR, NEAR)

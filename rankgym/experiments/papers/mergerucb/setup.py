@@ -6,7 +6,7 @@ subset of the rankers, drawn until one ranker beats all others. All agents have 
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,6 @@ from rankgym.experiments.judge.units import Units, amount, curves
 from rankgym.experiments.papers.figure import Drawing, Scale
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Results
-
-if TYPE_CHECKING:
-    from rankgym.experiments.show.figures import Curve
 
 Array = NDArray[np.float64]
 Labels = str | Sequence[str]
@@ -53,8 +50,7 @@ MATRICES = (
     "estimated in the same way (`rankgym data fetch mslr`). Calibrated: SYNTHETIC matrices with the same statistics, "
     "drawn for each user model by itself; circles and margins are calibrated, differences between users are not."
 )
-
-# -- what is played ---------------------------------------------------------------------------------------------------
+DATA = f"{MATRICES} {FIVE_AGENTS}"
 
 
 def subsets(arms: Iterable[int], source: str, users: Sequence[str] = (NAVIGATIONAL,)) -> tuple[Environment, ...]:
@@ -75,9 +71,6 @@ def sweep(figure: int, scale: Scale, environments: Sequence[Environment], agents
     """Return a sweep with the rounds and runs of ``scale``."""
     name = f"mergeRUCB figure {figure}, {scale}"
     return Sweep(tuple(environments), tuple(agents), ROUNDS[scale], runs=RUNS[scale], name=name)
-
-
-# -- measures ---------------------------------------------------------------------------------------------------------
 
 
 def arms_played(results: Results, user: str = NAVIGATIONAL, least: int = 0) -> list[int]:
@@ -161,9 +154,6 @@ def kendalls_tau(one: Sequence[Array] | Array, other: Sequence[Array] | Array) -
     return np.asarray(sum(np.sign(one[i] - one[j]) * np.sign(other[i] - other[j]) for i, j in pairs) / len(pairs))
 
 
-# -- drawing ----------------------------------------------------------------------------------------------------------
-
-
 def draw_over_time(
     results: Results, labels: Sequence[str], agents: Sequence[str], columns: int, leaving: int = 0
 ) -> Drawing:
@@ -184,8 +174,8 @@ def draw_over_time(
     return figures.panels(panels, columns=columns, caption=f"Mean of {runs} runs; bands: one standard error{words}")
 
 
-def curves_by_arms(results: Results, agents: Sequence[str], user: str = NAVIGATIONAL) -> "list[Curve]":
-    """Return a curve for each agent: regret at the end over the number of rankers."""
+def curves_by_arms(results: Results, agents: Sequence[str], user: str = NAVIGATIONAL) -> list[Any]:
+    """Return a ``figures.Curve`` for each agent: regret at the end over the number of rankers."""
     from rankgym.experiments.show import figures
 
     arms, curves = arms_played(results, user), []
@@ -196,7 +186,7 @@ def curves_by_arms(results: Results, agents: Sequence[str], user: str = NAVIGATI
     return curves
 
 
-def draw_by_arms(results: Results, curves: "Mapping[str, Sequence[Curve]]", caption: str = "", **panel: Any) -> Drawing:
+def draw_by_arms(results: Results, curves: Mapping[str, Sequence[Any]], caption: str = "", **panel: Any) -> Drawing:
     """Draw a panel for each title, with curves of ``curves_by_arms``."""
     from rankgym.experiments.show import figures
 

@@ -23,16 +23,13 @@ def late_lead(results: Results, model: str, one: str, other: str) -> Finding:
     """Estimate the least difference of mean regrets from 4 M rounds on; the note says where the curves cross."""
     played, against = results[model, one], results[model, other]
     late = played.rounds >= min(CROSSED, last_round(played))
-    least = intervals.of_means(
-        lambda mine, others: (mine - others)[..., late].min(axis=-1), curves(played), curves(against)
-    )
+    units = curves(played), curves(against)
+    least = intervals.of_means(lambda mine, others: (mine - others)[..., late].min(axis=-1), *units)
     crossed = intervals.crossing(played, against)
     note = "CascadeKL-UCB's mean regret is not above TopRank's at the end"
     if math.isfinite(crossed.value):
-        note = (
-            f"CascadeKL-UCB's mean regret is above TopRank's from about round {crossed.value:,.0f} on (interval "
-            f"{crossed.low:,.0f} .. {crossed.high:,.0f})"
-        )
+        since, ends = f"{crossed.value:,.0f}", f"{crossed.low:,.0f} .. {crossed.high:,.0f}"
+        note = f"CascadeKL-UCB's mean regret is above TopRank's from about round {since} on (interval {ends})"
     return Finding(least, {"crossing": note})
 
 
