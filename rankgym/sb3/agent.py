@@ -197,21 +197,19 @@ class SB3Agent(KernelAgent):
             seed=seed,
             initial_list=initial_list,
         )
-        if not isinstance(model, (str, os.PathLike, BaseAlgorithm)):
-            raise ValueError(f"model = {model!r} is not a model; allowed: a file, or a model of stable-baselines3")
         if isinstance(model, BaseAlgorithm):
             name, card = type(model).__name__, card_of(model)
-        else:
+            cls, weights = type(model.policy), model.policy.state_dict()
+        elif isinstance(model, (str, os.PathLike)):
             name = os.fspath(model)
             card, weights = read_model(model)
+            cls = _policy_class(name, card["policy"])
+        else:
+            raise ValueError(f"model = {model!r} is not a model; allowed: a file, or a model of stable-baselines3")
         self.card = copy.deepcopy(card)
         self._check_sizes(name)
         layers, observed, acted = self._layers(name)
-        if isinstance(model, BaseAlgorithm):  # a copy: its own policy may keep gradients
-            cls, weights = type(model.policy), model.policy.state_dict()
-        else:
-            cls = _policy_class(name, card["policy"])
-        policy = _loaded_policy(name, cls, card, weights, observed, acted)
+        policy = _loaded_policy(name, cls, card, weights, observed, acted)  # a copy: a model's own may keep gradients
         policy.set_training_mode(False)
         self.state = State(
             policy=policy.cpu().double(),

@@ -1,7 +1,6 @@
 """The files of a training run: writing them, and resuming from them without unpickling anything."""
 
 import csv
-import io
 import json
 import time
 import zipfile
@@ -95,12 +94,10 @@ class TrainingRecord:
             self._save(AVERAGE, lambda file: th.save(self.average.state, file))
         self.write()
 
-    def _save(self, name: str, save: Callable[[io.BytesIO], Any]) -> None:
+    def _save(self, name: str, save: Callable[[Any], Any]) -> None:
         if self.folder is not None:
-            content = io.BytesIO()
-            save(content)
-            with atomic_path(self.folder / name) as path:
-                path.write_bytes(content.getvalue())
+            with atomic_path(self.folder / name) as path, path.open("wb") as file:
+                save(file)
 
     def write(self) -> None:
         """Write ``train.json`` and ``curve.csv``."""

@@ -230,8 +230,8 @@ class NativeRows:
         self._reward, self._truth = reward, truth
         self._safety = Recording(env, env.num_envs, (SafetyMeter,))
         self._started = time.time()
-        self._returned, self._regret = np.zeros(env.num_envs), np.zeros(env.num_envs)  # of the rows' episodes so far
-        self._violations, self._length = np.zeros(env.num_envs, np.int64), np.zeros(env.num_envs, np.int64)
+        kinds = {"r": np.float64, "l": np.int64, "regret": np.float64, "violations": np.int64}
+        self._sums = {name: np.zeros(env.num_envs, kind) for name, kind in kinds.items()}  # of episodes so far
         self._last_round: NDArray[np.int64] | None = None  # (num_envs,) of shortened first episodes
 
     # -- reset and step ----------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ class NativeRows:
         return self._observed(observation)
 
     def _begin(self, rows: NDArray[np.bool_]) -> None:
-        for total in (self._returned, self._regret, self._violations, self._length):
+        for total in self._sums.values():
             total[rows] = 0
         self._safety.begin(rows)
 
@@ -259,14 +259,14 @@ class NativeRows:
     def step(self, actions: Any, infos: list[dict[str, Any]]) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_]]:
         """Return observations, rewards and dones; reset rows that are done, and report them in ``infos``."""
         observation, reward, terminated, truncated, info = self.env.step(actions)
-        self._length += 1
+        self._sums["l"] += 1
         ended = terminated | truncated
         if "displayed" in info:  # a session was played; some layers need several steps for one
             if self._reward != "clicks":
                 reward = info["expected_reward"] if self._reward == "expected" else -info["regret"]
-            self._returned += reward
-            self._regret += info["regret"]
-            self._violations += self._safety.amounts(info, reward)[0]
+            self._sums["r"] += reward
+            self._sums["regret"] += info["regret"]
+            self._sums["violations"] += self._safety.amounts(info, reward)[0]
             if self._last_round is not None:
                 ended |= info["round"] == self._last_round
             if "epoch" in info:
@@ -283,8 +283,7 @@ class NativeRows:
         last = self._observed(observation)
         seconds = round(time.time() - self._started, 6)
         for row in np.flatnonzero(ended).tolist():
-            episode = {"r": float(self._returned[row]), "l": int(self._length[row]), "t": seconds}
-            episode |= {"regret": float(self._regret[row]), "violations": int(self._violations[row])}
+            episode = {name: total[row].item() for name, total in self._sums.items()} | {"t": seconds}
             info = {"terminal_observation": _row(last, row), "TimeLimit.truncated": not terminated[row]}
             infos[self.rows.start + row].update(info, episode=episode)
         observation, _ = self.env.reset(options={"reset_mask": ended.copy()})
