@@ -37,14 +37,12 @@ def rate_bar(unit: str, *, note: bool = False) -> Any:
 class late_bar:
     """Context manager: yields a function to report finished parts to, and shows a bar if all take over 2 seconds.
 
-    ``progress`` may be a function of the caller's own, which is yielded as it is. ``make_bar`` makes a
+    ``progress`` may be a function of the caller's own, which is yielded as it is. ``make`` makes a
     ``rich.progress.Progress``, or returns None for no bar.
     """
 
-    def __init__(
-        self, progress: bool | Callable[[int], None], total: int, task: str, make_bar: Callable[[], Any]
-    ) -> None:
-        self.progress, self.total, self.task, self.make_bar = progress, total, task, make_bar
+    def __init__(self, progress: bool | Callable[[int], None], total: int, task: str, make: Callable[[], Any]) -> None:
+        self.progress, self.total, self.task, self.make = progress, total, task, make
         self.done, self.start, self.late = 0, time.perf_counter(), False
         self.bar: Any = None
 
@@ -57,7 +55,7 @@ class late_bar:
         self.done += finished
         spent = time.perf_counter() - self.start
         if not self.late and spent > PATIENCE / 4 and spent * self.total / self.done > PATIENCE:
-            self.late, self.bar = True, self.make_bar()
+            self.late, self.bar = True, self.make()
             if self.bar is not None:
                 self.bar.add_task(self.task, total=self.total)
                 self.bar.start()

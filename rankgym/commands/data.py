@@ -92,9 +92,8 @@ def import_(
     winner = matrices.condorcet_winner(matrix)
     best = f"Condorcet winner {winner}" if winner >= 0 else "no Condorcet winner"
     more = "" if winner >= 0 else " --set winner=copeland"
-    typer.echo(
-        f"{len(matrix):,} arms, {best}; rankgym compare Dueling-Synthetic-v0 --set dataset={name}{more} plays it"
-    )
+    command = f"rankgym compare Dueling-Synthetic-v0 --set dataset={name}{more}"
+    typer.echo(f"{len(matrix):,} arms, {best}; {command} plays it")
 
 
 app.command()(preferences)  # the last in the help

@@ -127,9 +127,7 @@ def numbers_of(option: str, text: str) -> list[int]:
     for part in text.split(","):
         ends = re.fullmatch(r"\s*(\d{1,6})(?:-(\d{1,6}))?\s*", part)
         if not ends or int(ends[1]) > int(ends[2] or ends[1]):
-            raise ValueError(
-                f"{option} {text} is not a list of numbers; allowed: numbers and ranges, such as 0,3,10-20"
-            )
+            raise ValueError(f"{option} {text} is not a list of numbers; allowed: numbers and ranges: 0,3,10-20")
         numbers.extend(range(int(ends[1]), int(ends[2] or ends[1]) + 1))
     return numbers
 

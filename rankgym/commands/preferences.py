@@ -29,9 +29,7 @@ Method = Annotated[
     option("exact|simulate", "Default: `exact` for `team-draft` and `probabilistic-greedy`, otherwise `simulate`."),
 ]
 Comparisons = Annotated[int, option("N", "Simulated comparisons of each pair, the same number on each query.")]
-Grades = Annotated[
-    int | None, option("2|5", "Labels that the user knows: 0, 1 or 0 .. 4. Default: by the largest label.")
-]
+Grades = Annotated[int | None, option("2|5", "Labels the user knows: 0, 1 or 0 .. 4. Default: by the largest label.")]
 Rankers = Annotated[str | None, option("0,3,10-20", "Features, numbered from 0. Default: all.")]
 
 

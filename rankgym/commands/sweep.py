@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
-Folder = Annotated[
-    Path, typer.Argument(metavar="FOLDER", help="Folder of a sweep that `rankgym sweep run` has started.")
-]
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a sweep that `rankgym sweep run` started.")]
 Partial = Annotated[bool, typer.Option("--partial", help="Take the results so far of an unfinished sweep.")]
 
 

@@ -17,19 +17,8 @@ if TYPE_CHECKING:
     from rankgym.sb3.training import Training, train
     from rankgym.sb3.vec_env import RankingVecEnv
 
-__all__ = [
-    "PlackettLuce",
-    "PlackettLucePolicy",
-    "RankingVecEnv",
-    "SB3Agent",
-    "Training",
-    "TrainingSettings",
-    "describe",
-    "export_model",
-    "model_card",
-    "train",
-    "weights_digest",
-]
+__all__ = ["PlackettLuce", "PlackettLucePolicy", "RankingVecEnv", "SB3Agent", "Training", "TrainingSettings"]
+__all__ += ["describe", "export_model", "model_card", "train", "weights_digest"]
 
 MODULES = {
     "agent": ("SB3Agent",),

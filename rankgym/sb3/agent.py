@@ -289,9 +289,7 @@ def _policy_class(name: str, policy: Any) -> type[BasePolicy]:
     except (ImportError, AttributeError) as error:
         raise ValueError(f"model = {name!r} has the policy {policy}, which is not installed: {error}") from None
     if not isinstance(cls, type) or not issubclass(cls, BasePolicy):
-        raise ValueError(
-            f"model = {name!r} has the policy {policy}, which is not a policy; allowed: a class of policies"
-        )
+        raise ValueError(f"model = {name!r} has the policy {policy}, which is not a policy; allowed: a policy's class")
     return cls
 
 

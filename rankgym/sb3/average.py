@@ -9,31 +9,10 @@ import torch as th
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 
-class LearnedState:
-    """The model's state after its last whole update: an interruption may come in the middle of the next one."""
-
-    def __init__(self, model: BaseAlgorithm, average: "Average") -> None:
-        self.model, self.average = model, average
-        self.save()
-
-    def save(self) -> None:
-        """Copy the present state: steps, weights, the optimizers' states, the average."""
-        model: Any = self.model
-        entropy = getattr(model, "log_ent_coef", None)  # of SAC, which is no weight of its policy
-        now = (model.num_timesteps, model._n_updates, model.get_parameters(), self.average.state)
-        self._saved = copy.deepcopy((*now, None if entropy is None else entropy.detach()))
-
-    def restore(self) -> None:
-        """Give the model the saved state."""
-        model: Any = self.model
-        model.num_timesteps, model._n_updates, parameters, self.average.state, entropy = self._saved
-        model.set_parameters(parameters)
-        if entropy is not None:
-            model.log_ent_coef.data.copy_(entropy)
-
-
 class Average:
     """Running average of a model's weights (Polyak averaging); with rate 0, the weights themselves.
+
+    It also saves the model as it was after its last whole update: an interruption may come in the middle of the next.
 
     Attributes:
         state: ``moves``, the number of averaged weights, and ``weights``, their average by name.
@@ -66,3 +45,18 @@ class Average:
             yield
         finally:
             self.model.policy.load_state_dict(kept)
+
+    def save(self) -> None:
+        """Copy what was learned so far: steps, weights, the optimizers' states, the average."""
+        model: Any = self.model
+        entropy = getattr(model, "log_ent_coef", None)  # of SAC, which is no weight of its policy
+        now = (model.num_timesteps, model._n_updates, model.get_parameters(), self.state)
+        self._saved = copy.deepcopy((*now, None if entropy is None else entropy.detach()))
+
+    def restore(self) -> None:
+        """Give the model and the average the saved state."""
+        model: Any = self.model
+        model.num_timesteps, model._n_updates, parameters, self.state, entropy = self._saved
+        model.set_parameters(parameters)
+        if entropy is not None:
+            model.log_ent_coef.data.copy_(entropy)

@@ -8,7 +8,6 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
 from rankgym.progress import PATIENCE, rate_bar
-from rankgym.sb3.average import LearnedState
 from rankgym.sb3.run_files import TrainingRecord
 
 REDRAW_SECONDS = 0.1  # between two updates of the bar
@@ -21,9 +20,9 @@ class Watch(BaseCallback):
     after the last one: then the policy has learned from all steps that it has played.
     """
 
-    def __init__(self, record: TrainingRecord, state: LearnedState, shown: bool) -> None:
+    def __init__(self, record: TrainingRecord, shown: bool) -> None:
         super().__init__()
-        self.record, self.state, self.shown = record, state, shown  # shown: whether there is a bar, on standard error
+        self.record, self.shown = record, shown  # shown: whether there is a bar, on standard error
         settings: Any = record.plan.settings
         self.total, self.every = settings.steps, settings.eval_every  # steps of the training; between evaluations
         self.learned, self.next, self.note = 0, 0, ""  # steps learned from; of the next evaluation; behind the bar
@@ -39,8 +38,8 @@ class Watch(BaseCallback):
         """Record that the model has learned from all steps played so far."""
         if self.num_timesteps > self.learned:
             self.learned = self.num_timesteps
-            self.state.average.move()
-            self.state.save()
+            self.record.average.move()
+            self.record.average.save()
 
     def _on_rollout_start(self) -> None:
         self.after_learning()

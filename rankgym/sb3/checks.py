@@ -223,9 +223,7 @@ def keywords_of(settings: TrainingSettings) -> tuple[dict[str, Any], dict[str, A
         algorithm["train_freq"] = _train_freq(algorithm["train_freq"], rows)
     if settings.policy == "plackett-luce" and "SafeLists" in names:
         if names[-1] != "SafeLists":
-            raise ValueError(
-                f"layers = {names}; allowed: SafeLists last, the policy reads the base list off its columns"
-            )
+            raise ValueError(f"layers = {names}; allowed: SafeLists last, whose columns the policy reads")
         policy_kwargs = {"max_displacement": 1, "base_column": BASE_COLUMN} | policy_kwargs
     rollout = rows * algorithm.get("n_steps", 1)
     if rollout > max(settings.steps, LARGEST_ROLLOUT):

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.vector import VectorEnv
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 from rankgym import wrappers
@@ -40,9 +41,7 @@ class TrainingPlan(NamedTuple):
     algorithm: dict[str, Any]  # keywords of the algorithm's class
     policy_kwargs: dict[str, Any]
 
-    def _native(
-        self, name: str, rows: int, query: Any, horizon: Any, **more: Any
-    ) -> gym.vector.VectorEnv[Any, Any, Any]:
+    def _native(self, name: str, rows: int, query: Any, horizon: Any, **more: Any) -> VectorEnv[Any, Any, Any]:
         keywords = {"query": query, "horizon": horizon, **self.settings.env_kwargs, **more}
         try:
             return gym.make_vec(name, num_envs=rows, **keywords)

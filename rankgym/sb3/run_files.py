@@ -36,10 +36,8 @@ EPISODES = "rankgym_episodes"  # the attribute of a model that has the last epis
 class TrainingRecord:
     """The learning curve, and the files in ``folder``, if any."""
 
-    def __init__(
-        self, plan: TrainingPlan, folder: Path | None, earlier: dict[str, Any] | None, average: Average
-    ) -> None:
-        before = earlier or {}
+    def __init__(self, plan: TrainingPlan, folder: Path | None, old: dict[str, Any] | None, average: Average) -> None:
+        before = old or {}
         self.plan, self.folder, self.average = plan, folder, average
         self.command = train_command(plan.settings, folder)
         self.curve = [EvaluationResult(**one) for one in before.get("curve", [])]
@@ -131,9 +129,7 @@ def read_earlier(folder: Path, plan: TrainingPlan) -> dict[str, Any]:
     """Return the record of the run to resume, as ``train.json`` has it; its settings must be the plan's."""
     path = folder / "train.json"
     if not path.exists() or not (folder / "last.zip").exists():
-        raise ValueError(
-            f"out = {str(folder)!r} has no training to resume; allowed: a folder with train.json and last.zip"
-        )
+        raise ValueError(f"out = {str(folder)!r} has no training to resume; allowed: one with train.json and last.zip")
     try:
         before: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         old, _ = before["settings"], before["last"]["steps"]

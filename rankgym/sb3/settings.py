@@ -40,12 +40,8 @@ class TrainingSettings:
         2_000_000, "N", "Actions of all rows, rounded up to whole rollouts. Slot by slot, a session takes several."
     )
     rows: int = setting(256, "R", "Rows played in parallel, over all environments; at least one for each.")
-    horizon: Any = setting(
-        1_000, "T[,T...]", "User sessions in an episode. Several: each for an equal share of the rows."
-    )
-    seed: int = setting(
-        0, "S", "Seed of the first weights, of exploration and of row 0; row b has S + b, less than 10^9."
-    )
+    horizon: Any = setting(1_000, "T[,T...]", "User sessions in an episode. Several: each for an equal share of rows.")
+    seed: int = setting(0, "S", "Seed of the first weights, exploration and row 0; row b has S + b, less than 10^9.")
     layers: Any = setting(
         None,
         "A,B,...",
@@ -62,9 +58,7 @@ class TrainingSettings:
         "",
         "Whether the critic sees the attraction probabilities, in training only. Default: yes for `plackett-luce`.",
     )
-    stagger: bool = setting(
-        True, "", "Whether rows start at random ages, so that each rollout has early and late sessions."
-    )
+    stagger: bool = setting(True, "", "Whether rows start at random ages: each rollout has early and late sessions.")
     query: Any = setting(
         "train",
         "train|all|0,3,7|none",
@@ -73,9 +67,7 @@ class TrainingSettings:
     eval_query: Any = setting("test", "test|all|0,3,7", "Queries of evaluations, which choose `best.zip`.")
     eval_every: int | None = setting(None, "N", "Steps between evaluations. Default: 20 evaluations in all.")
     eval_runs: int = setting(2, "R", "Rows of each query in an evaluation.")
-    eval_horizon: int | None = setting(
-        None, "T", "Sessions in an evaluation. Default: those of an episode, the shortest one."
-    )
+    eval_horizon: int | None = setting(None, "T", "Sessions in an evaluation. Default: those of the shortest episode.")
     average: float | None = setting(
         None,
         "SHARE",

@@ -15,7 +15,6 @@ from stable_baselines3.common.logger import Logger, configure
 
 from rankgym.outputs import check_writable
 from rankgym.sb3.agent import torch_threads
-from rankgym.sb3.average import LearnedState
 from rankgym.sb3.callbacks import Watch
 from rankgym.sb3.checks import checked_settings, keywords_of
 from rankgym.sb3.model_files import weights_digest
@@ -138,8 +137,9 @@ def _learn(
     model: BaseAlgorithm, plan: TrainingPlan, folder: Path | None, before: dict[str, Any] | None, progress: bool
 ) -> Training:
     average = restore_average(model, plan, folder if before else None)
-    record, learned = TrainingRecord(plan, folder, before, average), LearnedState(model, average)
-    steps, watch = plan.settings.steps, Watch(record, learned, progress)
+    average.save()
+    record = TrainingRecord(plan, folder, before, average)
+    steps, watch = plan.settings.steps, Watch(record, progress)
     if model.num_timesteps < steps:
         try:
             model.learn(steps - model.num_timesteps, callback=watch, reset_num_timesteps=before is None)
@@ -148,7 +148,7 @@ def _learn(
                 watch.evaluate()
         except KeyboardInterrupt as interruption:
             if folder is not None:
-                learned.restore()
+                average.restore()
                 record.save_last(model)
                 kept = f"{folder / 'last.zip'} has everything learned in {model.num_timesteps:,} steps"
                 interruption.add_note(f"{kept}; `{record.command} --resume` continues from there")

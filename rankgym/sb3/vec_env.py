@@ -101,9 +101,7 @@ class RankingVecEnv(VecEnv):
             ValueError: an option is given.
         """
         if options and (isinstance(options, dict) or any(options)):
-            raise ValueError(
-                f"options = {options!r} is out of range; allowed: None, ranking environments have no options"
-            )
+            raise ValueError(f"options = {options!r} are unknown; allowed: None, ranking environments have no options")
 
     def reset(self) -> Any:
         """Start an episode in every row; the first reset after ``seed`` uses its seeds."""
@@ -207,9 +205,8 @@ class RankingVecEnv(VecEnv):
             raise AttributeError(
                 f"method_name = {method_name!r} is not a method of rows; allowed: action_masks, render"
             )
-        return self._of_rows(
-            (getattr(part, method_name)(*method_args, **method_kwargs) for part in self.parts), indices
-        )
+        results = (getattr(part, method_name)(*method_args, **method_kwargs) for part in self.parts)
+        return self._of_rows(results, indices)
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:
         """Return whether rows are in that wrapper, given by its single or its vector form.

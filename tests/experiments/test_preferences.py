@@ -543,7 +543,7 @@ def test_the_command_complains_in_one_line(file, tmp_path):
             file,
             "--rankers",
             "3-1",
-        ): "error: --rankers 3-1 is not a list of numbers; allowed: numbers and ranges, such as 0,3,10-20",
+        ): "error: --rankers 3-1 is not a list of numbers; allowed: numbers and ranges: 0,3,10-20",
         (file, "--rankers", "0,9"): "error: ranker = 9 is out of range; allowed: a whole number in 0 .. 3",
         (file, "--interleaving", "probabilistic:tau"): "tau is not an assignment; allowed: key=value",
         (file, "--method", "exact"): "error: method = 'exact' has no way to evaluate interleaving = 'probabilistic'; ",

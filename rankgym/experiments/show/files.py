@@ -10,6 +10,7 @@ import numpy as np
 from rankgym.experiments.judge.comparison import Comparison
 from rankgym.experiments.plan.agents import slug
 from rankgym.experiments.show.tables import csv_text, markdown_text
+from rankgym.extras import require
 from rankgym.outputs import atomic_path, json_text
 
 NO_FIGURE = 'no figure without matplotlib: pip install "rankgym[experiments]"'
@@ -44,12 +45,12 @@ def save(comparison: Comparison, out: Path) -> None:
         with atomic_path(out / name) as path:
             path.write_text(text, encoding="utf-8")
     try:
-        from rankgym.experiments.show import comparison_figure, style
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "matplotlib":
-            raise
+        require("matplotlib")
+    except RuntimeError:
         comparison.notes.append(NO_FIGURE)
         return
+    from rankgym.experiments.show import comparison_figure, style
+
     figure = comparison_figure.draw_comparison(comparison)
     for kind in ("png", "svg"):
         with atomic_path(out / f"regret.{kind}") as path:

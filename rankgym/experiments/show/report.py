@@ -246,9 +246,8 @@ def _claims(judgements: Sequence[Judgement]) -> str:
             "</tr>"
         )
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in HEAD)
-    return "\n".join(
-        ['<table class="claims">', f"<thead><tr>{head}</tr></thead>", "<tbody>", *rows, "</tbody>", "</table>"]
-    )
+    lines = ['<table class="claims">', f"<thead><tr>{head}</tr></thead>", "<tbody>", *rows, "</tbody>", "</table>"]
+    return "\n".join(lines)
 
 
 def _table(table: Table) -> str:
