@@ -40,7 +40,7 @@ class TrainingRecord:
         before = old or {}
         self.plan, self.folder, self.average = plan, folder, average
         self.command = train_command(plan.settings, folder)
-        self.curve = [EvaluationResult(**one) for one in before.get("curve", [])]
+        self.curve: list[EvaluationResult] = before.get("curve", [])
         self.training: list[dict[str, Any]] = before.get("training_episodes", [])
         self.best: dict[str, Any] = before.get("best", {})
         self.last: dict[str, Any] = before.get("last", {})
@@ -135,7 +135,11 @@ def read_earlier(folder: Path, plan: TrainingPlan) -> dict[str, Any]:
         old, _ = before["settings"], before["last"]["steps"]
         keywords = {**before["algorithm"]}, {**before["policy_kwargs"]}
         automatic = max(old["steps"] // EVALUATIONS, 1) == old["eval_every"]
-    except (ValueError, KeyError, TypeError) as error:
+        before["curve"] = [EvaluationResult(**one) for one in before["curve"]]
+        _number("steps", before["last"]["steps"], int)
+        if None in map(plain_number, (before["seconds"], before["best"].get("regret", 0.0))):
+            raise TypeError("seconds or the best regret is not a number")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is damaged ({type(error).__name__}: {error}); allowed: fresh (--fresh)") from None
     for key, value in asdict(plan.settings).items():
         if key == "steps" or (key == "eval_every" and automatic):

@@ -516,6 +516,24 @@ def test_a_damaged_record_is_no_training(tmp_path):
         train(ENV, **TINY, out=tmp_path, resume=True)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"curve": [{"steps": 128}]},
+        {"curve": 3},
+        {"last": {"steps": "128", "weights": ""}},
+        {"best": {"steps": 128, "regret": "small"}},
+        {"best": 3.5},
+        {"seconds": None},
+    ],
+)
+def test_a_damaged_value_of_the_record_is_refused(done, change, tmp_path):
+    (tmp_path / "last.zip").write_bytes((done.out / "last.zip").read_bytes())
+    (tmp_path / "train.json").write_text(json.dumps(report(done) | change))
+    with pytest.raises(ValueError, match=r"train.json is damaged \(.*\); allowed: fresh"):
+        train(ENV, **{**TINY, "steps": 600}, out=tmp_path, resume=True)
+
+
 # -- TensorBoard and the bar ------------------------------------------------------------------------------------------
 
 
