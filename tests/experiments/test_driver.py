@@ -330,7 +330,7 @@ def test_an_orphan_spoils_nothing(tmp_path):
     """A worker whose driver has died and was followed by another one finds no folder, and makes none."""
     (job,) = Sweep((SWEEP.environments[0],), ("static",), 20, query=(0,)).jobs()
     gone = tmp_path / "work-old"
-    assignment = worker.Assignment(SweepJob(job, "sessions"), str(gone), str(place(tmp_path, job)), 1.0)
+    assignment = worker.Assignment(SweepJob(*job), str(gone), str(place(tmp_path, job)), 1.0)
     assert worker.work(assignment).state == "elsewhere"
     gone.mkdir()
     assert worker.work(assignment).state == "paused"  # nobody says that he is the driver
@@ -351,7 +351,7 @@ def test_an_orphan_spoils_nothing(tmp_path):
 def test_a_worker_notices_that_its_driver_is_silent(tmp_path, monkeypatch):
     (job,) = Sweep((SWEEP.environments[0],), ("toprank",), 10**9, query=(0,)).jobs()
     (tmp_path / "driver").write_text("1")
-    assignment = worker.Assignment(SweepJob(job, "sessions"), str(tmp_path), str(tmp_path / "x.parquet"), 1.0)
+    assignment = worker.Assignment(SweepJob(*job), str(tmp_path), str(tmp_path / "x.parquet"), 1.0)
     monkeypatch.setattr(worker, "DRIVER_SILENCE", 0.1)
     monkeypatch.setattr(worker, "PROGRESS_EVERY", 0.02)
     assert worker.work(assignment).state == "paused"
@@ -616,7 +616,7 @@ def test_an_estimate_is_there_after_a_minute_and_goes_by_the_last_ones():
     assert estimate.rate == pytest.approx(30.0)
 
 
-PLAYABLE = [SweepJob(job, "sessions") for job in SWEEP.jobs()]
+PLAYABLE = [SweepJob(*job) for job in SWEEP.jobs()]
 
 
 class Clock:
@@ -645,11 +645,12 @@ def test_progress_that_is_being_written_does_not_set_a_job_back(tmp_path, writte
     first, second = PLAYABLE[:2]
     path = tmp_path / f"{first.key}.progress"
     display = JobsDisplay(PLAYABLE, set(), shown=False, clock=Clock())
-    driving = driver._Driver(PLAYABLE, tmp_path, None, "", 60.0, False, RuntimeError)
+    driving = driver.Driver(PLAYABLE, tmp_path, None, "")
+    driving.folder, driving.display = WorkFolder(tmp_path), display
     for text, known in (('{"played": 400}', 400), (written, 400), ('{"played": 500}', 500)):
         path.write_text(text)
         (tmp_path / f"{second.key}.progress").write_text(written)  # of this job nothing is known yet
-        driving.collect(WorkFolder(tmp_path), display, PLAYABLE)
+        driving.collect(PLAYABLE)
         assert display.running == {first.key: known}
         assert display.done == known
 

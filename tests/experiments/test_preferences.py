@@ -376,7 +376,7 @@ def test_an_interruption_before_the_first_part_speaks_of_no_folder(file, tmp_pat
     def press(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(driver._Driver, "beat", lambda *_, **__: press(None))
+    monkeypatch.setattr(driver.Driver, "beat", lambda *_, **__: press(None))
     with pytest.raises(KeyboardInterrupt) as caught:
         estimate(file, **SIMULATED, out=tmp_path / "matrix.npy")
     assert not hasattr(caught.value, "__notes__")
@@ -559,9 +559,7 @@ def test_the_command_complains_in_one_line(file, tmp_path):
 def test_what_it_costs_is_said_first(file, capsys, monkeypatch):
     monkeypatch.setattr(driver, "PATIENCE", 0.0)
     estimate(file, **SIMULATED)
-    assert "6 pairs x 5 queries x 20 comparisons: about 0 seconds" in capsys.readouterr().err
-    assert driver._roughly(200) == "about 3.33 minutes"
-    assert driver._roughly(1e5) == "about 27.8 hours"
+    assert "6 pairs x 5 queries x 20 comparisons: about 0 s" in capsys.readouterr().err
     estimate(file, **SIMULATED, progress=False)
     assert capsys.readouterr().err == ""
 

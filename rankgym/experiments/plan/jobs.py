@@ -43,6 +43,7 @@ class Job(NamedTuple):
     key: str  # digest of ``decides``
     decides: dict[str, Any]  # everything that decides the bytes of the result file, as plain JSON values
     rows: int  # of the agent in the environment, in all jobs
+    unit: str  # "sessions" or "duels"
 
     @property
     def file(self) -> str:
@@ -68,7 +69,7 @@ class ResultName(NamedTuple):
 
     @classmethod
     def of(cls, agent: str, start: int, stop: int, key: str) -> "ResultName":
-        """Return the name of the result of an agent's rows; ``agent`` is its label."""
+        """The result of an agent's rows; ``agent`` is its label."""
         return cls(slug(agent)[:MAX_LABEL_LENGTH], start, stop, key)
 
     @classmethod
@@ -85,13 +86,15 @@ class Series(NamedTuple):
     whole: Block  # rows 0 .. rows - 1
     retire: bool
     queries: list[int]  # row b plays the query numbered b mod len(queries)
+    unit: str  # "sessions" or "duels"
 
     def job(self, start: int, stop: int) -> Job:
         """Return the job of the rows ``start .. stop - 1``."""
         queries = [self.queries[row % len(self.queries)] for row in range(start, stop)]
         block = self.whole._replace(start=start, stop=stop, queries=queries)
         decides = decisive(block, self.retire, len(self.queries))
-        return Job(self.environment, block, self.retire, len(self.queries), key_of(decides), decides, self.whole.rows)
+        rest = (key_of(decides), decides, self.whole.rows, self.unit)
+        return Job(self.environment, block, self.retire, len(self.queries), *rest)
 
     def cut(self, size: int, made: Iterable[ResultName] = ()) -> list[Job]:
         """Cut the rows into jobs of ``size`` rows, but keep the cut of results that are ``made`` already.

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from rankgym.arguments import near, round_numbers, whole_number
 from rankgym.experiments.plan.agents import literal, parse_agent
-from rankgym.experiments.plan.environments import ResolvedEnvironment, recorded_rounds, resolve
+from rankgym.experiments.plan.environments import KINDS, ResolvedEnvironment, recorded_rounds, resolve
 from rankgym.experiments.plan.jobs import Block, Job, ResultName, Series
 
 OWN = ("agents", "rounds", "runs", "query", "seed", "record_at")  # keys that an environment may have itself
@@ -56,7 +56,8 @@ class Sweep:
         name: a title.
 
     Raises:
-        ValueError: a value is out of range. Whether values fit together is checked by ``check``.
+        ValueError: a value is out of range. ``check``, ``settings``, ``series`` and ``jobs`` raise one, too, if values
+            do not fit together; the message names the environment.
     """
 
     environments: tuple[Environment, ...]
@@ -92,12 +93,10 @@ class Sweep:
         """Read a sweep from a TOML file, such as `rankgym sweep run --help` shows.
 
         Raises:
-            ValueError: the file is missing, not valid TOML, or not a sweep; the message names the file.
+            ValueError: the file is missing or not valid TOML, or a value is missing, unknown or out of range.
         """
         try:
-            with Path(path).open("rb") as file:
-                document = tomllib.load(file)
-            return cls.from_document(document)
+            return cls.from_document(tomllib.loads(Path(path).read_bytes().decode()))
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"{os.fspath(path)} is not valid TOML: {error}") from None
         except OSError as error:
@@ -107,18 +106,18 @@ class Sweep:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Sweep":
-        """Make a sweep from the keys and values of a TOML or JSON file.
-
-        Raises:
-            ValueError: something is missing, unknown, or out of range.
-        """
+        """Make a sweep from the keys and values of a TOML or JSON file. Errors are those of ``from_toml``."""
         document = dict(document)
         known = [field.name for field in fields(cls)]
         for key in document:
             if key not in known:
                 hint = near(key, known) or ";"
                 raise ValueError(f"{key!r} is not a key of a sweep{hint} allowed: {', '.join(known)}")
-        for key, allowed in _REQUIRED.items():
+        needed = {
+            "rounds": "how many sessions each row has",
+            "environments": "at least one table [[environments]] with id",
+        }
+        for key, allowed in needed.items():
             if key not in document:
                 raise ValueError(f"{key} is missing; allowed: {allowed}")
         tables = document.pop("environments")
@@ -128,11 +127,7 @@ class Sweep:
 
     @classmethod
     def from_json(cls, text: str) -> "Sweep":
-        """Read a sweep from the text that ``to_json`` wrote.
-
-        Raises:
-            ValueError: the text is not a sweep.
-        """
+        """Read a sweep from the text that ``to_json`` wrote; ValueError if it is not a sweep."""
         document = json.loads(text)
         if not isinstance(document, dict):
             raise ValueError(f"{text[:40]!r} is not a sweep; allowed: text that Sweep.to_json wrote")
@@ -159,11 +154,7 @@ class Sweep:
 
     @functools.cached_property
     def settings(self) -> dict[str, ResolvedEnvironment]:
-        """Each environment and its agents, resolved and checked, by its label.
-
-        Raises:
-            ValueError: something does not fit; the message names the environment.
-        """
+        """Each environment and its agents, resolved and checked, by its label."""
         found = {}
         for environment in self.environments:
             try:
@@ -173,11 +164,7 @@ class Sweep:
         return found
 
     def setting_of(self, environment: Environment) -> ResolvedEnvironment:
-        """Resolve one environment of the sweep and its agents.
-
-        Raises:
-            ValueError: something does not fit.
-        """
+        """Resolve one environment of the sweep and its agents; ValueError if something does not fit."""
         agents, rounds, query, more = self._values(environment, "agents", "rounds", "query", "record_at")
         if environment.query is None and "problem" in environment.kwargs:
             query = "all"  # the environment's kwargs choose, by the other name
@@ -192,20 +179,12 @@ class Sweep:
         return [getattr(self if getattr(environment, name) is None else environment, name) for name in names]
 
     def check(self) -> None:
-        """Check that environments, agents and arguments fit together.
-
-        Raises:
-            ValueError: something does not fit; the message names the environment.
-        """
+        """Check that environments, agents and arguments fit together."""
         self.to_json()
         _ = self.settings
 
     def series(self) -> list[Series]:
-        """All rows of each agent in each environment, in the sweep's order.
-
-        Raises:
-            ValueError: something does not fit; the message names the environment.
-        """
+        """All rows of each agent in each environment, in the sweep's order."""
         found = []
         for environment in self.environments:
             resolved = self.settings[environment.label]
@@ -223,8 +202,8 @@ class Sweep:
                 rounds=resolved.rounds,
                 record_at=sorted({*recorded_rounds(resolved.rounds, resolved.breakpoints), *more}),
             )
-            for agent in resolved.agents:
-                found.append(Series(environment.label, whole._replace(agent=agent), self.retire, resolved.queries))
+            rest = (self.retire, resolved.queries, KINDS[resolved.kind])
+            found += [Series(environment.label, whole._replace(agent=agent), *rest) for agent in resolved.agents]
         return found
 
     def jobs(self, made: Iterable[ResultName] = ()) -> list[Job]:
@@ -232,15 +211,9 @@ class Sweep:
 
         Jobs are cut at multiples of ``rows_per_job``, so that more runs only add jobs. Results that are ``made``
         already keep their rows, however they were cut.
-
-        Raises:
-            ValueError: something does not fit; the message names the environment.
         """
         names = list(made)
         return [job for series in self.series() for job in series.cut(self.rows_per_job, names)]
-
-
-_REQUIRED = {"rounds": "how many sessions each row has", "environments": "at least one table [[environments]] with id"}
 
 
 def label_of(env_id: str, kwargs: Mapping[str, Any]) -> str:

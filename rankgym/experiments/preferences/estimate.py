@@ -30,15 +30,13 @@ from rankgym.experiments.preferences.matrix import MatrixFiles, Preferences
 from rankgym.experiments.preferences.part_jobs import PartJob, evaluation_code, parts_of
 from rankgym.experiments.preferences.problem import TOLERANCE, MatrixPart, PartSums, ProblemSpec, letor_data
 from rankgym.experiments.run import store
-from rankgym.experiments.run.driver import play_jobs
+from rankgym.experiments.run.driver import Driver
 from rankgym.experiments.run.executor import Executor
 from rankgym.experiments.run.lock import locked
 from rankgym.experiments.run.result_file import read_result
 from rankgym.interleaving import INTERLEAVINGS, make
 from rankgym.models import users
 from rankgym.outputs import versions
-
-METHODS = ("exact", "simulate")
 
 
 def estimate(
@@ -88,7 +86,11 @@ def estimate(
         OSError: the file cannot be read.
     """
     method = _method(method, interleaving)
-    knobs = _knobs(method, interleaving, dict(interleaving_knobs or {}))
+    knobs = dict(interleaving_knobs or {})
+    if method == "simulate":
+        knobs = make(interleaving, knobs).knobs()
+    elif knobs:
+        raise ValueError(f"interleaving_knobs = {knobs} are for simulations; allowed with method = 'exact': none")
     comparisons = whole_number("comparisons", comparisons, 1)
     num_documents = whole_number("num_documents", num_documents, 1)
     seed, ties = whole_number("seed", seed, 0), whole_number("ties", ties, 0)
@@ -110,10 +112,9 @@ def estimate(
         grades=_grades(grades, data, path),
         method=method,
         length=num_documents,
-        per_query=1 if method == "exact" else max(2, -(-comparisons // len(data.query_ids))),
         seed=seed,
     )
-    settings = _settings(spec, data, Path(path).name)
+    settings = _settings(spec, data, Path(path).name, comparisons)
     if files is not None and fresh:
         files.forget_parts(settings["key"])
     elif files is not None and (before := files.load(settings["key"])) is not None:
@@ -129,16 +130,7 @@ def estimate(
     return result
 
 
-def _knobs(method: str, interleaving: str, knobs: dict[str, Any]) -> dict[str, Any]:
-    """Return all knobs of the interleaving that is simulated, or a ValueError where it is not simulated."""
-    if method == "simulate":
-        return make(interleaving, knobs).knobs()
-    if knobs:
-        raise ValueError(f"interleaving_knobs = {knobs} are for simulations; allowed with method = 'exact': none")
-    return knobs
-
-
-def _settings(spec: ProblemSpec, data: letor.LetorData, name: str) -> dict[str, Any]:
+def _settings(spec: ProblemSpec, data: letor.LetorData, name: str, comparisons: int) -> dict[str, Any]:
     """All that decides the numbers, and a digest of it and of the code: the key, which does not depend on the name."""
     user, queries = users.user(spec.user_model, spec.grades), len(data.query_ids)
     settings: dict[str, Any] = {
@@ -158,7 +150,8 @@ def _settings(spec: ProblemSpec, data: letor.LetorData, name: str) -> dict[str, 
         "versions": versions(),
     }
     if spec.method == "simulate":
-        settings |= {"comparisons": spec.per_query * queries, "per_query": spec.per_query, "seed": spec.seed}
+        per_query = max(2, -(-comparisons // queries))
+        settings |= {"comparisons": per_query * queries, "per_query": per_query, "seed": spec.seed}
     settings["key"] = key_of({**settings, "file": "", "code": evaluation_code()})
     return settings
 
@@ -166,57 +159,46 @@ def _settings(spec: ProblemSpec, data: letor.LetorData, name: str) -> dict[str, 
 def _evaluate(
     spec: ProblemSpec, settings: dict[str, Any], files: MatrixFiles | None, jobs: int, progress: bool, notes: list[str]
 ) -> list[tuple[MatrixPart, PartSums]]:
-    """Evaluate all parts, in the folder of ``files`` or a temporary one; those that are there are only read."""
-    pairs, key = len(spec.rankers) * (len(spec.rankers) - 1) // 2, settings["key"]
-    parts = parts_of(settings["queries"], pairs, spec.method, spec.per_query)
-    part_jobs = [PartJob(spec, part, key, evaluation_code()) for part in parts]
-    with tempfile.TemporaryDirectory() if files is None else contextlib.nullcontext(files.parts) as folder:
+    """Evaluate the parts that have no result in the folder of ``files``, or a temporary one, and read all results."""
+    pairs, queries, key = len(spec.rankers) * (len(spec.rankers) - 1) // 2, settings["queries"], settings["key"]
+    per_query = settings.get("per_query", 1)
+    parts = parts_of(queries, pairs, spec.method, per_query)
+    part_jobs = [PartJob(spec, part, per_query, key, evaluation_code()) for part in parts]
+    with tempfile.TemporaryDirectory() if files is None else contextlib.nullcontext(files.parts) as place:
+        folder = Path(place)
+        folder.mkdir(parents=True, exist_ok=True)
+        kept = len(store.examine(folder, part_jobs).finished)
+        if kept:
+            notes.append(f"{kept} of {len(parts)} parts were kept from an earlier run; --fresh evaluates them again")
+        each = "evaluated exactly" if spec.method == "exact" else f"x {per_query:,} comparisons"
+        rest = f", {len(parts) - kept} of {len(parts)} parts to do" if kept else ""
         try:
-            return _play(part_jobs, Path(folder), jobs, progress, notes)
+            with Executor(None, None, jobs) as executor, locked(folder):
+                driver = Driver(part_jobs, folder, executor, "the same command", shown=progress)
+                driver.play(announce=f"{pairs:,} pairs x {queries:,} queries {each}{rest}")
+            results = [read_result(folder / store.RESULTS / job.file, job.key) for job in part_jobs]
         finally:
             if files is not None and not files.has_work():
                 files.forget_parts(key)
-
-
-def _play(
-    part_jobs: list[PartJob], folder: Path, jobs: int, progress: bool, notes: list[str]
-) -> list[tuple[MatrixPart, PartSums]]:
-    """Play the parts that have no result in ``folder`` yet, and read all results."""
-    folder.mkdir(parents=True, exist_ok=True)
-    spec = part_jobs[0].spec
-    there = len(store.examine(folder, part_jobs).finished)
-    rest = f", {len(part_jobs) - there} of {len(part_jobs)} parts to do" if there else ""
-    if there:
-        notes.append(f"{there} of {len(part_jobs)} parts were kept from an earlier run; --fresh evaluates them again")
-    each = "evaluated exactly" if spec.method == "exact" else f"x {spec.per_query:,} comparisons"
-    pairs, queries = part_jobs[-1].part.pair_stop, part_jobs[-1].part.query_stop
-    announce = f"{pairs:,} pairs x {queries:,} queries {each}{rest}"
-    with Executor(None, None, jobs) as executor, locked(folder):
-        play_jobs(part_jobs, folder, executor, resume="the same command", progress=progress, announce=announce)
-    found = []
-    for job in part_jobs:
-        settings, columns = read_result(folder / store.RESULTS / job.file, job.key)
-        found.append((job.part, PartSums(columns["mean"], columns["variance"], settings["seconds"])))
-    return found
+    return [
+        (part, PartSums(one.columns["mean"], one.columns["variance"], one.settings["seconds"]))
+        for part, one in zip(parts, results, strict=True)
+    ]
 
 
 def _method(method: str | None, interleaving: str) -> str:
     """The method, checked against the interleaving."""
-    if interleaving not in (*INTERLEAVINGS, *PICKS):
-        allowed = ", ".join(map(repr, dict.fromkeys((*INTERLEAVINGS, *PICKS))))
-        raise ValueError(f"interleaving = {interleaving!r} is unknown; allowed: {allowed}")
+    one_of("interleaving", interleaving, {**INTERLEAVINGS, **PICKS})
     if method is None:
         return "exact" if interleaving in PICKS else "simulate"
-    if method not in METHODS:
-        raise ValueError(f"method = {method!r} is unknown; allowed: 'exact', 'simulate'")
-    if method == "exact" and interleaving not in PICKS:
+    if interleaving in one_of("method", method, {"exact": [*PICKS], "simulate": [*INTERLEAVINGS]}):
+        return method
+    if method == "exact":
         raise ValueError(
             f"method = 'exact' has no way to evaluate interleaving = {interleaving!r}; allowed: 'simulate', or "
             f"interleaving = {' or '.join(map(repr, PICKS))}"
         )
-    if method == "simulate" and interleaving not in INTERLEAVINGS:
-        raise ValueError(f"method = 'simulate' does not draw interleaving = {interleaving!r}; allowed: 'exact'")
-    return method
+    raise ValueError(f"method = 'simulate' does not draw interleaving = {interleaving!r}; allowed: 'exact'")
 
 
 def _grades(grades: int | None, data: letor.LetorData, path: str | os.PathLike[str]) -> int:

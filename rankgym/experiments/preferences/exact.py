@@ -62,6 +62,16 @@ def behind(place, count, in_other, other):
 
 
 @kernel
+def after_pick(first, i, j, count, in_right, in_left):
+    """The places (i, j) of both rankings' first documents that are not displayed, after a pick of left (0) or right."""
+    if first == 0:
+        i = behind(i + 1, count, in_right, j)
+        return i, behind(j, count, in_left, i)
+    j = behind(j + 1, count, in_left, i)
+    return behind(i, count, in_right, j), j
+
+
+@kernel
 def team_draft(left, right, count, click, stop, in_right, in_left, at, users, done):
     """Follow all users through the two rankings' team drafts. Arguments are those of ``win``."""
     now, then = 0, 1
@@ -72,26 +82,14 @@ def team_draft(left, right, count, click, stop, in_right, in_left, at, users, do
             j = at[now, i]
             if j >= 0:
                 for first in range(2):  # a fair coin: 0 left, 1 right
-                    i_next, j_next = i, j
                     document = left[i] if first == 0 else right[j]
-                    credit = 1 if first == 0 else -1
-                    if first == 0:
-                        i_next = behind(i + 1, count, in_right, j)
-                        j_next = behind(j, count, in_left, i_next)
-                    else:
-                        j_next = behind(j + 1, count, in_left, i)
-                        i_next = behind(i, count, in_right, j_next)
+                    credit = 1 - 2 * first
+                    i_next, j_next = after_pick(first, i, j, count, in_right, in_left)
                     between[:] = 0.0
                     pick(users[now, i], between, done, shown, credit, click[document], stop[document], 0.5)
                     if shown + 1 < count:
-                        if first == 0:
-                            document = right[j_next]
-                            j_next = behind(j_next + 1, count, in_left, i_next)
-                            i_next = behind(i_next, count, in_right, j_next)
-                        else:
-                            document = left[i_next]
-                            i_next = behind(i_next + 1, count, in_right, j_next)
-                            j_next = behind(j_next, count, in_left, i_next)
+                        document = right[j_next] if first == 0 else left[i_next]
+                        i_next, j_next = after_pick(1 - first, i_next, j_next, count, in_right, in_left)
                         after = users[then, i_next]
                         pick(between, after, done, shown + 1, -credit, click[document], stop[document], 1.0)
                     else:
@@ -115,12 +113,7 @@ def greedy(left, right, count, click, stop, in_right, in_left, at, users, done):
                 for first in range(1 if same else 2):
                     document = left[i] if first == 0 else right[j]
                     credit = 0 if same else 1 - 2 * first
-                    if first == 0:
-                        i_next = behind(i + 1, count, in_right, j)
-                        j_next = behind(j, count, in_left, i_next)
-                    else:
-                        j_next = behind(j + 1, count, in_left, i)
-                        i_next = behind(i, count, in_right, j_next)
+                    i_next, j_next = after_pick(first, i, j, count, in_right, in_left)
                     share = 1.0 if same else 0.5
                     after = users[then, i_next]
                     pick(users[now, i], after, done, shown, credit, click[document], stop[document], share)

@@ -11,14 +11,8 @@ from numpy.typing import NDArray
 
 from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.plan.jobs import RESULT_FORMAT
-from rankgym.experiments.preferences.problem import (
-    MatrixPart,
-    PartSums,
-    ProblemSpec,
-    exact_sums,
-    problem_of,
-    query_sums,
-)
+from rankgym.experiments.preferences import problem
+from rankgym.experiments.preferences.problem import MatrixPart, PartSums, ProblemSpec
 from rankgym.experiments.run.result_file import Contents
 from rankgym.source import source_digest
 
@@ -54,6 +48,7 @@ class PartJob(NamedTuple):
 
     spec: ProblemSpec
     part: MatrixPart
+    per_query: int  # comparisons of a pair on a query; 1 if exact
     matrix: str  # the key of the whole matrix
     code: str  # as the driver has it
 
@@ -77,7 +72,7 @@ class PartJob(NamedTuple):
 
     @property
     def size(self) -> int:
-        return self.part.cells * self.spec.per_query
+        return self.part.cells * self.per_query
 
     @property
     def unit(self) -> str:
@@ -90,14 +85,19 @@ class PartJob(NamedTuple):
     def start(self) -> "PlayingPart":
         return PlayingPart(self)
 
+    def result(self, playing: "PlayingPart") -> Contents:
+        mean, variance, seconds = playing.sums
+        settings = {"format": RESULT_FORMAT, "key": self.key, "seconds": seconds}
+        return Contents(settings, {"mean": mean, "variance": variance})
+
     def sample(self) -> "PartJob":
         few, per_query = SAMPLE_PAIRS, 1
         if self.spec.method == "simulate":
-            per_query = min(self.spec.per_query, SAMPLE_COMPARISONS)
-            few = max(1, SAMPLE_COMPARISONS // self.spec.per_query)
+            per_query = min(self.per_query, SAMPLE_COMPARISONS)
+            few = max(1, SAMPLE_COMPARISONS // self.per_query)
         stop = min(self.part.pair + few, self.part.pair_stop)
         part = MatrixPart(self.part.query, self.part.query + 1, self.part.pair, stop)
-        return self._replace(spec=self.spec._replace(per_query=per_query), part=part)
+        return self._replace(per_query=per_query, part=part)
 
     def mismatch(self) -> str:
         return "" if evaluation_code() == self.code else "other code of rankgym"
@@ -107,7 +107,7 @@ class PlayingPart:
     """A part that has been started: in a simulation, query by query."""
 
     def __init__(self, job: PartJob) -> None:
-        self.job, self.problem = job, problem_of(job.spec)
+        self.job, self.problem = job, problem.problem_of(job.spec)
         self.query, pairs = job.part.query, job.part.pair_stop - job.part.pair
         self.sums = PartSums(np.zeros(pairs), np.zeros(pairs), 0.0)
 
@@ -117,20 +117,20 @@ class PlayingPart:
 
     @property
     def computed(self) -> int:
-        return (self.query - self.job.part.query) * len(self.sums.mean) * self.job.spec.per_query
+        return (self.query - self.job.part.query) * len(self.sums.mean) * self.job.per_query
 
     def play(self, tell: Callable[[int], None], pause: Callable[[], bool]) -> None:
         """Evaluate to the end; a simulation looks after each query whether to pause."""
         part = self.job.part
         if self.job.spec.method == "exact":
-            self.sums, self.query = exact_sums(self.problem, part), part.query_stop
+            self.sums, self.query = problem.exact_sums(self.problem, part), part.query_stop
             tell(self.job.size)
             return
-        for one in query_sums(self.problem, part, self.query):
+        for one in problem.query_sums(self.problem, part, self.query, self.job.per_query):
             mean, variance, seconds = self.sums
             self.sums = PartSums(mean + one.mean, variance + one.variance, seconds + one.seconds)
             self.query += 1
-            tell(len(one.mean) * self.job.spec.per_query)
+            tell(len(one.mean) * self.job.per_query)
             if pause():
                 return
 
@@ -143,10 +143,5 @@ class PlayingPart:
         if not fits or not self.query <= query <= self.job.part.query_stop:
             raise ValueError(f"the snapshot has sums of shape {mean.shape} and query {query}")
         self.sums, self.query = PartSums(mean, variance, float(snapshot["seconds"])), query
-
-    def result(self) -> Contents:
-
-        settings = {"format": RESULT_FORMAT, "key": self.job.key, "seconds": self.sums.seconds}
-        return Contents(settings, {"mean": self.sums.mean, "variance": self.sums.variance})
 
     def close(self) -> None: ...

@@ -34,13 +34,13 @@ class ProblemSpec(NamedTuple):
     grades: int
     method: str  # "exact" or "simulate"
     length: int  # of the interleaved list
-    per_query: int  # comparisons of a pair on a query; 1 where they are exact
     seed: int
 
 
 class MatrixProblem(NamedTuple):
     """What the evaluation needs. Query q has the documents ``start[q] .. start[q + 1] - 1``."""
 
+    spec: ProblemSpec
     labels: NDArray[np.int8]  # (documents,)
     start: NDArray[np.int64]  # (queries + 1,)
     user: users.User
@@ -48,10 +48,6 @@ class MatrixProblem(NamedTuple):
     features: NDArray[np.float32] | None  # (documents, rankers) and
     order: NDArray[np.int64] | None  # (documents,), the order of equal values
     pairs: NDArray[np.int64]  # (pairs, 2): places in the chosen rankers, first < second
-    interleaving: str
-    knobs: dict[str, Any]
-    length: int
-    per_query: int
     key: np.uint64  # of all coins
 
 
@@ -88,21 +84,15 @@ def _letor_data(path: str, size: int, changed: int, progress: bool) -> letor.Let
     return letor.load(path, progress=progress)
 
 
-def problem_of(spec: ProblemSpec) -> MatrixProblem:
-    """Return the problem of ``spec``; the last one stays in memory.
-
-    Raises ValueError if the file is not the one that ``spec`` was made from.
-    """
-    return _problem_of(spec._replace(per_query=0))._replace(per_query=spec.per_query)
-
-
 @functools.lru_cache(maxsize=1)
-def _problem_of(spec: ProblemSpec) -> MatrixProblem:
+def problem_of(spec: ProblemSpec) -> MatrixProblem:
+    """Return the problem of ``spec``; ValueError if the file is not the one that ``spec`` was made from."""
     if letor.file_digest(spec.path) != spec.sha256:
         raise ValueError(f"{spec.path} was changed meanwhile; allowed: the same file until the end")
     data, chosen = letor_data(spec.path), np.array(spec.rankers, np.int64)
     short = spec.interleaving in PICKS  # what is displayed depends on the first places alone
     return MatrixProblem(
+        spec=spec,
         labels=data.labels,
         start=data.start,
         user=users.user(spec.user_model, spec.grades),
@@ -110,10 +100,6 @@ def _problem_of(spec: ProblemSpec) -> MatrixProblem:
         features=None if short else data.features[:, chosen],
         order=None if short else letor.tie_order(data.start, spec.ties),
         pairs=np.array(list(combinations(range(len(chosen)), 2))),
-        interleaving=spec.interleaving,
-        knobs=json.loads(spec.knobs),
-        length=spec.length,
-        per_query=0,
         key=row_keys([spec.seed], ENVIRONMENT)[0],
     )
 
@@ -127,29 +113,29 @@ def exact_sums(problem: MatrixProblem, part: MatrixPart) -> PartSums:
     grades = problem.labels[start[0] : start[-1]]
     wins = np.empty((part.pair_stop - part.pair, part.query_stop - part.query))
     click, stop = problem.user.clicking[grades], problem.user.stopping[grades]
-    pairs, picks = problem.pairs[part.pair : part.pair_stop], PICKS[problem.interleaving]
+    pairs, picks = problem.pairs[part.pair : part.pair_stop], PICKS[problem.spec.interleaving]
     evaluate_pairs(problem.rankings[queries], start - start[0], click, stop, pairs, picks, wins)
     mean = np.zeros(part.pair_stop - part.pair) + wins.sum(axis=1)
     return PartSums(mean, np.zeros_like(mean), time.thread_time() - begin)
 
 
-def query_sums(problem: MatrixProblem, part: MatrixPart, first: int) -> Iterator[PartSums]:
-    """Simulate a part's queries from ``first`` on, one after the other."""
-    method, n = make(problem.interleaving, problem.knobs), problem.per_query
+def query_sums(problem: MatrixProblem, part: MatrixPart, first: int, n: int) -> Iterator[PartSums]:
+    """Simulate ``n`` comparisons of each pair on each of a part's queries, from query ``first`` on."""
+    method = make(problem.spec.interleaving, json.loads(problem.spec.knobs))
     for query in range(first, part.query_stop):
         begin = time.thread_time()
-        one, squares = _simulated(problem, method, query, part.pair, part.pair_stop)
+        one, squares = _simulated(problem, method, query, part.pair, part.pair_stop, n)
         variance = np.maximum(squares / n - (one / n) ** 2, 0.0) / (n - 1)
         yield PartSums(one / n, variance, time.thread_time() - begin)
 
 
 def _simulated(
-    problem: MatrixProblem, method: Any, query: int, pair: int, pair_stop: int
+    problem: MatrixProblem, method: Any, query: int, pair: int, pair_stop: int, n: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sum left's outcomes (1, 1/2 or 0) and of their squares over the query's comparisons, (pairs,) each.
+    """Sum left's outcomes (1, 1/2 or 0), and their squares, over the query's ``n`` comparisons, (pairs,) each.
 
-    Comparison n of pair p on query q is session (q * pairs + p) * per_query + n of the key: no two share a session, and
-    the sums do not depend on how pairs and queries are cut into parts.
+    Comparison c of pair p on query q is session (q * pairs + p) * n + c of the key: no two share a session, and the
+    sums do not depend on how pairs and queries are cut into parts.
     """
     start, end = problem.start[query : query + 2].tolist()
     if problem.rankings is not None:
@@ -159,12 +145,12 @@ def _simulated(
         assert problem.order is not None
         rankings = letor.sorted_rankings(problem.features[start:end], problem.order[start:end], end - start)
     lists = Lists.of(rankings.astype(np.int64), end - start)
-    n, total = problem.per_query, (pair_stop - pair) * problem.per_query
+    total, length = (pair_stop - pair) * n, problem.spec.length
     sums, squares = np.zeros(pair_stop - pair), np.zeros(pair_stop - pair)
     rows = min(BATCH, total)
     key, first = np.full(rows, problem.key), np.full(rows, start)
-    displayed, share = np.empty((rows, problem.length), np.int64), np.empty((rows, problem.length))
-    clicks = np.empty((rows, problem.length), np.int8)
+    displayed, share = np.empty((rows, length), np.int64), np.empty((rows, length))
+    clicks = np.empty((rows, length), np.int8)
     reward, credit = np.empty(rows), np.empty((rows, 2))
     base = (query * len(problem.pairs) + pair) * n
     for begin in range(0, total, rows):

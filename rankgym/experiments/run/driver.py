@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from rankgym.experiments.run import store, worker
-from rankgym.experiments.run.display import JobsDisplay
+from rankgym.experiments.run.display import JobsDisplay, duration
 from rankgym.experiments.run.executor import Executor
-from rankgym.experiments.run.job import Playable, Playing
+from rankgym.experiments.run.job import Playable
 from rankgym.experiments.run.work_folder import WorkFolder
 from rankgym.outputs import remove
 from rankgym.progress import PATIENCE, working
@@ -33,82 +33,66 @@ CHECKPOINT_GRACE = 120.0  # seconds that interrupted workers have for their chec
 TRIAL_SECONDS = 0.05  # of a trial, which tells slow jobs from fast ones
 
 
-def play_jobs(
-    jobs: Sequence[Playable],
-    folder: Path,
-    executor: Executor,
-    *,
-    resume: str,
-    checkpoint_every: float = 120.0,
-    progress: bool = True,
-    notes: Sequence[str] = (),
-    announce: str = "",
-    failure: type[Exception] = RuntimeError,
-) -> None:
-    """Play the jobs that have no sound result in ``folder`` yet; the caller holds the folder's lock.
-
-    Args:
-        resume: what the user can do to go on after an interruption or a failure; "": nothing.
-        checkpoint_every: seconds between checkpoints of a running job.
-        notes: to show first.
-        announce: what is to be played, in words, to show with its expected time, if that is more than two seconds.
-        failure: raised if jobs fail, once all others are finished.
-
-    Raises:
-        RuntimeError: workers die again and again.
-        OSError: the disk is full, or the like; results and checkpoints stay.
-    """
-    _Driver(jobs, folder, executor, resume, checkpoint_every, progress, failure).drive(notes, announce)
-
-
 @dataclasses.dataclass
-class _Driver:
-    """Plays jobs in a folder whose lock is held."""
+class Driver:
+    """Plays jobs in the folder ``root``, whose lock the caller holds."""
 
     given: Sequence[Playable]
     root: Path
     executor: Executor
-    resume: str
-    checkpoint_every: float
-    shown: bool
-    failure: type[Exception]
+    resume: str  # what the user can do to go on after an interruption or a failure; "": nothing
+    checkpoint_every: float = 120.0  # seconds between checkpoints of a running job
+    shown: bool = True  # progress and notes
+    failure: type[Exception] = RuntimeError  # raised if jobs fail, once all others are finished
 
     def __post_init__(self) -> None:
         self.jobs = {job.key: job for job in self.given}
+        self.results = self.root / store.RESULTS
         self.failed: dict[str, worker.Outcome] = {}
         self.logged: set[str] = set()
-        self.beaten, self.beats = -math.inf, 0
-        self.since = _now()
+        self.beaten, self.beats, self.since = -math.inf, 0, _now()
+        self.folder: WorkFolder
+        self.display: JobsDisplay
 
-    def drive(self, notes: Sequence[str], announce: str) -> None:
+    def play(self, notes: Sequence[str] = (), announce: str = "") -> None:
+        """Play the jobs that have no sound result yet.
+
+        Args:
+            notes: to show first.
+            announce: what is played, in words, shown with its expected time if that is more than two seconds.
+
+        Raises:
+            RuntimeError: workers die again and again.
+            OSError: the disk is full, or the like; results and checkpoints stay.
+        """
         examined = store.examine(self.root, self.given)
         todo = [job for job in self.jobs.values() if job.key not in examined.finished]
         said = [self.put_aside(job, examined.damaged[job.key]) for job in todo if job.key in examined.damaged]
         costs = self.rehearse(todo)
-        expected = sum(costs.values()) / self.executor.processes(len(todo)) if todo else 0.0
-        folder = self.take_over({job.key for job in todo})
+        self.take_over({job.key for job in todo})
         if todo:
-            (self.root / store.RESULTS).mkdir(exist_ok=True)
-            with JobsDisplay(list(self.jobs.values()), examined.finished, shown=self.shown) as display:
+            self.results.mkdir(exist_ok=True)
+            expected = sum(costs.values()) / self.executor.processes(len(todo))
+            with JobsDisplay(list(self.jobs.values()), examined.finished, shown=self.shown) as self.display:
                 for note in [*said, *notes]:
-                    display.say(note, "yellow")
+                    self.display.say(note, "yellow")
                 if announce and expected >= PATIENCE:
-                    display.say(f"{announce}: {_roughly(expected)}")
+                    self.display.say(f"{announce}: about {duration(expected)}")
                 try:
                     # those that take long first, so that all workers end at about the same time
-                    self.play_all(sorted(todo, key=lambda job: -costs[job.key]), folder, display)
+                    self.play_all(sorted(todo, key=lambda job: -costs[job.key]))
                 except KeyboardInterrupt as interruption:
-                    if self.resume and self.marks(folder):
+                    if self.resume and self.marks():
                         kept = f"finished jobs and checkpoints are kept in {self.root}; to resume: {self.resume}"
                         interruption.add_note(kept)
                     raise
-        remove(folder.path)
+        remove(self.folder.path)
 
     def put_aside(self, job: Playable, wrong: str) -> str:
-        """Move a damaged result away; returns what to say of it."""
+        """Move a damaged result away, and return the note on it."""
         place = self.root / "damaged" / job.file
         place.parent.mkdir(exist_ok=True)
-        os.replace(self.root / store.RESULTS / job.file, place)
+        os.replace(self.results / job.file, place)
         return f"{wrong}; it was moved to {place.parent}, and its job is played again"
 
     def rehearse(self, todo: Sequence[Playable]) -> dict[str, float]:
@@ -121,42 +105,40 @@ class _Driver:
                     paces[job.kind] = _pace(job.sample())
         return {job.key: paces[job.kind] * job.size for job in todo}
 
-    def take_over(self, keys: set[str]) -> WorkFolder:
-        """A new work folder, with the checkpoints of ``keys`` that earlier drivers have left."""
-        folder = WorkFolder.take_over(self.root)
-        for key in folder.keys_with_progress():
+    def take_over(self, keys: set[str]) -> None:
+        """Make a new work folder, with the checkpoints of ``keys`` that earlier drivers have left."""
+        self.folder = WorkFolder.take_over(self.root)
+        for key in self.folder.keys_with_progress():
             if key not in keys:
-                self.log(folder, key)  # finished, but its driver died before it wrote the log
-        for path in folder.path.iterdir():
+                self.log(key)  # finished, but its driver died before it wrote the log
+        for path in self.folder.path.iterdir():
             if path.suffix != ".npz" or path.stem not in keys:
                 remove(path)
-        self.beat(folder, first=True)
-        return folder
+        self.beat(first=True)
 
-    def beat(self, folder: WorkFolder, *, first: bool = False) -> None:
-        """Say who this is, and that it lives."""
+    def beat(self, *, first: bool = False) -> None:
+        """Write who the driver is, and that it lives."""
         now = time.monotonic()
         if now - self.beaten < BEAT_EVERY and not first:
             return
         self.beaten, self.beats = now, self.beats + 1
         driver = {"pid": os.getpid(), "host": socket.gethostname(), "since": self.since, "beat": self.beats}
         with contextlib.nullcontext() if first else contextlib.suppress(OSError):  # else the workers report it
-            folder.write_heartbeat(driver)
+            self.folder.write_heartbeat(driver)
 
     # -- playing ------------------------------------------------------------------------------------------------------
 
-    def play_all(self, todo: list[Playable], folder: WorkFolder, display: JobsDisplay) -> None:
+    def play_all(self, todo: list[Playable]) -> None:
         """Play until nothing is to do, whichever workers die meanwhile."""
         deaths = 0
         while todo:
-            before = self.marks(folder)
-            outcomes, death = self.play_once(todo, folder, display)
-            self.collect(folder, display, todo)
+            before = self.marks()
+            outcomes, death = self.play_once(todo)
+            self.collect(todo)
             for outcome in outcomes:
                 self.take(outcome)
-            results = self.root / store.RESULTS
-            todo = [job for job in todo if job.key not in self.failed and not (results / job.file).exists()]
-            deaths = 0 if self.marks(folder) != before else deaths + 1
+            todo = [job for job in todo if job.key not in self.failed and not (self.results / job.file).exists()]
+            deaths = 0 if self.marks() != before else deaths + 1
             if todo and deaths >= MAX_DEATHS:
                 why = f": {type(death).__name__}: {death}" if death is not None else ""
                 raise RuntimeError(
@@ -165,9 +147,14 @@ class _Driver:
                     f"its work.) What is finished is kept in {self.root}"
                 ) from death
             if death is not None and todo:
-                display.say(f"a worker died; {len(todo)} jobs resume from their checkpoints", "yellow")
+                self.display.say(f"a worker died; {len(todo)} jobs resume from their checkpoints", "yellow")
         if self.failed:
-            self.raise_failures()
+            first, *rest = self.failed.values()
+            more = f"; {len(rest)} more jobs failed" if rest else ""
+            kept = f"; all other jobs are finished and kept in {self.root}; to try again what failed: {self.resume}"
+            error = self.failure(f"{first.text}{more}{kept if self.resume else ''}")
+            error.add_note(first.trace)
+            raise error
 
     def take(self, outcome: worker.Outcome) -> None:
         """Note a failed job; stop if the machine, or the worker's place, does not allow to go on."""
@@ -185,27 +172,17 @@ class _Driver:
                 f"{self.resume})"
             )
 
-    def raise_failures(self) -> None:
-        first, *rest = self.failed.values()
-        more = f"; {len(rest)} more jobs failed" if rest else ""
-        kept = f"; all other jobs are finished and kept in {self.root}; to try again what failed: {self.resume}"
-        error = self.failure(f"{first.text}{more}{kept if self.resume else ''}")
-        error.add_note(first.trace)
-        raise error
-
-    def marks(self, folder: WorkFolder) -> set[tuple[str, int]]:
+    def marks(self) -> set[tuple[str, int]]:
         """Names and times of results and checkpoints: they change where there is progress."""
         found = set()
-        for path in [*(self.root / store.RESULTS).glob("*.parquet"), *folder.checkpoints()]:
+        for path in [*self.results.glob("*.parquet"), *self.folder.checkpoints()]:
             with contextlib.suppress(OSError):
                 found.add((path.name, path.stat().st_mtime_ns))
         return found
 
-    def play_once(
-        self, todo: Sequence[Playable], folder: WorkFolder, display: JobsDisplay
-    ) -> tuple[list[worker.Outcome], Exception | None]:
+    def play_once(self, todo: Sequence[Playable]) -> tuple[list[worker.Outcome], Exception | None]:
         """Give all jobs to the executor, once; returns their outcomes, and what the executor died of."""
-        work, results = str(folder.path.absolute()), self.root.absolute() / store.RESULTS
+        work, results = str(self.folder.path.absolute()), self.results.absolute()
         assignments = [worker.Assignment(job, work, str(results / job.file), self.checkpoint_every) for job in todo]
         outcomes: list[worker.Outcome] = []
         deaths: list[Exception] = []
@@ -222,55 +199,50 @@ class _Driver:
         thread = threading.Thread(target=play, daemon=True)
         try:
             thread.start()
-            self.wait(over, folder, display, todo, math.inf)
+            self.wait(over, todo, math.inf)
         except KeyboardInterrupt:
-            folder.order_stop()
-            display.say("interrupted; writing checkpoints (Ctrl-C again: without)", "yellow")
+            self.folder.order_stop()
+            self.display.say("interrupted; writing checkpoints (Ctrl-C again: without)", "yellow")
             try:
-                self.wait(over, folder, display, todo, CHECKPOINT_GRACE if thread.ident is not None else 0.0)
+                self.wait(over, todo, CHECKPOINT_GRACE if thread.ident is not None else 0.0)
             except KeyboardInterrupt:
-                folder.order_stop(at_once=True)
+                self.folder.order_stop(at_once=True)
             raise
         return outcomes, deaths[0] if deaths else None
 
-    def wait(
-        self, over: threading.Event, folder: WorkFolder, display: JobsDisplay, todo: Sequence[Playable], most: float
-    ) -> None:
+    def wait(self, over: threading.Event, todo: Sequence[Playable], most: float) -> None:
         """Show the progress until it is ``over``, or for ``most`` seconds."""
         end = time.monotonic() + most
         while not over.wait(LOOK_EVERY) and time.monotonic() < end:
-            self.beat(folder)
-            self.collect(folder, display, todo)
+            self.beat()
+            self.collect(todo)
 
-    def collect(self, folder: WorkFolder, display: JobsDisplay, todo: Sequence[Playable]) -> None:
+    def collect(self, todo: Sequence[Playable]) -> None:
         """Read the workers' progress, and show it."""
         jobs = {job.key: job for job in todo}
         played, finished = {}, set()
-        for key in folder.keys_with_progress():
+        for key in self.folder.keys_with_progress():
             if key in self.logged or key not in jobs:
                 continue
-            progress = folder.read_progress(key)
+            progress = self.folder.read_progress(key)
             if "failed" in progress:
                 self.logged.add(key)
-                display.say(f"{jobs[key].label}: {progress['failed']}", "red")
+                self.display.say(f"{jobs[key].label}: {progress['failed']}", "red")
             elif progress.get("finished"):
-                self.log(folder, key)
+                self.log(key)
                 finished.add(key)
             elif progress:
                 played[key] = int(progress["played"])
-            elif key in display.running:  # it is being written just now
-                played[key] = display.running[key]
-        display.update(played, finished)
+            elif key in self.display.running:  # it is being written just now
+                played[key] = self.display.running[key]
+        self.display.update(played, finished)
 
-    def log(self, folder: WorkFolder, key: str) -> None:
+    def log(self, key: str) -> None:
         """Add a finished job's line to the log, once."""
-        progress = folder.read_progress(key)
-        if key in self.logged or not progress.get("finished"):
+        progress, job = self.folder.read_progress(key), self.jobs.get(key)
+        if job is None or key in self.logged or not progress.get("finished"):
             return
         self.logged.add(key)
-        job = self.jobs.get(key)
-        if job is None:
-            return
         size = {job.unit if job.unit == "comparisons" else "sessions": job.size}
         line = {"key": key, **job.log, "seconds": progress["seconds"], **size, "played": progress["computed"]}
         with contextlib.suppress(OSError), (self.root / LOG).open("a+b") as file:  # history, not a result
@@ -296,26 +268,15 @@ def _now() -> str:
     return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
 
 
-def _roughly(seconds: float) -> str:
-    for size, unit in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
-        if seconds > 2 * size:
-            return f"about {seconds / size:.3g} {unit}"
-    return f"about {seconds:.0f} seconds"
-
-
 def _pace(sample: Playable) -> float:
     """Seconds for one unit of a job, tried for a moment. Raises what the job raises."""
-    with contextlib.closing(sample.start()) as playing:
+    done: list[int] = []
+    with contextlib.ExitStack() as opened:
+        playing = opened.enter_context(contextlib.closing(sample.start()))
         playing.play(lambda number: None, lambda: True)  # compiles
         playing.snapshot()
-        if not playing.finished:
-            return _timed(playing)
-    with contextlib.closing(sample.start()) as playing:
-        return _timed(playing)
-
-
-def _timed(playing: Playing) -> float:
-    done: list[int] = []
-    begin = time.perf_counter()
-    playing.play(done.append, lambda: time.perf_counter() - begin > TRIAL_SECONDS)
-    return (time.perf_counter() - begin) / sum(done) if sum(done) else 0.0
+        if playing.finished:
+            playing = opened.enter_context(contextlib.closing(sample.start()))
+        begin = time.perf_counter()
+        playing.play(done.append, lambda: time.perf_counter() - begin > TRIAL_SECONDS)
+        return (time.perf_counter() - begin) / sum(done) if sum(done) else 0.0

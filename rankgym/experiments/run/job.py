@@ -1,4 +1,4 @@
-"""What the engine plays: jobs. A sweep's job (``sweeps``) and a part of a preference matrix are the two kinds.
+"""What the engine plays: jobs. There are two kinds: ``sweeps.SweepJob``, and a part of a preference matrix.
 
 Worker, driver, progress display and store use what ``Playable`` and ``Playing`` have, and are the same for every kind.
 A job is pickled for its worker, so it should be small.
@@ -32,9 +32,6 @@ class Playing(Protocol):
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
         """Restore the state of a ``snapshot``; any exception means that it does not fit, and ends this object's use."""
 
-    def result(self) -> Contents:
-        """What the result file holds; only once the job is finished."""
-
     def close(self) -> None: ...
 
 
@@ -58,6 +55,9 @@ class Playable(Protocol):
 
     def start(self) -> Playing:
         """Begin the job; raises ValueError if it cannot be started."""
+
+    def result(self, playing: Any) -> Contents:
+        """What the result file holds, of the job's ``playing`` once it is finished."""
 
     def sample(self) -> "Playable":
         """A small job of the same kind, to try."""

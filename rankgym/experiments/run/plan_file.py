@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, get_origin, get_type_hints
 
-from rankgym.experiments.plan.environments import KINDS
 from rankgym.experiments.plan.jobs import Job, ResultName
 from rankgym.experiments.plan.sweep import Sweep, label_of
 from rankgym.outputs import atomic_path, read_regular_file
@@ -66,15 +65,11 @@ def made_by(decides: dict[str, Any]) -> dict[str, Any]:
 
 
 def plan_of(sweep: Sweep, jobs: Iterable[Job] | None = None) -> Plan:
-    """The plan of a sweep, or of its ``jobs`` as they are cut; makes its environments and loads its agents.
-
-    Raises:
-        ValueError: something does not fit; the message names the environment.
-    """
+    """The plan of a sweep, or of its ``jobs`` as they are cut. Errors are those of ``Sweep.jobs``."""
     planned = []
     for job in sweep.jobs() if jobs is None else jobs:
-        block, unit = job.block, KINDS[sweep.settings[job.environment].kind]
-        rest = (job.rows, block.rounds, unit, choices(job.decides), made_by(job.decides))
+        block = job.block
+        rest = (job.rows, block.rounds, job.unit, choices(job.decides), made_by(job.decides))
         planned.append(PlannedJob(job.key, job.environment, block.agent.label, block.start, block.stop, *rest))
     return Plan(sweep.name, planned)
 

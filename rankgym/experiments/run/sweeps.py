@@ -5,14 +5,14 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rankgym.arguments import plain_number, whole_number
 from rankgym.experiments.plan.agents import AgentFailed
 from rankgym.experiments.plan.jobs import Job, decisive
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run import store
-from rankgym.experiments.run.driver import play_jobs
+from rankgym.experiments.run.driver import Driver
 from rankgym.experiments.run.executor import Executor
 from rankgym.experiments.run.lock import locked
 from rankgym.experiments.run.plan_file import PLAN, made_by, plan_of, write_plan
@@ -26,64 +26,44 @@ SWEEP = "sweep.json"
 SAMPLE_ROWS = 64  # rows of a job that is tried
 
 
-class SweepJob(NamedTuple):
-    """A sweep's job as the engine plays it: a block of rows of one agent in one environment."""
+class SweepJob(Job):
+    """A sweep's job as the engine plays it."""
 
-    planned: Job
-    unit: str
-
-    @property
-    def key(self) -> str:
-        return self.planned.key
-
-    @property
-    def file(self) -> str:
-        return self.planned.file
+    __slots__ = ()
 
     @property
     def label(self) -> str:
-        block = self.planned.block
-        return f"{self.kind} rows {block.start}-{block.stop - 1}"
+        return f"{self.kind} rows {self.block.start}-{self.block.stop - 1}"
 
     @property
     def kind(self) -> str:
-        return f"{self.planned.environment} {self.planned.block.agent.label}"
+        return f"{self.environment} {self.block.agent.label}"
 
     @property
     def size(self) -> int:
-        return self.planned.sessions
+        return self.sessions
 
     @property
     def log(self) -> Mapping[str, Any]:
-        block, environment = self.planned.block, self.planned.environment
-        return {"environment": environment, "agent": block.agent.label, "rows": [block.start, block.stop]}
+        block = self.block
+        return {"environment": self.environment, "agent": block.agent.label, "rows": [block.start, block.stop]}
 
-    def start(self) -> "PlayingRows":
-        return PlayingRows(self.planned)
+    def start(self) -> Run:
+        return Run(self.block, retire=self.retire)
+
+    def result(self, playing: Run) -> Contents:
+        return contents(self, playing.history(), playing.settled_at)
 
     def sample(self) -> "SweepJob":
-        block = self.planned.block
+        block = self.block
         stop = min(block.stop, block.start + SAMPLE_ROWS)
-        small = block._replace(stop=stop, queries=block.queries[: stop - block.start])
-        return self._replace(planned=self.planned._replace(block=small))
+        return self._replace(block=block._replace(stop=stop, queries=block.queries[: stop - block.start]))
 
     def mismatch(self) -> str:
-        mine = decisive(self.planned.block, self.planned.retire, self.planned.queries)
-        if mine == self.planned.decides:
+        mine = decisive(self.block, self.retire, self.queries)
+        if mine == self.decides:
             return ""
-        return store.difference(made_by(mine), made_by(self.planned.decides)) or "another idea of the job"
-
-
-class PlayingRows(Run):
-    """A sweep's job that has been started."""
-
-    def __init__(self, job: Job) -> None:
-        super().__init__(job.block, retire=job.retire)
-        self.job = job
-
-    def result(self) -> Contents:
-
-        return contents(self.job, self.history(), self.settled_at)
+        return store.difference(made_by(mine), made_by(self.decides)) or "another idea of the job"
 
 
 def run_sweep(
@@ -126,28 +106,26 @@ def run_sweep(
     planned = store.planned_jobs(sweep, root)
     plan = plan_of(sweep, planned)
     with executor:
-        everything = {job.key for job in plan.jobs}
-        if store.examine(root, plan.jobs).finished == everything and not any(root.glob("work-*")):
+        examined = store.examine(root, plan.jobs)
+        if not (examined.missing or examined.damaged or any(root.glob("work-*"))):
             if os.access(root, os.W_OK):
                 write_plan(root, plan)
             return store.gather(root, plan.jobs)
         check_writable(folder, root)
-        command = f"`rankgym sweep resume {root}`, or the same call" if (root / SWEEP).exists() else "the same call"
-        playable = [SweepJob(job, entry.unit) for job, entry in zip(planned, plan.jobs, strict=True)]
+        if resume is None:
+            resume = f"`rankgym sweep resume {root}`, or the same call" if (root / SWEEP).exists() else "the same call"
         with locked(root):
             for path in root.glob(f".{SWEEP}.*"):
                 remove(path)  # of a process that was killed while it wrote
             write_plan(root, plan)
-            play_jobs(
-                playable,
-                root,
-                executor,
-                resume=command if resume is None else resume,
-                checkpoint_every=float(checkpoint_every),
-                progress=progress,
-                notes=_notes(root, plan.jobs),
-                failure=AgentFailed,
+            playable = [SweepJob(*job) for job in planned]
+            driver = Driver(playable, root, executor, resume, float(checkpoint_every), progress, AgentFailed)
+            same, made_by_others, *_ = store.others(root, plan.jobs)
+            note = (
+                f"{len(same)} results of these jobs were made by {' and by '.join(sorted(made_by_others))}; they are "
+                "left as they are, and the jobs are played again with what is installed now"
             )
+            driver.play([note] if same else [])
         return store.gather(root, plan.jobs)
 
 
@@ -162,25 +140,12 @@ def executor_of(jobs: int | None, backend: str | None, address: str | None, chec
     return Executor(backend, address, wanted)
 
 
-def _notes(root: Path, jobs: Any) -> list[str]:
-    """What to say of results of the same jobs that something else made."""
-    others = store.others(root, jobs)
-    if not others.same:
-        return []
-    return [
-        f"{len(others.same)} results of these jobs were made by {' and by '.join(sorted(others.made_by))}; they are "
-        "left as they are, and the jobs are played again with what is installed now"
-    ]
-
-
 def keep_sweep(sweep: Sweep, folder: str | os.PathLike[str], *, replace: bool = False) -> None:
     """Check a sweep and write it into its folder, from where ``kept_sweep`` reads it.
 
-    Args:
-        replace: even if the folder has another sweep with results.
-
     Raises:
-        ValueError: the sweep does not fit, the folder cannot be written to, or it has another sweep.
+        ValueError: the sweep does not fit, the folder cannot be written to, or it has results of another sweep and
+            ``replace`` is False.
         RuntimeError: another run is using the folder.
     """
     sweep.check()
@@ -192,22 +157,18 @@ def keep_sweep(sweep: Sweep, folder: str | os.PathLike[str], *, replace: bool = 
         if before == text:
             return
         if before is not None and not replace and any((root / store.RESULTS).glob("*.parquet")):
+            try:
+                old, new = json.loads(before), json.loads(text)
+                difference = ", ".join(key for key in {**old, **new} if old.get(key) != new.get(key))
+            except (ValueError, TypeError, AttributeError):
+                difference = f"its {SWEEP}, which is damaged"
             raise ValueError(
-                f"{root} has the results of another sweep, which differs in {_difference(before, text)}; allowed: "
-                "another folder (--out), or --replace, which leaves its results there and uses those that both have"
+                f"{root} has the results of another sweep, which differs in {difference}; allowed: another folder "
+                "(--out), or --replace, which leaves its results there and uses those that both have"
             )
         remove(root / PLAN)  # it is the other sweep's
         with atomic_path(path) as unfinished:
             unfinished.write_text(text, encoding="utf-8")
-
-
-def _difference(before: str, after: str) -> str:
-    """The keys in which two sweeps differ."""
-    try:
-        old, new = json.loads(before), json.loads(after)
-        return ", ".join(key for key in {**old, **new} if old.get(key) != new.get(key))
-    except (ValueError, TypeError, AttributeError):
-        return f"its {SWEEP}, which is damaged"
 
 
 def kept_sweep(folder: str | os.PathLike[str]) -> Sweep:

@@ -51,8 +51,7 @@ def work(assignment: Assignment) -> Outcome:
     try:
         if not folder.path.is_dir():
             return Outcome(job.key, "elsewhere", f"{socket.gethostname()} does not see {folder.path}")
-        mismatch = job.mismatch()
-        if mismatch:
+        if mismatch := job.mismatch():
             return Outcome(job.key, "elsewhere", f"{socket.gethostname()} has {mismatch}, unlike the driver")
         return _Worker(assignment).play()
     except DriverGone:
@@ -115,7 +114,7 @@ class _Worker:
                     return Outcome(self.job.key, "paused")
                 self.due = time.monotonic() + self.assignment.checkpoint_every
             with self.folder.part(self.job.key) as path:
-                write_result(path, playing.result())
+                write_result(path, self.job.result(playing))
                 os.replace(path, self.result)
             self.report(playing.computed, finished=True)
             self.folder.checkpoint(self.job.key).unlink(missing_ok=True)
