@@ -130,9 +130,7 @@ def _plain(query: Any) -> Any:
     """Return ``query`` with NumPy's numbers and other sequences as plain numbers and lists."""
     if isinstance(query, np.generic | np.ndarray):
         return query.tolist()
-    if isinstance(query, str) or not isinstance(query, Iterable):
-        return query
-    return [_plain(one) for one in query]
+    return query if isinstance(query, str) or not isinstance(query, Iterable) else [_plain(one) for one in query]
 
 
 def _rows_per_job(rows: int, agents: int, processes: int | None) -> int:
@@ -145,11 +143,7 @@ def _rows_per_job(rows: int, agents: int, processes: int | None) -> int:
 
 
 def _cut_as_before(sweep: Sweep, folder: Path) -> Sweep:
-    """Return ``sweep`` with the rows per job of the same comparison in ``folder``, if it has one.
-
-    Raises:
-        ValueError: the folder has another sweep's results.
-    """
+    """Return ``sweep`` with the rows per job of the same comparison in ``folder``; ValueError if another is there."""
     try:
         before = kept_sweep(folder)
     except (NotADirectoryError, ValueError):  # no sweep or a damaged one; a file in the folder's place fails later
@@ -164,9 +158,8 @@ def _remove_results(jobs: Iterable[Job], folder: Path) -> None:
     """Remove results and checkpoints of ``jobs``."""
     with locked(folder):
         for job in jobs:
-            remove(store.place(folder, job))
-            for checkpoint in folder.glob(f"work-*/{job.key}.npz"):
-                remove(checkpoint)
+            for path in (store.place(folder, job), *folder.glob(f"work-*/{job.key}.npz")):
+                remove(path)
 
 
 def _kept_rows(jobs: Iterable[Job], finished: set[str]) -> list[str]:
@@ -175,8 +168,7 @@ def _kept_rows(jobs: Iterable[Job], finished: set[str]) -> list[str]:
     rows = 0
     for job in jobs:
         found, rows = kept.setdefault(job.block.agent.label, set()), job.rows
-        if job.key in finished:
-            found.update(range(job.block.start, min(job.block.stop, rows)))
+        found.update(range(job.block.start, min(job.block.stop, rows)) if job.key in finished else ())
     if not any(kept.values()):
         return []
     if all(len(found) == rows for found in kept.values()):
@@ -248,14 +240,11 @@ def _unknown(comparison: Comparison) -> list[str]:
         return []
     if "preferences" not in (env_arguments(comparison.env_id) or {}):
         return ["regret is unknown for every agent"]
-    file = comparison.env_kwargs.get("preferences")
-    if file is not None:
-        return [
-            f"regret and accuracy are unknown: in preferences = {file!r} no ranker beats all others; --set "
-            "winner=copeland, or borda, measures them against another one"
-        ]
-    how = "--set preferences=FILE gives it, and `rankgym data preferences` estimates one"
-    return [f"regret and accuracy are unknown without a preference matrix: {how}"]
+    why = " without a preference matrix: --set preferences=FILE gives it, and `rankgym data preferences` estimates one"
+    if (file := comparison.env_kwargs.get("preferences")) is not None:
+        how = "--set winner=copeland, or borda, measures them against another one"
+        why = f": in preferences = {file!r} no ranker beats all others; {how}"
+    return [f"regret and accuracy are unknown{why}"]
 
 
 def _first_breakpoint(environment: ResolvedEnvironment) -> int | None:

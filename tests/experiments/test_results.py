@@ -94,18 +94,8 @@ def test_polars_takes_it():
     assert set(means) == {"toprank", "static", "mergerucb"}
 
 
-def test_a_line_for_each_row_and_epoch():
-    one = rankings()
-    frame = tables.epoch_table([one, duels()]).to_pandas()
-    assert list(frame.columns) == list(tables.EPOCH_COLUMNS)
-    assert len(frame) == 4 * 2
-    assert frame["epoch"].tolist() == [0, 1] * 4
-    assert np.array_equal(frame["regret"].to_numpy().reshape(4, 2).T, one.epoch_regret, equal_nan=True)
-
-
 def test_nothing_is_an_empty_table():
     assert tables.table([]).num_rows == 0
-    assert tables.epoch_table([duels()]).column_names == list(tables.EPOCH_COLUMNS)
 
 
 def test_a_table_is_written_whole_and_read_again(tmp_path):
@@ -177,7 +167,6 @@ def test_labels_come_with_the_plan(folder):
     path, sweep, _ = folder
     assert set(load(path).to_pandas()["environment"]) == {"plain"}
     assert tables.read(path).environments == ["plain"]
-    assert tables.epochs(path).num_rows == 0
     (path / "plan.json").unlink()
     label = "CM-Synthetic-v0, num_items=5, num_positions=3"
     assert tables.read(path).environments == [label]
@@ -223,8 +212,6 @@ def test_what_holds_no_results_is_refused(tmp_path):
         load(tmp_path / "text.parquet")
     with pytest.raises(ValueError, match="is not the result of a sweep"):
         load(tmp_path)
-    with pytest.raises(ValueError, match="an exported table"):
-        tables.epochs(tmp_path / "text.parquet")
     (tmp_path / "plan.json").write_text("{")
     with pytest.raises(ValueError, match=r"plan.json is damaged"):
         load(tmp_path)

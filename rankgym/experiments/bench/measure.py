@@ -7,6 +7,7 @@ import platform
 import statistics
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from rankgym.arguments import whole_number
 from rankgym.experiments.bench import cases, timing
 from rankgym.experiments.bench.timing import Case, side_by_side
 from rankgym.outputs import atomic_path, check_writable, versions
-from rankgym.progress import count_bar
+from rankgym.progress import count_bar, late_bar
 
 NAMES = {  # of the parts of a case's key, by its first part
     "step": ("what", "model", "rows", "lists", "recording"),
@@ -55,13 +56,8 @@ def measure(
     rates: dict[tuple[Any, ...], list[float]] = {}
     measured = []
     wall, worked = time.perf_counter(), time.process_time()
-    with count_bar("measurements") if progress else contextlib.nullcontext() as bar:
-        task = bar.add_task("bench", total=cases.number_of_cases(sizes) * (effort.turns + 1)) if bar else None
-
-        def advance() -> None:
-            if bar is not None:
-                bar.advance(task)
-
+    total = cases.number_of_cases(sizes) * (effort.turns + 1)
+    with late_bar(progress, total, "bench", partial(count_bar, "measurements")) as advance:
         for group in cases.groups(sizes, effort, letor):
             with contextlib.ExitStack() as opened:
                 for case, found in side_by_side(group(opened), effort, advance):

@@ -31,18 +31,18 @@ QUICK = Effort(turns=3, slice=0.01, learning=300)
 
 
 def side_by_side(
-    cases: Sequence[Case], effort: Effort, advance: Callable[[], None] = lambda: None
+    cases: Sequence[Case], effort: Effort, advance: Callable[[int], None] = lambda slices: None
 ) -> list[tuple[Case, list[float]]]:
-    """Return the rates (sessions a second) of all slices of each case; ``advance`` is called after each slice."""
+    """Return the rates (sessions a second) of all slices of each case; ``advance(1)`` is called after each slice."""
     steps = []
     for case in cases:
         steps.append(_steps_of_a_slice(case, effort.slice))
-        advance()
+        advance(1)
     rates: list[list[float]] = [[] for _ in cases]
     for _ in range(effort.turns):
         for case, count, found in zip(cases, steps, rates, strict=True):
             found.append(count * case.rows / max(case.play(count), 1e-9))
-            advance()
+            advance(1)
     return list(zip(cases, rates, strict=True))
 
 

@@ -22,15 +22,8 @@ from rankgym.wrappers.against_itself import AgainstItself
 MODEL = "rankgym.sb3.agent:SB3Agent"  # what plays a trained model
 WEIGHTS = Path(rankgym.__file__).parent / "sb3" / "weights"  # models that come with the package
 SB3 = ("torch", "stable_baselines3", "sb3_contrib")  # libraries of the extra sb3
-SHAPE = (
-    "num_items",
-    "num_positions",
-    "num_arms",
-    "num_envs",
-    "horizon",
-    "seed",
-    "initial_list",
-)  # arguments from the run
+# Arguments from the run.
+SHAPE = ("num_items", "num_positions", "num_arms", "num_envs", "horizon", "seed", "initial_list")
 
 
 class AgentFailed(RuntimeError):
@@ -45,11 +38,7 @@ class AgentSpec(NamedTuple):
     knobs: dict[str, Any]
 
     def load(self) -> Any:
-        """Import the class or function. Nothing but its module is run.
-
-        Raises:
-            ValueError: there is no such module or name in it, or it is not a ``NAMED_AGENT``.
-        """
+        """Import the class or function, running nothing but its module; ValueError if it is not a ``NAMED_AGENT``."""
         module_name, _, class_name = self.where.partition(":")
         try:
             module = importlib.import_module(module_name)
@@ -73,9 +62,7 @@ class AgentSpec(NamedTuple):
     def make(self, env: VectorEnv[Any, Any, Any], horizon: int, seed: int | Sequence[int]) -> Any:
         """Make the agent for ``env``: by ``for_env`` if the class has it, else with what it takes of ``SHAPE``.
 
-        Raises:
-            ValueError: the class does not take these arguments.
-            AgentFailed: a user's class raised a TypeError or ValueError itself.
+        Raises ValueError if the class does not take these arguments, and AgentFailed if a user's class failed itself.
         """
         cls = self.load()
         if action_kind(env) is ActionKind.DUEL_OF_RANKINGS:
@@ -123,8 +110,7 @@ class AgentSpec(NamedTuple):
     def _own_place(self, error: BaseException) -> str:
         """Return file and line of the last frame in the wrapped agent's file, else in the agent's own, else ""."""
         inner = self.inner()
-        place = inner._own_place(error) if inner else ""
-        if place:
+        if inner and (place := inner._own_place(error)):
             return place
         module = self.where.partition(":")[0].split(".")
         for frame in reversed(traceback.extract_tb(error.__traceback__)):
@@ -139,10 +125,8 @@ class AgentSpec(NamedTuple):
         """
         found, inner = self.load(), self.inner()
         parts = [_file_digest(one) for one in dict.fromkeys((found, agent_class(found)))]
-        if inner is not None:
-            parts.append(inner.digest())
-        if hasattr(found, "decided_by"):
-            parts.append(found.decided_by(**self.knobs))
+        parts += [inner.digest()] if inner is not None else []
+        parts += [found.decided_by(**self.knobs)] if hasattr(found, "decided_by") else []
         return " ".join(filter(None, parts))
 
 
@@ -176,8 +160,7 @@ def split_names(text: str) -> list[str]:
 def literal(text: str) -> Any:
     """Parse ``text`` as JSON (numbers, true, false, null, lists, "quoted"); other text is returned unchanged.
 
-    Raises:
-        ValueError: the text begins like a list, an object or a quoted text, and is not valid JSON.
+    Raises ValueError if the text begins like a list, an object or a quoted text, and is not valid JSON.
     """
     try:
         return json.loads(text)
@@ -249,11 +232,7 @@ def shipped_models() -> list[str]:
 
 
 def _model_file(agent: str, name: str) -> str:
-    """Find the file of a trained model by its path, or by the name of one that comes with the package.
-
-    Raises:
-        ValueError: the file does not exist; a similar name is suggested.
-    """
+    """Find the file of a trained model by its path, or by the name of one that comes with the package."""
     if Path(name).is_file():
         return name
     shipped = WEIGHTS / f"{Path(name).stem}.zip"

@@ -23,11 +23,7 @@ CORNERS = 200  # breakpoints to record at; of more, a figure cannot show the cor
 
 
 def env_id(name: str) -> str:
-    """Return the full id of ``name``: one of ``ENVS``, with or without ``rankgym/``, or any other id of Gymnasium.
-
-    Raises:
-        ValueError: the id is unknown; a similar one is suggested.
-    """
+    """Return the full id of ``name``: one of ``ENVS``, with or without ``rankgym/``, or any other id of Gymnasium."""
     for candidate in (name, f"rankgym/{name}"):
         if candidate in ENVS:
             return candidate
@@ -114,25 +110,14 @@ class ResolvedEnvironment(NamedTuple):
 def resolve(
     name: str, agents: Sequence[str | type] | None, rounds: int, query: Any, env_kwargs: Mapping[str, Any]
 ) -> ResolvedEnvironment:
-    """Resolve and check the arguments; the environment is made with one row for it, and closed.
-
-    Args:
-        name: an id, with or without ``rankgym/``.
-        agents: as ``compare`` takes them; None: all that can play.
-        rounds: at least 1.
-        query: one query, a list of them, ``"all"``, ``"train"`` or ``"test"``; or ``problem`` in ``env_kwargs``.
-        env_kwargs: plain JSON values. ``horizon`` is ``rounds`` where it is not given.
-
-    Raises:
-        ValueError: something does not fit.
-    """
+    """Resolve arguments of ``compare``, or raise a ValueError; the environment is made with one row, and closed."""
     specs, found = agent_specs(agents), env_id(name)
     choice = choice_of(found)
     if choice == "problem" and "problem" in env_kwargs:
         if query != "all":
             raise ValueError(f"query = {query!r} and problem = {env_kwargs['problem']!r}; allowed: one of them")
-        query = env_kwargs["problem"]
-        env_kwargs = {key: value for key, value in env_kwargs.items() if key != "problem"}
+        env_kwargs = dict(env_kwargs)
+        query = env_kwargs.pop("problem")
     kwargs = {"horizon": rounds, **env_kwargs}
     try:
         kwargs = json.loads(json.dumps(kwargs))
@@ -146,8 +131,8 @@ def resolve(
         specs = _fitting(specs, found, env)
         kind, cutoff = ("duels" if is_duel(action_kind(env)) else "rankings"), env_attribute(env, "cutoff")
         horizon, _ = env_horizons(env)
-        common_breakpoints = getattr(env.unwrapped, "common_breakpoints", None)  # other packages' have no such method
-        common = [] if common_breakpoints is None else common_breakpoints(rounds)
+        find = getattr(env.unwrapped, "common_breakpoints", None)  # other packages' have no such method
+        common = [] if find is None else find(rounds)
     breakpoints = None if common is None else tuple(map(int, common))
     if horizon is not None and rounds > horizon:
         raise ValueError(

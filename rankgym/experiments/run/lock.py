@@ -15,11 +15,7 @@ LOCK_WAIT = 1.0  # seconds to wait for the lock: `rankgym sweep status` holds it
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Context manager that holds the lock of ``folder``.
-
-    Raises:
-        RuntimeError: another process holds it, or the file system has no locks.
-    """
+    """Context manager that holds the lock of ``folder``; RuntimeError if that is not possible now."""
     filelock = require("filelock")
     lock = filelock.FileLock(folder / LOCK)
     try:

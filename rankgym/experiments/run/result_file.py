@@ -46,15 +46,8 @@ def write_result(path: Path, contents: Contents) -> None:
         {b"rankgym": text, b"rankgym.sha256": _digest(text, contents.columns).encode()}
     )
     with path.open("wb") as file:
-        parquet.write_table(
-            table,
-            file,
-            row_group_size=max(1, rows),
-            compression="zstd",
-            use_dictionary=False,
-            write_statistics=False,
-            write_page_checksum=True,
-        )
+        plain = {"use_dictionary": False, "write_statistics": False, "write_page_checksum": True}
+        parquet.write_table(table, file, row_group_size=max(1, rows), compression="zstd", **plain)
         file.flush()
         os.fsync(file.fileno())
 
@@ -71,9 +64,7 @@ def _digest(text: bytes, columns: dict[str, NDArray[Any]]) -> str:
 def read_result(path: Path, key: str | None = None) -> Contents:
     """Read a result file, checked against its digest and the job's ``key``; default: the one in the file's name.
 
-    Raises:
-        OSError: the file is missing or cannot be read.
-        Damaged: it is not what was written, has another format, or is another job's result.
+    Raises OSError if it cannot be read, and Damaged if it is not what was written, or another job's result.
     """
     pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
     data = read_regular_file(path)

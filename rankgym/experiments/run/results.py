@@ -23,11 +23,7 @@ class Played(NamedTuple):
     settled_at: NDArray[np.int64]  # (rows,) rounds played when the row was retired; -1: played out
 
     def at(self, measure: str, round: int) -> NDArray[np.float64]:
-        """Return ``measure`` after ``round`` rounds, (rows,).
-
-        Raises:
-            ValueError: the round was not recorded, or the measure is unknown.
-        """
+        """Return ``measure`` after ``round`` rounds, (rows,); ValueError if it was not recorded."""
         if measure not in self.measures:
             raise ValueError(f"measure = {measure!r} is unknown; allowed: {', '.join(self.measures)}")
         index = int(np.searchsorted(self.rounds, round))

@@ -10,7 +10,6 @@ the end, bit for bit. Its reward is not: clicks are no longer drawn, and each ro
 the same mean and less noise.
 """
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -38,9 +37,7 @@ Arrays = dict[str, NDArray[Any]]
 def make(block: Block, rows: Sequence[int] | None = None) -> tuple[Any, Any]:
     """Make the environment of a block, not reset yet, and its agent; or of some of its rows, numbered from 0.
 
-    Raises:
-        ValueError: the agent does not take these arguments.
-        AgentFailed: the agent failed; the message says how and where.
+    Raises ValueError if the agent does not take these arguments, and AgentFailed if it failed itself.
     """
     chosen = range(block.rows) if rows is None else rows
     played: dict[str, Any] = {} if block.choice is None else {block.choice: [block.queries[row] for row in chosen]}
@@ -58,16 +55,15 @@ def make(block: Block, rows: Sequence[int] | None = None) -> tuple[Any, Any]:
 class Run:
     """A block of rows of one agent that can be paused, saved and resumed; settled rows leave the batch.
 
-    Pausing it, and restoring it in another process, does not change its history; and but for the reward of retired
-    rows the history is that of ``rankgym.simulate``, bit for bit.
+    But for the reward of retired rows, its history is that of ``rankgym.simulate``, bit for bit, whatever pauses and
+    processes lie in between.
 
     Retiring rows and saving need an agent with ``settled``, ``snapshot`` and ``restore`` (``rankgym.agent.Learner``)
     and one of rankgym's own vector environments. Without them, and if the expected reward of what a settled row plays
-    is unknown (two different rankers, interleaved), all rounds are played.
+    is unknown (two different rankers, interleaved), all rounds are played. So they are with ``retire=False``, and if
+    ``block.rounds`` exceeds the agent's horizon: its ``settled`` does not hold beyond.
 
-    ``retire`` lets settled rows leave. It is ignored if ``block.rounds`` exceeds the agent's horizon: its ``settled``
-    does not hold beyond. ``settled_at`` (rows,) has the rounds played when the row was retired, or -1. The row may
-    have settled earlier: agents are asked after recorded rounds only.
+    ``settled_at`` (rows,) has the rounds played when the row was retired, or -1. The row may have settled earlier.
     """
 
     def __init__(self, block: Block, *, retire: bool = True) -> None:
@@ -79,19 +75,18 @@ class Run:
         self._rounds = np.zeros(0, np.int64)  # (records,)
         self._values: dict[str, NDArray[np.float64]] = {}  # (records, rows) of each measure
         self._epoch_regret = np.zeros((0, block.rows))  # (epochs, rows)
-        self._begun, self._sound = False, True
+        self._sound = True
         self._live: _Part | None = None  # rows that are played
         self._leaving: _Part | None = None  # rows that are being retired; the others wait for them
         self._computed = 0  # by parts that have ended
 
     @property
     def played(self) -> int:
-        """Rounds that the rows in play have played; all rounds if no row is in play."""
-        return min((part.game.played for part in self._parts), default=self.block.rounds if self._begun else 0)
+        """Rounds that the rows in play have played; all rounds if the run is finished."""
+        return min((part.game.played for part in self._parts), default=self.block.rounds if self.finished else 0)
 
     @property
     def finished(self) -> bool:
-
         return bool(self._done.all())
 
     @property
@@ -111,51 +106,50 @@ class Run:
             pause: called several times a second; True: return. Some rounds are played before the first call.
 
         Raises:
-            ValueError: the agent cannot be made with these arguments.
-            AgentFailed: the agent failed, or returned an invalid list; the message says how and where.
-            Exception: what ``tell`` and ``pause`` raised.
+            AgentFailed: the agent failed, or returned an invalid list. Further errors: see ``make``, and what ``tell``
+                and ``pause`` raise.
             RuntimeError: an error or an interruption has ended the last call; ``restore`` an earlier snapshot.
         """
+        part: _Part
         paused = False
+        callers: list[Exception] = []  # errors of tell and pause, which are not the agent's
 
-        def asked() -> bool:
+        def ask() -> bool:
             nonlocal paused
-            with _callers():
+            try:
                 paused = paused or bool(pause())
+            except Exception as error:
+                callers.append(error)
+                raise
             return paused
 
-        def hear(rounds: int, part: _Part) -> None:
-            with _callers():
+        def report(rounds: int) -> None:
+            try:
                 tell(rounds * len(part.rows))
+            except Exception as error:
+                callers.append(error)
+                raise
 
-        self._check_sound()
         self._begin()
         self._sound = False  # whatever interrupts a step leaves the agent and its records at odds
         try:
             while not self.finished and not paused:
                 if self._leaving is not None:
                     part = self._leaving
-                    part.game.repeat(part.action, self.block.rounds, lambda rounds, p=part: hear(rounds, p), asked)  # type: ignore[misc]
+                    part.game.repeat(part.action, self.block.rounds, report, ask)
                     self._leaving = self._ended(part)
                 elif self._live is not None and not self._retire(self._live):
                     part = self._live
-                    until = part.game.next_record() if self._retires else self.block.rounds
-                    part.game.play(until, lambda rounds, p=part: hear(rounds, p), asked)  # type: ignore[misc]
+                    part.game.play(part.game.next_record() if self._retires else self.block.rounds, report, ask)
                     self._live = self._ended(part)
             self._sound = True
-        except _Callers as outside:
-            raise outside.error from None
-        except AgentFailed:
-            raise
         except Exception as error:
+            if error in callers or isinstance(error, AgentFailed):
+                raise
             raise self.block.agent.failure(error) from error
 
     def history(self) -> History | DuelingHistory:
-        """The records of all rows.
-
-        Raises:
-            RuntimeError: the run is not finished.
-        """
+        """The records of all rows; RuntimeError if the run is not finished."""
         if not self.finished:
             raise RuntimeError(f"{self.played} of {self.block.rounds} rounds were played; play to the end first")
         if "accuracy" in self._values:
@@ -167,32 +161,26 @@ class Run:
         for part in self._parts:
             part.env.close()
 
-    def _check_sound(self) -> None:
-        if not self._sound:
-            raise RuntimeError(
-                "the run was interrupted in the middle of a step; restore a snapshot that was taken before"
-            )
-
     def _begin(self) -> None:
-        if not self._begun:
-            self._live = _Part(self.block, None)
+        if not self._sound:
+            raise RuntimeError("the run was interrupted in the middle of a step; restore a snapshot taken before")
+        if not self._parts and not self.finished:
+            self._live = _Part(self.block, np.arange(self.block.rows))
             self._live.game.reset(self.block.seed + self.block.start)
-            self._begun = True
 
     def _ended(self, part: "_Part") -> "_Part | None":
         """Take over the records of ``part`` if it is over, and return None; else return ``part``."""
         if part.game.played < self.block.rounds:
             return part
         history = part.game.history()
-        rows, all_rows = part.rows, self.block.rows
         self._rounds = history.rounds
         for name in measures(history):
-            values = self._values.setdefault(name, np.full((len(history.rounds), all_rows), np.nan))
-            values[:, rows] = getattr(history, name)
+            values = self._values.setdefault(name, np.full((len(history.rounds), self.block.rows), np.nan))
+            values[:, part.rows] = getattr(history, name)
         if isinstance(history, History):
             self._epoch_regret = with_epochs(self._epoch_regret, len(history.epoch_regret))
-            self._epoch_regret[: len(history.epoch_regret), rows] = history.epoch_regret
-        self._done[rows] = True
+            self._epoch_regret[: len(history.epoch_regret), part.rows] = history.epoch_regret
+        self._done[part.rows] = True
         self._computed += part.computed
         part.env.close()
         return None
@@ -235,12 +223,7 @@ class Run:
         return part
 
     def snapshot(self) -> Arrays | None:
-        """The full state as plain arrays, which ``np.savez`` writes without pickles; None: it cannot be saved.
-
-        Raises:
-            RuntimeError: an error or an interruption has ended ``play``.
-        """
-        self._check_sound()
+        """The full state as plain arrays; None if it cannot be saved. RuntimeError if an error has ended ``play``."""
         self._begin()
         arrays: Arrays = {
             "settled_at": self.settled_at.copy(),
@@ -263,9 +246,7 @@ class Run:
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
         """Restore a ``snapshot`` of a run of the same block with the same ``retire``, perhaps from another process.
 
-        Raises:
-            ValueError: the snapshot does not fit. Make another run then.
-            AgentFailed: the agent failed.
+        Raises ValueError if it does not fit; make another run then.
         """
         given = {name: np.array(values) for name, values in snapshot.items()}
         allowed = f"allowed: one of a run of this block, of {self.block.rows} rows"
@@ -293,7 +274,7 @@ class Run:
         self.settled_at, self._kept, self._done = given["settled_at"], given["kept"], given["done"]
         self._rounds, self._epoch_regret = given["rounds"], given["epoch_regret"]
         self._values, self._computed = values, int(given["computed"])
-        self._begun = self._sound = True
+        self._sound = True
 
 
 class _Part:
@@ -302,9 +283,8 @@ class _Part:
     ``leaving``: they show the same list until the end, and are paid expected rewards.
     """
 
-    def __init__(self, block: Block, rows: NDArray[np.int64] | None, *, leaving: bool = False) -> None:
-        self.rows = np.arange(block.rows) if rows is None else rows
-        self.env, self.agent = make(block, None if rows is None else rows.tolist())
+    def __init__(self, block: Block, rows: NDArray[np.int64], *, leaving: bool = False) -> None:
+        self.rows, (self.env, self.agent) = rows, make(block, rows.tolist())
         try:
             self.game = Game(self.agent, self.env, block.rounds, block.record_at, expected=leaving)
         except BaseException as error:
@@ -338,22 +318,6 @@ class _Part:
 def _rows(written: Mapping[str, NDArray[Any]], rows: NDArray[np.bool_]) -> Arrays:
     """Select ``rows`` from a game's snapshot."""
     return {name: values[rows] for name, values in written.items()}
-
-
-class _Callers(Exception):
-    """An error that the caller's own function raised."""
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-
-
-@contextlib.contextmanager
-def _callers() -> Any:
-    """Context manager that marks errors as not the agent's."""
-    try:
-        yield
-    except Exception as error:
-        raise _Callers(error) from error
 
 
 def contents(job: Job, history: History | DuelingHistory, settled_at: NDArray[np.int64]) -> Contents:

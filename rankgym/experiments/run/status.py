@@ -45,10 +45,7 @@ def sweep_status(folder: str | os.PathLike[str]) -> SweepStatus:
     """Look how far the sweep in ``folder`` is: by its plan, or without one by the results themselves.
 
     Results of other versions or other code of rankgym than this process has count as ``others``, not as finished.
-
-    Raises:
-        ValueError: the folder has neither, or its plan is damaged.
-        OSError: a result cannot be read.
+    Raises ValueError if the folder has neither, or its plan is damaged.
     """
     root = Path(folder)
     plan = read_plan(root)

@@ -36,14 +36,12 @@ def place(folder: Path, job: Job) -> Path:
     return folder / RESULTS / job.file
 
 
-def read(path: str | os.PathLike[str], key: str | None = None) -> Played:
+def read(path: str | os.PathLike[str]) -> Played:
     """Read one result file of a sweep. The environment's label is built from its id and arguments.
 
-    Raises:
-        OSError: the file is missing or cannot be read.
-        Damaged: it is damaged, or the result of another job than ``key``, or than the one in its name.
+    Raises OSError if the file cannot be read, and Damaged if it is not the result of the job that its name says.
     """
-    settings, columns = read_result(Path(path), key)
+    settings, columns = read_result(Path(path))
     try:
         if tuple(columns) != (*ROW_COLUMNS, *settings["measures"], "epoch_regret"):
             raise ValueError(f"its columns are {', '.join(columns)}")
@@ -81,18 +79,14 @@ class Examined(NamedTuple):
 def examine(folder: Path, jobs: Iterable[Any]) -> Examined:
     """Read all results of ``jobs``, which have a ``key`` and a ``file``, in the folder."""
     found = Examined(set(), {}, set())
-    for job in jobs:
-        path = folder / RESULTS / job.file
-        if job.key in found.finished:
-            continue
-        if not path.exists():
-            found.missing.add(job.key)
-            continue
+    for key, file in {job.key: job.file for job in jobs}.items():
         try:
-            read_result(path, job.key)
-            found.finished.add(job.key)
+            read_result(folder / RESULTS / file, key)
+            found.finished.add(key)
+        except (FileNotFoundError, NotADirectoryError):
+            found.missing.add(key)
         except Damaged as error:
-            found.damaged[job.key] = str(error)
+            found.damaged[key] = str(error)
     return found
 
 
@@ -110,9 +104,7 @@ def others(folder: Path, jobs: Sequence[PlannedJob]) -> Others:
     found = Others([], set(), [], [])
     mine = {job.file for job in jobs}
     wanted = {job.choices: job for job in jobs}
-    for path in sorted((folder / RESULTS).glob("*.parquet")):
-        if path.name in mine:
-            continue
+    for path in sorted(path for path in (folder / RESULTS).glob("*.parquet") if path.name not in mine):
         try:
             settings = read_settings(path)
             chosen, made = choices(settings), made_by(settings)
@@ -144,33 +136,28 @@ def gather(
     """The results of a sweep's jobs, by the labels of their environments and agents.
 
     Args:
-        folder: where the results are; other sweeps' results in it do no harm.
-        jobs: of the sweep.
         partial: leave out what is missing, as while the sweep is running: rows, agents or environments.
         any_version: where a job has no result of its own versions, code and data, take the newest one of others.
 
     Raises:
         ValueError: a result is missing (unless ``partial``), damaged, or the result of another job.
-        OSError: a result cannot be read.
     """
     root = Path(folder)
     newest: dict[str, Path] = {}
     if any_version:
         same = sorted(others(root, jobs).same, key=lambda one: one[0].stat().st_mtime_ns)
         newest = {chosen: path for path, chosen in same}
-    there: list[tuple[PlannedJob, Path, str]] = []  # with the key that the file should have; "": the one in its name
+    there: list[tuple[PlannedJob, Path]] = []
     for job in jobs:
-        path = root / RESULTS / job.file
-        if path.exists():
-            there.append((job, path, job.key))
-        elif job.choices in newest:
-            there.append((job, newest[job.choices], ""))
+        own = root / RESULTS / job.file
+        path = own if own.exists() else newest.get(job.choices)
+        there += [] if path is None else [(job, path)]
     if len(there) < len(jobs) and not partial:
         raise ValueError(
             f"{os.fspath(folder)} has {len(there)} of the sweep's {len(jobs)} results; allowed: a sweep that is "
             "finished, or partial=True"
         )
     blocks: dict[tuple[str, str, int], list[Played]] = {}
-    for job, path, key in there:
-        blocks.setdefault((job.environment, job.agent, job.rows), []).append(read(path, key))
+    for job, path in there:
+        blocks.setdefault((job.environment, job.agent, job.rows), []).append(read(path))
     return Results(join(parts, rows)._replace(environment=label) for (label, _, rows), parts in blocks.items())

@@ -20,7 +20,6 @@ LABELS = {
     "query": "the query, or the problem, that the row plays; 0 if the environment has neither",
     "run": "number of the run of its query, from 0",
 }
-SETTLED = {"settled_at": "rounds played when the row was retired, as its list could not change any more; null: never"}
 MEASURES = {
     "regret": "cumulative expected regret",
     "violations": "rounds that violated the safety constraint so far (rankings)",
@@ -29,13 +28,11 @@ MEASURES = {
     "reward": "cumulative reward; of a retired row it goes on with the expectation",
 }
 # The columns of ``load``, with their meaning; of measures, those that some result in the sweep has.
-COLUMNS = {**LABELS, "round": "rounds played", **MEASURES, **SETTLED}
-# The columns of ``epochs``.
-EPOCH_COLUMNS = {
+COLUMNS = {
     **LABELS,
-    "epoch": "number of the stretch between breakpoints, from 0",
-    "regret": "expected regret in the epoch; null: the row has not reached it",
-    **SETTLED,
+    "round": "rounds played",
+    **MEASURES,
+    "settled_at": "rounds played when the row was retired, as its list could not change any more; null: never",
 }
 
 
@@ -58,18 +55,6 @@ def load(path: str | os.PathLike[str], *, partial: bool = False) -> Any:
     """
     path = Path(path)
     return _exported(path) if path.is_file() and not _is_result(path) else table(read(path, partial=partial))
-
-
-def epochs(path: str | os.PathLike[str], *, partial: bool = False) -> Any:
-    """Read the regret of each epoch as a tidy table with the ``EPOCH_COLUMNS``: one line a row and epoch.
-
-    Environments without breakpoints have no lines. Arguments and errors are those of ``load``, but an exported
-    table has no epochs.
-    """
-    path = Path(path)
-    if path.is_file() and not _is_result(path):
-        raise ValueError(f"path = {os.fspath(path)!r} is an exported table; allowed: the folder of a sweep")
-    return epoch_table(read(path, partial=partial))
 
 
 def read(path: str | os.PathLike[str], *, partial: bool = False) -> Results:
@@ -122,29 +107,27 @@ def table(results: Iterable[Played]) -> Any:
     """Make of ``results`` the tidy ``pyarrow.Table`` that ``load`` returns."""
     pyarrow = require("pyarrow")
     played = list(results)
-    parts = []
-    for one in played:
-        values = {"round": pyarrow.array(np.tile(one.rounds, len(one.row)))}
-        for name in MEASURES:
-            if name in one.measures:
-                values[name] = pyarrow.array(one.measures[name].T.ravel(), from_pandas=True)  # NaN: null
-        parts.append(_lines(pyarrow, one, len(one.rounds), values))
     measured = {name for one in played for name in one.measures}
-    return _joined(pyarrow, parts, [name for name in COLUMNS if name not in MEASURES or name in measured])
+    types = {name: pyarrow.float64() if name in MEASURES else pyarrow.int64() for name in COLUMNS}
+    types |= dict.fromkeys(("environment", "agent"), pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
+    schema = pyarrow.schema([(name, types[name]) for name in COLUMNS if name not in MEASURES or name in measured])
+    parts = [pyarrow.table([_column(one, field) for field in schema], schema=schema) for one in played]
+    return pyarrow.concat_tables(parts).unify_dictionaries().combine_chunks() if parts else schema.empty_table()
 
 
-def epoch_table(results: Iterable[Played]) -> Any:
-    """Make of the epochs of ``results`` the tidy ``pyarrow.Table`` that ``epochs`` returns."""
-    pyarrow = require("pyarrow")
-    parts = []
-    for one in results:
-        number = len(one.epoch_regret)
-        values = {
-            "epoch": pyarrow.array(np.tile(np.arange(number), len(one.row))),
-            "regret": pyarrow.array(one.epoch_regret.T.ravel().astype(np.float64), from_pandas=True),
-        }
-        parts.append(_lines(pyarrow, one, number, values))
-    return _joined(pyarrow, parts, list(EPOCH_COLUMNS))
+def _column(played: Played, field: Any) -> Any:
+    """A column of a table with a line for each row and recorded round; null where ``played`` has no such measure."""
+    pyarrow, records, rows = require("pyarrow"), len(played.rounds), len(played.row)
+    if field.name in ("environment", "agent"):
+        places = pyarrow.array(np.zeros(rows * records, np.int32))
+        return pyarrow.DictionaryArray.from_arrays(places, [getattr(played, field.name)])
+    if field.name == "round":
+        return pyarrow.array(np.tile(played.rounds, rows))
+    if field.name in MEASURES:
+        values = played.measures.get(field.name, np.full((records, rows), np.nan))
+        return pyarrow.array(values.T.ravel(), from_pandas=True)  # NaN: null
+    numbers = np.repeat(getattr(played, field.name), records)
+    return pyarrow.array(numbers, mask=numbers < 0 if field.name == "settled_at" else None)
 
 
 def write_table(table: Any, path: Path) -> None:
@@ -152,31 +135,3 @@ def write_table(table: Any, path: Path) -> None:
     parquet = require("pyarrow.parquet")
     with atomic_path(path) as unfinished:
         parquet.write_table(table, unfinished, compression="zstd", write_page_checksum=True)
-
-
-def _lines(pyarrow: Any, played: Played, times: int, values: dict[str, Any]) -> Any:
-    """A table of ``times`` lines a row: the row's labels and ``values``."""
-    settled = np.repeat(played.settled_at, times)
-    lines = len(settled)
-    words = {
-        name: pyarrow.DictionaryArray.from_arrays(pyarrow.array(np.zeros(lines, np.int32)), [text])
-        for name, text in (("environment", played.environment), ("agent", played.agent))
-    }
-    numbers = {name: pyarrow.array(np.repeat(getattr(played, name), times)) for name in ("row", "query", "run")}
-    return pyarrow.table({**words, **numbers, **values, "settled_at": pyarrow.array(settled, mask=settled < 0)})
-
-
-def _joined(pyarrow: Any, parts: list[Any], columns: list[str]) -> Any:
-    """One table with ``columns``, null where a part has none, and one dictionary for each column of labels."""
-    label = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-    kinds = {name: pyarrow.int64() for name in columns}
-    kinds |= {name: pyarrow.float64() for name in columns if name in MEASURES} | dict.fromkeys(list(LABELS)[:2], label)
-    schema = pyarrow.schema(list(kinds.items()))
-    if not parts:
-        return schema.empty_table()
-
-    def column(part: Any, name: str) -> Any:
-        return part[name] if name in part.column_names else pyarrow.nulls(len(part), kinds[name])
-
-    whole = [pyarrow.table([column(part, name) for name in columns], schema=schema) for part in parts]
-    return pyarrow.concat_tables(whole).unify_dictionaries().combine_chunks()
