@@ -304,7 +304,7 @@ def test_agents_of_ones_own(run, tmp_path):
     [
         (["run", "none.toml"], "error: none.toml cannot be read: No such file or directory"),
         (["run", "small.toml", "--jobs", "0"], "error: jobs = 0 is out of range; allowed: a whole number, at least 1"),
-        (["run", "small.toml", "--backend", "x"], "error: backend = 'x' is unknown to joblib; allowed: "),
+        (["run", "small.toml", "--backend", "x"], "error: backend = 'x' is unknown; allowed: "),
         (["run", "small.toml", "--backend", "dask"], "error: backend = 'dask' needs an address; allowed: "),
         (["run", "small.toml", "--address", "tcp://x:1"], "error: address = 'tcp://x:1' goes with backend = 'dask'"),
         (["status", "nowhere"], "error: nowhere is not the folder of a sweep: it has neither a plan.json nor results;"),

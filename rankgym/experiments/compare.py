@@ -1,8 +1,4 @@
-"""Compare agents in one environment: a sweep with a single environment, whose results become a ``Comparison``.
-
-There are ``len(queries) * runs`` rows. Row b plays query b mod Q with the seed ``seed + b`` for users and agent: all
-agents meet the same users, and one more run adds rows without changing the others.
-"""
+"""Compare agents in one environment: a sweep with a single environment, whose results become a ``Comparison``."""
 
 import contextlib
 import math
@@ -89,7 +85,13 @@ def compare(
     shown = agent_specs(agents)
     if jobs is not None or backend is None:
         jobs = whole_number("jobs", 1 if jobs is None else jobs, 1)
-    executor_of(jobs, backend, address, checkpoint_every)
+    engine: dict[str, Any] = {
+        "jobs": jobs,
+        "backend": backend,
+        "address": address,
+        "checkpoint_every": checkpoint_every,
+    }
+    executor_of(**engine)
     query = _plain(query)
     environment = Environment("", env_id, env_kwargs, query=None if query is None or query == "all" else query)
     sweep = Sweep((environment,), agents or (), rounds, runs, seed, query, retire=retire, name=NAME)  # type: ignore[arg-type]
@@ -106,16 +108,8 @@ def compare(
         if fresh:
             _remove_results(planned, root)
         notes = _kept_rows(planned, store.examine(root, planned).finished)
-        results = run_sweep(
-            sweep,
-            root,
-            jobs=jobs,
-            backend=backend,
-            address=address,
-            progress=progress,
-            checkpoint_every=checkpoint_every,
-            resume="" if out is None else "the same command",
-        )
+        resume = "" if out is None else "the same command"
+        results = run_sweep(sweep, root, **engine, progress=progress, resume=resume)
         seconds = _seconds(planned, read_log(root))
     comparison = _comparison(sweep, played, shown or played.agents, results, seconds, notes)
     if out is not None:

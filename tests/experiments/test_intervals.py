@@ -75,7 +75,7 @@ def test_what_a_stretch_of_rounds_has_added():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"measure": "clicks"}, "measure = 'clicks' is unknown; allowed: regret"),
+        ({"measure": "clicks"}, "measure = 'clicks' is unknown; allowed: 'regret'"),
         ({"stop": 50}, "round = 50 was not recorded"),
         ({"stop": 10, "start": 10}, "start = 10 is not before stop = 10"),
         ({"start": 7}, "round = 7 was not recorded"),

@@ -131,8 +131,8 @@ def _steps(rows: int, opened: contextlib.ExitStack) -> list[Case]:
             bare = _kept_open(opened, _ranking_env(model, rows))
             bare.reset(seed=0)
             for recording in RECORDINGS:
-                env = _recorded(bare, recording)
-                cases.append(Case(("step", model, rows, kind, recording), rows, time_steps(env, lists[kind])))
+                play = time_steps(_recorded(bare, recording), lists[kind])
+                cases.append(Case(("step", model, rows, kind, recording), rows, play))
     cartpole = _kept_open(opened, gym.make_vec(CARTPOLE, num_envs=rows, vectorization_mode="vector_entry_point"))
     cartpole.reset(seed=0)
     actions = [rng.integers(0, 2, rows) for _ in range(POOL)]

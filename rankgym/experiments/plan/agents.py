@@ -171,18 +171,14 @@ def literal(text: str) -> Any:
 
 
 def parse_agent(agent: str | type) -> AgentSpec:
-    """Parse the name of an agent.
+    """Parse the name of an agent; ValueError if nothing has this name.
 
     Args:
-        agent: a name of ``rankgym_agents.AGENTS``, or ``"package.module:Class"``, both with knobs if wanted:
-            ``"toprank:delta=1e-6"``, ``"cascade-kl-ucb:feedback=last:exploration=log"``; or a class. A function in
-            place of ``Class`` needs a return annotation that is a class with act and update. A knob ``agent`` may be
-            ``package.module:Class`` too: ``"restarting:agent=package.module:Class:every=5000"``. Or a trained model:
-            the path of a file ``....zip``, or the name of one that comes with the package (``shipped_models``), with
-            knobs too: ``"runs/x/best.zip:deterministic=true"``.
-
-    Raises:
-        ValueError: nothing has this name.
+        agent: a class, or with knobs if wanted (``"toprank:delta=1e-6"``) a name of ``rankgym_agents.AGENTS``,
+            ``"package.module:Class"``, ``"package.module:function"`` with a return annotation that is a class with act
+            and update, a trained model's file ``"runs/x/best.zip"``, or the name of a model that comes with the package
+            (``shipped_models``). A knob ``agent`` may be a class or function as well:
+            ``"restarting:agent=package.module:Class:every=5000"``.
     """
     from rankgym_agents import AGENTS
 

@@ -12,27 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import rankgym
-from rankgym.data import catalogue
+from rankgym.data import catalogue, letor
 from rankgym.source import source_digest
 
 # Modules and packages of rankgym that can change the numbers or the bytes of a result file.
 PLAYING = (
-    "agent",
-    "arguments",
-    "data",
-    "envs",
-    "experiments.plan.agents",
-    "experiments.run.result_file",
-    "experiments.run.results",
-    "experiments.run.rows",
-    "interleaving",
-    "kernels",
-    "metrics",
-    "models",
-    "play",
-    "registry",
-    "spaces",
-    "wrappers",
+    *("agent", "arguments", "data", "envs", "experiments.plan.agents", "experiments.run.result_file"),
+    *("experiments.run.results", "experiments.run.rows", "interleaving", "kernels", "metrics", "models", "play"),
+    *("registry", "spaces", "wrappers"),
 )
 
 
@@ -88,5 +75,4 @@ def _texts(value: Any) -> Iterator[str]:
 @functools.lru_cache(maxsize=64)
 def _file_digest(path: str, size: int, changed: int) -> str:
     """Return the sha256 of a file; its size and time of change are part of the cache's key."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return letor.file_digest(path)

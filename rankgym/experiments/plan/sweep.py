@@ -277,10 +277,8 @@ def _agent_name(agent: Any) -> str:
 
 
 def _knob(value: Any) -> str:
-    if isinstance(value, str):
-        plain = not value.lstrip().startswith(("[", "{", '"')) and literal(value) == value
-        return value if plain else json.dumps(value)
-    return json.dumps(value)
+    word = isinstance(value, str) and not value.lstrip().startswith(("[", "{", '"')) and literal(value) == value
+    return value if word else json.dumps(value)
 
 
 _CHECKS: dict[str, Callable[[Any], Any]] = {  # of the keys in OWN: what checks a value and returns its final form

@@ -1,7 +1,6 @@
 """Parts of a preference matrix as jobs of the engine."""
 
 import functools
-import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.experiments.plan.digests import code_digest
+from rankgym.experiments.plan.digests import code_digest, key_of
 from rankgym.experiments.plan.jobs import RESULT_FORMAT
 from rankgym.experiments.preferences import problem
 from rankgym.experiments.preferences.problem import MatrixPart, PartSums, ProblemSpec
@@ -37,10 +36,8 @@ def parts_of(queries: int, pairs: int, method: str, per_query: int) -> list[Matr
 @functools.cache
 def evaluation_code() -> str:
     """A digest of the code that decides the numbers."""
-    digest = hashlib.sha256(code_digest().encode())
-    for name in ("problem.py", "exact.py"):
-        digest.update(source_digest(Path(__file__).with_name(name)).encode())
-    return digest.hexdigest()
+    own = {name: source_digest(Path(__file__).with_name(name)) for name in ("problem.py", "exact.py")}
+    return key_of({"code": code_digest(), **own})
 
 
 class PartJob(NamedTuple):

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from rankgym.arguments import one_of
 from rankgym.experiments.run import worker
 from rankgym.extras import require
 
@@ -31,22 +32,17 @@ class Executor:
     """
 
     def __init__(self, backend: str | None, address: str | None, jobs: int | None) -> None:
-        if backend is not None and not isinstance(backend, str):
-            raise ValueError(f"backend = {backend!r} is not a name; allowed: {', '.join(map(repr, _backends()))}")
         if address is not None and backend != "dask":
             raise ValueError(f"address = {address!r} goes with backend = 'dask', not with {backend!r}")
         if jobs is not None and backend == "dask":
-            raise ValueError(
-                f"jobs = {jobs} is for processes; allowed with backend = 'dask': None, for all its workers"
-            )
+            raise ValueError(f"jobs = {jobs} is for processes; allowed with backend = 'dask': None, for all workers")
         self.backend, self.address, self.jobs = backend or "loky", address, jobs
         self.client: Any = None
         if self.backend == "ray":
             require("ray", "ray")
             require("ray.util.joblib", "ray").register_ray()
-        if self.backend not in _backends():
-            allowed = ", ".join(map(repr, _backends()))
-            raise ValueError(f"backend = {backend!r} is unknown to joblib; allowed: {allowed}")
+        known = require("joblib.parallel")
+        one_of("backend", self.backend, dict.fromkeys(sorted({*known.BACKENDS, *known.EXTERNAL_BACKENDS})))
 
     def __enter__(self) -> "Executor":
         if self.backend == "dask":
@@ -74,11 +70,6 @@ class Executor:
         with joblib.parallel_config(self.backend, n_jobs=number, max_nbytes=None, **options):
             parallel = joblib.Parallel(batch_size=1, pre_dispatch="all")
             return list(parallel(joblib.delayed(worker.work)(assignment) for assignment in assignments))
-
-
-def _backends() -> list[str]:
-    parallel = require("joblib.parallel")
-    return sorted({*parallel.BACKENDS, *parallel.EXTERNAL_BACKENDS})
 
 
 def _dask_client(address: str | None) -> Any:

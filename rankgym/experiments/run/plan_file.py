@@ -4,13 +4,13 @@
 that it names.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, get_origin, get_type_hints
 
+from rankgym.experiments.plan.digests import key_of
 from rankgym.experiments.plan.jobs import Job, ResultName
 from rankgym.experiments.plan.sweep import Sweep, label_of
 from rankgym.outputs import atomic_path, read_regular_file
@@ -55,8 +55,7 @@ class Plan(NamedTuple):
 def choices(decides: dict[str, Any]) -> str:
     """Digest what the user chose of all that decides a job, or of a result file's settings."""
     outside = {*MADE_BY, "key", "measures", "recorded", "note"}
-    chosen = {name: value for name, value in decides.items() if name not in outside}
-    return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:20]
+    return key_of({name: value for name, value in decides.items() if name not in outside})
 
 
 def made_by(decides: dict[str, Any]) -> dict[str, Any]:

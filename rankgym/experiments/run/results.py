@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankgym.arguments import one_of
+
 
 class Played(NamedTuple):
     """All rows of one agent in one environment, after each of the recorded rounds."""
@@ -24,12 +26,11 @@ class Played(NamedTuple):
 
     def at(self, measure: str, round: int) -> NDArray[np.float64]:
         """Return ``measure`` after ``round`` rounds, (rows,); ValueError if it was not recorded."""
-        if measure not in self.measures:
-            raise ValueError(f"measure = {measure!r} is unknown; allowed: {', '.join(self.measures)}")
+        values = one_of("measure", measure, self.measures)
         index = int(np.searchsorted(self.rounds, round))
         if index == len(self.rounds) or self.rounds[index] != round:
             raise ValueError(f"round = {round} was not recorded; allowed: one of the sweep's record_at")
-        return self.measures[measure][index]
+        return values[index]
 
     def by_query(self, values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The queries (queries,), ascending, and the means of ``values`` (..., rows) over their runs (..., queries)."""

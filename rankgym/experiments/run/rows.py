@@ -114,21 +114,20 @@ class Run:
         paused = False
         callers: list[Exception] = []  # errors of tell and pause, which are not the agent's
 
-        def ask() -> bool:
-            nonlocal paused
+        def call(function: Callable[..., Any], *given: int) -> Any:
             try:
-                paused = paused or bool(pause())
+                return function(*given)
             except Exception as error:
                 callers.append(error)
                 raise
+
+        def ask() -> bool:
+            nonlocal paused
+            paused = paused or bool(call(pause))
             return paused
 
         def report(rounds: int) -> None:
-            try:
-                tell(rounds * len(part.rows))
-            except Exception as error:
-                callers.append(error)
-                raise
+            call(tell, rounds * len(part.rows))
 
         self._begin()
         self._sound = False  # whatever interrupts a step leaves the agent and its records at odds

@@ -123,11 +123,9 @@ def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
     """What made a result differently from ``now``, in words, leaving out what the user chooses; "" if nothing did."""
     old, new = before["versions"], now["versions"]
     words = [f"{name} {old.get(name)}" for name in {**new, **old} if old.get(name) != new.get(name)]
-    words += ["another format"] if before["format"] != now["format"] else []
-    words += ["other code of rankgym"] if before["code"] != now["code"] else []
-    words += ["other code of the agent"] if before["agent's code"] != now["agent's code"] else []
-    words += ["other data, or none"] if before["data"] != now["data"] else []
-    return ", ".join(words)
+    others = {"format": "another format", "code": "other code of rankgym"}
+    others |= {"agent's code": "other code of the agent", "data": "other data, or none"}
+    return ", ".join([*words, *(said for name, said in others.items() if before[name] != now[name])])
 
 
 def gather(

@@ -54,7 +54,8 @@ def load(path: str | os.PathLike[str], *, partial: bool = False) -> Any:
         RuntimeError: pyarrow is not installed.
     """
     path = Path(path)
-    return _exported(path) if path.is_file() and not _is_result(path) else table(read(path, partial=partial))
+    exported = _exported(path) if path.is_file() else None
+    return table(read(path, partial=partial)) if exported is None else exported
 
 
 def read(path: str | os.PathLike[str], *, partial: bool = False) -> Results:
@@ -69,11 +70,7 @@ def read(path: str | os.PathLike[str], *, partial: bool = False) -> Results:
     if not files:
         raise ValueError(f"path = {os.fspath(path)!r} has no results; allowed: the folder of a sweep, or a file of one")
     blocks: dict[tuple[str, str], list[Played]] = {}
-    for file in files:
-        if not _is_result(file):
-            allowed = "a folder of results alone, or the file itself"
-            raise ValueError(f"{file} is not the result of a sweep; allowed: {allowed}")
-        block = store.read(file)
+    for block in map(store.read, files):
         blocks.setdefault((block.environment, block.agent), []).append(block)
     for (environment, agent), parts in blocks.items():
         rows = np.concatenate([part.row for part in parts])
@@ -86,21 +83,19 @@ def read(path: str | os.PathLike[str], *, partial: bool = False) -> Results:
     return Results(map(join, blocks.values()))
 
 
-def _is_result(path: Path) -> bool:
-    """Whether a Parquet file is a sweep's result; raises ValueError if it is not a Parquet file."""
+def _exported(path: Path) -> Any:
+    """Read a table that was exported to a Parquet file; None if the file is a sweep's result."""
+    parquet = require("pyarrow.parquet")
     try:
-        return b"rankgym" in (require("pyarrow.parquet").read_schema(path).metadata or {})
+        schema = parquet.read_schema(path)
     except (require("pyarrow").ArrowInvalid, OSError):
         raise ValueError(f"{path} is damaged, or not a Parquet file; allowed: the folder of a sweep") from None
-
-
-def _exported(path: Path) -> Any:
-    """Read a table that was exported to a Parquet file."""
-    found = require("pyarrow.parquet").read_table(path)
-    missing = [name for name in (*LABELS, "round") if name not in found.column_names]
+    if b"rankgym" in (schema.metadata or {}):
+        return None
+    missing = [name for name in (*LABELS, "round") if name not in schema.names]
     if missing:
         raise ValueError(f"{path} has no column {missing[0]!r}; allowed: a sweep's result, or an exported table")
-    return found
+    return parquet.read_table(path)
 
 
 def table(results: Iterable[Played]) -> Any:

@@ -45,11 +45,10 @@ class Orders(NamedTuple):
     at_once: bool  # return without a checkpoint
 
 
-class WorkFolder:
+class WorkFolder(NamedTuple):
     """The work folder at ``path``."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     @classmethod
     def take_over(cls, root: Path) -> "WorkFolder":
