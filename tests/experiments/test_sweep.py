@@ -20,21 +20,6 @@ from rankgym.experiments.plan.sweep import Environment, Sweep, label_of
 from rankgym_agents import TopRank
 
 ENV = Environment("CM", "CM-Yandex-v0")
-EXAMPLE = """\
-name = "TopRank against KL-UCB"
-rounds = 100_000
-runs = 10                                     # of each query
-agents = ["toprank", "cascade-kl-ucb", "toprank:delta=1e-6"]
-
-[[environments]]
-id = "CM-Yandex-v0"
-source = "published"                          # any argument of the environment
-
-[[environments]]
-label = "PBM, five queries"
-id = "PBM-Yandex-v0"
-query = [0, 1, 2, 3, 4]                       # rounds, runs, seed, query, record_at and agents may be its own
-"""
 
 
 def small(**changes):
