@@ -273,6 +273,16 @@ def test_other_results(finished, tmp_path, monkeypatch):
         assert len(one.row) in (1, 2, 6)
 
 
+def test_a_copy_of_a_result_is_said_to_be_one(finished, tmp_path):
+    (tmp_path / "results").mkdir()
+    shutil.copy(place(finished, SWEEP.jobs()[0]), tmp_path / "results" / "copy.parquet")
+    found = others(tmp_path, PLAN)
+    assert ([path.name for path, _ in found.same], found.made_by) == (
+        ["copy.parquet"],
+        {"the same code, in files of other names"},
+    )
+
+
 def test_one_sweep_at_a_time(tmp_path):
     assert who_runs(tmp_path) == ""
     (tmp_path / "work-1").mkdir()

@@ -112,12 +112,10 @@ def _singles(opened: contextlib.ExitStack) -> list[Case]:
     rng = np.random.default_rng(0)
     lists = [rng.permutation(10)[:POSITIONS] for _ in range(POOL)]
     pushes = rng.integers(0, 2, POOL).tolist()
-    cases = []
-    for model in MODELS:
-        env = _kept_open(opened, gym.make(STEPS[model], num_positions=POSITIONS))
-        cases.append(Case(("single", model), 1, time_single_steps(env, lists)))
-    cartpole = _kept_open(opened, gym.make(CARTPOLE))
-    return [*cases, Case(("single", CARTPOLE), 1, time_single_steps(cartpole, pushes))]
+    played: dict[str, Any] = {model: (gym.make(STEPS[model], num_positions=POSITIONS), lists) for model in MODELS}
+    played[CARTPOLE] = (gym.make(CARTPOLE), pushes)
+    plays = {name: time_single_steps(_kept_open(opened, env), actions) for name, (env, actions) in played.items()}
+    return [Case(("single", name), 1, play) for name, play in plays.items()]
 
 
 def _steps(rows: int, opened: contextlib.ExitStack) -> list[Case]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from rankgym.arguments import whole_number
 from rankgym.experiments.bench import cases, timing
-from rankgym.experiments.bench.timing import Case, side_by_side
+from rankgym.experiments.bench.timing import side_by_side
 from rankgym.outputs import atomic_path, check_writable, versions
 from rankgym.progress import count_bar, late_bar
 
@@ -62,7 +62,9 @@ def measure(
             with contextlib.ExitStack() as opened:
                 for case, found in side_by_side(group(opened), effort, advance):
                     rates[case.key] = found
-                    measured.append(_described(case, found))
+                    named = dict(zip(NAMES[case.key[0]], case.key, strict=True))
+                    figures = {"sessions_per_second": statistics.median(found), "low": min(found), "high": max(found)}
+                    measured.append({**named, "rows": case.rows, **figures})
     share = (time.process_time() - worked) / (time.perf_counter() - wall)
     medians = {key: statistics.median(found) for key, found in rates.items()}
     setting = {"items": 10, "positions": cases.POSITIONS, "quick": quick, "turns": effort.turns, "slice": effort.slice}
@@ -80,16 +82,6 @@ def measure(
 
 def _goal(name: str, wanted: float, measured: float, **fastest: float) -> dict[str, Any]:
     return {"goal": name, "wanted": wanted, "measured": measured, **fastest, "met": measured >= wanted}
-
-
-def _described(case: Case, rates: list[float]) -> dict[str, Any]:
-    return {
-        **dict(zip(NAMES[case.key[0]], case.key, strict=True)),
-        "rows": case.rows,
-        "sessions_per_second": statistics.median(rates),
-        "low": min(rates),
-        "high": max(rates),
-    }
 
 
 def _ratios(medians: dict[tuple[Any, ...], float], sizes: Sequence[int]) -> dict[str, float]:

@@ -17,9 +17,8 @@ LOCK_WAIT = 1.0  # seconds to wait for the lock: `rankgym sweep status` holds it
 def locked(folder: Path) -> Iterator[None]:
     """Context manager that holds the lock of ``folder``; RuntimeError if that is not possible now."""
     filelock = require("filelock")
-    lock = filelock.FileLock(folder / LOCK)
     try:
-        lock.acquire(timeout=LOCK_WAIT)
+        lock = filelock.FileLock(folder / LOCK).acquire(timeout=LOCK_WAIT)
     except filelock.Timeout:
         raise RuntimeError(
             f"another run is using {folder}{_owner(folder)}; nothing was changed. Allowed: wait until it is done, or "
@@ -27,10 +26,8 @@ def locked(folder: Path) -> Iterator[None]:
         ) from None
     except NotImplementedError:
         raise RuntimeError(f"{folder} is on a file system without locks; allowed: another folder") from None
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()
 
 
 def who_runs(folder: Path) -> str:

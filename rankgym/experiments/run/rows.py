@@ -217,8 +217,7 @@ class Run:
     ) -> "_Part":
         part = _Part(self.block, rows, leaving=leaving)
         part.game.restore(written, played)
-        if leaving:  # what the rows show until the end
-            part.action = part.agent.act(part.env.last_observation.copy())
+        part.action = part.agent.act(part.env.last_observation.copy()) if leaving else None  # until the end
         return part
 
     def snapshot(self) -> Arrays | None:

@@ -28,7 +28,6 @@ from rankgym.experiments.run.result_file import Damaged, read_result, read_setti
 from rankgym.experiments.run.results import Played, Results, join
 
 RESULTS = "results"  # the folder of result files
-ROW_COLUMNS = ("row", "query", "run", "seed", "settled_at")
 
 
 def place(folder: Path, job: Job) -> Path:
@@ -43,7 +42,7 @@ def read(path: str | os.PathLike[str]) -> Played:
     """
     settings, columns = read_result(Path(path))
     try:
-        if tuple(columns) != (*ROW_COLUMNS, *settings["measures"], "epoch_regret"):
+        if [*columns] != ["row", "query", "run", "seed", "settled_at", *settings["measures"], "epoch_regret"]:
             raise ValueError(f"its columns are {', '.join(columns)}")
         return Played(
             environment=label_in(settings),
@@ -64,8 +63,8 @@ def read(path: str | os.PathLike[str]) -> Played:
 
 def planned_jobs(sweep: Sweep, folder: str | os.PathLike[str]) -> list[Job]:
     """Return the jobs of a sweep in a folder: rows that have results there keep their cut. Errors: ``Sweep.jobs``."""
-    names = (ResultName.parse(path.name) for path in (Path(folder) / RESULTS).glob("*.parquet"))
-    return sweep.jobs(name for name in names if name is not None)
+    names = (path.name for path in (Path(folder) / RESULTS).glob("*.parquet"))
+    return sweep.jobs(filter(None, map(ResultName.parse, names)))
 
 
 class Examined(NamedTuple):
@@ -113,7 +112,7 @@ def others(folder: Path, jobs: Sequence[PlannedJob]) -> Others:
             continue
         if chosen in wanted:
             found.same.append((path, chosen))
-            found.made_by.add(difference(made, wanted[chosen].made_by))
+            found.made_by.add(difference(made, wanted[chosen].made_by) or "the same code, in files of other names")
         else:
             found.foreign.append(path)
     return found
