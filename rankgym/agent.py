@@ -16,10 +16,11 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.arguments import env_attribute, env_horizons, plain_number
-from rankgym.arguments import near as near  # agents import these four from here
+from rankgym.arguments import ActionKind, action_kind, env_attribute, env_horizons, number_in, plain_number, row_seeds
+from rankgym.arguments import near as near  # agents import these five from here
 from rankgym.arguments import one_of as one_of
 from rankgym.arguments import probabilities as probabilities
+from rankgym.arguments import restored as restored
 from rankgym.arguments import whole_number as whole_number
 from rankgym.kernels import AGENT, first_fault, kernel, row_keys
 
@@ -43,10 +44,7 @@ def agent_class(found: Any) -> type | None:
 
 def open_unit(name: str, value: Any) -> float:
     """``value`` as a float in (0, 1), or a ValueError that names the parameter."""
-    number = plain_number(value)
-    if number is None or not 0 < number < 1:
-        raise ValueError(f"{name} = {value!r} is out of range; allowed: a number in (0, 1)")
-    return float(number)
+    return number_in(name, value, 0, 1, open_low=True, open_high=True)
 
 
 def positive(name: str, value: Any) -> float:
@@ -55,21 +53,6 @@ def positive(name: str, value: Any) -> float:
     if number is None or not 0 < number <= sys.float_info.max:
         raise ValueError(f"{name} = {value!r} is out of range; allowed: a finite number above 0")
     return float(number)
-
-
-def row_seeds(seed: int | Sequence[int] | None, num_envs: int) -> list[int]:
-    """The rows' seeds: ``seed + b`` for row b of an int, the list itself, or for None fresh ones from the system."""
-    if seed is None:
-        return [secrets.randbits(128) for _ in range(num_envs)]
-    if isinstance(seed, (int, np.integer)) and not isinstance(seed, (bool, np.bool_)):
-        return [whole_number("seed", seed, 0) + row for row in range(num_envs)]
-    if isinstance(seed, (str, bytes)) or not isinstance(seed, (Sequence, np.ndarray)) or np.shape(seed) == ():
-        raise ValueError(
-            f"seed = {seed!r} is not a seed; allowed: a whole number, at least 0, or {num_envs} of them, or None"
-        )
-    if len(seed) != num_envs:
-        raise ValueError(f"seed has {len(seed)} entries; allowed: one for each of the {num_envs} rows")
-    return [whole_number(f"seed[{row}]", value, 0) for row, value in enumerate(seed)]
 
 
 def seed_argument(seeds: Sequence[int]) -> int | list[int]:
@@ -87,14 +70,13 @@ class Learner:
     def __init__(self, num_envs: int, horizon: int | None, seed: int | Sequence[int] | None) -> None:
         self.num_envs = whole_number("num_envs", num_envs, 1)
         self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
-        self.seeds = row_seeds(seed, self.num_envs)
+        self.seeds = [secrets.randbits(128) if s is None else s for s in row_seeds(seed, self.num_envs)]
 
     def known_horizon(self, knob: str) -> int:
         """The horizon, or a ValueError: the default of ``knob`` needs it."""
         if self.horizon is None:
-            raise ValueError(
-                f"horizon = None and {knob} = None; allowed: one of them given, {knob}'s default needs horizon"
-            )
+            allowed = f"one of them given, {knob}'s default needs horizon"
+            raise ValueError(f"horizon = None and {knob} = None; allowed: {allowed}")
         return self.horizon
 
     def keys(self) -> NDArray[np.uint64]:
@@ -140,41 +122,22 @@ class Learner:
         raise NotImplementedError(f"{type(self).__name__} cannot be restored: its snapshot() is None")
 
 
-def restored(
-    snapshot: Mapping[str, Any], like: Mapping[str, NDArray[Any]], grows: Mapping[str, int] | None = None
-) -> dict[str, NDArray[Any]]:
-    """Fresh contiguous copies of the arrays of ``snapshot``, checked for the names, shapes and dtypes of ``like``.
-
-    ``grows`` gives, for some names, an axis along which the array may be longer than in ``like``.
-
-    Raises:
-        ValueError: a name, shape or dtype differs; the message says which, and what is allowed.
-    """
-    if not isinstance(snapshot, Mapping):
-        raise ValueError(f"snapshot is a {type(snapshot).__name__}; allowed: a dict of arrays, as snapshot() returns")
-    if set(snapshot) != set(like):
-        raise ValueError(f"snapshot has {', '.join(map(str, snapshot)) or 'nothing'}; allowed: {', '.join(like)}")
-    copies = {}
-    for name, part in like.items():
-        given, axis = np.asarray(snapshot[name]), (grows or {}).get(name)
-        shape = list(part.shape)
-        if axis is not None and given.ndim == part.ndim:
-            shape[axis] = max(shape[axis], given.shape[axis])
-        if given.dtype != part.dtype or given.shape != tuple(shape):
-            more = "" if axis is None else f" or more along axis {axis}"
-            raise ValueError(
-                f"snapshot[{name!r}] has shape {given.shape} and dtype {given.dtype}; allowed: {part.shape}{more}, "
-                f"{part.dtype}"
-            )
-        copies[name] = np.array(given, order="C")
-    return copies
-
-
 class StatefulLearner(Learner):
     """A learner whose whole memory is ``state``, a NamedTuple of arrays with a leading row axis."""
 
+    KERNELS: ClassVar[tuple[str, ...]] = ()  # the static methods that a subclass defines
     GROWS: ClassVar[Mapping[str, int]] = {}  # {name: axis} of arrays that grow with the rounds played
     state: NamedTuple
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Make the kernels static methods; a TypeError names a missing one."""
+        super().__init_subclass__(**keywords)
+        for name in () if "KERNELS" in vars(cls) else cls.KERNELS:
+            found = inspect.getattr_static(cls, name, None)
+            if found is None:
+                raise TypeError(f"{cls.__name__} has no kernel {name}; add {name} = staticmethod(your_kernel)")
+            if not isinstance(found, staticmethod):  # a method would get self before the state
+                setattr(cls, name, staticmethod(found))
 
     def snapshot(self) -> dict[str, NDArray[Any]] | None:
         parts = self.state._asdict()
@@ -232,17 +195,13 @@ class Agent(Learner, ABC):
             return np.tile(np.arange(self.num_items), (self.num_envs, 1))
         given = np.asarray(initial_list)
         if given.dtype.kind not in "iu" or given.shape not in (shape, shape[1:]):
-            raise ValueError(
-                f"initial_list has shape {given.shape} and dtype {given.dtype}; allowed: whole numbers of shape "
-                f"{shape[1:]} or {shape}"
-            )
+            allowed = f"whole numbers of shape {shape[1:]} or {shape}"
+            raise ValueError(f"initial_list has shape {given.shape} and dtype {given.dtype}; allowed: {allowed}")
         lists = np.array(np.broadcast_to(given, shape), dtype=np.int64)
         row = first_fault(lists, self.num_items)
         if row >= 0:
-            raise ValueError(
-                f"initial_list[{row}] = {lists[row].tolist()} is not a ranking; "
-                f"allowed: each of 0 .. {self.num_items - 1} once"
-            )
+            allowed = f"each of 0 .. {self.num_items - 1} once"
+            raise ValueError(f"initial_list[{row}] = {lists[row].tolist()} is not a ranking; allowed: {allowed}")
         return lists
 
     @classmethod
@@ -257,20 +216,9 @@ class Agent(Learner, ABC):
         An agent for a single environment is a batch of one: ``env.step(agent.act()[0])``, then
         ``agent.update(displayed, clicks[None])``.
         """
-        if not hasattr(env, "unwrapped"):
-            raise ValueError(f"env = {env!r} is not an environment; allowed: the result of gym.make or gym.make_vec")
-        space = getattr(env, "single_action_space", None) or env.action_space
-        if not (hasattr(space, "n") and hasattr(space, "k")):
-            raise ValueError(f"env has the action space {space}; allowed: a Permutation of items")
-        return cls(
-            num_items=int(space.n),
-            num_positions=int(space.k),
-            num_envs=getattr(env, "num_envs", 1),
-            horizon=env_horizons(env)[0] if horizon is None else horizon,
-            seed=seed,
-            initial_list=env_attribute(env, "initial_list"),
-            **knobs,
-        )
+        space, rows = _space_and_rows(env, ActionKind.RANKING, horizon)
+        lists = env_attribute(env, "initial_list")
+        return cls(num_items=int(space.n), num_positions=int(space.k), **rows, seed=seed, initial_list=lists, **knobs)
 
     def __repr__(self) -> str:
         shape = f"num_items={self.num_items}, num_positions={self.num_positions}, num_envs={self.num_envs}"
@@ -285,14 +233,16 @@ class Agent(Learner, ABC):
         """Learn from the clicks, (num_envs, num_positions) of 0 and 1, on the displayed lists."""
 
 
-def has_kernels(cls: type, *names: str) -> None:
-    """Make the kernels of a class static methods; a TypeError names a missing one."""
-    for name in names:
-        found = inspect.getattr_static(cls, name, None)
-        if found is None:
-            raise TypeError(f"{cls.__name__} has no kernel {name}; add {name} = staticmethod(your_kernel)")
-        if not isinstance(found, staticmethod):  # a method would get self before the state
-            setattr(cls, name, staticmethod(found))
+def _space_and_rows(env: Any, kind: ActionKind, horizon: int | None) -> tuple[Any, dict[str, Any]]:
+    """Return the action space of a row of ``env``, which has to be of this kind, and what every learner gets of it."""
+    if not hasattr(env, "unwrapped"):
+        raise ValueError(f"env = {env!r} is not an environment; allowed: the result of gym.make or gym.make_vec")
+    space = getattr(env, "single_action_space", None) or env.action_space
+    if action_kind(env) is not kind:
+        allowed = "a Permutation of items" if kind is ActionKind.RANKING else "a Dict of the arms left and right"
+        raise ValueError(f"env has the action space {space}; allowed: {allowed}")
+    known = env_horizons(env)[0] if horizon is None else horizon
+    return space, {"num_envs": getattr(env, "num_envs", 1), "horizon": known}
 
 
 class KernelAgent(StatefulLearner, Agent):
@@ -313,12 +263,9 @@ class KernelAgent(StatefulLearner, Agent):
     the state.
     """
 
+    KERNELS = ("rank", "learn")
     rank: ClassVar[Callable[..., None]]
     learn: ClassVar[Callable[..., None]]
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        has_kernels(cls, "rank", "learn")
 
     def act(self, observation: Any = None) -> NDArray[np.int64]:
         displayed = np.empty((self.num_envs, self.num_positions), np.int64)
@@ -332,15 +279,11 @@ class KernelAgent(StatefulLearner, Agent):
             raise ValueError(f"displayed has shape {lists.shape} and clicks {marks.shape}; allowed: {shape} each")
         if lists.dtype.kind not in "iu":
             raise ValueError(f"displayed has dtype {lists.dtype}; allowed: whole numbers")
-        if marks.dtype != np.int8:
-            marks = np.where(marks == 0, 0, np.where(marks == 1, 1, 2)).astype(np.int8)  # 2: neither 0 nor 1
-        lists, marks = np.ascontiguousarray(lists, np.int64), np.ascontiguousarray(marks)
+        lists, marks = np.ascontiguousarray(lists, np.int64), as_marks(marks)
         row = first_fault(lists, self.num_items)
         if row >= 0:
-            raise ValueError(
-                f"displayed[{row}] = {lists[row].tolist()} is not a ranking; "
-                f"allowed: {self.num_positions} different items out of 0..{self.num_items - 1}"
-            )
+            allowed = f"{self.num_positions} different items out of 0..{self.num_items - 1}"
+            raise ValueError(f"displayed[{row}] = {lists[row].tolist()} is not a ranking; allowed: {allowed}")
         row = first_odd_click(marks)
         if row >= 0:
             raise ValueError(f"clicks[{row}] = {np.asarray(clicks)[row].tolist()} are not clicks; allowed: 0 and 1")
@@ -352,9 +295,7 @@ class DuelingAgent(Learner, ABC):
 
     Args:
         num_arms: number of arms K, at least 1.
-        num_envs: rows of the batch, at least 1.
-        horizon: number of duels n, if the agent may know it.
-        seed: row b gets the seed ``seed + b``; or a sequence with one seed per row; None: unpredictable.
+        num_envs, horizon, seed: as in ``Agent``; ``horizon`` is the number of duels.
 
     Raises:
         ValueError: an argument is out of range; the message names it, its value and what is allowed.
@@ -378,22 +319,8 @@ class DuelingAgent(Learner, ABC):
         An agent for a single environment is a batch of one: with ``duel = agent.act()`` the action is
         ``{side: int(arm[0]) for side, arm in duel.items()}``, then ``agent.update(duel, won[None])``.
         """
-        if not hasattr(env, "unwrapped"):
-            raise ValueError(f"env = {env!r} is not an environment; allowed: the result of gym.make or gym.make_vec")
-        space = getattr(env, "single_action_space", None) or env.action_space
-        sides = getattr(space, "spaces", None)
-        arms = (
-            getattr(sides["left"], "n", None) if isinstance(sides, Mapping) and set(sides) == {"left", "right"} else 0
-        )
-        if not arms or hasattr(sides["left"], "k"):  # type: ignore[index]
-            raise ValueError(f"env has the action space {space}; allowed: a Dict of the arms left and right")
-        return cls(
-            num_arms=int(arms),
-            num_envs=getattr(env, "num_envs", 1),
-            horizon=env_horizons(env)[0] if horizon is None else horizon,
-            seed=seed,
-            **knobs,
-        )
+        space, rows = _space_and_rows(env, ActionKind.DUEL_OF_ARMS, horizon)
+        return cls(num_arms=int(space["left"].n), **rows, seed=seed, **knobs)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(num_arms={self.num_arms}, num_envs={self.num_envs}, horizon={self.horizon})"
@@ -424,13 +351,10 @@ class DuelingKernelAgent(StatefulLearner, DuelingAgent):
     ``state``, ``snapshot``, ``restore``, ``settled`` and random numbers are as in ``KernelAgent``.
     """
 
+    KERNELS = ("choose", "learn", "name")
     choose: ClassVar[Callable[..., None]]
     learn: ClassVar[Callable[..., None]]
     name: ClassVar[Callable[..., None]]
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        has_kernels(cls, "choose", "learn", "name")
 
     @property
     def candidate(self) -> NDArray[np.int64]:
@@ -444,22 +368,16 @@ class DuelingKernelAgent(StatefulLearner, DuelingAgent):
         return {"left": left, "right": right}
 
     def update(self, duel: Mapping[str, Any], won: NDArray[Any]) -> None:
-        rows = self.num_envs
-        if type(duel) is dict and "left" in duel and "right" in duel:  # the usual case: arrays as act returns them
-            left, right = duel["left"], duel["right"]
-            if plain(left, INT64, (rows,)) and plain(right, INT64, (rows,)) and plain(won, INT8, (rows, 2)):
-                left_won = np.empty(rows, np.bool_)
-                if first_odd_duel(left, right, won, self.num_arms, left_won) < 0:
-                    self.learn(self.state, left, right, left_won)
-                    return
-        left, right = self._arms("left", duel), self._arms("right", duel)
-        marks = np.asarray(won)
-        if marks.shape != (rows, 2):
-            raise ValueError(f"won has shape {marks.shape}; allowed: ({rows}, 2)")
-        left_won, right_won = marks[:, 0] == 1, marks[:, 1] == 1
-        odd = (left_won == right_won) | ((marks != 0) & (marks != 1)).any(1)
-        if odd.any():
-            row = int(np.flatnonzero(odd)[0])
+        left, right, marks = self._arms("left", duel), self._arms("right", duel), np.asarray(won)
+        if marks.shape != (self.num_envs, 2):
+            raise ValueError(f"won has shape {marks.shape}; allowed: ({self.num_envs}, 2)")
+        left_won = np.empty(self.num_envs, np.bool_)
+        row = first_odd_duel(left, right, as_marks(marks), self.num_arms, left_won)
+        if row >= 0:
+            for side, arms in (("left", left), ("right", right)):
+                if not 0 <= arms[row] < self.num_arms:
+                    name = f"duel[{side!r}][{row}] = {duel[side][row]}"
+                    raise ValueError(f"{name} is not an arm; allowed: 0 .. {self.num_arms - 1}")
             raise ValueError(f"won[{row}] = {marks[row].tolist()} does not name a winner; allowed: [1, 0] and [0, 1]")
         self.learn(self.state, left, right, left_won)
 
@@ -468,23 +386,16 @@ class DuelingKernelAgent(StatefulLearner, DuelingAgent):
             raise ValueError(f"duel = {duel!r} does not have {side!r}; allowed: a dict of the arms left and right")
         arms = np.asarray(duel[side])
         if arms.shape != (self.num_envs,) or arms.dtype.kind not in "iu":
-            raise ValueError(
-                f"duel[{side!r}] has shape {arms.shape} and dtype {arms.dtype}; allowed: whole numbers of shape "
-                f"({self.num_envs},)"
-            )
-        wrong = (arms < 0) | (arms >= self.num_arms)
-        if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
-            raise ValueError(f"duel[{side!r}][{row}] = {arms[row]} is not an arm; allowed: 0 .. {self.num_arms - 1}")
+            allowed = f"whole numbers of shape ({self.num_envs},)"
+            raise ValueError(f"duel[{side!r}] has shape {arms.shape} and dtype {arms.dtype}; allowed: {allowed}")
         return np.ascontiguousarray(arms, np.int64)
 
 
-INT8, INT64 = np.dtype(np.int8), np.dtype(np.int64)
-
-
-def plain(array: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
-    """Whether ``array`` is a contiguous NumPy array of exactly this dtype and shape."""
-    return type(array) is np.ndarray and array.dtype == dtype and array.shape == shape and array.flags.c_contiguous
+def as_marks(values: NDArray[Any]) -> NDArray[np.int8]:
+    """Return ``values`` as contiguous int8: 0, 1, and something else for anything else."""
+    if values.dtype != np.int8:
+        values = np.where(values == 0, 0, np.where(values == 1, 1, 2)).astype(np.int8)
+    return np.ascontiguousarray(values)
 
 
 @kernel

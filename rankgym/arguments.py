@@ -3,7 +3,7 @@
 import difflib
 import enum
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -43,6 +43,17 @@ def plain_number(value: Any) -> int | float | None:
     if isinstance(value, (np.integer, np.floating)):
         value = value.item()
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def number_in(
+    name: str, value: Any, low: float, high: float, *, open_low: bool = False, open_high: bool = False
+) -> float:
+    """Return ``value`` as a float in [low, high], without an end that is open, or raise a ValueError."""
+    number = plain_number(value)
+    if number is None or not low <= number <= high or (open_low and number == low) or (open_high and number == high):
+        interval = f"{'[('[open_low]}{low:g}, {high:g}{'])'[open_high]}"
+        raise ValueError(f"{name} = {value!r} is out of range; allowed: a number in {interval}")
+    return float(number)
 
 
 def probabilities(name: str, values: Any, dimensions: int) -> NDArray[np.float64]:
@@ -120,3 +131,45 @@ def round_numbers(name: str, values: Any) -> list[Any]:
     if single or not isinstance(values, Iterable):
         raise ValueError(f"{name} = {values!r} is not a list; allowed: round numbers such as [100, 1000]")
     return list(values)
+
+
+def row_seeds(seed: Any, num_envs: int) -> list[int | None]:
+    """Return the rows' seeds: ``seed + b`` for row b of a number, or a list's entries; None where none is given."""
+    if seed is None:
+        return [None] * num_envs
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, (bool, np.bool_)):
+        first = whole_number("seed", seed, 0)
+        return [first + row for row in range(num_envs)]
+    if isinstance(seed, (str, bytes)) or not isinstance(seed, (Sequence, np.ndarray)) or np.shape(seed) == ():
+        allowed = f"None, a whole number, at least 0, or {num_envs} of them"
+        raise ValueError(f"seed = {seed!r} is not a seed; allowed: {allowed}")
+    if len(seed) != num_envs:
+        raise ValueError(f"seed has {len(seed)} entries; allowed: one for each of the {num_envs} rows")
+    return [None if s is None else whole_number(f"seed[{row}]", s, 0) for row, s in enumerate(seed)]
+
+
+def restored(
+    snapshot: Mapping[str, Any], like: Mapping[str, NDArray[Any]], grows: Mapping[str, int] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Fresh contiguous copies of the arrays of ``snapshot``, checked for the names, shapes and dtypes of ``like``.
+
+    ``grows`` gives, for some names, an axis along which the array may be longer than in ``like``.
+
+    Raises:
+        ValueError: a name, shape or dtype differs; the message says which, and what is allowed.
+    """
+    if not isinstance(snapshot, Mapping):
+        raise ValueError(f"snapshot is a {type(snapshot).__name__}; allowed: a dict of arrays, as snapshot() returns")
+    if set(snapshot) != set(like):
+        raise ValueError(f"snapshot has {', '.join(map(str, snapshot)) or 'nothing'}; allowed: {', '.join(like)}")
+    copies = {}
+    for name, part in like.items():
+        given, axis = np.asarray(snapshot[name]), (grows or {}).get(name)
+        shape = list(part.shape)
+        if axis is not None and given.ndim == part.ndim:
+            shape[axis] = max(shape[axis], given.shape[axis])
+        if given.dtype != part.dtype or given.shape != tuple(shape):
+            allowed = f"{part.shape}{'' if axis is None else f' or more along axis {axis}'}, {part.dtype}"
+            raise ValueError(f"snapshot[{name!r}] has shape {given.shape} and dtype {given.dtype}; allowed: {allowed}")
+        copies[name] = np.array(given, order="C")
+    return copies

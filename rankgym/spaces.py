@@ -35,6 +35,11 @@ _short.maxlevel = 3
 _short.maxother = 200
 
 
+def shown(value: Any) -> str:
+    """Return ``value`` for a line of a message: without line breaks, and not long."""
+    return " ".join(_short.repr(value).split())
+
+
 class Permutation(MultiDiscrete[np.int64]):
     """All rankings of k distinct items out of ``0 .. n-1``, best first.
 
@@ -115,11 +120,7 @@ class BatchedPermutation(Box[np.int64]):
             largest, ``num_items`` (num_envs,) has each row's.
         k: number of positions, 1 .. the smallest ``n``.
         num_envs: number of rows, at least 1.
-        dtype: integer dtype of the members, wide enough for ``n``.
-        seed: of the samples: a whole number, a Generator, or None for an unpredictable one.
-
-    Raises:
-        ValueError: an argument is out of range; the message names it, its value and what is allowed.
+        dtype, seed: as in ``Permutation``, which refuses the same values.
     """
 
     def __init__(
@@ -180,7 +181,7 @@ class BatchedPermutation(Box[np.int64]):
         if not isinstance(action, (list, tuple)) or len(action) != self.num_envs:
             sized = isinstance(action, (list, tuple))
             fault = f"has {len(action)} rows" if sized else f"is a {type(action).__name__}, not a batch of rankings"
-            raise ValueError(f"action {_short.repr(action)} {fault}; {need}")
+            raise ValueError(f"action {shown(action)} {fault}; {need}")
         rows = ((f"action[row {row}] =", action[row], items) for row, items in enumerate(self.num_items.tolist()))
         return np.array([_checked_row(name, ranking, items, self.k) for name, ranking, items in rows], INT64)
 
@@ -200,7 +201,7 @@ class BatchedPermutation(Box[np.int64]):
         )
 
     def __repr__(self) -> str:
-        n = self.n if self._alike else _short.repr(self.num_items.tolist())
+        n = self.n if self._alike else shown(self.num_items.tolist())
         dtype = "" if self.dtype == INT64 else f", dtype={self.dtype}"
         return f"BatchedPermutation({n}, {self.k}, num_envs={self.num_envs}{dtype})"
 
@@ -219,11 +220,10 @@ def _need(n: int, k: int) -> str:
 
 def _check_array(name: str, array: NDArray[Any], shape: tuple[int, ...], need: str) -> None:
     if array.dtype.kind not in "iu":
-        shown = " ".join(_short.repr(array).split())
         cast = ": cast it with .astype(int)" if array.dtype.kind == "f" else ""
-        raise ValueError(f"{name} {shown} has dtype {array.dtype}, not an integer dtype{cast}; {need}")
+        raise ValueError(f"{name} {shown(array)} has dtype {array.dtype}, not an integer dtype{cast}; {need}")
     if array.shape != shape:
-        raise ValueError(f"{name} {_short.repr(array)} has shape {array.shape}, not {shape}; {need}")
+        raise ValueError(f"{name} {shown(array)} has shape {array.shape}, not {shape}; {need}")
 
 
 def _checked_row(name: str, row: Any, n: int, k: int) -> list[int]:
@@ -232,13 +232,13 @@ def _checked_row(name: str, row: Any, n: int, k: int) -> list[int]:
     if isinstance(row, np.ndarray):
         _check_array(name, row, (k,), need)
     elif not isinstance(row, (list, tuple)):
-        raise ValueError(f"{name} {_short.repr(row)} is a {type(row).__name__}, not a list of items; {need}")
+        raise ValueError(f"{name} {shown(row)} is a {type(row).__name__}, not a list of items; {need}")
     elif len(row) != k:
-        raise ValueError(f"{name} {_short.repr(row)} has {len(row)} items; {need}")
+        raise ValueError(f"{name} {shown(row)} has {len(row)} items; {need}")
     else:
         for item in row:
             if type(item) is not int and not _is_whole(item):
-                raise ValueError(f"{name} {_short.repr(row)} holds {_short.repr(item)}, not a whole number; {need}")
+                raise ValueError(f"{name} {shown(row)} holds {shown(item)}, not a whole number; {need}")
     items = _items(row)
     if len(set(items)) != k or min(items) < 0 or max(items) >= n:
         _refuse_row(name, items, n)
@@ -256,7 +256,7 @@ def _refuse_row(name: str, items: tuple[int, ...], n: int) -> NoReturn:
             fault = f"repeats item {item}"
             break
         seen.add(item)
-    raise ValueError(f"{name} {_short.repr(items)} {fault}; {_need(n, len(items))}")
+    raise ValueError(f"{name} {shown(items)} {fault}; {_need(n, len(items))}")
 
 
 def _items(row: Any) -> tuple[int, ...]:
@@ -294,7 +294,7 @@ def _weights(
     if mask is None and probability is None:
         return None
     if mask is not None and probability is not None:
-        both = f"mask = {_short.repr(mask)} and probability = {_short.repr(probability)}"
+        both = f"mask = {shown(mask)} and probability = {shown(probability)}"
         raise ValueError(f"{both}; allowed: one of them")
     name, given, dtype = ("mask", mask, np.int8) if probability is None else ("probability", probability, np.float64)
     rows, n = len(num_items), int(num_items.max())
@@ -323,7 +323,7 @@ def _row_weights(name: str, given: Any, shapes: list[tuple[int, ...]], dtype: ty
     if not isinstance(given, np.ndarray) or given.dtype != dtype or given.shape not in shapes:
         kind = f", dtype {given.dtype}, shape {given.shape}" if isinstance(given, np.ndarray) else ""
         allowed = f"an array of {dtype.__name__} and shape {' or '.join(map(str, shapes))}"
-        raise ValueError(f"{name} = {_short.repr(given)}{kind} is out of range; allowed: {allowed}")
+        raise ValueError(f"{name} = {shown(given)}{kind} is out of range; allowed: {allowed}")
     right = (given == 0) | (given == 1) if dtype == np.int8 else (given >= 0) & (given <= 1)
     if not right.all():
         wrong = given[~right][0]
@@ -372,7 +372,7 @@ def _zero(space: Permutation | BatchedPermutation) -> NDArray[np.int64]:
 def _unflatten(space: Permutation, x: NDArray[Any]) -> NDArray[np.int64]:
     blocks = np.asarray(x).reshape(space.k, space.n) != 0
     if not (blocks.sum(axis=1) == 1).all():
-        raise ValueError(f"{_short.repr(x)} is not a one-hot code of a ranking; {_need(space.n, space.k)}")
+        raise ValueError(f"{shown(x)} is not a one-hot code of a ranking; {_need(space.n, space.k)}")
     return space.checked(blocks.argmax(axis=1)).astype(space.dtype)
 
 

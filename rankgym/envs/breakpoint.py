@@ -1,14 +1,13 @@
 """The non-stationary ranking environment: a ``RankingVectorEnv`` that follows a ``Schedule``."""
 
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from rankgym.arguments import whole_number
+from rankgym.arguments import number_in, whole_number
 from rankgym.envs.queries import DRAWN_ITEMS, MAX_DRAWN_ITEMS
 from rankgym.envs.ranking import RankingVectorEnv
-from rankgym.envs.scenarios import number_in
 from rankgym.envs.schedule import Schedule
+from rankgym.envs.sessions import full_signature
 
 
 def vector_breakpoint(
@@ -93,18 +92,9 @@ def vector_breakpoint(
     Li and de Rijke, "Cascading non-stationary bandits: online learning to rank in the non-stationary cascade model",
     IJCAI 2019.
     """
-    schedule = Schedule(
-        scenario,
-        breakpoints=breakpoints,
-        num_breakpoints=num_breakpoints,
-        epoch_lengths=epoch_lengths,
-        jumps=jumps,
-        jump_attraction=jump_attraction,
-        kept=kept,
-        drift_step=drift_step,
-        p=p,
-        gap=gap,
-    )
+    times = {"breakpoints": breakpoints, "num_breakpoints": num_breakpoints, "epoch_lengths": epoch_lengths}
+    jump = {"jumps": jumps, "jump_attraction": jump_attraction, "kept": kept}
+    schedule = Schedule(scenario, **times, **jump, drift_step=drift_step, p=p, gap=gap)
     if scenario == "two-level" and arguments.get("dataset") == "synthetic":
         arguments |= {"parameters": _with_attraction(arguments.get("parameters"), arguments.get("num_items"), p)}
     env = RankingVectorEnv(num_envs, **arguments)
@@ -112,13 +102,7 @@ def vector_breakpoint(
     return env
 
 
-def _signature() -> inspect.Signature:
-    """Return the signature with the arguments of ``RankingVectorEnv`` in place of ``**arguments``."""
-    ranking, own = (inspect.signature(made).parameters for made in (RankingVectorEnv, vector_breakpoint))
-    return inspect.Signature([*ranking.values(), *(own[name] for name in own if name not in (*ranking, "arguments"))])
-
-
-vector_breakpoint.__signature__ = _signature()  # type: ignore[attr-defined]
+vector_breakpoint.__signature__ = full_signature(vector_breakpoint, RankingVectorEnv)  # type: ignore[attr-defined]
 
 
 def _with_attraction(parameters: Any, num_items: Any, p: Any) -> Any:

@@ -5,22 +5,13 @@ from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Dict, Discrete, MultiBinary
-from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from rankgym.arguments import whole_number
-from rankgym.envs.duels import (
-    AVERAGE,
-    REGRETS,
-    WEAK,
-    Pair,
-    checked_arm_pair,
-    checked_arm_pairs,
-    checked_word,
-    refuse_arm,
-)
-from rankgym.envs.matrices import CONDORCET, WINNERS, chosen_arms, judge, matrices
-from rankgym.envs.sessions import DEFAULT_HORIZON, SessionsVectorEnv
+from rankgym.arguments import one_of, whole_number
+from rankgym.envs.duels import AVERAGE, REGRETS, WEAK, Pair, checked_arm_pair, checked_arm_pairs
+from rankgym.envs.matrices import CONDORCET, WINNERS, different_numbers, judge, matrices
+from rankgym.envs.resets import checked_problems
+from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.kernels import bits, kernel, session_seed, shuffle, uniform
 
 ATTEMPTS, MAX_ATTEMPTS = 1 << 32, 1_000  # where their words lie in an episode's sequence, and how many there are
@@ -28,7 +19,7 @@ ATTEMPTS, MAX_ATTEMPTS = 1 << 32, 1_000  # where their words lie in an episode's
 
 @kernel
 def duel(preference, matrix, arms, gap, entry, regret, key, session, round, left, right, won, winner, reward, loss):
-    """Play one duel in every row; or return the first row with an arm out of range, with nothing done. Else return -1.
+    """Play one duel in every row.
 
     Row b compares arms of entry e = ``entry[b]`` of ``matrix`` (entries,), ``arms`` and ``gap`` (entries, arms): arm k
     is arm ``arms[e, k]`` of ``preference[matrix[e]]``. ``session`` and ``round`` (rows,) are increased by one.
@@ -38,11 +29,7 @@ def duel(preference, matrix, arms, gap, entry, regret, key, session, round, left
     A session has one coin: uniform < p_ij says that i beats j, i < j. So the same pair has the same winner whichever of
     them is on the left. An arm against itself: the left one wins below 1/2.
     """
-    rows, count = left.shape[0], arms.shape[1]
-    for row in range(rows):
-        if left[row] < 0 or left[row] >= count or right[row] < 0 or right[row] >= count:
-            return row
-    for row in range(rows):
+    for row in range(left.shape[0]):
         session[row] += 1
         round[row] += 1
         e, i, j = entry[row], left[row], right[row]
@@ -58,7 +45,6 @@ def duel(preference, matrix, arms, gap, entry, regret, key, session, round, left
         else:
             loss[row] = max(gap[e, i], gap[e, j])
         reward[row] = -loss[row]
-    return -1
 
 
 @kernel
@@ -153,9 +139,8 @@ class DuelingVectorEnv(SessionsVectorEnv):
       tie is no win), its own minus that of k; the first `"borda"` winner: likewise with the mean probability of beating
       another arm. With `num_arms` or `arms` the other arms are those chosen. A matrix without a Condorcet winner needs
       another choice.
-    * `horizon`: sessions of an episode; None: no end. `max_episode_steps` (Gymnasium's word) lowers it.
-    * `autoreset_mode`: `"NextStep"`, `"SameStep"`, `"Disabled"` or Gymnasium's enum.
-    * `render_mode`: None or `"ansi"`.
+    * `horizon`, `max_episode_steps`, `autoreset_mode`, `render_mode`: as in `RankingVectorEnv` (`rankgym envs
+      PBM-Yandex-v0` describes them).
 
     ## Version History
     * v0: Initial version release
@@ -189,13 +174,10 @@ class DuelingVectorEnv(SessionsVectorEnv):
         problem: int | Sequence[int] | str | None = None,
         regret: str = "average",
         winner: str = "condorcet",
-        horizon: int | None = DEFAULT_HORIZON,
-        max_episode_steps: int | None = None,
-        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        render_mode: str | None = None,
+        **arguments: Any,
     ) -> None:
-        super().__init__(num_envs, horizon, max_episode_steps, autoreset_mode, render_mode)
-        self._regret, self._best_by = checked_word("regret", regret, REGRETS), checked_word("winner", winner, WINNERS)
+        super().__init__(num_envs, **arguments)
+        self._regret, self._best_by = one_of("regret", regret, REGRETS), one_of("winner", winner, WINNERS)
         if not isinstance(keep_winner, bool):
             raise ValueError(f"keep_winner = {keep_winner!r} is out of range; allowed: True, False")
         drawn = {"family": family, "knobs": knobs, "num_problems": num_problems}
@@ -205,11 +187,15 @@ class DuelingVectorEnv(SessionsVectorEnv):
         self._draws_arms = num_arms is not None and not draws_matrices
         if arms is not None and self._draws_arms:
             raise ValueError(f"arms = {arms!r} and num_arms = {num_arms!r} are given; allowed: one of them")
-        self._choose_arms(arms)
         problems, total = self._preference.shape[:2]
+        self._numbers = np.arange(total)  # of the matrix's arms, as the user knows them
+        if arms is not None:
+            self._numbers = np.array(different_numbers("arms", arms, "arms", total, 2))
+            self._preference = np.ascontiguousarray(self._preference[:, self._numbers][:, :, self._numbers])
+            total = len(self._numbers)
         self.num_arms = whole_number("num_arms", num_arms, 2, total) if self._draws_arms else total
         self._set_spaces(MultiBinary(2), Dict(left=Discrete(self.num_arms), right=Discrete(self.num_arms)))
-        self._set_problems("problem", problem, problems)
+        self._draws_problems, self.pool = checked_problems("problem", problem, problems)
         # What rows may compare: entries, see `duel`. There is one for each problem, or each row has its own.
         self._set_entries(np.arange(problems), np.tile(np.arange(total), (problems, 1)))
         if keep_winner or not self._draws_arms:
@@ -223,25 +209,17 @@ class DuelingVectorEnv(SessionsVectorEnv):
             self._entry = np.arange(rows)
             self._draw_arms(np.arange(rows))
         self._left, self._right, self._winner = (np.zeros(rows, np.int64) for _ in range(3))  # of the last session
-        self._loss = np.full(rows, np.nan)  # its regret; info has this array and the winner's
+        self._loss = np.full(rows, np.nan)  # its regret
         self._shown = np.zeros((5, rows), np.int64)  # winner, left, right, round, problem: what render shows
-
-    def _choose_arms(self, arms: Any) -> None:
-        """Keep the chosen arms of the matrices; None: all."""
-        total = self._preference.shape[1]
-        self._numbers = np.arange(total)  # of the matrix's arms, as the user knows them
-        if arms is not None:
-            self._numbers = chosen_arms(arms, total)
-            self._preference = np.ascontiguousarray(self._preference[:, self._numbers][:, :, self._numbers])
 
     def _check_winners(self, whose: str, chosen: bool) -> None:
         """Refuse a problem without a Condorcet winner where it is needed; ``whose`` may have a place for its number."""
         if self._best_by == CONDORCET and (self._condorcet < 0).any():
-            who = "none of the chosen arms" if chosen else "no arm"
-            raise ValueError(
-                f"winner = 'condorcet', and {who} of {whose.format(int(self._condorcet.argmin()))} beats all others; "
-                "allowed: 'copeland', 'borda', or another matrix"
+            who = (
+                f"{'none of the chosen arms' if chosen else 'no arm'} of {whose.format(int(self._condorcet.argmin()))}"
             )
+            allowed = "'copeland', 'borda', or another matrix"
+            raise ValueError(f"winner = 'condorcet', and {who} beats all others; allowed: {allowed}")
 
     # -- the truth, for wrappers and evaluation; agents never read it --------------------------------------------------
 
@@ -298,10 +276,9 @@ class DuelingVectorEnv(SessionsVectorEnv):
             rows = rows[best < 0]
             if not len(rows):
                 return
-        raise ValueError(
-            f"num_arms = {self.num_arms} with keep_winner = False: of {MAX_ATTEMPTS} sets drawn none had a Condorcet "
-            "winner; allowed: True, or winner = 'copeland' or 'borda'"
-        )
+        fault = f"of {MAX_ATTEMPTS} sets drawn none had a Condorcet winner"
+        allowed = "True, or winner = 'copeland' or 'borda'"
+        raise ValueError(f"num_arms = {self.num_arms} with keep_winner = False: {fault}; allowed: {allowed}")
 
     def _fresh_info(self) -> dict[str, Any]:
         return {**super()._fresh_info(), "problem": self._problem.copy()}
@@ -328,39 +305,21 @@ class DuelingVectorEnv(SessionsVectorEnv):
         return checked_arm_pair(action, self.num_arms)
 
     def play(self, pairs: Pair) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-        """Play one duel in every row: return the winners, one-hot, and the rewards. Refuses arms out of range."""
+        """Play one duel in every row: return the winners, one-hot, and the rewards."""
         rows = self.num_envs
         won, winner = np.empty((rows, 2), np.int8), np.empty(rows, np.int64)
         reward, loss = np.empty(rows), np.empty(rows)
         truth = (self._preference, self._matrix, self._arms, self._gap, self._entry, self._regret)
-        wrong = duel(*truth, self._key, self._session, self._round, *pairs, won, winner, reward, loss)
-        if wrong >= 0:
-            refuse_arm(pairs, wrong, self.num_arms)
+        duel(*truth, self._key, self._session, self._round, *pairs, won, winner, reward, loss)
         self._latest_round += 1
         (self._left, self._right), self._winner, self._loss = pairs, winner, loss
         if self.render_mode is not None:
             self._shown[:] = winner, *pairs, self._round, self._problem
         return won, reward
 
-    def _step_info(self, won: NDArray[np.int8]) -> dict[str, Any]:
-        return {
-            "winner": self._winner,
-            "left": self._left.copy(),
-            "right": self._right.copy(),
-            "regret": self._loss,
-            "round": self._round.copy(),
-            "problem": self._problem.copy(),
-        }
-
-    def first_row_info(self, won: NDArray[np.int8]) -> dict[str, Any]:
-        return {
-            "winner": self._winner.item(0),
-            "left": self._left.item(0),
-            "right": self._right.item(0),
-            "regret": self._loss.item(0),
-            "round": self._round.item(0),
-            "problem": self._problem.item(0),
-        }
+    def _session_info(self, won: NDArray[np.int8]) -> dict[str, NDArray[Any]]:
+        duels = {"winner": self._winner, "left": self._left, "right": self._right, "regret": self._loss}
+        return {**duels, "round": self._round, "problem": self._problem}
 
     def _text(self, row: int) -> str:
         if self._round[row] < 0:

@@ -1,31 +1,23 @@
 """Duels of arms or of rankings: actions with a left and a right side, their regret, and their comparison by clicks."""
 
-import reprlib
+from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankgym.arguments import one_of
+from rankgym.envs.sessions import SessionsVectorEnv, listed
 from rankgym.interleaving import INTERLEAVINGS, Lists, decide, make
 from rankgym.kernels import kernel
+from rankgym.spaces import shown
 
 AVERAGE, WEAK, STRONG = range(3)
 REGRETS = {"average": AVERAGE, "weak": WEAK, "strong": STRONG}
 INT64 = np.dtype(np.int64)
 
 Pair = tuple[NDArray[np.int64], NDArray[np.int64]]  # of the left and the right side
-
-_short = reprlib.Repr()
-_short.maxlist = _short.maxtuple = 24
-_short.maxother = 200
-
-
-def checked_word(name: str, word: Any, words: Mapping[str, int]) -> int:
-    """Return the number of ``word``, an argument ``name``, among ``words``."""
-    if not isinstance(word, str) or word not in words:
-        raise ValueError(f"{name} = {word!r} is unknown; allowed: {', '.join(map(repr, words))}")
-    return words[word]
 
 
 def joined_gaps(left: NDArray[np.float64], right: NDArray[np.float64], regret: int) -> NDArray[np.float64]:
@@ -37,18 +29,13 @@ def joined_gaps(left: NDArray[np.float64], right: NDArray[np.float64], regret: i
 
 def sides(action: Any) -> tuple[Any, Any]:
     """Return the unchecked values of "left" and "right", or raise a ValueError if ``action`` is not such a dict."""
-    if isinstance(action, dict) and len(action) == 2:
-        try:
-            return action["left"], action["right"]
-        except KeyError:
-            pass
-    if not isinstance(action, Mapping):
+    if not isinstance(action, (dict, Mapping)):  # a dict is recognized three times as fast
         kind = f"is a {type(action).__name__}"
-    elif set(action) != {"left", "right"}:
-        kind = f"has the keys {sorted(action, key=str)}"
-    else:
+    elif action.keys() == {"left", "right"}:
         return action["left"], action["right"]
-    raise ValueError(f"action {_shown(action)} {kind}; allowed: a dict with the keys 'left' and 'right'")
+    else:
+        kind = f"has the keys {sorted(action, key=str)}"
+    raise ValueError(f"action {shown(action)} {kind}; allowed: a dict with the keys 'left' and 'right'")
 
 
 # -- arms --------------------------------------------------------------------------------------------------------------
@@ -57,11 +44,16 @@ def sides(action: Any) -> tuple[Any, Any]:
 def checked_arm_pairs(actions: Any, num_arms: int, num_envs: int) -> Pair:
     """Return the arms of both sides as C-contiguous int64 arrays (num_envs,), uncopied where they are such arrays.
 
-    The arms of such an array **may be out of range**: a kernel looks for them (``first_wrong_arm``), and ``refuse_arm``
-    raises the error. Lists, tuples and arrays of any integer dtype are cast; anything else raises a ValueError.
+    Lists, tuples and arrays of any integer dtype are cast; anything else raises a ValueError.
     """
-    left, right = sides(actions)
-    return _checked_arms("left", left, num_arms, num_envs), _checked_arms("right", right, num_arms, num_envs)
+    given = sides(actions)
+    left, right = _arm_array("left", given[0], num_arms, num_envs), _arm_array("right", given[1], num_arms, num_envs)
+    row = first_wrong_arm(left, right, num_arms)
+    if row >= 0:
+        side, arms = ("right", given[1]) if 0 <= left[row] < num_arms else ("left", given[0])
+        name = f"action[{side!r}][row {row}]"
+        raise ValueError(f"{name} = {arms[row]} is not an arm; allowed: 0 .. {num_arms - 1}")
+    return left, right
 
 
 def checked_arm_pair(action: Any, num_arms: int) -> Pair:
@@ -70,25 +62,21 @@ def checked_arm_pair(action: Any, num_arms: int) -> Pair:
     return np.array([_checked_arm("left", left, num_arms)]), np.array([_checked_arm("right", right, num_arms)])
 
 
-def _checked_arms(side: str, arms: Any, num_arms: int, num_envs: int) -> NDArray[np.int64]:
+def _arm_array(side: str, arms: Any, num_arms: int, num_envs: int) -> NDArray[np.int64]:
     if type(arms) is np.ndarray and arms.dtype == INT64 and arms.shape == (num_envs,) and arms.flags.carray:
         return arms
     name, allowed = f"action[{side!r}]", f"allowed: an arm of 0 .. {num_arms - 1} for each of the {num_envs} rows"
     if isinstance(arms, np.ndarray):
         if arms.dtype.kind not in "iu":
             cast = ": cast it with .astype(int)" if arms.dtype.kind == "f" else ""
-            raise ValueError(f"{name} = {_shown(arms)} has dtype {arms.dtype}, not an integer one{cast}; {allowed}")
+            raise ValueError(f"{name} = {shown(arms)} has dtype {arms.dtype}, not an integer one{cast}; {allowed}")
         if arms.shape != (num_envs,):
-            raise ValueError(f"{name} = {_shown(arms)} has shape {arms.shape}, not ({num_envs},); {allowed}")
-        wrong = (arms < 0) | (arms >= num_arms)  # before the cast: huge uint64 turn negative
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise ValueError(f"{name}[row {row}] = {arms[row]} is not an arm; allowed: 0 .. {num_arms - 1}")
-        return np.array(arms, INT64, order="C", subok=False)
+            raise ValueError(f"{name} = {shown(arms)} has shape {arms.shape}, not ({num_envs},); {allowed}")
+        return np.array(arms, INT64, order="C", subok=False)  # huge uint64 turn negative
     if not isinstance(arms, (list, tuple)):
-        raise ValueError(f"{name} = {_shown(arms)} is a {type(arms).__name__}, not an array; {allowed}")
+        raise ValueError(f"{name} = {shown(arms)} is a {type(arms).__name__}, not an array; {allowed}")
     if len(arms) != num_envs:
-        raise ValueError(f"{name} = {_shown(arms)} has {len(arms)} entries; {allowed}")
+        raise ValueError(f"{name} = {shown(arms)} has {len(arms)} entries; {allowed}")
     return np.array([_checked_arm(side, arm, num_arms, f"[row {row}]") for row, arm in enumerate(arms)], INT64)
 
 
@@ -100,7 +88,7 @@ def _checked_arm(side: str, arm: Any, num_arms: int, row: str = "") -> int:
         whole = int(arm)
     if whole is None or not 0 <= whole < num_arms:
         what = "not a whole number" if whole is None else "not an arm"
-        raise ValueError(f"action[{side!r}]{row} = {_shown(arm)} is {what}; allowed: 0 .. {num_arms - 1}")
+        raise ValueError(f"action[{side!r}]{row} = {shown(arm)} is {what}; allowed: 0 .. {num_arms - 1}")
     return whole
 
 
@@ -111,18 +99,6 @@ def first_wrong_arm(left, right, num_arms):
         if left[row] < 0 or left[row] >= num_arms or right[row] < 0 or right[row] >= num_arms:
             return row
     return -1
-
-
-def refuse_arm(pairs: Pair, row: int, num_arms: int) -> NoReturn:
-    """Raise the error of a duel whose ``row`` has an arm out of range."""
-    side = 1 if 0 <= pairs[0][row] < num_arms else 0
-    name = f"action[{('left', 'right')[side]!r}][row {row}]"
-    raise ValueError(f"{name} = {pairs[side][row]} is not an arm; allowed: 0 .. {num_arms - 1}")
-
-
-def _shown(value: Any) -> str:
-    """Return a value for a line of a message: without line breaks, and not long."""
-    return " ".join(_short.repr(value).split())
 
 
 # -- rankings ----------------------------------------------------------------------------------------------------------
@@ -142,48 +118,76 @@ def _checked_ranking(side: str, space: Any, ranking: Any) -> NDArray[np.int64]:
     return checked
 
 
-# -- comparison by interleaving: two rankings become one list, a user clicks, and credit decides who won ---------------
+# -- interleaving ------------------------------------------------------------------------------------------------------
 
 
-@kernel
-def open_round(session, round):
-    """Add one session to the counters of every row."""
-    for row in range(session.shape[0]):
-        session[row] += 1
-        round[row] += 1
+class InterleavedVectorEnv(SessionsVectorEnv):
+    """Base class of duels by interleaving: two lists become one, a user clicks on it, and credit decides who won."""
 
+    _ranked: ClassVar[str]  # what lists are of, in texts
+    _lists: Lists
+    _left_list: NDArray[np.int64]  # (num_envs,) numbers of the rows' lists in ``_lists``
+    _right_list: NDArray[np.int64]
+    _left: NDArray[np.int64]  # (num_envs, ...) the duels of the last session
+    _right: NDArray[np.int64]
+    _regret: NDArray[np.float64]  # (num_envs,)
 
-class InterleavedDuel:
-    """The interleaved list of every row's last session, the credit for its clicks, and the winner.
-
-    ``length`` of the lists is the environment's argument ``name``; ``knobs`` are the interleaving method's keywords.
-    """
-
-    def __init__(self, interleaving: str, knobs: dict[str, Any] | None, rows: int, length: int, name: str) -> None:
-        self.method = make(interleaving, knobs)
-        self.method.check_length(name, length)
-        self.displayed = np.full((rows, length), -1, np.int64)
-        self.share, self.credit = np.zeros((rows, length)), np.zeros((rows, 2))
-        self.winner = np.zeros(rows, np.int64)
-        # All methods but the probabilistic one display a list that duels with itself as it is.
-        self.keeps_equals = not isinstance(self.method, INTERLEAVINGS["probabilistic"])
-
-    def interleave(self, lists: Lists, numbers: Pair, key: NDArray[np.uint64], session: NDArray[np.int64]) -> None:
-        """Interleave the rows' lists, ``numbers`` of left and right (rows,) in ``lists``."""
-        self.method.interleave(lists, *numbers, key, session, self.displayed, self.share)
-
-    def judge(
-        self, lists: Lists, numbers: Pair, key: NDArray[np.uint64], session: NDArray[np.int64], clicks: NDArray[np.int8]
+    def _interleave_by(
+        self, interleaving: str, knobs: dict[str, Any] | None, name: str, length: int, regret: str
     ) -> None:
-        """Give credit for ``clicks`` on the interleaved lists and find the winners."""
-        self.method.credit(lists, *numbers, self.displayed, self.share, clicks, self.credit)
-        decide(self.credit, key, session, self.winner)
+        """Check the arguments of interleaving; ``name`` is the argument that says the interleaved lists' ``length``."""
+        self.interleaving = make(interleaving, knobs)
+        self.interleaving.check_length(name, length)
+        # All methods but the probabilistic one display a list that duels with itself as it is.
+        self._keeps_equals = not isinstance(self.interleaving, INTERLEAVINGS["probabilistic"])
+        self._regret_kind = one_of("regret", regret, REGRETS)
+        shape = (self.num_envs, length)
+        self._displayed, self._share = np.full(shape, -1, np.int64), np.zeros(shape)
+        self._credit, self._winner = np.zeros((self.num_envs, 2)), np.zeros(self.num_envs, np.int64)
 
-    def written(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of a snapshot, no copies."""
-        return {"displayed": self.displayed, "share": self.share, "credit": self.credit, "winner": self.winner}
+    @abstractmethod
+    def _take_duels(self, pairs: Pair) -> None:
+        """Keep the checked duels; set the numbers of the rows' lists and the regret."""
 
-    def result(self, row: int) -> str:
-        """Return who won in a row, in words."""
-        won, (mine, other) = ("left", "right")[self.winner[row]], self.credit[row]
-        return f"{won} won, {mine:.3g} to {other:.3g}"
+    @abstractmethod
+    def _click(self, clicks: NDArray[np.int8], reward: NDArray[np.float64]) -> None:
+        """Fill ``clicks`` (num_envs, length) on the displayed lists, and ``reward`` (num_envs,)."""
+
+    def play(self, pairs: Pair) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+        """Play one session in every row: interleave both sides' lists, click, find the winners."""
+        self._session += 1
+        self._round += 1
+        self._latest_round += 1
+        self._take_duels(pairs)
+        duels, coins = (self._lists, self._left_list, self._right_list), (self._key, self._session)
+        self.interleaving.interleave(*duels, *coins, self._displayed, self._share)
+        clicks, reward = np.empty(self._displayed.shape, np.int8), np.empty(self.num_envs)
+        self._click(clicks, reward)
+        self.interleaving.credit(*duels, self._displayed, self._share, clicks, self._credit)
+        decide(self._credit, *coins, self._winner)
+        return clicks, reward
+
+    def _written(self) -> dict[str, NDArray[Any]]:
+        last = {"left": self._left, "right": self._right, "displayed": self._displayed, "share": self._share}
+        return super()._written() | last | {"credit": self._credit, "winner": self._winner}
+
+    def _session_info(self, observation: NDArray[np.int8]) -> dict[str, NDArray[Any]]:
+        return {
+            "winner": self._winner,
+            "credit": self._credit,
+            "left": self._left,
+            "right": self._right,
+            "displayed": self._displayed,
+            "clicks": observation,
+            "regret": self._regret,
+            "round": self._round,
+            "query": self._problem,
+        }
+
+    def _text(self, row: int) -> str:
+        if self._round[row] < 0:
+            return "nothing displayed yet"
+        won, (mine, other) = ("left", "right")[self._winner[row]], self._credit[row]
+        duel = f"left {self._left[row].tolist()}, right {self._right[row].tolist()}"
+        heading = f"query {self._problem[row]}, round {self._round[row]}: {duel}; {won} won, {mine:.3g} to {other:.3g}"
+        return "\n".join([heading, *listed(self._ranked, self._displayed[row], self.last_observation[row])])

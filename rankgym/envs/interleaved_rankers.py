@@ -7,27 +7,13 @@ from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Dict, Discrete, MultiBinary
-from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from rankgym.arguments import whole_number
+from rankgym.arguments import one_of, whole_number
 from rankgym.data import letor, matrix_files, preferences
-from rankgym.envs.duels import (
-    REGRETS,
-    InterleavedDuel,
-    Pair,
-    checked_arm_pair,
-    checked_arm_pairs,
-    checked_word,
-    first_wrong_arm,
-    joined_gaps,
-    open_round,
-    refuse_arm,
-)
-from rankgym.envs.matrices import WINNERS, judge
-from rankgym.envs.ranking import listed
+from rankgym.envs.duels import InterleavedVectorEnv, Pair, checked_arm_pair, checked_arm_pairs, joined_gaps
+from rankgym.envs.matrices import WINNERS, different_numbers, judge
 from rankgym.envs.resets import checked_problems
-from rankgym.envs.sessions import DEFAULT_HORIZON, SessionsVectorEnv
 from rankgym.interleaving import Lists
 from rankgym.kernels import bits, kernel, uniform_below
 from rankgym.models import users
@@ -90,7 +76,7 @@ def letor_rankings(data: letor.LetorData, rankers: Sequence[int], ties: int = 0,
     return Lists(order, rank, start, size)
 
 
-class InterleavedRankersVectorEnv(SessionsVectorEnv):
+class InterleavedRankersVectorEnv(InterleavedVectorEnv):
     """
     ## Description
     Dueling rankers on a learning-to-rank data set. In each step, a user with a new query comes to every row. The agent
@@ -164,6 +150,7 @@ class InterleavedRankersVectorEnv(SessionsVectorEnv):
 
     row_attributes = ("preference", "condorcet_winner", "best_arm")
     common_attributes = ("num_arms", "num_documents", "rankers", "interleaving")
+    _ranked = "document"
 
     def __init__(
         self,
@@ -181,120 +168,72 @@ class InterleavedRankersVectorEnv(SessionsVectorEnv):
         regret: str = "average",
         winner: str = "condorcet",
         ties: int = 0,
-        horizon: int | None = DEFAULT_HORIZON,
-        max_episode_steps: int | None = None,
-        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        render_mode: str | None = None,
+        **arguments: Any,
     ) -> None:
-        super().__init__(num_envs, horizon, max_episode_steps, autoreset_mode, render_mode)
+        super().__init__(num_envs, **arguments)
         self.num_documents = whole_number("num_documents", num_documents, 1, MAX_DOCUMENTS)
-        rows = self.num_envs
-        self._comparison = InterleavedDuel(interleaving, interleaving_knobs, rows, self.num_documents, "num_documents")
-        self.interleaving = self._comparison.method
-        kind, best_by = checked_word("regret", regret, REGRETS), checked_word("winner", winner, WINNERS)
+        self._interleave_by(interleaving, interleaving_knobs, "num_documents", self.num_documents, regret)
+        best_by = one_of("winner", winner, WINNERS)
         users.user(user_model, 2)  # refuses an unknown name before the file is read
         ties = whole_number("ties", ties, 0)
         if preferences is None and winner != "condorcet":
             raise ValueError(f"winner = {winner!r} needs preferences, the matrix to find it in; allowed: 'condorcet'")
         data = _letor_file(file)
-        self.rankers = _checked_rankers(rankers, data.features.shape[1])
+        features = data.features.shape[1]
+        asked = range(features) if rankers is None else rankers
+        self.rankers = different_numbers("rankers", asked, "features", features, 1)
         self.num_arms = len(self.rankers)
-        _, self._pool = checked_problems("query", query, len(data.query_ids))
+        _, self.pool = checked_problems("query", query, len(data.query_ids))
         self._user = users.user(user_model, _checked_grades(grades, int(data.labels.max())))
-        matrix = _preference(preferences, self.rankers, data.features.shape[1])
-        self._lists = letor_rankings(data, self.rankers, ties, self._pool)
+        matrix = _preference(preferences, self.rankers, features)
+        self._lists = letor_rankings(data, self.rankers, ties, self.pool)
         self._labels, self._start = np.array(data.labels), np.array(data.start)  # writable, as kernels expect
 
-        arms = self.num_arms
+        arms, rows = self.num_arms, self.num_envs
         gap, best, condorcet = np.full((1, arms), np.nan), np.full(1, -1), np.full(1, -1)
         if matrix is not None:
             judge(matrix[None], np.zeros(1, np.int64), np.arange(arms)[None], best_by, gap, best, condorcet)
-        self._preference = np.full((arms, arms), np.nan) if matrix is None else matrix
-        self._best, self._condorcet = np.repeat(best, rows), np.repeat(condorcet, rows)
-        gap = gap[0]
-        self._regret_of = joined_gaps(gap[:, None], gap[None, :], kind)  # (arms, arms)
+        # The truth by ``preferences``, as far as it is known: NaN, -1 and -1 if not. Agents never read it.
+        known = np.full((arms, arms), np.nan) if matrix is None else matrix
+        self.preference = np.broadcast_to(known, (rows, arms, arms))  # P(arm i beats arm j)
+        self.condorcet_winner = np.repeat(condorcet, rows)
+        self.best_arm = np.repeat(best, rows)  # that regret is measured against
+        self._regret_of = joined_gaps(gap.T, gap, self._regret_kind)  # (arms, arms)
         self._set_spaces(MultiBinary(self.num_documents), Dict({"left": Discrete(arms), "right": Discrete(arms)}))
         self._left, self._right, self._first = (np.zeros(rows, np.int64) for _ in range(3))
-        self._left_list, self._right_list = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
-
-    # -- the truth, as far as it is known; agents never read it --------------------------------------------------------
-
-    @property
-    def preference(self) -> NDArray[np.float64]:
-        """P(arm i beats arm j) by ``preferences``, (num_envs, num_arms, num_arms); NaN without it."""
-        return np.broadcast_to(self._preference, (self.num_envs, *self._preference.shape))
-
-    @property
-    def condorcet_winner(self) -> NDArray[np.int64]:
-        """The arm that beats all others by ``preference``, (num_envs,); -1 if unknown."""
-        return self._condorcet
-
-    @property
-    def best_arm(self) -> NDArray[np.int64]:
-        """The arm that regret is measured against, (num_envs,): the best one by ``winner``; -1 if unknown."""
-        return self._best
+        self._left_list, self._right_list = np.zeros((2, rows), np.int64)
 
     # -- step ----------------------------------------------------------------------------------------------------------
 
     def _checked(self, actions: Any) -> Pair:
-        pairs = checked_arm_pairs(actions, self.num_arms, self.num_envs)
-        row = first_wrong_arm(*pairs, self.num_arms)
-        if row >= 0:
-            refuse_arm(pairs, row, self.num_arms)
-        return pairs
+        return checked_arm_pairs(actions, self.num_arms, self.num_envs)
 
     def _checked_single(self, action: Any) -> Pair:
         return checked_arm_pair(action, self.num_arms)
 
-    def play(self, pairs: Pair) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-        """Play one session in every row: draw a query, interleave two rankers' lists, click."""
+    def _take_duels(self, pairs: Pair) -> None:
         self._left[:], self._right[:] = pairs
-        open_round(self._session, self._round)
-        self._latest_round += 1
-        numbers = (self._left_list, self._right_list)
-        drawn = (self._problem, self._first, *numbers)
-        sides = (self._left, self._right, self.num_arms)
-        draw_query(self._problem_key, self._session, self._pool, *sides, self._start, *drawn)
-        self._comparison.interleave(self._lists, numbers, self._key, self._session)
-        clicks, reward = np.empty((self.num_envs, self.num_documents), np.int8), np.empty(self.num_envs)
-        shown = self._comparison.displayed
-        users.click(*self._user, self._labels, self._first, self._key, self._session, shown, clicks, reward)
-        self._comparison.judge(self._lists, numbers, self._key, self._session, clicks)
-        return clicks, reward
+        sides, drawn = (*pairs, self.num_arms), (self._problem, self._first, self._left_list, self._right_list)
+        draw_query(self._problem_key, self._session, self.pool, *sides, self._start, *drawn)
+        self._regret = self._regret_of[pairs]
+
+    def _click(self, clicks: NDArray[np.int8], reward: NDArray[np.float64]) -> None:
+        coins = (self._key, self._session)
+        users.click(*self._user, self._labels, self._first, *coins, self._displayed, clicks, reward)
 
     def _written(self) -> dict[str, NDArray[Any]]:  # lists and queries are drawn anew in each session
-        return super()._written() | {"left": self._left, "right": self._right} | self._comparison.written()
+        return super()._written()
 
     def expected_rewards(self) -> NDArray[np.float64]:
         """Known where a ranker duels with itself, except by the probabilistic interleaving, which changes its list."""
         expected = super().expected_rewards()
-        (rows,) = np.nonzero((self._left == self._right) & self._comparison.keeps_equals)
+        (rows,) = np.nonzero((self._left == self._right) & self._keeps_equals)
         if len(rows):
             clicks = np.empty(self.num_arms)
-            sizes = (self.num_arms, self._pool, self.num_documents)
+            sizes = (self.num_arms, self.pool, self.num_documents)
             expected_clicks(*self._user, self._labels, self._start, self._lists, *sizes, clicks)
             expected[rows] = clicks[self._left[rows]]
         return expected
-
-    def _step_info(self, observation: NDArray[np.int8]) -> dict[str, Any]:
-        return {
-            "winner": self._comparison.winner.copy(),
-            "credit": self._comparison.credit.copy(),
-            "left": self._left.copy(),
-            "right": self._right.copy(),
-            "displayed": self._comparison.displayed.copy(),
-            "clicks": observation.copy(),
-            "regret": self._regret_of[self._left, self._right],
-            "round": self._round.copy(),
-            "query": self._problem.copy(),
-        }
-
-    def _text(self, row: int) -> str:
-        if self._round[row] < 0:
-            return "nothing displayed yet"
-        duel = f"left {self._left[row].tolist()}, right {self._right[row].tolist()}"
-        heading = f"query {self._problem[row]}, round {self._round[row]}: {duel}; {self._comparison.result(row)}"
-        return "\n".join([heading, *listed("document", self._comparison.displayed[row], self.last_observation[row])])
 
 
 def _letor_file(file: Any) -> letor.LetorData:
@@ -305,20 +244,6 @@ def _letor_file(file: Any) -> letor.LetorData:
     if not os.path.exists(file):  # unlike Path.exists, False for an impossible file name
         raise ValueError(f"file = {str(file)!r} does not exist; allowed: a file in the format of LETOR, {example}")
     return letor.load(file)
-
-
-def _checked_rankers(rankers: Any, num_features: int) -> list[int]:
-    if rankers is None:
-        return list(range(num_features))
-    allowed = f"allowed: a list of different features of 0 .. {num_features - 1}"
-    if isinstance(rankers, np.ndarray):
-        rankers = rankers.tolist()
-    if not isinstance(rankers, (list, tuple, range)) or not len(rankers):
-        raise ValueError(f"rankers = {rankers!r} is not a list of rankers; {allowed}")
-    checked = [whole_number(f"rankers[{n}]", ranker, 0, num_features - 1) for n, ranker in enumerate(rankers)]
-    if len(set(checked)) < len(checked):
-        raise ValueError(f"rankers = {list(rankers)!r} repeats a feature; {allowed}")
-    return checked
 
 
 def _checked_grades(grades: Any, largest: int) -> int:

@@ -1,35 +1,19 @@
 """Duels of rankings of a query's items, by interleaving and the clicks of a click model."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Dict, MultiBinary
-from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from rankgym.envs.duels import REGRETS, InterleavedDuel, Pair, checked_rankings, checked_word, joined_gaps, open_round
+from rankgym.envs.duels import InterleavedVectorEnv, Pair, checked_rankings, joined_gaps
 from rankgym.envs.queries import QueriesVectorEnv
-from rankgym.envs.ranking import listed
-from rankgym.envs.sessions import DEFAULT_HORIZON
+from rankgym.envs.sessions import keep
 from rankgym.interleaving import Lists, copy_rankings
-from rankgym.kernels import kernel
 from rankgym.spaces import Permutation
 
 
-@kernel
-def keep(rankings, last):
-    """Copy ``rankings`` to ``last`` (rows, positions); True if they differed."""
-    rows, positions = rankings.shape
-    difference = 0
-    for row in range(rows):
-        for k in range(positions):
-            difference |= last[row, k] ^ rankings[row, k]
-            last[row, k] = rankings[row, k]
-    return difference != 0
-
-
-class InterleavedRankingsVectorEnv(QueriesVectorEnv):
+class InterleavedRankingsVectorEnv(InterleavedVectorEnv, QueriesVectorEnv):
     """
     ## Description
     Dueling rankings. In each step, one user comes to every row. The agent names two rankings of the query's items; they
@@ -71,16 +55,8 @@ class InterleavedRankingsVectorEnv(QueriesVectorEnv):
       duels with itself as it is, and prefers neither ranking where clicks do not depend on items.
     * `interleaving_knobs`: a dict of that method's keywords.
     * `regret`: `"average"`, `"weak"` or `"strong"`.
-    * `model`: a key of `rankgym.models.MODELS`: `"CM"`, `"PBM"`, `"DCM"` and so on.
-    * `num_items`: how many of the query's items are used, from the first on. Default: all.
-    * `num_positions`: how many positions are displayed.
-    * `cutoff`: how many positions count in rewards, from the first on. Default: all.
-    * `reward`: `"clicks"` or (DCM) `"abandonment"`.
-    * `reference`: the list that `optimal_reward` is of: the `"best"` one, or the one `"sorted"` by attraction.
-    * `query`: an int; a list, cycled over the rows; `"all"`: row b plays query b mod Q; `"train"`, `"test"`: the same
-      over a fixed split (every fifth query is a test query); None: a new query is drawn at every reset.
-    * `dataset`, `source`, `parameters`, `initial_list`, `horizon`, `max_episode_steps`, `autoreset_mode`,
-      `render_mode`: as in `RankingVectorEnv` (`rankgym envs PBM-Yandex-v0` describes them).
+
+    All others are those of `RankingVectorEnv` (`rankgym envs PBM-Yandex-v0` describes them).
 
     ## Version History
     * v0: Initial version release
@@ -88,38 +64,20 @@ class InterleavedRankingsVectorEnv(QueriesVectorEnv):
 
     row_attributes = ("initial_list", "parameters", "attraction")
     common_attributes = ("num_items", "num_positions", "cutoff", "interleaving")
+    _ranked = "item"
 
     def __init__(
         self,
         num_envs: int = 1,
         *,
-        model: str = "PBM",
-        dataset: str = "yandex",
-        source: str = "calibrated",
-        query: int | Sequence[int] | str | None = None,
-        num_items: int | None = None,
-        num_positions: int = 5,
-        cutoff: int | None = None,
-        reward: str = "clicks",
-        reference: str = "best",
         interleaving: str = "team-draft",
         interleaving_knobs: dict[str, Any] | None = None,
         regret: str = "average",
-        horizon: int | None = DEFAULT_HORIZON,
-        max_episode_steps: int | None = None,
-        parameters: dict[str, Any] | None = None,
-        initial_list: Sequence[int] | None = None,
-        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        render_mode: str | None = None,
+        **arguments: Any,
     ) -> None:
-        super().__init__(num_envs, horizon, max_episode_steps, autoreset_mode, render_mode)
-        loaded: dict[str, Any] = {"num_items": num_items, "parameters": parameters, "initial_list": initial_list}
-        loaded |= {"dataset": dataset, "source": source}
-        self._set_queries(model, num_positions, query, cutoff, reward, reference, **loaded)
+        super().__init__(num_envs, **arguments)
+        self._interleave_by(interleaving, interleaving_knobs, "num_positions", self.num_positions, regret)
         rows, shape = self.num_envs, (self.num_envs, self.num_positions)
-        self._comparison = InterleavedDuel(interleaving, interleaving_knobs, rows, self.num_positions, "num_positions")
-        self.interleaving = self._comparison.method
-        self._regret_kind = checked_word("regret", regret, REGRETS)
         ranking = Permutation(self.num_items, self.num_positions)
         self._set_spaces(MultiBinary(self.num_positions), Dict({"left": ranking, "right": ranking}))
         self._expected = np.zeros((2, rows))  # of left, of right
@@ -141,26 +99,20 @@ class InterleavedRankingsVectorEnv(QueriesVectorEnv):
         left, right = checked_rankings(self.single_action_space, action)
         return left[None], right[None]
 
-    def play(self, pairs: Pair) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-        """Play one session in every row on two checked lists: return the clicks and the rewards."""
-        law, rows = self._reward, self.num_envs
-        open_round(self._session, self._round)
-        self._latest_round += 1
+    def _take_duels(self, pairs: Pair) -> None:
         for side, (ranking, last) in enumerate(zip(pairs, (self._left, self._right), strict=True)):
             if keep(ranking, last):  # a list shown again keeps its value
-                copy_rankings(last, side * rows, self._lists)
-                law.value(*self._parameters, last, self.cutoff, self._expected[side])
-        numbers = (self._left_list, self._right_list)
-        self._comparison.interleave(self._lists, numbers, self._key, self._session)
-        clicks, reward = np.empty((rows, self.num_positions), np.int8), np.empty(rows)
-        shown = self._comparison.displayed
-        law.click(*self._parameters, self._key, self._session, shown, self.cutoff, clicks, reward)
-        self._comparison.judge(self._lists, numbers, self._key, self._session, clicks)
-        return clicks, reward
+                copy_rankings(last, side * self.num_envs, self._lists)
+                self._reward.value(*self.parameters, last, self.cutoff, self._expected[side])
+        left, right = self._optimal - self._expected
+        self._regret = joined_gaps(left, right, self._regret_kind)
+
+    def _click(self, clicks: NDArray[np.int8], reward: NDArray[np.float64]) -> None:
+        coins = (self._key, self._session)
+        self._reward.click(*self.parameters, *coins, self._displayed, self.cutoff, clicks, reward)
 
     def _written(self) -> dict[str, NDArray[Any]]:
-        last = {"left": self._left, "right": self._right, "expected": self._expected.T}
-        return super()._written() | last | self._comparison.written()
+        return super()._written() | {"expected": self._expected.T}
 
     def _restored(self) -> None:
         super()._restored()
@@ -170,28 +122,9 @@ class InterleavedRankingsVectorEnv(QueriesVectorEnv):
 
     def expected_rewards(self) -> NDArray[np.float64]:
         """Known where a list duels with itself, except by the probabilistic interleaving, which changes it."""
-        same = (self._left == self._right).all(axis=1) & self._comparison.keeps_equals
+        same = (self._left == self._right).all(axis=1) & self._keeps_equals
         return np.where(same, self._expected[0], np.nan)
 
-    def _step_info(self, observation: NDArray[np.int8]) -> dict[str, Any]:
-        gap = self._optimal - self._expected  # of left, of right
-        return {
-            "winner": self._comparison.winner.copy(),
-            "credit": self._comparison.credit.copy(),
-            "left": self._left.copy(),
-            "right": self._right.copy(),
-            "displayed": self._comparison.displayed.copy(),
-            "clicks": observation.copy(),
-            "regret": joined_gaps(gap[0], gap[1], self._regret_kind),
-            "round": self._round.copy(),
-            "query": self._problem.copy(),
-            "expected_reward": self._expected.T.copy(),
-            "optimal_reward": self._optimal.copy(),
-        }
-
-    def _text(self, row: int) -> str:
-        if self._round[row] < 0:
-            return "nothing displayed yet"
-        duel = f"left {self._left[row].tolist()}, right {self._right[row].tolist()}"
-        heading = f"query {self._problem[row]}, round {self._round[row]}: {duel}; {self._comparison.result(row)}"
-        return "\n".join([heading, *listed("item", self._comparison.displayed[row], self.last_observation[row])])
+    def _session_info(self, observation: NDArray[np.int8]) -> dict[str, NDArray[Any]]:
+        truth = {"expected_reward": self._expected.T, "optimal_reward": self._optimal}
+        return super()._session_info(observation) | truth

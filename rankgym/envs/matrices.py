@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.arguments import whole_number
+from rankgym.arguments import one_of, whole_number
 from rankgym.data import preferences
 from rankgym.kernels import kernel
 
@@ -114,19 +114,19 @@ def _drawn(family: Any, knobs: Any, num_problems: Any, num_arms: Any) -> list[ND
     most = max(math.isqrt(MAX_ENTRIES // problems), 2)
     arms = whole_number("num_arms", DEFAULT_ARMS if num_arms is None else num_arms, 2, most)
     family = DEFAULT_FAMILY if family is None else family
-    if not isinstance(family, str) or family not in preferences.FAMILIES:
-        raise ValueError(f"family = {family!r} is unknown; allowed: {', '.join(map(repr, preferences.FAMILIES))}")
+    one_of("family", family, preferences.FAMILIES)
     if knobs is not None and (not isinstance(knobs, dict) or not all(isinstance(name, str) for name in knobs)):
         raise ValueError(f"knobs = {knobs!r} is not a dict of knobs; allowed: numbers by name, such as {{'gap': 0.1}}")
     return [preferences.draw(family, arms, FIRST_SEED + number, **knobs or {}) for number in range(problems)]
 
 
-def chosen_arms(arms: Any, total: int) -> NDArray[np.int64]:
-    """Return the argument ``arms``, at least two different ones of 0 .. ``total`` - 1."""
-    allowed = f"allowed: at least 2 different arms of 0 .. {total - 1}"
-    if not isinstance(arms, (list, tuple, range)) and not (isinstance(arms, np.ndarray) and arms.ndim == 1):
-        raise ValueError(f"arms = {arms!r} is not a list; {allowed}")
-    chosen = [whole_number(f"arms[{n}]", arm, 0, total - 1) for n, arm in enumerate(arms)]
-    if len(chosen) < 2 or len(set(chosen)) < len(chosen):
-        raise ValueError(f"arms = {arms!r} has too few arms, or one of them twice; {allowed}")
-    return np.array(chosen, np.int64)
+def different_numbers(name: str, values: Any, what: str, total: int, least: int) -> list[int]:
+    """Return the argument ``name``, a list of at least ``least`` different numbers of 0 .. ``total`` - 1."""
+    allowed = f"allowed: at least {least} different {what} of 0 .. {total - 1}"
+    listed = values.tolist() if isinstance(values, np.ndarray) else values
+    if not isinstance(listed, (list, tuple, range)):
+        raise ValueError(f"{name} = {values!r} is not a list; {allowed}")
+    numbers = [whole_number(f"{name}[{n}]", number, 0, total - 1) for n, number in enumerate(listed)]
+    if len(numbers) < least or len(set(numbers)) < len(numbers):
+        raise ValueError(f"{name} = {values!r} has too few {what}, or one of them twice; {allowed}")
+    return numbers

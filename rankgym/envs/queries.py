@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym import data
-from rankgym.arguments import probabilities, whole_number
+from rankgym.arguments import one_of, probabilities, whole_number
+from rankgym.envs.resets import checked_problems
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.kernels import first_fault
 from rankgym.models import MODELS
@@ -46,29 +47,16 @@ class Queries(NamedTuple):
     ) -> "Queries":
         """Return the queries of ``dataset`` with their first ``num_items`` items, for lists of ``num_positions``.
 
-        Args:
-            model: a key of ``rankgym.models.MODELS``.
-            dataset: ``"yandex"``; or ``"synthetic"``: given or drawn queries.
-            source: of the Yandex fits: ``"calibrated"`` or ``"published"``.
-            num_items: default: all items of the dataset (10 of drawn queries, which have at most 10,000).
-            num_positions: 1 .. num_items.
-            parameters: of the synthetic queries, by the model's parameter names: an entry for each item (attraction,
-                satisfaction) or position (examination, termination), a number (abandonment, continue_...), or a list
-                of such, one a query. The UBM's examination is a table: a row for each position k, a column for the
-                position of the click before; the last column means no click yet. Of a table with more columns than
-                ``num_positions`` K, columns K and later are dropped, but for the last. Parameters left out are drawn
-                from a fixed seed, for 1,000 queries: uniform in [0, 1], except examination, which is 1 / k, and in the
-                UBM 1 / (k - r) after a click at r (none yet: r = 0).
-            initial_list: the base list of every query, a permutation of all items. Default: 0, 1, 2, ...
+        Arguments are as in ``RankingVectorEnv``. Drawn queries have 10 items by default, and at most 10,000. Parameters
+        left out are drawn from a fixed seed, for 1,000 queries: uniform in [0, 1], except examination, which is 1 / k,
+        and in the UBM 1 / (k - r) after a click at r (none yet: r = 0). Of a UBM's examination with more columns than
+        ``num_positions`` K, columns K and later are dropped, but for the last.
 
         Raises:
             ValueError: an argument is out of range; the message names it.
         """
-        if not isinstance(model, str) or model not in MODELS:
-            raise ValueError(f"model = {model!r} is unknown; allowed: {sorted(MODELS)}")
-        if not isinstance(dataset, str) or dataset not in ("yandex", "synthetic"):
-            raise ValueError(f"dataset = {dataset!r} is unknown; allowed: 'yandex', 'synthetic'")
-        axes = MODELS[model].axes
+        axes = one_of("model", model, MODELS).axes
+        one_of("dataset", dataset, dict.fromkeys(("yandex", "synthetic")))
         if dataset == "synthetic":
             tables = _synthetic(axes, num_items, num_positions, parameters)
         elif parameters is not None:
@@ -93,39 +81,48 @@ class Queries(NamedTuple):
 class QueriesVectorEnv(SessionsVectorEnv):
     """Base class of the environments with click models: rows play queries, and show the truth of their query."""
 
-    def _set_queries(
-        self, model: str, num_positions: int, query: Any, cutoff: Any, reward: Any, reference: Any, **loaded: Any
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        model: str = "PBM",
+        dataset: str = "yandex",
+        source: str = "calibrated",
+        query: int | Sequence[int] | str | None = None,
+        num_items: int | None = None,
+        num_positions: int = 5,
+        cutoff: int | None = None,
+        reward: str = "clicks",
+        reference: str = "best",
+        parameters: dict[str, Any] | None = None,
+        initial_list: Sequence[int] | None = None,
+        **arguments: Any,
     ) -> None:
-        """Load the queries, ``loaded`` as ``Queries.load`` takes it, check the other arguments, and make the arrays."""
-        self.queries = queries = Queries.load(model, num_positions=num_positions, **loaded)
+        super().__init__(num_envs, **arguments)
+        sizes: dict[str, Any] = {"num_items": num_items, "num_positions": num_positions}
+        given: dict[str, Any] = {"parameters": parameters, "initial_list": initial_list}
+        self.queries = queries = Queries.load(model, dataset=dataset, source=source, **sizes, **given)
         self.num_items, self.num_positions = queries.num_items, int(num_positions)
         self.model = MODELS[model]
         self.cutoff = self.num_positions if cutoff is None else whole_number("cutoff", cutoff, 1, self.num_positions)
         rewards = self.model.rewards
         if not isinstance(reward, str) or reward not in rewards:
             raise ValueError(f"reward = {reward!r} is not a reward of the {model}; allowed: {sorted(rewards)}")
-        if not isinstance(reference, str) or reference not in ("best", "sorted"):
-            raise ValueError(f"reference = {reference!r} is unknown; allowed: 'best', 'sorted'")
+        one_of("reference", reference, dict.fromkeys(("best", "sorted")))
         self._reward, self._paid, self._reference = rewards[reward], reward, reference
-        self._set_problems("query", query, queries.num_queries)
+        self._draws_problems, self.pool = checked_problems("query", query, queries.num_queries)
         self._optimal_of = self._optimal_rewards(queries)
-        rows = self.num_envs  # all below: the truth of the rows' coming sessions
-        self._parameters = type(queries.parameters)(*(np.zeros((rows, *a.shape[1:])) for a in queries.parameters))
+        # The truth of the rows' coming sessions; do not write to these arrays. ``parameters`` are as
+        # ``rankgym.models.check_assumptions(env.model, env.parameters, ...)`` takes them.
+        rows = self.num_envs
+        self.parameters = type(queries.parameters)(*(np.zeros((rows, *a.shape[1:])) for a in queries.parameters))
         self._optimal = np.zeros(rows)
         self.initial_list = np.zeros((rows, self.num_items), np.int64)
 
     @property
-    def parameters(self) -> Any:
-        """The click model's parameters in the rows' coming sessions, a NamedTuple of arrays with an axis of rows.
-
-        As ``rankgym.models.check_assumptions(env.model, env.parameters, ...)`` takes them. Do not write to them.
-        """
-        return self._parameters
-
-    @property
     def attraction(self) -> NDArray[np.float64]:
         """Attraction probabilities in the rows' coming sessions, (num_envs, num_items)."""
-        attraction: NDArray[np.float64] = self._parameters.attraction
+        attraction: NDArray[np.float64] = self.parameters.attraction
         return attraction
 
     def _optimal_rewards(self, queries: Queries) -> NDArray[np.float64]:
@@ -136,7 +133,7 @@ class QueriesVectorEnv(SessionsVectorEnv):
     def _take_problems(self, mask: NDArray[np.bool_], problems: NDArray[np.int64]) -> None:
         super()._take_problems(mask, problems)
         q = self._problem[mask]
-        for mine, table in zip(self._parameters, self.queries.parameters, strict=True):
+        for mine, table in zip(self.parameters, self.queries.parameters, strict=True):
             mine[mask] = table[q]
         self._optimal[mask] = self._optimal_of[q]
         self.initial_list[mask] = self.queries.initial_list[q]

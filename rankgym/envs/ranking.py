@@ -1,34 +1,16 @@
 """The ranking environment: each step, one user in every row sees a list and clicks. Users may change by a schedule."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium.spaces import MultiBinary
-from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from rankgym.envs.queries import Queries, QueriesVectorEnv
-from rankgym.envs.scenarios import Sizes
 from rankgym.envs.schedule import Schedule
-from rankgym.envs.sessions import DEFAULT_HORIZON
-from rankgym.kernels import kernel
+from rankgym.envs.sessions import listed, open_session
 from rankgym.metrics import better_items, misordered_pairs
 from rankgym.spaces import BatchedPermutation, Permutation
-
-
-@kernel
-def open_session(displayed, last, session, round):
-    """Count one session more in every row; copy ``displayed`` to ``last`` (rows, positions), True if they differed."""
-    rows, positions = displayed.shape
-    difference = 0
-    for row in range(rows):
-        session[row] += 1
-        round[row] += 1
-        for k in range(positions):
-            difference |= last[row, k] ^ displayed[row, k]
-            last[row, k] = displayed[row, k]
-    return difference != 0
 
 
 class RankingVectorEnv(QueriesVectorEnv):
@@ -108,37 +90,15 @@ class RankingVectorEnv(QueriesVectorEnv):
     single_action_space: Permutation
     action_space: BatchedPermutation
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        model: str = "PBM",
-        dataset: str = "yandex",
-        source: str = "calibrated",
-        query: int | Sequence[int] | str | None = None,
-        num_items: int | None = None,
-        num_positions: int = 5,
-        cutoff: int | None = None,
-        reward: str = "clicks",
-        reference: str = "best",
-        horizon: int | None = DEFAULT_HORIZON,
-        max_episode_steps: int | None = None,
-        parameters: dict[str, Any] | None = None,
-        initial_list: Sequence[int] | None = None,
-        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        render_mode: str | None = None,
-    ) -> None:
-        super().__init__(num_envs, horizon, max_episode_steps, autoreset_mode, render_mode)
-        loaded: dict[str, Any] = {"num_items": num_items, "parameters": parameters, "initial_list": initial_list}
-        loaded |= {"dataset": dataset, "source": source}
-        self._set_queries(model, num_positions, query, cutoff, reward, reference, **loaded)
+    def __init__(self, num_envs: int = 1, **arguments: Any) -> None:
+        super().__init__(num_envs, **arguments)
         self._set_spaces(MultiBinary(self.num_positions), Permutation(self.num_items, self.num_positions))
         self._better_of, self._initial_misordered_of = self._order_of(self.queries)  # of each query
         self.schedule: Schedule | None = None  # see `follow`
 
         rows = self.num_envs
         self._better = np.zeros((rows, *self._better_of.shape[1:]), np.uint64)  # in the rows' coming sessions
-        self._initial_misordered = np.zeros(rows, np.int64)  # as well
+        self.initial_misordered = np.zeros(rows, np.int64)  # |V(R_0)|: of the production lists, in these sessions
         # the last sessions: lists and their values
         self._displayed = np.full((rows, self.num_positions), -1, np.int64)
         self._expected = np.zeros(rows)
@@ -151,15 +111,8 @@ class RankingVectorEnv(QueriesVectorEnv):
         Raises:
             ValueError: the schedule does not fit this environment's sizes or horizon.
         """
-        schedule.start(self.num_envs, Sizes(self.num_items, self.num_positions, self.cutoff), self.horizon)
+        schedule.start(self)
         self.schedule = schedule
-
-    # -- the truth, for wrappers and evaluation; agents never read it --------------------------------------------------
-
-    @property
-    def initial_misordered(self) -> NDArray[np.int64]:
-        """|V(R_0)|, incorrectly ordered pairs of the production lists in the rows' coming sessions, (num_envs,)."""
-        return self._initial_misordered
 
     @property
     def changes(self) -> int:
@@ -181,7 +134,7 @@ class RankingVectorEnv(QueriesVectorEnv):
         super()._take_problems(mask, problems)
         q = self._problem[mask]
         self._better[mask] = self._better_of[q]
-        self._initial_misordered[mask] = self._initial_misordered_of[q]
+        self.initial_misordered[mask] = self._initial_misordered_of[q]
         self._displayed[mask] = -1  # their values are not known yet
 
     def _take_seeds(self, rows: list[int], seeds: list[int]) -> None:
@@ -219,11 +172,11 @@ class RankingVectorEnv(QueriesVectorEnv):
 
     def _set_truth(self, rows: NDArray[np.int64], parameters: Any) -> None:
         """Make ``parameters``, with an axis of ``rows``, the truth of these rows."""
-        for mine, changed in zip(self._parameters, parameters, strict=True):
+        for mine, changed in zip(self.parameters, parameters, strict=True):
             mine[rows] = changed
         queries = self.queries._replace(parameters=parameters, initial_list=self.initial_list[rows])
         self._optimal[rows] = self._optimal_rewards(queries)
-        self._better[rows], self._initial_misordered[rows] = self._order_of(queries)
+        self._better[rows], self.initial_misordered[rows] = self._order_of(queries)
 
     def alike(self) -> int:
         return super().alike() if self.schedule is None else min(super().alike(), self.schedule.quiet)
@@ -261,12 +214,12 @@ class RankingVectorEnv(QueriesVectorEnv):
             if schedule.quiet == 0:
                 self._displayed[schedule.enter(self._round)] = -1  # their lists have other values now
             schedule.quiet -= 1
+        self._latest_round += 1
         if open_session(displayed, self._displayed, self._session, self._round):  # a list shown again keeps its value
-            law.value(*self._parameters, self._displayed, self.cutoff, self._expected)
+            law.value(*self.parameters, self._displayed, self.cutoff, self._expected)
             misordered_pairs(self._better, self._displayed, self._misordered)
         clicks, reward = np.empty((self.num_envs, self.num_positions), np.int8), np.empty(self.num_envs)
-        law.click(*self._parameters, self._key, self._session, self._displayed, self.cutoff, clicks, reward)
-        self._latest_round += 1
+        law.click(*self.parameters, self._key, self._session, self._displayed, self.cutoff, clicks, reward)
         return clicks, reward
 
     def expected_rewards(self) -> NDArray[np.float64]:
@@ -276,36 +229,18 @@ class RankingVectorEnv(QueriesVectorEnv):
         fresh = super()._fresh_info()
         return fresh if self.schedule is None else {**fresh, "epoch": self.schedule.last_epoch.copy()}
 
-    def _step_info(self, clicks: NDArray[np.int8]) -> dict[str, Any]:
-        info = {
-            "displayed": self._displayed.copy(),
-            "clicks": clicks.copy(),
-            "expected_reward": self._expected.copy(),
-            "optimal_reward": self._optimal.copy(),
+    def _session_info(self, clicks: NDArray[np.int8]) -> dict[str, NDArray[Any]]:
+        info: dict[str, NDArray[Any]] = {
+            "displayed": self._displayed,
+            "clicks": clicks,
+            "expected_reward": self._expected,
+            "optimal_reward": self._optimal,
             "regret": self._optimal - self._expected,
-            "misordered": self._misordered.copy(),
-            "round": self._round.copy(),
-            "query": self._problem.copy(),
+            "misordered": self._misordered,
+            "round": self._round,
+            "query": self._problem,
         }
-        if self.schedule is not None:
-            info["epoch"] = self.schedule.last_epoch.copy()
-        return info
-
-    def first_row_info(self, clicks: NDArray[np.int8]) -> dict[str, Any]:
-        expected, optimal = self._expected.item(0), self._optimal.item(0)
-        info = {
-            "displayed": self._displayed[0].copy(),
-            "clicks": clicks[0].copy(),
-            "expected_reward": expected,
-            "optimal_reward": optimal,
-            "regret": optimal - expected,
-            "misordered": self._misordered.item(0),
-            "round": self._round.item(0),
-            "query": self._problem.item(0),
-        }
-        if self.schedule is not None:
-            info["epoch"] = self.schedule.last_epoch.item(0)
-        return info
+        return info if self.schedule is None else {**info, "epoch": self.schedule.last_epoch}
 
     def _text(self, row: int) -> str:
         if self._round[row] < 0:
@@ -314,12 +249,3 @@ class RankingVectorEnv(QueriesVectorEnv):
         if self.schedule is not None:
             heading += f", epoch {self.schedule.last_epoch[row]}"
         return "\n".join([heading, *listed("item", self._displayed[row], self.last_observation[row])])
-
-
-def listed(what: str, displayed: NDArray[np.int64], clicks: NDArray[np.int8]) -> list[str]:
-    """Return the lines of a displayed list with its clicks; entries below 0 are left out."""
-    return [
-        f"{k + 1:3d}. {what} {item:<4d} {'click' if click else ''}".rstrip()
-        for k, (item, click) in enumerate(zip(displayed, clicks, strict=True))
-        if item >= 0
-    ]

@@ -1,14 +1,11 @@
 """Resets: seeds, masks and the choice of problems; autoreset: what a step returns where an episode is over."""
 
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from rankgym.arguments import whole_number
 from rankgym.kernels import bits, kernel, uniform_below
 
 SPLIT = 5  # every fifth problem is a test problem
@@ -19,25 +16,6 @@ def draw_numbers(key, number, n, drawn):
     """Fill ``drawn`` (rows,) with uniform integers below ``n``, from draw ``number`` (rows,) of each key."""
     for row in range(key.shape[0]):
         drawn[row] = uniform_below(bits(key[row], number[row]), n)
-
-
-def random_seed() -> int:
-    """Return a seed from the operating system."""
-    return secrets.randbits(128)
-
-
-def checked_seeds(seed: Any, num_envs: int) -> list[int | None]:
-    """Return the rows' seeds, None where a row's stream continues; row b gets ``seed + b``, or its entry of a list."""
-    if seed is None:
-        return [None] * num_envs
-    if isinstance(seed, (int, np.integer)) and not isinstance(seed, (bool, np.bool_)):
-        first = whole_number("seed", seed, 0)
-        return [first + row for row in range(num_envs)]
-    if isinstance(seed, (list, tuple, np.ndarray)):
-        if len(seed) != num_envs:
-            raise ValueError(f"seed has {len(seed)} entries; allowed: one for each of the {num_envs} rows")
-        return [None if s is None else whole_number(f"seed[{row}]", s, 0) for row, s in enumerate(seed)]
-    raise ValueError(f"seed = {seed!r} is not a seed; allowed: None, a whole number, at least 0, or {num_envs} of them")
 
 
 def checked_mask(options: dict[str, Any] | None, num_envs: int) -> NDArray[np.bool_]:
@@ -81,15 +59,6 @@ def checked_problems(name: str, value: Any, number: int) -> tuple[bool, NDArray[
 
 
 # -- autoreset ---------------------------------------------------------------------------------------------------------
-
-
-def checked_mode(mode: str | AutoresetMode) -> AutoresetMode:
-    """Return ``mode`` as Gymnasium's enum, or raise a ValueError."""
-    try:
-        return AutoresetMode(mode)
-    except ValueError:
-        choices = [m.value for m in AutoresetMode]
-        raise ValueError(f"autoreset_mode = {mode!r} is unknown; allowed: {choices}") from None
 
 
 def only(values: NDArray[Any], rows: NDArray[np.bool_]) -> NDArray[Any]:

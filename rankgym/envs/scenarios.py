@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.arguments import plain_number, whole_number
+from rankgym.arguments import number_in, whole_number
+from rankgym.envs.queries import QueriesVectorEnv
 from rankgym.kernels import bits, kernel, shuffle, uniform
 from rankgym.models.base import sorted_lists
 
@@ -87,14 +88,6 @@ def walked(own, state, step, attraction):
             attraction[row, item] = alpha
 
 
-class Sizes(NamedTuple):
-    """What a scenario's knobs are checked against."""
-
-    num_items: int
-    num_positions: int
-    cutoff: int
-
-
 Knobs = dict[str, Any]
 States = NDArray[np.int64]  # (rows, items): what was drawn for each item
 
@@ -106,7 +99,7 @@ class Scenario(NamedTuple):
     """
 
     knob_names: tuple[str, ...]
-    check: Callable[[Knobs, Sizes], Knobs]  # (given knobs, sizes): all knobs, checked, with defaults
+    check: Callable[[Knobs, QueriesVectorEnv], Knobs]  # (given knobs, environment): all knobs, checked, with defaults
     draw: Callable[[NDArray[np.uint64], NDArray[np.int64], Any, Knobs, States], None]
     # (seed (rows,), epoch (rows,), the queries' own parameters, knobs, states): turn the states of the epochs before
     # into those of the epochs ``epoch``
@@ -117,18 +110,10 @@ class Scenario(NamedTuple):
     relabels: bool = False
 
 
-def number_in(name: str, value: Any, low: float, high: float, *, open_low: bool = False) -> float:
-    """Return ``value`` as a float in [low, high], or (low, high] if ``open_low``, or raise a ValueError."""
-    number = plain_number(value)
-    if number is None or not low <= number <= high or (open_low and number == low):
-        raise ValueError(f"{name} = {value!r} is out of range; allowed: a number in {'[('[open_low]}{low:g}, {high:g}]")
-    return float(number)
-
-
-def _check_jump(given: Knobs, sizes: Sizes) -> Knobs:
-    items = sizes.num_items
+def _check_jump(given: Knobs, env: QueriesVectorEnv) -> Knobs:
+    items = env.num_items
     jumps = whole_number("jumps", given.get("jumps", min(3, items)), 1, items)
-    kept = whole_number("kept", given.get("kept", min(sizes.cutoff, items - jumps)), 0, items - 1)
+    kept = whole_number("kept", given.get("kept", min(env.cutoff, items - jumps)), 0, items - 1)
     if jumps + kept > items:
         allowed = f"allowed: jumps + kept of at most {items}"
         raise ValueError(f"jumps = {jumps} and kept = {kept} are more than the {items} items; {allowed}")
@@ -145,7 +130,7 @@ def _apply_jumps(own: Any, states: States, knobs: Knobs, axes: Any) -> Any:
     return own._replace(attraction=np.where(states == 1, knobs["jump_attraction"], own.attraction))
 
 
-def _check_shuffle(given: Knobs, sizes: Sizes) -> Knobs:
+def _check_shuffle(given: Knobs, env: QueriesVectorEnv) -> Knobs:  # a lambda could not be pickled
     return {}
 
 
@@ -165,9 +150,9 @@ def _apply_labels(own: Any, states: States, knobs: Knobs, axes: dict[str, tuple[
     return own._replace(**relabelled)
 
 
-def _check_drift(given: Knobs, sizes: Sizes) -> Knobs:
-    step = number_in("drift_step", given.get("drift_step", 0.05), 0, sys.float_info.max, open_low=True)
-    return {"drift_step": step}
+def _check_drift(given: Knobs, env: QueriesVectorEnv) -> Knobs:
+    most = sys.float_info.max
+    return {"drift_step": number_in("drift_step", given.get("drift_step", 0.05), 0, most, open_low=True)}
 
 
 def _draw_steps(seed: Any, epoch: Any, own: Any, knobs: Knobs, states: States) -> None:
@@ -180,21 +165,17 @@ def _apply_steps(own: Any, states: States, knobs: Knobs, axes: Any) -> Any:
     return own._replace(attraction=attraction)
 
 
-def _check_two_level(given: Knobs, sizes: Sizes) -> Knobs:
-    missing = [name for name in ("p", "gap") if name not in given]
+def _check_two_level(given: Knobs, env: QueriesVectorEnv) -> Knobs:
+    missing = " and ".join(f"{name} = None" for name in ("p", "gap") if name not in given)
     if missing:
-        raise ValueError(
-            f"scenario = 'two-level' and {' and '.join(f'{name} = None' for name in missing)}; allowed: p in (0, 1] "
-            f"and gap in (0, p], such as p=0.5 and gap=0.2"
-        )
-    if sizes.num_positions == sizes.num_items:
-        raise ValueError(
-            f"num_positions = {sizes.num_positions} displays all items, so that the scenario 'two-level' has one best "
-            f"set only; allowed: 1 .. {sizes.num_items - 1}"
-        )
+        allowed = "p in (0, 1] and gap in (0, p], such as p=0.5 and gap=0.2"
+        raise ValueError(f"scenario = 'two-level' and {missing}; allowed: {allowed}")
+    if env.num_positions == env.num_items:
+        fault = "displays all items, so that the scenario 'two-level' has one best set only"
+        raise ValueError(f"num_positions = {env.num_positions} {fault}; allowed: 1 .. {env.num_items - 1}")
     p = number_in("p", given["p"], 0, 1, open_low=True)
     gap = number_in("gap", given["gap"], 0, p, open_low=True)
-    return {"p": p, "gap": gap, "best": sizes.num_positions}
+    return {"p": p, "gap": gap, "best": env.num_positions}
 
 
 def _draw_best(seed: Any, epoch: Any, own: Any, knobs: Knobs, states: States) -> None:

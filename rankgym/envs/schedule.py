@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.arguments import round_numbers, whole_number
-from rankgym.envs.scenarios import SCENARIOS, Sizes
+from rankgym.arguments import one_of, round_numbers, whole_number
+from rankgym.envs.queries import QueriesVectorEnv
+from rankgym.envs.scenarios import SCENARIOS
 from rankgym.kernels import SCHEDULE, bits, kernel, row_keys
 
 NEVER = 1 << 60  # the round of a breakpoint that does not come
@@ -81,27 +82,23 @@ class Schedule:
         epoch_lengths: Any = None,
         **knobs: Any,
     ) -> None:
-        if not isinstance(scenario, str) or scenario not in SCENARIOS:
-            raise ValueError(f"scenario = {scenario!r} is unknown; allowed: {', '.join(map(repr, SCENARIOS))}")
-        self.name, self.scenario = scenario, SCENARIOS[scenario]
+        self.name, self.scenario = scenario, one_of("scenario", scenario, SCENARIOS)
         self.knobs = {name: value for name, value in knobs.items() if value is not None}
         for name, value in self.knobs.items():
             if name not in self.scenario.knob_names:
-                raise ValueError(
-                    f"{name} = {value!r} is not a knob of scenario = {scenario!r}; allowed: "
-                    f"{', '.join(self.scenario.knob_names) or 'none'}"
-                )
+                allowed = ", ".join(self.scenario.knob_names) or "none"
+                raise ValueError(f"{name} = {value!r} is not a knob of scenario = {scenario!r}; allowed: {allowed}")
         times = {"breakpoints": breakpoints, "num_breakpoints": num_breakpoints, "epoch_lengths": epoch_lengths}
         self._times = {name: value for name, value in times.items() if value is not None}
 
-    def start(self, rows: int, sizes: Sizes, horizon: int | None) -> None:
-        """Check the knobs and times against an environment of these ``sizes``, and make the arrays of its rows.
+    def start(self, env: QueriesVectorEnv) -> None:
+        """Check the knobs and times against the sizes and the horizon of ``env``, and make the arrays of its rows.
 
         Raises:
             ValueError: a value is out of range.
         """
-        self.knobs = self.scenario.check(self.knobs, sizes)
-        self.horizon = horizon
+        self.knobs = self.scenario.check(self.knobs, env)
+        self.horizon, rows = env.horizon, env.num_envs
         self._lengths: NDArray[np.int64] | None = None  # of epochs, cycled; or else ...
         self._starts = np.full((1, 1), NEVER)  # (1 or rows, epochs): where epochs 1, 2, ... begin, at last NEVER
         self._drawn = 0  # breakpoints drawn in each row
@@ -110,7 +107,7 @@ class Schedule:
         self.next = np.full(rows, NEVER)  # the round of the row's next breakpoint
         self.epoch = np.zeros(rows, np.int64)  # of the coming session
         self.last_epoch = np.zeros(rows, np.int64)  # of the last session
-        self.state = self._first_state(rows, sizes.num_items)
+        self.state = self._first_state(rows, env.num_items)
         self.changes = 0  # how often some row began an epoch
         self.quiet = NEVER  # sessions to come before the first one that has an epoch to ``enter``
 
@@ -123,10 +120,8 @@ class Schedule:
             raise ValueError(f"{given} are given; allowed: at most one of them")
         if not times and self.scenario.length is None:
             if horizon is None:
-                raise ValueError(
-                    f"horizon = None; allowed with scenario = {self.name!r}: a horizon, whose thirds are the "
-                    "breakpoints, or breakpoints or epoch_lengths"
-                )
+                allowed = "a horizon, whose thirds are the breakpoints, or breakpoints or epoch_lengths"
+                raise ValueError(f"horizon = None; allowed with scenario = {self.name!r}: {allowed}")
             times = {"breakpoints": sorted({horizon // 3, 2 * horizon // 3} - {0})}
         if "breakpoints" in times:
             rounds: list[int] = []
@@ -137,10 +132,8 @@ class Schedule:
         elif "num_breakpoints" in times:
             count = times["num_breakpoints"]
             if horizon is None:
-                raise ValueError(
-                    f"num_breakpoints = {count!r} and horizon = None; allowed: a horizon, or breakpoints or "
-                    "epoch_lengths"
-                )
+                allowed = "a horizon, or breakpoints or epoch_lengths"
+                raise ValueError(f"num_breakpoints = {count!r} and horizon = None; allowed: {allowed}")
             self._drawn = whole_number("num_breakpoints", count, 0, min(horizon - 1, MAX_DRAWN_BREAKPOINTS))
             self._starts = np.full((rows, self._drawn + 1), NEVER)
         else:

@@ -1,7 +1,9 @@
 """The base class of the vector environments: seeds, episodes, queries, snapshots. A subclass says what a session is."""
 
+import inspect
+import secrets
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -13,9 +15,9 @@ from gymnasium.vector.utils import batch_space
 from gymnasium.wrappers.utils import create_zero_array
 from numpy.typing import NDArray
 
-from rankgym.arguments import whole_number
+from rankgym.arguments import restored, row_seeds, whole_number
 from rankgym.envs import resets
-from rankgym.kernels import ENVIRONMENT, QUERY, row_keys
+from rankgym.kernels import ENVIRONMENT, QUERY, kernel, row_keys
 
 DEFAULT_HORIZON = 1_000_000
 MAX_ROWS = 1 << 31
@@ -35,12 +37,12 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
     seeds, counters and problems (the queries or matrices that they play, numbered from 0), resets rows, ends episodes
     and takes snapshots. A subclass calls, in its ``__init__`` and in this order,
 
-    * ``super().__init__(num_envs, horizon, max_episode_steps, autoreset_mode, render_mode)``;
+    * ``super().__init__(num_envs, **arguments)``: those that it does not take itself;
     * ``self._set_spaces(single_observation_space, single_action_space)``;
-    * ``self._set_problems("query", query, number_of_problems)``, if rows play problems;
+    * ``self._draws_problems, self.pool = checked_problems("query", query, number_of_problems)``, if there are some;
     * ``self._take_first_problems()``, once its arrays exist.
 
-    It defines a session by ``_checked``, ``_checked_single``, ``play`` and ``_step_info``. It extends, where it has
+    It defines a session by ``_checked``, ``_checked_single``, ``play`` and ``_session_info``. It extends, where it has
     more to do, ``_fresh_info``, ``_begin``, ``_take_problems``, ``_take_seeds``, ``_prepare_next``, ``_written``,
     ``_restored``, ``_text``, ``alike``, ``repeat`` and ``expected_rewards``.
 
@@ -53,9 +55,15 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
     row_attributes: ClassVar[tuple[str, ...]] = ()
     common_attributes: ClassVar[tuple[str, ...]] = ()
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        inits: list[Any] = [vars(base)["__init__"] for base in cls.__mro__ if "__init__" in vars(base)]
+        cls.__signature__ = full_signature(*inits)  # type: ignore[attr-defined]
+
     def __init__(
         self,
         num_envs: int = 1,
+        *,
         horizon: int | None = DEFAULT_HORIZON,
         max_episode_steps: int | None = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
@@ -69,7 +77,11 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         if render_mode is not None and (not isinstance(render_mode, str) or render_mode != "ansi"):
             raise UnknownRenderMode(f"render_mode = {render_mode!r} is unknown; allowed: None, 'ansi'")
         self.render_mode = render_mode
-        self.autoreset_mode = resets.checked_mode(autoreset_mode)
+        try:
+            self.autoreset_mode = AutoresetMode(autoreset_mode)
+        except ValueError:
+            choices = [mode.value for mode in AutoresetMode]
+            raise ValueError(f"autoreset_mode = {autoreset_mode!r} is unknown; allowed: {choices}") from None
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
 
         self.unseeded = True  # until the first reset
@@ -82,7 +94,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         self._ended = np.zeros(rows, bool)  # rows whose episode is over and that wait for a reset
         self._some_ended = False
         self._draws_problems = False  # True: each episode draws one of the pool; False: rows cycle through the pool
-        self._pool = np.zeros(1, np.int64)
+        self.pool = np.zeros(1, np.int64)
         self._problem = np.zeros(rows, np.int64)
 
     def _set_spaces(self, observation: MultiBinary, action: Space[Any]) -> None:
@@ -93,13 +105,9 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         self._placeholder = create_zero_array(action)  # replaces ignored actions
         self.last_observation = np.zeros((self.num_envs, *observation.shape), np.int8)
 
-    def _set_problems(self, name: str, value: Any, number: int) -> None:
-        """Let rows play problems 0 .. ``number`` - 1 as the argument ``name`` says (``RankingVectorEnv``: query)."""
-        self._draws_problems, self._pool = resets.checked_problems(name, value, number)
-
     def _take_first_problems(self) -> None:
         rows = self.num_envs
-        first = np.zeros(rows, np.int64) if self._draws_problems else np.resize(self._pool, rows)
+        first = np.zeros(rows, np.int64) if self._draws_problems else np.resize(self.pool, rows)
         self._take_problems(np.ones(rows, bool), first)
 
     # -- what a subclass defines ---------------------------------------------------------------------------------------
@@ -121,21 +129,25 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         """Play one session in every row: return observation (num_envs, ...) int8 and reward (num_envs,), new arrays.
 
         Adds 1 to ``_session`` and ``_round`` of every row and to ``_latest_round``. Then the seed of the row's session
-        is ``session_seed(self._key[row], self._session[row])``. May refuse actions, before it has changed anything.
+        is ``session_seed(self._key[row], self._session[row])``.
         """
 
     @abstractmethod
+    def _session_info(self, observation: NDArray[np.int8]) -> dict[str, NDArray[Any]]:
+        """Return the ``info`` of the sessions just played, arrays with an axis of rows, which the caller copies."""
+
     def _step_info(self, observation: NDArray[np.int8]) -> dict[str, Any]:
-        """Return the ``info`` of the sessions just played: new arrays with an axis of rows."""
+        return {name: values.copy() for name, values in self._session_info(observation).items()}
 
     def first_row_info(self, observation: NDArray[np.int8]) -> dict[str, Any]:
-        """Return ``_step_info`` of row 0 without the axis, for the single environment. Override it for speed."""
-        return {name: first_row(values) for name, values in self._step_info(observation).items()}
+        """Return the ``info`` of row 0 without the axis, for the single environment."""
+        info = self._session_info(observation)
+        return {name: v.item(0) if v.ndim == 1 else v[0].copy() for name, v in info.items()}  # first_row, in line
 
     def _fresh_info(self) -> dict[str, Any]:
         """Return the ``info`` of a reset, for every row.
 
-        Rows that a step has just reset show these values under the keys that ``_step_info`` has, too; its other keys
+        Rows that a step has just reset show these values under the keys that ``_session_info`` has, too; its other keys
         are masked there.
         """
         return {"round": np.zeros(self.num_envs, np.int64)}
@@ -158,8 +170,8 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         self.last_observation[mask] = 0
         if self._draws_problems:
             drawn = np.empty(self.num_envs, np.int64)
-            resets.draw_numbers(self._problem_key, self._episode, len(self._pool), drawn)
-            self._take_problems(mask, self._pool[drawn])
+            resets.draw_numbers(self._problem_key, self._episode, len(self.pool), drawn)
+            self._take_problems(mask, self.pool[drawn])
 
     def _prepare_next(self) -> None:
         """Change what is different in the coming sessions. Called at the end of each step, after its info was made."""
@@ -210,11 +222,6 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         """Return the expected reward of each row's last action, (num_envs,); NaN where it is unknown."""
         return np.full(self.num_envs, np.nan)
 
-    @property
-    def pool(self) -> NDArray[np.int64]:
-        """The problems that rows cycle through, or that episodes draw from."""
-        return self._pool.copy()
-
     # -- reset ---------------------------------------------------------------------------------------------------------
 
     def reset(
@@ -226,7 +233,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
             seed: row b gets ``seed + b``, or its entry of a list (None: the row's stream continues).
             options: may have ``reset_mask``; it is not changed.
         """
-        seeds = resets.checked_seeds(seed, self.num_envs)
+        seeds = row_seeds(seed, self.num_envs)
         mask = resets.checked_mask(options, self.num_envs)
         if self.unseeded and not mask.all():
             raise ResetNeeded("the first reset is of all rows: call reset() without options['reset_mask']")
@@ -239,7 +246,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
 
     def _seed_rows(self, seeds: list[int | None], mask: NDArray[np.bool_]) -> None:
         if self.unseeded:
-            seeds = [resets.random_seed() if s is None else s for s in seeds]
+            seeds = [secrets.randbits(128) if s is None else s for s in seeds]
             self.unseeded = False
         rows: list[int] = [row for row in np.flatnonzero(mask).tolist() if seeds[row] is not None]
         if not rows:
@@ -342,15 +349,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
             name = type(self).__name__
             raise ValueError(f"{name} defines no _written of its own; allowed: a class that has snapshots")
         mine = self._written()
-        given = {name: np.asarray(values) for name, values in snapshot.items()}
-        if set(given) != set(mine):
-            raise ValueError(f"the snapshot has {sorted(given)}; allowed: one of such an environment, {sorted(mine)}")
-        for name, values in given.items():
-            if values.shape != mine[name].shape or values.dtype != mine[name].dtype:
-                raise ValueError(
-                    f"the snapshot's {name!r} has shape {values.shape} and dtype {values.dtype}; allowed: "
-                    f"{mine[name].shape} and {mine[name].dtype}"
-                )
+        given = restored(snapshot, mine)
         self.unseeded = False
         self._take_problems(np.ones(self.num_envs, bool), given["problem"])
         for name, values in given.items():
@@ -379,6 +378,47 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         self._some_ended = bool(self._ended.any())
 
 
+@kernel
+def keep(rankings, last):
+    """Copy ``rankings`` to ``last`` (rows, positions); True if they differed."""
+    rows, positions = rankings.shape
+    difference = 0
+    for row in range(rows):
+        for k in range(positions):
+            difference |= last[row, k] ^ rankings[row, k]
+            last[row, k] = rankings[row, k]
+    return difference != 0
+
+
+@kernel
+def open_session(displayed, last, session, round):
+    """Count one session more in every row, and ``keep`` its list."""
+    for row in range(session.shape[0]):
+        session[row] += 1
+        round[row] += 1
+    return keep(displayed, last)
+
+
 def first_row(values: NDArray[Any]) -> Any:
-    """Return row 0 of ``values``, as a Python number where rows have one number each."""
-    return values.item(0) if values.ndim == 1 else values[0]
+    """Return a copy of row 0 of ``values``, as a Python number where rows have one number each."""
+    return values.item(0) if values.ndim == 1 else values[0].copy()
+
+
+def listed(what: str, displayed: NDArray[np.int64], clicks: NDArray[np.int8]) -> list[str]:
+    """Return the lines of a displayed list with its clicks; entries below 0 are left out."""
+    return [
+        f"{k + 1:3d}. {what} {item:<4d} {'click' if click else ''}".rstrip()
+        for k, (item, click) in enumerate(zip(displayed, clicks, strict=True))
+        if item >= 0
+    ]
+
+
+def full_signature(*functions: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of the first function with the arguments of the next one in place of ``**arguments``."""
+    parameters: dict[str, inspect.Parameter] = {}
+    for function in functions:
+        own = inspect.signature(function).parameters
+        parameters |= {name: own[name] for name in own if name not in (*parameters, "self")}
+        if parameters.pop("arguments", None) is None:  # it hands nothing on
+            break
+    return inspect.Signature(sorted(parameters.values(), key=lambda parameter: parameter.kind))

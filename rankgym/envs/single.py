@@ -43,11 +43,9 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
 
     @property
     def changes(self) -> int:
-        """How often the truth of the coming session has changed, resets not counted."""
         return self.engine.changes
 
     def common_breakpoints(self, rounds: int) -> list[int] | None:
-        """Return the rounds below ``rounds`` at which every row begins a new epoch; None if rows have their own."""
         return self.engine.common_breakpoints(rounds)
 
     def reset(

@@ -24,11 +24,7 @@ __all__ = ["INTERLEAVINGS", "Comparison", "Interleaving", "Lists", "compare", "c
 MAX_DOCUMENTS = 1 << 24  # a ranking takes memory for each number up to its largest document
 
 INTERLEAVINGS: dict[str, type[Interleaving]] = {
-    "balanced": Balanced,
-    "team-draft": TeamDraft,
-    "probabilistic": Probabilistic,
-    "document-constraints": DocumentConstraints,
-    "optimized": Optimized,
+    method.name: method for method in (Balanced, TeamDraft, Probabilistic, DocumentConstraints, Optimized)
 }
 
 
@@ -68,10 +64,8 @@ class Comparison(NamedTuple):
         except ValueError:  # nested sequences of different lengths
             given = np.array(None)
         if given.shape != self.displayed.shape or given.dtype.kind not in "biu":
-            raise ValueError(
-                f"clicks has shape {given.shape} and dtype {given.dtype}; allowed: 0 and 1 of shape "
-                f"{self.displayed.shape}"
-            )
+            allowed = f"0 and 1 of shape {self.displayed.shape}"
+            raise ValueError(f"clicks has shape {given.shape} and dtype {given.dtype}; allowed: {allowed}")
         wrong = np.argwhere((given != 0) & ((given != 1) | (self.displayed < 0)))
         if len(wrong):
             row, k = wrong[0].tolist()
@@ -126,18 +120,10 @@ def compare(
     rankings = np.concatenate([both["left"], both["right"]])
     lists = Lists.of(rankings, int(rankings.max()) + 1)
     numbers = np.arange(rows)
-    comparison = Comparison(
-        chosen,
-        lists,
-        numbers,
-        numbers + rows,
-        row_keys([first + row for row in range(rows)], ENVIRONMENT),
-        np.zeros(rows, np.int64),
-        np.empty((rows, length), np.int64),
-        np.empty((rows, length)),
-    )
-    chosen.interleave(lists, *comparison[2:])
-    return comparison
+    key, session = row_keys([first + row for row in range(rows)], ENVIRONMENT), np.zeros(rows, np.int64)
+    displayed, share = np.empty((rows, length), np.int64), np.empty((rows, length))
+    chosen.interleave(lists, numbers, numbers + rows, key, session, displayed, share)
+    return Comparison(chosen, lists, numbers, numbers + rows, key, session, displayed, share)
 
 
 def _checked(name: str, rankings: ArrayLike) -> NDArray[np.int64]:

@@ -48,12 +48,8 @@ class Lists(NamedTuple):
     def empty(cls, rankings: int, num_documents: int, size: int) -> "Lists":
         """Empty rankings of ``size`` documents out of ``num_documents``, for ``copy_rankings`` to fill."""
         entries = rankings * num_documents
-        return cls(
-            np.full(entries, -1, np.int32),
-            np.full(entries, -1, np.int32),
-            np.arange(rankings) * num_documents,
-            np.full(rankings, size, np.int64),
-        )
+        order, rank = np.full((2, entries), -1, np.int32)
+        return cls(order, rank, np.arange(rankings) * num_documents, np.full(rankings, size, np.int64))
 
     @classmethod
     def of(cls, rankings: NDArray[np.int64], num_documents: int) -> "Lists":
@@ -113,8 +109,9 @@ class Interleaving(ABC):
     def check_length(self, name: str, length: int) -> None:
         """Raise a ValueError that names the argument ``name`` if this length is too long for the method."""
         if self.longest is not None and length > self.longest:
+            allowed = f"1 .. {self.longest}"
             raise ValueError(
-                f"{name} = {length} is out of range for the interleaving {self.name!r}; allowed: 1 .. {self.longest}"
+                f"{name} = {length} is out of range for the interleaving {self.name!r}; allowed: {allowed}"
             )
 
     @abstractmethod

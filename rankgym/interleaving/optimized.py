@@ -181,9 +181,8 @@ class Optimized(Interleaving):
         pattern = np.empty((len(left), length), np.int8)
         patterns(lists, left, right, length, pattern)
         sizes = lists.size[left]
-        solution = np.array(
-            [self._solution(row, min(int(size), length)) for row, size in zip(pattern, sizes, strict=True)], np.int64
-        )
+        solved = (self._solution(row, min(int(size), length)) for row, size in zip(pattern, sizes, strict=True))
+        solution = np.fromiter(solved, np.int64)
         if self._joined is None:
             cumulative, labels, credits = (np.concatenate(parts) for parts in zip(*self._tables, strict=True))
             self._joined = np.array(self._first), cumulative, labels, credits

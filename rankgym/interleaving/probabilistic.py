@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.arguments import one_of, plain_number
+from rankgym.arguments import number_in, one_of
 from rankgym.interleaving.base import INTERLEAVING, Array, Interleaving, Lists, positional_credit
 from rankgym.kernels import bits, kernel, session_seed, uniform
 
@@ -174,11 +174,8 @@ class Probabilistic(Interleaving):
     name = "probabilistic"
 
     def __init__(self, tau: float = 3.0, credit: str = "marginalized") -> None:
-        number = plain_number(tau)
-        if number is None or not 0 <= number <= MAX_TAU:
-            raise ValueError(f"tau = {tau!r} is out of range; allowed: a number in [0, {MAX_TAU:g}]")
         one_of("credit", credit, CREDITS)
-        self.tau, self.crediting = float(number), credit
+        self.tau, self.crediting = number_in("tau", tau, 0, MAX_TAU), credit
         self._tail = tails(self.tau, 0)
         self._seen: NDArray[np.int64] | None = None  # the sizes for which the table was made
 

@@ -56,7 +56,7 @@ def make(scenario="jump", rows=3, **arguments):
 
 def truth(env):
     """The parameters of the coming session."""
-    return type(env._parameters)(*(values.copy() for values in env._parameters))
+    return type(env.parameters)(*(values.copy() for values in env.parameters))
 
 
 def random_lists(env, steps, seed=0):
@@ -162,7 +162,7 @@ def test_in_odd_epochs_exactly_so_many_suboptimal_items_jump(model):
         env = make(model=model, rows=50, query="all", breakpoints=[1, 3, 4, 6], **keywords)
         own = env.attraction.copy()
         top = np.array([ranked(row)[:kept] for row in own.tolist()], int).reshape(50, kept)
-        others = [p.copy() for n, p in zip(env._parameters._fields, env._parameters, strict=True) if n != "attraction"]
+        others = [p.copy() for n, p in zip(env.parameters._fields, env.parameters, strict=True) if n != "attraction"]
         env.reset(seed=3)
         up = {}
         for actions in random_lists(env, 8):
@@ -175,7 +175,7 @@ def test_in_odd_epochs_exactly_so_many_suboptimal_items_jump(model):
             assert (up[epoch].sum(axis=1) == jumps).all()
             assert (now[~up[epoch]] == own[~up[epoch]]).all()
             assert not np.take_along_axis(up[epoch], top, axis=1).any()
-            rest = [p for n, p in zip(env._parameters._fields, env._parameters, strict=True) if n != "attraction"]
+            rest = [p for n, p in zip(env.parameters._fields, env.parameters, strict=True) if n != "attraction"]
             assert all((a == b).all() for a, b in zip(rest, others, strict=True))
         assert sorted(up) == [1, 3]
         if jumps < 9:
@@ -203,7 +203,7 @@ def test_every_set_of_suboptimal_items_jumps_equally_often():
 @pytest.mark.parametrize("model", MODELS)
 def test_items_swap_all_they_have(model):
     env = make("shuffle", model=model, rows=30, query="all", epoch_lengths=2, dataset="synthetic")
-    own = [p.copy() for p in env._parameters]
+    own = [p.copy() for p in env.parameters]
     env.reset(seed=5)
     seen = set()
     for actions in random_lists(env, 12):
@@ -212,7 +212,7 @@ def test_items_swap_all_they_have(model):
         for row in range(30):
             label = [own[0][row].tolist().index(a) for a in now[0][row].tolist()]  # synthetic attraction has no ties
             assert sorted(label) == list(range(10))
-            for name, mine, then in zip(env._parameters._fields, now, own, strict=True):
+            for name, mine, then in zip(env.parameters._fields, now, own, strict=True):
                 expected = then[row][label] if env.model.axes[name] == ("item",) else then[row]
                 assert np.array_equal(mine[row], expected), name
             seen.add((row, tuple(label)))
@@ -317,7 +317,7 @@ def test_the_lower_bound_problem_replaces_attraction_alone_and_needs_none():
     assert env.queries.num_queries == 1
     assert env.num_items == 7
     env.reset(seed=0)
-    assert (env._parameters.examination == [1.0, 0.5, 0.1]).all()
+    assert (env.parameters.examination == [1.0, 0.5, 0.1]).all()
     two = {"attraction": [[0.1] * 6, [0.2] * 6]}
     assert make("two-level", dataset="synthetic", model="CM", parameters=two).queries.num_queries == 2
     assert (

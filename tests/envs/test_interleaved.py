@@ -519,7 +519,7 @@ def test_optimized_interleaving_of_rankings():
 
 def frozen(env):
     """All that changes in an engine, as bytes."""
-    arrays = (env._session, env._round, env._episode, env._left, env._right, *env._comparison.written().values())
+    arrays = (env._session, env._round, env._episode, *env._written().values())
     return [a.tobytes() for a in (*arrays, env.last_observation, env._problem)]
 
 
@@ -600,9 +600,9 @@ def test_messages_of_bad_duels(file):
         ),
         ({"file": None}, "or --set file=Fold1/vali.txt$"),
         ({"file": "nowhere.txt"}, "file = 'nowhere.txt' does not exist"),
-        ({"rankers": []}, r"rankers = \[\] is not a list"),
+        ({"rankers": []}, r"rankers = \[\] has too few features"),
         ({"rankers": [4]}, r"rankers\[0\] = 4 is out of range"),
-        ({"rankers": [1, 1]}, "repeats a feature"),
+        ({"rankers": [1, 1]}, "has too few features, or one of them twice"),
         ({"rankers": "all"}, "rankers = 'all' is not a list"),
         ({"query": 6}, "query = 6 is out of range"),
         ({"num_documents": 0}, "num_documents = 0 is out of range"),

@@ -46,7 +46,7 @@ STATE = [
 
 def state(env):
     """All that changes in an engine, as bytes."""
-    arrays = [getattr(env, name) for name in STATE] + list(env._parameters)
+    arrays = [getattr(env, name) for name in STATE] + list(env.parameters)
     return [a.tobytes() for a in arrays] + [env._latest_round, env._some_ended]
 
 
