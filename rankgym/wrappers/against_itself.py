@@ -27,9 +27,8 @@ class AgainstItself(VectorWrapper[Any, Any, Any, Any, Any]):
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
         if action_kind(env) is not ActionKind.DUEL_OF_RANKINGS:
-            raise ValueError(
-                f"env = {env} has the action space {env.action_space}; allowed: a Dict of the lists left and right"
-            )
+            allowed = "a Dict of the lists left and right"
+            raise ValueError(f"env = {env} has the action space {env.action_space}; allowed: {allowed}")
         methods = np.ravel(env_attribute(env, "interleaving"))  # of singles in a batch: one of each
         if any(isinstance(method, INTERLEAVINGS["probabilistic"]) for method in methods):
             raise ValueError(

@@ -1,10 +1,28 @@
-"""The vector form of a wrapper, made from the class of its single form."""
+"""The two forms of a wrapper: over a single environment, and over a vector environment, made from the class."""
 
-from typing import Any
+from typing import Any, ClassVar
+
+import gymnasium as gym
+from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import VectorEnv
 
 
-def vector_form(single: type[Any], base: type[Any], **attributes: Any) -> Any:
-    """Make the subclass of ``base`` that is found, and pickled, as ``single.vector``."""
-    names = {"__module__": single.__module__, "__qualname__": f"{single.__qualname__}.vector"}
-    doc = f"``{single.__name__}`` over a vector environment."
-    return type(f"Vector{single.__name__}", (base,), {**names, "__doc__": doc, **attributes})
+class SingleForm(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Base class of wrappers of a single environment. Called with a vector environment they make their vector form.
+
+    The single form is row 0 of the vector form, bit for bit.
+    """
+
+    vector: ClassVar[type[Any]]
+
+    def __init_subclass__(cls) -> None:
+        if "vector" not in vars(cls):  # a subclass of its base's form that is found, and pickled, as ``cls.vector``
+            names = {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.vector"}
+            shared = {name: vars(cls)[name] for name in ("layer_class", "meters") if name in vars(cls)}
+            doc = f"``{cls.__name__}`` over a vector environment."
+            cls.vector = type(f"Vector{cls.__name__}", (cls.vector,), {**names, "__doc__": doc, **shared})
+
+    def __new__(cls, env: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(env, VectorEnv):
+            return cls.vector(env, *args, **kwargs)
+        return super().__new__(cls)

@@ -21,7 +21,7 @@ from numpy import count_nonzero  # ten times as fast as any() on a small array
 from numpy.typing import NDArray
 
 from rankgym.arguments import ActionKind, action_kind, env_attribute, env_horizons, is_duel
-from rankgym.wrappers.forms import vector_form
+from rankgym.wrappers.forms import SingleForm
 
 
 class Setting(NamedTuple):
@@ -39,9 +39,8 @@ class Setting(NamedTuple):
         bare = env.unwrapped
         duels = is_duel(action_kind(bare)) and all(action_kind(e) is not ActionKind.RANKING for e in _wrappers(env))
         if duels or any(env_attribute(env, name) is None for name in ("initial_list", "num_items", "num_positions")):
-            raise ValueError(
-                f"env = {env} is not a ranking environment of rankgym; allowed: a ranking environment, wrapped or not"
-            )
+            allowed = "a ranking environment, wrapped or not"
+            raise ValueError(f"env = {env} is not a ranking environment of rankgym; allowed: {allowed}")
         items, positions = (int(np.max(env_attribute(env, name))) for name in ("num_items", "num_positions"))
         lists = _initial_lists(env)
         return cls(len(lists), items, positions, env_horizons(env)[0], lists)
@@ -62,7 +61,8 @@ def _wrappers(env: Any) -> Iterator[Any]:
 class Layer:
     """Base class: how one wrapper changes observations and actions. By default it changes nothing.
 
-    A subclass's options are keyword-only arguments of its ``__init__``, plain JSON values.
+    A subclass's options are keyword-only arguments of its ``__init__``, plain JSON values. Its ``name`` is by default
+    that of the class without "Layer".
 
     Args:
         setting: what an agent may know.
@@ -75,6 +75,10 @@ class Layer:
 
     name: ClassVar[str]
     steps: int = 1
+
+    def __init_subclass__(cls) -> None:
+        if "name" not in vars(cls):
+            cls.name = cls.__name__.removesuffix("Layer")
 
     def __init__(self, setting: Setting, observation_space: Space[Any], action_space: Space[Any]) -> None:
         self.setting = setting
@@ -226,23 +230,16 @@ class VectorLayered(VectorWrapper[Any, Any, Any, Any, Any]):
         self._begin(ended)
 
 
-class SingleLayered(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """The shell over a single environment; called with a vector environment it makes the vector shell.
+class SingleLayered(SingleForm):
+    """The shell over a single environment. A subclass names its ``layer_class``.
 
-    A subclass names its ``layer_class``, from which its vector form is made. The single shell is row 0 of that form,
-    bit for bit.
+    Args:
+        env: a ranking environment, single or vector, wrapped or not.
+        keywords: the layer's.
     """
 
     layer_class: ClassVar[type[Layer]]
-    vector: ClassVar[type[VectorLayered]]
-
-    def __init_subclass__(cls) -> None:
-        cls.vector = vector_form(cls, VectorLayered, layer_class=cls.layer_class)
-
-    def __new__(cls, env: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(env, VectorEnv):
-            return cls.vector(env, *args, **kwargs)
-        return super().__new__(cls)
+    vector = VectorLayered
 
     def __init__(self, env: gym.Env[Any, Any], **keywords: Any) -> None:
         keywords = _keywords(self.layer_class, keywords)

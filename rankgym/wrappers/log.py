@@ -77,19 +77,25 @@ class Log:
     def __init__(self, num_envs: int, rounds: NDArray[np.int64], series: Sequence[str]) -> None:
         self.rounds = rounds
         self.played = np.zeros(num_envs, np.int64)  # rounds of the row's episode
+        self._more = 0  # rounds of all rows that ``played`` does not have yet: an addition to an array takes time
         self.totals = {name: np.zeros(num_envs) for name in series}
         self.kept = {name: np.full((0, num_envs), np.nan) for name in series}  # grows to (records, num_envs)
         self.entered = np.full((0, num_envs), np.nan)  # (epochs, num_envs) the first series' totals as epochs began
         self._epoch = np.full(num_envs, -1)  # of the row's last round; -1: unknown
         self._stale = np.zeros(num_envs, bool)  # rows that still hold their last episode
         self._any_stale = False
-        self._common: int | None = 0  # rounds played if all rows have played the same number
-        self._expect(0)
+        self._look_ahead()
 
-    def _expect(self, record: int) -> None:
-        """Set the next record of the common clock."""
-        self._next = record
-        self._next_round = int(self.rounds[record]) if record < len(self.rounds) else -1
+    def _look_ahead(self) -> None:
+        """Count the rounds up to the next record of any row. Rows that skip rounds come to theirs later."""
+        self._count()
+        following = np.searchsorted(self.rounds, self.played, side="right")
+        self._ahead = int((np.append(self.rounds, 2 * LAST_RECORD)[following] - self.played).min())
+
+    def _count(self) -> None:
+        """Bring ``played`` up to date."""
+        self.played += self._more
+        self._more = 0
 
     def begin(self, rows: NDArray[np.bool_]) -> None:
         """Start a new episode in ``rows`` (num_envs,) bool. The last one stays readable until the first new round."""
@@ -97,7 +103,7 @@ class Log:
         self._any_stale = True
 
     def _clear(self, rows: NDArray[np.bool_]) -> None:
-        self._split_clock()
+        self._count()
         rows = rows & self._stale
         self.played[rows] = 0
         for total in self.totals.values():
@@ -107,13 +113,7 @@ class Log:
         self._epoch[rows] = -1
         self._stale &= ~rows
         self._any_stale = bool(self._stale.any())
-        self._join_clocks()
-
-    def _split_clock(self) -> None:
-        """Replace the common clock by the rows' own."""
-        if self._common is not None:
-            self.played[:] = self._common
-            self._common = None
+        self._look_ahead()
 
     def add(
         self,
@@ -126,24 +126,28 @@ class Log:
             self._clear(np.ones_like(self._stale) if rows is None else rows)
         if epoch is not None:
             self._enter(epoch, rows)
-        if rows is None and self._common is not None:
-            for total, amount in zip(self.totals.values(), amounts, strict=True):
+        for total, amount in zip(self.totals.values(), amounts, strict=True):
+            if rows is None:
                 total += amount
-            self._common += 1
-            if self._common == self._next_round:
-                for name, total in self.totals.items():
-                    self._room(name, self._next)[self._next] = total
-                self._expect(self._next + 1)
-            return
-        self._split_clock()
-        rows = np.ones_like(self._stale) if rows is None else rows
-        self.played += rows
+            else:
+                total[rows] += amount[rows]
+        if rows is None:
+            self._more += 1
+        else:
+            self.played += rows
+        self._ahead -= 1
+        if self._ahead == 0:
+            self._keep()
+
+    def _keep(self) -> None:
+        """Keep the totals of the rows that have reached a recorded round."""
+        self._count()
         index = np.minimum(np.searchsorted(self.rounds, self.played), len(self.rounds) - 1)
-        due = np.flatnonzero(rows & (self.rounds[index] == self.played))
-        for (name, total), amount in zip(self.totals.items(), amounts, strict=True):
-            total[rows] += amount[rows]
-            if len(due):
+        (due,) = np.nonzero(self.rounds[index] == self.played)
+        if len(due):
+            for name, total in self.totals.items():
                 self._room(name, int(index[due].max()))[index[due], due] = total[due]
+        self._look_ahead()
 
     def repeat(self, amounts: Sequence[NDArray[Any]], times: int) -> None:
         """Add ``times`` equal rounds of all rows, bit for bit like ``times`` calls of ``add(amounts)``."""
@@ -151,28 +155,19 @@ class Log:
             self._clear(np.ones_like(self._stale))
         added = [np.array(amount, np.float64) for amount in amounts]
         while times > 0:
-            ahead = min(times, self._ahead()) - 1  # rounds before the next one that may be recorded
+            skipped = min(times, self._ahead) - 1  # rounds before the next one that may be recorded
             for total, amount in zip(self.totals.values(), added, strict=True):
-                add_repeatedly(total, amount, ahead)
-            if self._common is None:
-                self.played += ahead
-            else:
-                self._common += ahead
-            self.add(tuple(added))
-            times -= ahead + 1
-
-    def _ahead(self) -> int:
-        """Rounds up to and including the next record of any row."""
-        if self._common is not None:
-            return self._next_round - self._common if self._next_round >= 0 else LAST_RECORD
-        following = np.searchsorted(self.rounds, self.played, side="right")
-        return int((np.append(self.rounds, 2 * LAST_RECORD)[following] - self.played).min())
+                add_repeatedly(total, amount, skipped)
+            self._more += skipped
+            self._ahead -= skipped
+            self.add(added)
+            times -= skipped + 1
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Return the full state as arrays with a leading axis of rows."""
-        played = self.played if self._common is None else np.full_like(self.played, self._common)
-        reached = int(np.searchsorted(self.rounds, played.max(), side="right"))
-        written = {"played": played, "epoch": self._epoch, "stale": self._stale, "entered": self.entered.T}
+        self._count()
+        reached = int(np.searchsorted(self.rounds, self.played.max(), side="right"))
+        written = {"played": self.played, "epoch": self._epoch, "stale": self._stale, "entered": self.entered.T}
         written |= {f"total_{name}": total for name, total in self.totals.items()}
         written |= {f"kept_{name}": self._room(name, reached)[:reached].T for name in self.kept}
         return {name: np.array(values, order="C") for name, values in written.items()}
@@ -185,14 +180,8 @@ class Log:
         self.totals = {name: given[f"total_{name}"] for name in self.totals}
         self.kept = {name: np.ascontiguousarray(given[f"kept_{name}"].T) for name in self.kept}
         self._any_stale = bool(self._stale.any())
-        self._join_clocks()
-
-    def _join_clocks(self) -> None:
-        """Use a common clock if all rows have played the same number of rounds."""
-        self._common = None
-        if (self.played == self.played[0]).all():
-            self._common = int(self.played[0])
-            self._expect(int(np.searchsorted(self.rounds, self._common, side="right")))
+        self._more = 0
+        self._look_ahead()
 
     def _enter(self, epoch: NDArray[np.int64], rows: NDArray[np.bool_] | None) -> None:
         """Keep the first series' totals of those ``rows`` that enter another epoch."""

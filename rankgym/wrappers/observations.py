@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.spaces import Box, MultiBinary, Space
 from numpy.typing import NDArray
 
-from rankgym.arguments import plain_number
+from rankgym.arguments import number_in
 from rankgym.kernels import kernel
 from rankgym.wrappers.layers import Layer, Setting, SingleLayered
 from rankgym.wrappers.spaces import widened
@@ -96,15 +96,8 @@ def log_count(n, logs):
 class ItemStatisticsLayer(Layer):
     """See ``ItemStatistics``."""
 
-    name = "ItemStatistics"
-
     def __init__(
-        self,
-        setting: Setting,
-        observation_space: Space[Any],
-        action_space: Space[Any],
-        *,
-        discounts: Sequence[float] = (1.0,),
+        self, setting: Setting, observation_space: Space[Any], action_space: Space[Any], *, discounts: Any = (1.0,)
     ) -> None:
         super().__init__(setting, observation_space, action_space)
         self.discount = checked_discounts(discounts)
@@ -132,8 +125,13 @@ class ItemStatisticsLayer(Layer):
 
     def observe(self, inner: NDArray[Any]) -> NDArray[np.float32]:
         table = np.concatenate([inner, self.table], axis=2) if self.appends else self.table.copy()
-        table[:, :, -1] = rounds_left(self.setting.horizon, self.played)[:, None]
+        table[:, :, -1] = np.log1p(self._rounds_left())[:, None] / TIME_SCALE
         return table
+
+    def _rounds_left(self) -> NDArray[np.int64]:
+        if self.setting.horizon is None:
+            return np.full(len(self.played), ROUNDS_LEFT_WITHOUT_HORIZON)
+        return np.maximum(min(self.setting.horizon, MAX_ROUNDS_LEFT) - self.played, 0)
 
 
 @kernel
@@ -154,8 +152,6 @@ def keep_session(displayed, clicks, rows, last):
 class LastDisplayedLayer(Layer):
     """See ``LastDisplayed``."""
 
-    name = "LastDisplayed"
-
     def __init__(self, setting: Setting, observation_space: Space[Any], action_space: Space[Any]) -> None:
         super().__init__(setting, observation_space, action_space)
         items, low, high = setting.num_items, [0.0] * 2, [1.0] * 2
@@ -175,13 +171,11 @@ class LastDisplayedLayer(Layer):
 class TimeAwareLayer(Layer):
     """See ``TimeAware``."""
 
-    name = "TimeAware"
-
     def __init__(self, setting: Setting, observation_space: Space[Any], action_space: Space[Any]) -> None:
         super().__init__(setting, observation_space, action_space)
         if setting.horizon is None:
-            undefined = "its played share is undefined"
-            raise ValueError(f"env has no horizon, so {undefined}; allowed: an environment with a horizon")
+            allowed = "an environment with a horizon"
+            raise ValueError(f"env has no horizon, so its played share is undefined; allowed: {allowed}")
         if isinstance(observation_space, MultiBinary):
             below = Box(0.0, 1.0, observation_space.shape, np.float32)
         elif isinstance(observation_space, Box) and len(observation_space.shape) in (1, 2):
@@ -207,27 +201,13 @@ class TimeAwareLayer(Layer):
         return shown
 
 
-def rounds_left(horizon: int | None, played: NDArray[np.int64]) -> NDArray[np.float64]:
-    """log(1 + rounds left) / 10, (num_envs,); without a horizon a million rounds are always left."""
-    if horizon is None:
-        return np.log1p(np.full(len(played), ROUNDS_LEFT_WITHOUT_HORIZON)) / TIME_SCALE
-    return np.log1p(np.maximum(min(horizon, MAX_ROUNDS_LEFT) - played, 0)) / TIME_SCALE
-
-
 def checked_discounts(values: Any) -> NDArray[np.float64]:
     """``discounts`` as an array (discounts,), or a ValueError."""
     values = values.tolist() if isinstance(values, np.ndarray) else values
     if not isinstance(values, (list, tuple)) or not values:
-        raise ValueError(
-            f"discounts = {values!r} is not a list; allowed: one or more numbers in (0, 1], such as [1.0, 0.999]"
-        )
-    discount = np.empty(len(values))
-    for place, value in enumerate(values):
-        number = plain_number(value)
-        if number is None or not 0 < number <= 1:
-            raise ValueError(f"discounts[{place}] = {value!r} is out of range; allowed: a number in (0, 1]")
-        discount[place] = number
-    return discount
+        allowed = "one or more numbers in (0, 1], such as [1.0, 0.999]"
+        raise ValueError(f"discounts = {values!r} is not a list; allowed: {allowed}")
+    return np.array([number_in(f"discounts[{n}]", value, 0, 1, open_low=True) for n, value in enumerate(values)])
 
 
 def as_compiled(
@@ -306,16 +286,8 @@ class LastDisplayed(SingleLayered):
     | 0 | (K - k) / K for an item that was displayed at position k of K (from 0): 1 at the top; 0 if it was not |
     | 1 | 1 if it was clicked, else 0 |
 
-    All are 0 at the start of an episode. Clicks alone do not say which items were displayed; the table does.
-
-    Over a table of another layer these columns are appended; over clicks they replace them. Actions, rewards and
-    episodes do not change.
-
-    Args:
-        env: a ranking environment, single or vector, wrapped or not.
-
-    Raises:
-        ValueError: ``env`` is not a ranking environment or shows a flat Box.
+    All are 0 at the start of an episode. Clicks alone do not say which items were displayed; the table does. All else
+    is as in ``ItemStatistics``.
     """
 
     layer_class = LastDisplayedLayer

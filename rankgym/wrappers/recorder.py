@@ -16,7 +16,7 @@ from numpy import count_nonzero  # ten times as fast as any() on a small array
 from numpy.typing import NDArray
 
 from rankgym.arguments import action_kind, env_attribute, env_horizons, is_duel, round_numbers
-from rankgym.wrappers.forms import vector_form
+from rankgym.wrappers.forms import SingleForm
 from rankgym.wrappers.log import Log, record_rounds
 from rankgym.wrappers.meters import Meter, RankingMeter, RegretMeter, SafetyMeter
 
@@ -53,7 +53,7 @@ class Recording:
 
     def follow_changes(self) -> None:
         """Read the truth again if it has changed. Called between two sessions of environments with epochs."""
-        changes = self._changes() if self._bare is None else self._bare.changes
+        changes = self._changes()
         if changes != self._seen or changes is None:
             self._read_truth()
 
@@ -196,18 +196,15 @@ class VectorRecorder(Recorder, VectorWrapper[Any, Any, Any, Any, Any]):
         self._recording.restore(snapshot)
 
 
-class SingleRecorder(Recorder, gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """The shell over a single environment; called with a vector environment it makes the vector shell."""
+class SingleRecorder(Recorder, SingleForm):
+    """The shell over a single environment. A subclass names its ``meters``.
 
-    vector: ClassVar[type[VectorRecorder]]
+    Args:
+        env: a ranking environment, or one of duels if all meters measure them, single or vector, wrapped or not.
+        record_at: rounds to record besides the log-spaced ones, 1 .. horizon.
+    """
 
-    def __init_subclass__(cls) -> None:
-        cls.vector = vector_form(cls, VectorRecorder, meters=cls.meters)
-
-    def __new__(cls, env: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(env, VectorEnv):
-            return cls.vector(env, *args, **kwargs)
-        return super().__new__(cls)
+    vector = VectorRecorder
 
     def __init__(self, env: gym.Env[Any, Any], *, record_at: Iterable[int] = ()) -> None:
         record_at = round_numbers("record_at", record_at)
@@ -256,11 +253,7 @@ class RecordSafety(SingleRecorder):
     V(R_0). One exchange with a hidden item can then misorder many pairs: Lemma 2 is about K = L alone.
     In environments with epochs both V(R_t) and V(R_0) are computed from the attraction of the current epoch; R_0 stays
     the production list.
-    At the end of an episode ``info`` gets ``episode_violations``.
-
-    Args:
-        env: a ranking environment, single or vector, wrapped or not.
-        record_at: rounds to record besides the log-spaced ones, 1 .. horizon.
+    At the end of an episode ``info`` gets ``episode_violations``. Arguments are as in ``RecordRegret``.
     """
 
     meters = (SafetyMeter,)
@@ -270,11 +263,7 @@ class RecordRanking(SingleRecorder):
     """Record the NDCG at the environment's cutoff of the displayed lists ("ndcg": the sum over rounds).
 
     Relevance is the attraction probability (BubbleRank, appendix B). At the end of an episode ``info`` gets
-    ``episode_ndcg``.
-
-    Args:
-        env: a ranking environment, single or vector, wrapped or not.
-        record_at: rounds to record besides the log-spaced ones, 1 .. horizon.
+    ``episode_ndcg``. Arguments are as in ``RecordRegret``.
     """
 
     meters = (RankingMeter,)

@@ -1,6 +1,5 @@
 """What layers need of spaces: observations with more columns or entries, and checks of actions."""
 
-import reprlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,10 +7,7 @@ import numpy as np
 from gymnasium.spaces import Box, MultiBinary, Space
 from numpy.typing import NDArray
 
-from rankgym.spaces import Permutation
-
-short = reprlib.Repr()
-short.maxother = 200
+from rankgym.spaces import Permutation, shown
 
 
 def widened(space: Box, low: Sequence[float], high: Sequence[float]) -> Box:
@@ -66,11 +62,10 @@ def checked_array(actions: Any, shape: tuple[int, ...], kinds: str, need: str) -
     try:
         array = np.asarray(actions)
     except ValueError:  # lists of different lengths
-        raise ValueError(f"actions {short.repr(actions)} do not form an array; {need}") from None
+        raise ValueError(f"actions {shown(actions)} do not form an array; {need}") from None
     if array.dtype.kind not in kinds or array.shape != shape:
-        given = " ".join(short.repr(actions).split())
         fault = f"shape {array.shape}, not {shape}" if array.dtype.kind in kinds else f"dtype {array.dtype}"
-        raise ValueError(f"actions {given} have {fault}; {need}")
+        raise ValueError(f"actions {shown(actions)} have {fault}; {need}")
     return array
 
 

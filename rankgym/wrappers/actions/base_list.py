@@ -219,9 +219,8 @@ class BaseListLayer(Layer, ABC):
         if items < 2:
             raise ValueError(f"num_items = {items} is out of range; allowed: 2 or more, so that pairs can be exchanged")
         if delta is None and setting.horizon is None:
-            raise ValueError(
-                "delta = None stands for n^-4 with the horizon n, but env has no horizon; allowed: a number in (0, 1)"
-            )
+            fault = "stands for n^-4 with the horizon n, but env has no horizon"
+            raise ValueError(f"delta = None {fault}; allowed: a number in (0, 1)")
         # 4 log n, not log(1 / n^-4): that power is 0 for long horizons
         horizon = setting.horizon or 1
         self.log_inv_delta = 4.0 * math.log(horizon) if delta is None else -math.log(open_unit("delta", delta))

@@ -19,8 +19,6 @@ from rankgym.wrappers.spaces import checked_array
 class AdjacentSwapsLayer(BaseListLayer):
     """See ``AdjacentSwaps``."""
 
-    name = "AdjacentSwaps"
-
     def _actions(self) -> MultiBinary:
         return MultiBinary(self.pairs)
 
@@ -148,8 +146,6 @@ def _near(base: NDArray[np.int64], positions: int, rng: np.random.Generator) -> 
 
 class SafeListsLayer(BaseListLayer):
     """See ``SafeLists``."""
-
-    name = "SafeLists"
 
     def _actions(self) -> SafePermutation:
         items, positions = self.setting.num_items, self.setting.num_positions

@@ -11,9 +11,9 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from rankgym.kernels import kernel
-from rankgym.spaces import BatchedPermutation
+from rankgym.spaces import BatchedPermutation, shown
 from rankgym.wrappers.layers import Layer, Setting, SingleLayered
-from rankgym.wrappers.spaces import Widened, checked_array, checked_numbers, require_rankings, short
+from rankgym.wrappers.spaces import Widened, checked_array, checked_numbers, require_rankings
 
 MAX_RANKINGS = 100_000  # of RankingNumber
 
@@ -50,8 +50,6 @@ def rank_scores(scores, order, displayed):
 class ScoresToRankingLayer(Layer):
     """See ``ScoresToRanking``."""
 
-    name = "ScoresToRanking"
-
     def __init__(self, setting: Setting, observation_space: Space[Any], action_space: Space[Any]) -> None:
         super().__init__(setting, observation_space, action_space)
         require_rankings(self.name, action_space)
@@ -82,9 +80,6 @@ class ScoresToRanking(SingleLayered):
     of episodes do not change.
 
     A score outside of [-1, 1], NaN included, is refused with a ValueError that names row and item.
-
-    Args:
-        env: a ranking environment, single or vector, wrapped or not.
     """
 
     layer_class = ScoresToRankingLayer
@@ -131,8 +126,6 @@ def _batch_of_items(space: FreeItem, n: int = 1) -> MultiDiscrete[Any]:
 
 class SlotBySlotLayer(Layer):
     """See ``SlotBySlot``. All rows fill the same slot."""
-
-    name = "SlotBySlot"
 
     def __init__(self, setting: Setting, observation_space: Space[Any], action_space: Space[Any]) -> None:
         super().__init__(setting, observation_space, action_space)
@@ -184,7 +177,7 @@ class SlotBySlotLayer(Layer):
             left = np.flatnonzero(self.placed[row] == 0).tolist()
             raise ValueError(
                 f"action[row {row}] = {items[row]} is already in the list {self.slots[row, : self.filled].tolist()}; "
-                f"allowed in slot {self.filled}: {short.repr(left)}, as in action_masks(), which MaskablePPO uses"
+                f"allowed in slot {self.filled}: {shown(left)}, as in action_masks(), which MaskablePPO uses"
             )
         if self.filled + 1 == self.steps:  # the state changes only after the session
             return np.concatenate([self.slots[:, :-1], items[:, None]], axis=1)
@@ -216,9 +209,6 @@ class SlotBySlot(SingleLayered):
 
     In vector environments all rows fill the same slot. Therefore autoreset in the next step is refused, and so is a
     reset of some rows in the middle of a list.
-
-    Args:
-        env: a ranking environment, single or vector, wrapped or not.
     """
 
     layer_class = SlotBySlotLayer
@@ -226,8 +216,6 @@ class SlotBySlot(SingleLayered):
 
 class RankingNumberLayer(Layer):
     """See ``RankingNumber``."""
-
-    name = "RankingNumber"
 
     def __init__(self, setting: Setting, observation_space: Space[Any], action_space: Space[Any]) -> None:
         super().__init__(setting, observation_space, action_space)
@@ -261,9 +249,6 @@ class RankingNumber(SingleLayered):
     0 is 0, 1, 2, ... ``env.layer.rankings`` (number, num_positions) is the table of all rankings, and
     ``env.layer.numbers(lists)`` returns the numbers of lists. Observations, rewards and the length of episodes do not
     change.
-
-    Args:
-        env: a ranking environment, single or vector, wrapped or not.
 
     Raises:
         ValueError: there are more than 100,000 rankings.
