@@ -305,7 +305,7 @@ def test_regret_is_measured_with_a_matrix(suffix, file, matrix, home):
         env.reset(seed=0)
         assert env.step(duel)[4]["regret"] == pytest.approx(expected)
         assert env.best_arm.tolist() == env.condorcet_winner.tolist() == [2] * 4
-        assert (env.preference == env._preference).all()
+        assert (env.preference == env.preference[0]).all()
         assert env.preference.shape == (4, 4, 4)
     some = InterleavedRankersVectorEnv(1, file=file, preferences=path, rankers=[3, 2])  # of the matrix of all features
     assert some.best_arm == [1]
