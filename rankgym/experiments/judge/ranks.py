@@ -59,7 +59,6 @@ def rank_table(units: Mapping[str, Units], *, lower_is_better: bool = True) -> R
     ranks = stats.rankdata(values, axis=0)
     order = np.argsort(ranks.mean(axis=1), kind="stable")
     values, ranks = values[order], ranks[order]
-    best = values == values.min(axis=0)
     pairs = list(itertools.combinations(range(len(labels)), 2))
     raw = np.array([_signed_ranks(stats, values[a] - values[b]) for a, b in pairs])
     wilcoxon = np.full((len(labels), len(labels)), np.nan)
@@ -71,9 +70,10 @@ def rank_table(units: Mapping[str, Units], *, lower_is_better: bool = True) -> R
         friedman = 1.0
     else:
         friedman = float(stats.friedmanchisquare(*values).pvalue)
+    best = values == values.min(axis=0)
     wins = (best & (best.sum(axis=0) == 1)).sum(axis=1)
-    agents = [labels[n] for n in order]
-    return RankTable(agents, ranks.mean(axis=1), wins, friedman, wilcoxon, values.shape[1], samples[0].kind)
+    best_first = [labels[place] for place in order]
+    return RankTable(best_first, ranks.mean(axis=1), wins, friedman, wilcoxon, values.shape[1], samples[0].kind)
 
 
 def _signed_ranks(stats: Any, differences: NDArray[np.float64]) -> float:

@@ -146,7 +146,7 @@ CLAIMS = {
 
 
 def draw(results: Results) -> Drawing:
-    """Regret over |V_0|, a panel a click model; and over rounds for each chi_min."""
+    """Draw regret over |V_0| in a panel for each click model, and over rounds for each chi_min in another one."""
     from rankgym.experiments.show import figures
 
     made = []

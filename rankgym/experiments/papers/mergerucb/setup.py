@@ -20,15 +20,13 @@ from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.results import Results
 
 Array = NDArray[np.float64]
-Labels = str | Sequence[str]
+Labels = str | Sequence[str]  # one, or several
 
 PAPER = "Zoghi, Whiteson and de Rijke, MergeRUCB, WSDM 2015"
 MERGE, RUCB, RCS, BTM, SAVAGE = FIVE = ("mergerucb", "rucb", "rcs", "btm:radius_factor=1", "savage:delta=0.01")
 NAVIGATIONAL = "navigational"
 USERS = ("perfect", NAVIGATIONAL, "informational")
-MSLR = "rankgym/Dueling-MSLR-v0"
-SYNTHETIC = "rankgym/Dueling-Synthetic-v0"
-
+MSLR, SYNTHETIC = "rankgym/Dueling-MSLR-v0", "rankgym/Dueling-Synthetic-v0"
 HORIZON, LONG_HORIZON = 10_000_000, 25_000_000  # section 6.1, paragraph 1
 ROUNDS: dict[Scale, int] = {"full": HORIZON, "small": 1_000_000, "smoke": 2_000}
 RUNS: dict[Scale, int] = {"full": 10, "small": 10, "smoke": 2}  # subsets of each size (section 5, paragraph 6)
