@@ -363,7 +363,7 @@ def test_neither_numbers_nor_names_are_cut(run, monkeypatch, columns):
         ),
         (
             ["PBM-Synthetic-v0", "--set", 'parameters={"attraction":[0.9'],
-            '--set parameters: {"attraction":[0.9 is no valid JSON: '
+            '--set parameters: {"attraction":[0.9 is not valid JSON: '
             "Expecting ',' delimiter: line 1 column 19 (char 18)",
         ),
         (

@@ -57,7 +57,7 @@ def test_a_class_of_ones_own_by_path_and_by_itself():
         ("toprank:delta", "agent = 'toprank:delta': the knob 'delta' needs a value: delta=value"),
         (
             "toprank:delta=[1",
-            "agent = 'toprank:delta=[1': delta = [1 is no valid JSON: "
+            "agent = 'toprank:delta=[1': delta = [1 is not valid JSON: "
             "Expecting ',' delimiter: line 1 column 3 (char 2)",
         ),
         ("toprank:=1", "agent = 'toprank:=1': '=1' is not a knob; allowed: name=value"),

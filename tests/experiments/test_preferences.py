@@ -476,7 +476,7 @@ WRONG = {
     "ties": ({"ties": 0.5}, "ties = 0.5 is out of range"),
     "out": (
         {"out": "matrix.txt"},
-        "out = 'matrix.txt' is no name for a matrix; allowed: a file name that ends in .npy",
+        "out = 'matrix.txt' is not the name of a matrix; allowed: a file name that ends in .npy",
     ),
 }
 

@@ -166,7 +166,7 @@ def literal(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         if text.lstrip().startswith(("[", "{", '"')):
-            raise ValueError(f"{text} is no valid JSON: {error}") from None
+            raise ValueError(f"{text} is not valid JSON: {error}") from None
         return text
 
 

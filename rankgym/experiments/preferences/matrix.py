@@ -41,11 +41,11 @@ class MatrixFiles(NamedTuple):
 
     @classmethod
     def of(cls, out: str | os.PathLike[str]) -> "MatrixFiles":
-        """The files of the matrix ``out``; ValueError if that is no name of one, or cannot be written."""
+        """The files of the matrix ``out``; ValueError if it does not name one, or cannot be written."""
         path = Path(out)
         if path.suffix != ".npy" or path.is_dir():
             allowed = "a file name that ends in .npy"
-            raise ValueError(f"out = {os.fspath(out)!r} is no name for a matrix; allowed: {allowed}")
+            raise ValueError(f"out = {os.fspath(out)!r} is not the name of a matrix; allowed: {allowed}")
         check_writable(out, path.parent)
         return cls(path, path.with_suffix(".errors.npy"), path.with_suffix(".json"), path.with_suffix(".parts"))
 

@@ -88,7 +88,7 @@ def _letor_data(path: str, size: int, changed: int, progress: bool) -> letor.Let
 def problem_of(spec: ProblemSpec) -> MatrixProblem:
     """Return the problem of ``spec``; ValueError if the file is not the one that ``spec`` was made from."""
     if letor.file_digest(spec.path) != spec.sha256:
-        raise ValueError(f"{spec.path} was changed meanwhile; allowed: the same file until the end")
+        raise ValueError(f"{spec.path} was changed during the run; allowed: the same file until the end")
     data, chosen = letor_data(spec.path), np.array(spec.rankers, np.int64)
     short = spec.interleaving in PICKS  # what is displayed depends on the first places alone
     return MatrixProblem(

@@ -129,7 +129,7 @@ class Driver:
     # -- playing ------------------------------------------------------------------------------------------------------
 
     def play_all(self, todo: list[Playable]) -> None:
-        """Play until nothing is to do, whichever workers die meanwhile."""
+        """Play until no job is left, whichever workers die."""
         deaths = 0
         while todo:
             before = self.marks()

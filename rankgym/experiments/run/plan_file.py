@@ -1,4 +1,4 @@
-"""``plan.json``: the jobs of a folder's sweep as plain data, so that reading results needs nobody's code.
+"""``plan.json``: the jobs of a folder's sweep as plain data, so that reading results runs no foreign code.
 
 ``run_sweep`` writes it. Making the jobs from ``sweep.json`` instead would import the agents and make the environments
 that it names.

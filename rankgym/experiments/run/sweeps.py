@@ -63,7 +63,7 @@ class SweepJob(Job):
         mine = decisive(self.block, self.retire, self.queries)
         if mine == self.decides:
             return ""
-        return store.difference(made_by(mine), made_by(self.decides)) or "another idea of the job"
+        return store.difference(made_by(mine), made_by(self.decides)) or "other settings of the job"
 
 
 def run_sweep(

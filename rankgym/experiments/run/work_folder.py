@@ -34,7 +34,7 @@ DIGEST_LENGTH = 64
 
 
 class DriverGone(Exception):
-    """There is no driver any more, or it does not wait for this worker."""
+    """The driver is dead, or does not wait for this worker."""
 
 
 class Orders(NamedTuple):
