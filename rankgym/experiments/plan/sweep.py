@@ -80,6 +80,8 @@ class Sweep:
         settle("rows_per_job", whole_number("rows_per_job", self.rows_per_job, 1))
         if not isinstance(self.retire, bool):
             raise ValueError(f"retire = {self.retire!r} is neither true nor false; allowed: one of them")
+        if not isinstance(self.name, str):
+            raise ValueError(f"name = {self.name!r} is not a text; allowed: a title in quotes")
         settle("environments", tuple(_own(environment) for environment in self.environments))
         labels = [environment.label for environment in self.environments]
         twice = next((label for n, label in enumerate(labels) if label in labels[:n]), None)
@@ -226,6 +228,8 @@ def _own(environment: Environment) -> Environment:
     """Return the environment with its label and checked values."""
     if not isinstance(environment.env_id, str) or not environment.env_id:
         raise ValueError(f"environment {environment.label!r} has id = {environment.env_id!r}; allowed: an id's name")
+    if not isinstance(environment.label, str):
+        raise ValueError(f"an environment has label = {environment.label!r}; allowed: a text in quotes")
     label = environment.label or label_of(environment.env_id, environment.kwargs)
     try:
         own = {name: _CHECKS[name](value) for name in OWN if (value := getattr(environment, name)) is not None}
@@ -244,6 +248,8 @@ def _environment(table: Mapping[str, Any]) -> Environment:
     if "id" not in table:
         raise ValueError(f"an environment has no id, only {', '.join(table) or 'nothing'}; allowed: id = ...")
     arguments = table.pop("arguments", {})
+    if not isinstance(arguments, Mapping):
+        raise ValueError(f"an environment has arguments = {arguments!r}; allowed: a table of them")
     own = {key: table.pop(key) for key in OWN if key in table}
     return Environment(table.pop("label", ""), table.pop("id"), {**table, **arguments}, **own)
 
