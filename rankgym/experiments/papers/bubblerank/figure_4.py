@@ -16,7 +16,7 @@ from rankgym.experiments.papers.figure import Drawing, draw_models
 from rankgym.experiments.run.results import Results
 
 TITLE = "NDCG@5 of a round of BubbleRank, BatchRank, TopRank and Baseline in the runs of figure 1"
-SETTING = f"{setup.DATA}{setup.SCALES_OF_RUNS} A round's NDCG@5 is the mean between neighbouring records, 20 a decade."
+SETTING = f"{setup.DATA}{setup.SCALES_OF_RUNS} A round's NDCG@5 is the mean between two records, about 20 a decade."
 SWEEP = setup.comparison
 RANKERS = ("bubblerank", "batchrank", "toprank", "static")  # the paper leaves CascadeKL-UCB out
 FIRST, LAST = Span("ndcg", rounds=FEW), Span("ndcg", start=0.9)
