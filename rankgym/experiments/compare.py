@@ -186,17 +186,9 @@ def _comparison(
     """Return the comparison of ``results``; agents that were given as classes are ``shown`` by the classes' names."""
     played = dict(zip((agent.label for agent in shown), results, strict=True))
     comparison = Comparison(
-        env_id=environment.env_id,
-        env_kwargs=environment.env_kwargs,
-        agents=tuple(shown),
-        rounds=environment.rounds,
+        **{**environment._asdict(), "agents": tuple(shown), "queries": tuple(environment.queries)},
         runs=sweep.runs,
         seed=sweep.seed,
-        queries=tuple(environment.queries),
-        cutoff=environment.cutoff,
-        breakpoints=environment.breakpoints,
-        kind=environment.kind,
-        choice=environment.choice,
         histories={label: _history(one) for label, one in played.items()},
         seconds={label: seconds[one.agent] for label, one in played.items()},
         notes=notes,

@@ -1,5 +1,6 @@
 """How far the sweep in a folder is. Nothing is changed, and neither agents nor environments are imported."""
 
+import contextlib
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +9,7 @@ from rankgym.experiments.plan.jobs import made_here
 from rankgym.experiments.run import store
 from rankgym.experiments.run.lock import who_runs
 from rankgym.experiments.run.plan_file import Plan, PlannedJob, from_settings, read_plan
-from rankgym.experiments.run.result_file import Damaged, read_settings
+from rankgym.experiments.run.result_file import read_settings
 from rankgym.experiments.run.work_folder import WorkFolder
 
 
@@ -85,10 +86,8 @@ def _plan_of_results(folder: Path) -> Plan:
     """What the results in a folder say of their jobs."""
     jobs = []
     for path in sorted((folder / store.RESULTS).glob("*.parquet")):
-        try:
+        with contextlib.suppress(KeyError, TypeError, ValueError):  # of damaged files, ``others`` tells
             jobs.append(from_settings(read_settings(path)))
-        except (Damaged, KeyError, TypeError, ValueError):
-            continue  # said of it by ``others``
     if not jobs:
         raise ValueError(
             f"{os.fspath(folder)} is not the folder of a sweep: it has neither a plan.json nor results; allowed: what "
