@@ -37,8 +37,7 @@ def assumptions(
     """Check whether BubbleRank's and TopRank's theorems apply: which of their assumptions hold, and what breaks them.
 
     Agents run on any click model, but theorems about them need assumptions. The table shows for each assumption
-    whether it holds for all lists, and if not, the lists that break it most. Where users change, only epoch 0, the
-    first one, is checked.
+    whether it holds for all lists, and if not, the lists that break it most. Where users change, epoch 0 alone counts.
 
     Examples:
 

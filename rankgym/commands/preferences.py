@@ -55,8 +55,7 @@ def preferences(
 
     *exact* sums over all coins and all users: seconds for 64 rankers. *simulate* draws comparisons, the same number on
     each query, and gives standard errors, which fall with the square root of that number. For 64 rankers, 10,000
-    comparisons a pair make 20 million, and 400,000, as in the mergeRUCB paper, 800 million. The cost is shown at the
-    start.
+    comparisons a pair make 20 million, and 400,000, as in the mergeRUCB paper, 800 million; the start shows the cost.
 
     Finished parts are kept in NAME.parts until all are done: the same command, stopped or not, resumes from them.
 

@@ -66,8 +66,7 @@ def run(
     may be tables, `[[agents]]` with `name` and the knobs. See `rankgym envs` and `rankgym agents`.
 
     Every agent is tried briefly in its environment before the first job starts. Ctrl-C and SIGTERM write checkpoints
-    first. Afterwards, or after a crash, the same command or `rankgym sweep resume FOLDER` continues to the same
-    results.
+    first. Then, or after a crash, the same command or `rankgym sweep resume FOLDER` continues to the same results.
 
     Clusters: `--backend dask --address tcp://HOST:8786` runs the jobs on the workers of a Dask cluster (start them
     with one thread each: `dask worker tcp://HOST:8786 --nthreads 1`), and `--backend ray` on those of a Ray cluster

@@ -157,13 +157,11 @@ class SB3Agent(KernelAgent):
 
     Args:
         model: a file that ``model.save`` wrote after ``rankgym.sb3.describe(model, env)``, as ``rankgym train`` does;
-            the name of a model of the package, such as ``"ppo-pbm"``; or such a model itself. Nothing in a file is
-            executed.
+            a model of the package by its name, as ``"ppo-pbm"``; or such a model itself. No file's code is executed.
         deterministic: whether to show the greedy list, which has at each position the allowed item with the largest
             score, instead of drawing one. Default: as the card says.
         noise: scale of the Gumbel noise with which a Plackett-Luce policy draws its lists, at least 0. 1 is the
-            policy's own law; with more, lists are drawn by scores / ``noise``: it explores more; 0 is deterministic.
-            Default: as the card says.
+            policy's own law; with more it explores more, by scores / ``noise``; 0: greedy. Default: as the card says.
         num_items, num_positions, num_envs, horizon, seed, initial_list: as in ``Agent``.
 
     Attributes:

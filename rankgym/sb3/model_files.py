@@ -44,10 +44,8 @@ def describe(model: BaseAlgorithm, env: Any, *, deterministic: bool | None = Non
 
     Args:
         model: of stable-baselines3 or sb3-contrib.
-        env: the environment of the training, in its wrappers: a ranking environment, single or vector; of a population
-            any one.
-        deterministic: whether the model is to be played deterministically. Default: unless it is a Plackett-Luce
-            policy.
+        env: the environment of the training, in its wrappers, single or vector; of a population any one.
+        deterministic: whether the model plays deterministically. Default: unless it is a Plackett-Luce policy.
         **more: further entries of the card, plain JSON values.
 
     Raises:
@@ -201,9 +199,8 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     try:
         content = file.read_bytes()
     except OSError as error:
-        raise ValueError(
-            f"model = {name} cannot be read: {error.strerror or error}; allowed: a file, or {', '.join(shipped)}"
-        ) from None
+        allowed = f"a file, or {', '.join(shipped)}"
+        raise ValueError(f"model = {name} cannot be read: {error.strerror or error}; allowed: {allowed}") from None
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             data, weights = json.loads(archive.read("data")), archive.read("policy.pth")
@@ -212,10 +209,8 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         if not all(isinstance(key, str) and isinstance(value, th.Tensor) for key, value in tensors.items()):
             raise TypeError("policy.pth has something else than weights")
     except Exception as error:
-        raise ValueError(
-            f"model = {name} is not a model of stable-baselines3 ({type(error).__name__}: {error}); allowed: a file "
-            "written by model.save"
-        ) from None
+        why = f"is not a model of stable-baselines3 ({type(error).__name__}: {error})"
+        raise ValueError(f"model = {name} {why}; allowed: a file written by model.save") from None
     return _checked_card(name, card), tensors
 
 

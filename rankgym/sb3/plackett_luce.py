@@ -1,8 +1,7 @@
 """Rankings as actions: the Plackett-Luce distribution, and a policy of stable-baselines3 with it.
 
 A ranking is drawn from the top: each position's item with probability proportional to exp(score) among the items that
-are left (Luce 1959, Plackett 1975). So a policy only needs one score for each item. Two rules can exclude items at a
-position: see ``PlackettLuce``.
+are left (Luce 1959, Plackett 1975). So a policy only needs one score for each item. Rules can exclude items.
 """
 
 from collections.abc import Mapping
@@ -237,10 +236,8 @@ def _check_rules(
         whole = (base_place.sort(1).values == th.arange(shape[1], device=base_place.device)).all(1)
         if not bool(whole.all()):
             row = int((~whole).nonzero()[0, 0])
-            raise ValueError(
-                f"base_place[row {row}] = {base_place[row].tolist()} is not a list of all items; "
-                f"allowed: each of 0 .. {shape[1] - 1} once"
-            )
+            given = f"base_place[row {row}] = {base_place[row].tolist()}"
+            raise ValueError(f"{given} is not a list of all items; allowed: each of 0 .. {shape[1] - 1} once")
     if allowed is not None:
         if distance is not None:
             raise ValueError("allowed is given with max_displacement; allowed: one of the two rules")
@@ -316,8 +313,7 @@ class PlackettLucePolicy(ActorCriticPolicy):
         use_sde: from the algorithm; False.
 
     Raises:
-        ValueError: a space is not a table or not a ranking (the message names the wrapper to use), or an argument is
-            out of range.
+        ValueError: a space is not a table or a ranking (the message says what to do), or an argument is out of range.
     """
 
     action_dist: PlackettLuce

@@ -62,8 +62,7 @@ def train(
     evaluations, ``train.json`` everything that decided the weights.
 
     ``best.zip`` is *chosen* by its regret on ``eval_query``, by default the test queries: the least of many measured
-    regrets flatters it. A fair number comes from queries that it was neither trained nor chosen on, such as those of
-    ``source="published"``.
+    regrets flatters it. Measure it on queries that it was neither trained nor chosen on, as of ``source="published"``.
 
     The same arguments give the same weights, bit for bit, on the same machine with the same versions. To get there,
     the global random generators of Python, NumPy and torch are seeded, as stable-baselines3 does.
@@ -76,8 +75,7 @@ def train(
     objects, so that a file from somebody else cannot execute code.
 
     Args:
-        env_ids: an id, with or without ``rankgym/``, or several: a population with the same numbers of items and
-            positions.
+        env_ids: an id, with or without ``rankgym/``, or several of the same numbers of items and positions.
         out: a folder without a training, or with the one to resume. None: nothing is written.
         tensorboard: a folder for TensorBoard's curves: ``train/episode_regret``, ``train/episode_violations``,
             ``eval/regret``, ``eval/violations``, ``eval/ndcg``, and the algorithm's own.
@@ -166,10 +164,8 @@ def _logger(tensorboard: str | os.PathLike[str] | None) -> Logger | None:
     try:
         import torch.utils.tensorboard  # noqa: F401
     except ImportError:
-        raise ValueError(
-            f"tensorboard = {os.fspath(tensorboard)!r}, but TensorBoard is not installed; allowed: None, or after "
-            "pip install tensorboard"
-        ) from None
+        given = f"tensorboard = {os.fspath(tensorboard)!r}, but TensorBoard is not installed"
+        raise ValueError(f"{given}; allowed: None, or after pip install tensorboard") from None
     return configure(os.fspath(tensorboard), ["tensorboard"])
 
 

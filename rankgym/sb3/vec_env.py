@@ -43,11 +43,9 @@ class RankingVecEnv(VecEnv):
 
     Args:
         envs: ``gym.make_vec("rankgym/...", autoreset_mode="Disabled")``, wrapped or not; or a list of them, whose rows
-            follow each other: a population, for instance with one environment for each click model. Their spaces must
-            be equal; horizons may differ.
+            follow each other: a population, such as one for each click model; of equal spaces, horizons may differ.
         reward: ``"clicks"``: the environment's reward; ``"expected"``: the expected reward of the list; ``"regret"``:
-            minus the list's expected regret. The last two see the truth: they are for training only, where they are
-            less noisy.
+            minus the list's expected regret. The last two see the truth: less noisy, and for training only.
         truth: observations are dicts of ``observation`` and ``truth`` (num_items,) float32, the attraction
             probabilities of the row's coming session: for a critic, in training only.
         stagger: the first episode of each row after ``reset`` ends after a random number of sessions, 1 .. horizon, so
