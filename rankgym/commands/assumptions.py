@@ -7,31 +7,28 @@ import typer
 from rankgym.commands.options import Assignments, Environment, Positions, Source, env_arguments_of, option, queries_of
 from rankgym.commands.tables import show_table
 
-Around = Annotated[
-    str | None,
-    option(
-        "initial|3,1,2,...",
-        "Check only this list and those that differ from it by one exchange of two items; `initial` is each "
-        "query's production list. Default: all lists.",
-    ),
-]
-ExactUpTo = Annotated[
-    int,
-    option(
-        "N",
-        "Check all lists if all queries together have at most N. Otherwise check 20,000 random lists of each "
-        "query: then only a violation is a proof.",
-    ),
-]
-
 
 def assumptions(
     env: Environment,
     query: Annotated[str, option("all|train|test|0,3,7", "Queries.")] = "all",
-    around: Around = None,
+    around: Annotated[
+        str | None,
+        option(
+            "initial|3,1,2,...",
+            "Check only this list and those that differ from it by one exchange of two items; `initial` is each "
+            "query's production list. Default: all lists.",
+        ),
+    ] = None,
     source: Source = None,
     positions: Positions = None,
-    exact_up_to: ExactUpTo = 4_000_000,
+    exact_up_to: Annotated[
+        int,
+        option(
+            "N",
+            "Check all lists if all queries together have at most N. Otherwise check 20,000 random lists of each "
+            "query: then only a violation is a proof.",
+        ),
+    ] = 4_000_000,
     set_: Assignments = None,
 ) -> None:
     """Check whether BubbleRank's and TopRank's theorems apply: which of their assumptions hold, and what breaks them.

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from rankgym.experiments import Comparison
 
 
-Agents = Annotated[
-    str | None, option("A,B,...", "Agents, separated by commas. Default: all in `rankgym agents` that can play ENV.")
-]
-Seed = Annotated[
-    int,
-    option(
-        "S",
-        "Seed of row 0; row b has S + b, for its users and its agent. Seeds of independent repetitions must "
-        "differ by at least the number of rows.",
-    ),
-]
 Out = Annotated[
     Path | None,
     option(
@@ -65,10 +54,20 @@ Retire = Annotated[
 
 def compare(
     env: options.Environment,
-    agents: Agents = None,
+    agents: Annotated[
+        str | None,
+        option("A,B,...", "Agents, separated by commas. Default: all `rankgym agents` that can play ENV."),
+    ] = None,
     rounds: Annotated[int, option("N", "User sessions, or duels, in each row.")] = 100_000,
     runs: Annotated[int, option("R", "Runs of every query or problem.")] = 1,
-    seed: Seed = 0,
+    seed: Annotated[
+        int,
+        option(
+            "S",
+            "Seed of row 0; row b has S + b, for its users and its agent. Seeds of independent repetitions must "
+            "differ by at least the number of rows.",
+        ),
+    ] = 0,
     out: Out = None,
     source: options.Source = None,
     query: Query = "all",

@@ -8,41 +8,35 @@ import typer
 
 from rankgym.commands.options import numbers_of, option, with_keywords
 
-Out = Annotated[
-    Path,
-    option(
-        "NAME.npy",
-        "File for the matrix. NAME.errors.npy gets its standard errors, NAME.json everything that decided it.",
-    ),
-]
-Interleaving = Annotated[
-    str,
-    option(
-        "METHOD",
-        "`probabilistic`, `team-draft`, `balanced`, `document-constraints`, `optimized`, or "
-        "`probabilistic-greedy` (`exact` only). Keywords follow after colons: `probabilistic:tau=1`.",
-    ),
-]
-UserModel = Annotated[str, option("USER", "`perfect`, `navigational` or `informational`.")]
-Method = Annotated[
-    str | None,
-    option("exact|simulate", "Default: `exact` for `team-draft` and `probabilistic-greedy`, otherwise `simulate`."),
-]
-Comparisons = Annotated[int, option("N", "Simulated comparisons of each pair, the same number on each query.")]
 Grades = Annotated[int | None, option("2|5", "Labels the user knows: 0, 1 or 0 .. 4. Default: by the largest label.")]
-Rankers = Annotated[str | None, option("0,3,10-20", "Features, numbered from 0. Default: all.")]
 
 
 def preferences(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Documents in LETOR's format, plain or gzipped.")],
-    out: Out,
-    interleaving: Interleaving = "probabilistic",
-    user_model: UserModel = "navigational",
-    method: Method = None,
-    comparisons: Comparisons = 10_000,
+    out: Annotated[
+        Path,
+        option(
+            "NAME.npy",
+            "File for the matrix. NAME.errors.npy gets its standard errors, NAME.json everything that decided it.",
+        ),
+    ],
+    interleaving: Annotated[
+        str,
+        option(
+            "METHOD",
+            "`probabilistic`, `team-draft`, `balanced`, `document-constraints`, `optimized`, or "
+            "`probabilistic-greedy` (`exact` only). Keywords follow after colons: `probabilistic:tau=1`.",
+        ),
+    ] = "probabilistic",
+    user_model: Annotated[str, option("USER", "`perfect`, `navigational` or `informational`.")] = "navigational",
+    method: Annotated[
+        str | None,
+        option("exact|simulate", "Default: `exact` for `team-draft` and `probabilistic-greedy`, otherwise `simulate`."),
+    ] = None,
+    comparisons: Annotated[int, option("N", "Simulated comparisons of a pair, equally many on each query.")] = 10_000,
     documents: Annotated[int, option("L", "Length of the interleaved list.")] = 10,
     grades: Grades = None,
-    rankers: Rankers = None,
+    rankers: Annotated[str | None, option("0,3,10-20", "Features, numbered from 0. Default: all.")] = None,
     ties: Annotated[int, option("S", "Seed of the order of equal values.")] = 0,
     seed: Annotated[int, option("S", "Seed of the simulated comparisons.")] = 0,
     jobs: Annotated[int, option("J", "Processes. The numbers do not depend on it.")] = 1,
