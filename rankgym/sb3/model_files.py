@@ -24,15 +24,11 @@ from rankgym.wrappers.layers import Setting, layers_of
 
 WEIGHTS = Path(__file__).parent / "weights"  # models that come with the package
 CARD = "rankgym"  # the attribute of a model that holds its card
-REQUIRED: dict[str, tuple[type, str]] = {  # entries of a card: type, and what is allowed
-    "layers": (list, "a list"),
-    "num_items": (int, "a whole number, at least 1"),
-    "num_positions": (int, "a whole number, at least 1"),
-    "policy": (str, "a text"),
-    "policy_kwargs": (dict, "a dict"),
-    "truth": (bool, "true, false"),
-    "deterministic": (bool, "true, false"),
+REQUIRED: dict[str, type] = {  # entries of a card
+    **{"layers": list, "num_items": int, "num_positions": int, "policy": str, "policy_kwargs": dict},
+    **{"truth": bool, "deterministic": bool},
 }
+ALLOWED = {list: "a list", int: "a whole number, at least 1", str: "a text", dict: "a dict", bool: "true, false"}
 TRAINING_ONLY = ("optimizer_class", "optimizer_kwargs")  # keywords of a policy that playing does not need
 MAX_NOISE = 1e6  # scores are drowned long before
 
@@ -170,9 +166,9 @@ def _checked_card(name: str, card: Any) -> dict[str, Any]:
             f"model = {name} does not say what it was trained on; allowed: a model from `rankgym train`, or one that "
             "was saved after rankgym.sb3.describe(model, env)"
         )
-    for key, (kind, allowed) in REQUIRED.items():
+    for key, kind in REQUIRED.items():
         if type(card[key]) is not kind or (kind is int and card[key] < 1):
-            raise ValueError(f"model = {name} is damaged: {key} = {card[key]!r}; allowed: {allowed}")
+            raise ValueError(f"model = {name} is damaged: {key} = {card[key]!r}; allowed: {ALLOWED[kind]}")
     if "noise" in card:
         try:
             checked_noise(card["noise"])

@@ -227,14 +227,14 @@ class NativeRows:
         self._started = time.time()
         kinds = {"r": np.float64, "l": np.int64, "regret": np.float64, "violations": np.int64}
         self._sums = {name: np.zeros(env.num_envs, kind) for name, kind in kinds.items()}  # of episodes so far
-        self._last_round: NDArray[np.int64] | None = None  # (num_envs,) of shortened first episodes
+        self._last_round = np.full(env.num_envs, NEVER)  # of shortened first episodes
 
     # -- reset and step ----------------------------------------------------------------------------------------------
 
     def reset(self, seeds: Sequence[int | None]) -> Any:
         observation, _ = self.env.reset(seed=None if seeds[0] is None else list(seeds))  # type: ignore[arg-type]
         self._begin(np.ones(self.env.num_envs, bool))
-        self._last_round = None
+        self._last_round[:] = NEVER
         return self._observed(observation)
 
     def _begin(self, rows: NDArray[np.bool_]) -> None:
@@ -262,8 +262,7 @@ class NativeRows:
             self._sums["r"] += reward
             self._sums["regret"] += info["regret"]
             self._sums["violations"] += self._safety.amounts(info, reward)[0]
-            if self._last_round is not None:
-                ended |= info["round"] == self._last_round
+            ended |= info["round"] == self._last_round
             if "epoch" in info:
                 self._safety.follow_changes()
         paid = reward.astype(np.float32)
@@ -283,10 +282,7 @@ class NativeRows:
             infos[self.rows.start + row].update(info, episode=episode)
         observation, _ = self.env.reset(options={"reset_mask": ended.copy()})
         self._begin(ended)
-        if self._last_round is not None:
-            self._last_round[ended] = NEVER
-            if (self._last_round == NEVER).all():
-                self._last_round = None
+        self._last_round[ended] = NEVER
         return self._observed(observation)
 
     def check(self, actions: Any) -> None:
