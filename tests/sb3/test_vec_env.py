@@ -512,7 +512,7 @@ def test_other_wrong_arguments_are_refused():
     with pytest.raises(ValueError, match=r"^seed = -1 is out of range; allowed: a whole number, at least 0$"):
         RankingVecEnv(env, seed=-1)
     adapter = RankingVecEnv(env)
-    with pytest.raises(ValueError, match=r"^options = {'query': 3} is out of range; allowed: None, ranking environm"):
+    with pytest.raises(ValueError, match=r"^options = {'query': 3} are unknown; allowed: None, ranking environm"):
         adapter.set_options({"query": 3})
     adapter.set_options(None)
     adapter.set_options([{}] * 4)
