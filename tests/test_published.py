@@ -116,14 +116,13 @@ def start_value(env):
 
 @pytest.mark.slow
 def test_the_learners_are_far_below_random_and_static():
-    """All learn every model; CascadeKL-UCB is the best where its model holds (TopRank section 6)."""
+    """In the CM and the PBM; CascadeKL-UCB is the best where its model holds (TopRank section 6)."""
     end = {}
-    for model in MODEL_NAMES:
-        for name, agent in RANKERS.items():
+    for model, more in (("CM", ["cascade-kl-ucb"]), ("PBM", [])):
+        for name in ("static", "random", "toprank", "bubblerank", *more):
             env = make(model, horizon=20_000)
-            history = rankgym.simulate(agent.for_env(env, seed=0), env, 20_000, seed=0, progress=False)
+            history = rankgym.simulate(RANKERS[name].for_env(env, seed=0), env, 20_000, seed=0, progress=False)
             end[model, name] = history.regret[-1].mean()
-    for model in ("CM", "PBM"):
         assert end[model, "toprank"] < end[model, "static"] / 2
         assert end[model, "toprank"] < end[model, "random"] / 5
         assert end[model, "bubblerank"] < end[model, "random"] / 2
