@@ -13,6 +13,15 @@ from rankgym.cli import app
 settings.register_profile("rankgym", deadline=None)  # the first example may have to compile a kernel
 settings.load_profile("rankgym")
 
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give all tests of a file to one process: two would compile its kernels at the same time."""
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log)
+
+
 ORIGINAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "yandex60.pkl"
 
 

@@ -203,6 +203,8 @@ def test_fair_coins_show_heads_with_the_binomial_probability(heads, tails):
 def test_the_cache_folder_is_named_by_the_flags(monkeypatch):
     monkeypatch.delenv("NUMBA_BOUNDSCHECK", raising=False)
     plain = kernels.cache_folder()
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
     assert plain == kernels.cache_folder()
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
     assert kernels.cache_folder() != plain

@@ -21,10 +21,11 @@ def cache_folder() -> Path:
     """The folder of compiled kernels, named by everything outside a kernel's own file that changes its machine code.
 
     That is every file of this room, numba's version and numba's flags. The folder lies below ``NUMBA_CACHE_DIR`` if
-    that is set, else in the user's cache folder. The number of threads is left out: no kernel runs in parallel, and
-    process pools set it in their workers, which should not compile everything again.
+    that is set, else in the user's cache folder. Two flags are left out, so that nothing is compiled again because of
+    them: the number of threads (no kernel runs in parallel; process pools set it in their workers), and the one that
+    switches the compiler off.
     """
-    ignored = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS")
+    ignored = ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS")
     flags = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_") and name not in ignored}
     name = repr((_digest(ROOM), numba.__version__, sorted(flags.items())))
     root = os.environ.get("NUMBA_CACHE_DIR") or platformdirs.user_cache_path("rankgym") / "kernels"

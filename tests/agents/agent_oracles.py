@@ -268,6 +268,14 @@ class CascadeKLUCBOracle(Oracle):
         return (self.T, self.clicked) == (state.observed[0].tolist(), state.clicked[0].tolist())
 
 
+MODELS = ("pbm", "cm", "dcm")
+
+
+def model_of(*numbers):
+    """One of ``MODELS``, another one for the neighbouring case: the cases of a test share them out."""
+    return MODELS[sum(numbers) % 3]
+
+
 class Users:
     """Click streams of one row: a cascade, a position-based or a dependent click model, from numpy's generator."""
 
@@ -277,9 +285,9 @@ class Users:
         self.examination = np.linspace(1, 0.2, num_positions)
 
     def clicks(self, displayed):
+        thresholds = np.stack([self.attraction[displayed], self.examination, np.full(len(displayed), 0.5)], 1)
         clicks, reading = [], True
-        for item, examination in zip(displayed, self.examination, strict=True):
-            attracted, examined, leaves = self.random.random(3) < (self.attraction[item], examination, 0.5)
+        for attracted, examined, leaves in (self.random.random(thresholds.shape) < thresholds).tolist():
             seen = examined if self.model == "pbm" else reading
             clicks.append(int(attracted and seen))
             reading &= not (clicks[-1] and (self.model == "cm" or leaves))

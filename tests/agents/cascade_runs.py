@@ -1,7 +1,6 @@
-"""What the tests of the cascade agents share: shapes, click models, and how far down a user is seen to look."""
+"""What the tests of the cascade agents share: shapes, and how far down a user is seen to look."""
 
 SHAPES = [(10, 5), (5, 5), (7, 3), (10, 10)]
-MODELS = ["pbm", "cm", "dcm"]
 
 
 def down_to(clicks, feedback):

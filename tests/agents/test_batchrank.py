@@ -6,7 +6,7 @@ from itertools import pairwise
 import agent_oracles
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, bisected_index, drawn
+from agent_oracles import Oracle, Users, bisected_index, drawn, model_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +15,6 @@ from rankgym_agents.batchrank import BatchRank, State, kl_lower, kl_upper
 
 ROUNDS, ROWS = 2500, 4
 SHAPES = [(10, 5), (5, 5), (7, 3), (10, 10)]
-MODELS = ["pbm", "cm", "dcm"]
 SCHEDULES = ["authors", "paper"]
 
 unhurried = settings(deadline=None)  # the first example may wait for the compiler
@@ -137,11 +136,11 @@ def batches(state, row, positions):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("horizon", [5, ROUNDS])  # with the short one much is decided, rightly or not
-def test_the_lists_are_those_of_the_oracle(shape, model, schedule, horizon):
+def test_the_lists_are_those_of_the_oracle(shape, schedule, horizon):
     L, K = shape
+    model = model_of(*shape, SCHEDULES.index(schedule), horizon)
     agent = BatchRank(num_items=L, num_positions=K, num_envs=ROWS, seed=11, horizon=horizon, schedule=schedule)
     oracles = [BatchRankOracle(L, K, 11 + row, schedule, horizon) for row in range(ROWS)]
     users = [Users(model, L, K, seed=(13, row, *shape)) for row in range(ROWS)]

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, beside_foreign_lists, word
-from cascade_runs import MODELS, SHAPES, down_to
+from agent_oracles import Oracle, Users, beside_foreign_lists, model_of, word
+from cascade_runs import SHAPES, down_to
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,10 +65,10 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", range(len(CASES)))
-@pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_the_lists_are_the_papers(shape, model, case):
+def test_the_lists_are_the_papers(shape, case):
     knobs, read = CASES[case]
+    model = model_of(*shape, case)
     agent = CascadeDUCB(num_items=shape[0], num_positions=shape[1], seed=11, **knobs)
     oracle, users = CascadeDUCBOracle(*shape, 11, **read), Users(model, *shape, seed=shape)
     for t in range(ROUNDS):

@@ -9,7 +9,7 @@ import sys
 import gymnasium as gym
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from plain_agents import GOOD, ArrayAgent, PlainAgent, ReRanks
 from typer.testing import CliRunner
@@ -150,11 +150,11 @@ def test_an_agent_observes_nothing_of_the_stretch_before():
         assert agent.inner.observed[-1] is None
 
 
-@pytest.mark.parametrize("every", [1, 2, 50, 63])
+@pytest.mark.parametrize("every", [1, 2, 15, 19])
 @pytest.mark.parametrize("agent", [*GOOD, "toprank", "cascade-swucb", "bubblerank", "ranked-exp3"], ids=str)
 def test_it_keeps_the_contract(agent, every):
-    """Copies are made after 100 rounds: on the verge of a new stretch, and within one."""
-    check_agent(lambda **shape: Restarting(agent=agent, every=every, **shape))
+    """Copies are made after 30 rounds: on the verge of a new stretch, and within one."""
+    check_agent(lambda **shape: Restarting(agent=agent, every=every, **shape), rounds=60)
 
 
 def test_it_keeps_the_contract_by_the_names_of_the_table():
@@ -301,6 +301,7 @@ def test_a_bad_length_is_refused(every):
 @settings(deadline=None)
 @given(st.one_of(st.text(), st.integers(), st.none(), st.binary(), st.from_regex(r"\w+:\w+", fullmatch=True)))
 def test_whatever_is_no_agent_is_a_value_error_that_says_so(agent):
+    assume(agent not in RANKERS)  # hypothesis also draws words that it finds in the code
     with pytest.raises(ValueError, match=f"^{re.escape(f'agent = {agent!r}')}"):
         Restarting(agent=agent, num_items=2, num_positions=1)
 
