@@ -4,7 +4,7 @@ import difflib
 import enum
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +28,15 @@ def near(word: str, words: Iterable[str]) -> str:
     return f"; did you mean {lower[close[0]]!r}?" if close else ""
 
 
-def one_of(name: str, value: Any, allowed: Mapping[str, V]) -> V:
-    """The entry of ``allowed`` for the word ``value``, or a ValueError that names the parameter."""
+@overload
+def one_of(name: str, value: Any, allowed: Mapping[str, V]) -> V: ...
+@overload
+def one_of(name: str, value: Any, allowed: Sequence[str]) -> str: ...
+def one_of(name: str, value: Any, allowed: Any) -> Any:
+    """Return the entry of ``allowed`` for the word ``value``, of a sequence the word; a ValueError if there is none."""
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} = {value!r} is unknown; allowed: {', '.join(map(repr, allowed))}")
-    return allowed[value]
+    return allowed[value] if isinstance(allowed, Mapping) else value
 
 
 def plain_number(value: Any) -> int | float | None:

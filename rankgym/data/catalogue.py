@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rankgym.arguments import near
 from rankgym.data import matrix_files, yandex
 from rankgym.data.errors import DataError, DownloadFailed, MissingData, RefusedPickle, WrongDigest
-from rankgym.data.files import NPZ, write_npz
+from rankgym.data.files import NPZ, read_npz, write_npz
 from rankgym.data.matrices import Array, condorcet_winner
 from rankgym.data.pickles import foreign_names, shown
 
@@ -150,16 +150,15 @@ def listing() -> list[dict[str, str]]:
     """One row per data set: name, ``source=``, description, state in the cache, and provenance."""
     rows = []
     for name, dataset in DATASETS.items():
-        if not dataset.url:
-            state = "comes with the package"
-        else:
-            state = "not in the cache; run " + " or ".join(dataset.commands)
-            if cached(name).exists():
-                state = f"in the cache: {cached(name)}"
-                try:
-                    published(name)
-                except DataError as error:
-                    state = f"unusable: {error}"
+        state = "comes with the package"
+        if dataset.url:
+            state = f"in the cache: {cached(name)}"
+            try:
+                published(name)
+            except MissingData:
+                state = "not in the cache; run " + " or ".join(dataset.commands)
+            except DataError as error:
+                state = f"unusable: {error}"
         facts = {"source": dataset.source, "what": dataset.what, "state": state, "provenance": dataset.provenance}
         rows.append({"name": name} | facts)
     return rows + [_imported_row(name) for name in imported_names()]
@@ -177,13 +176,14 @@ def _imported_row(name: str) -> dict[str, str]:
     return row | {"what": f"preference matrix of {len(matrix)} arms, {who}"}
 
 
-def embedded(name: str) -> bytes:
-    """The bytes of a data set that comes with the package."""
+@functools.cache
+def embedded(name: str) -> dict[str, NDArray[Any]]:
+    """The arrays of a data set that comes with the package; do not modify them."""
     dataset = DATASETS[name]
     data = resources.files("rankgym.data").joinpath(dataset.embedded or "").read_bytes()
     if hashlib.sha256(data).hexdigest() != dataset.sha256:
         raise DataError(f"{dataset.embedded} of the installed package is damaged; install rankgym again")
-    return data
+    return read_npz(data, len(data))
 
 
 def cached(name: str) -> Path:
@@ -205,11 +205,12 @@ def published(name: str) -> dict[str, NDArray[Any]]:
         raise MissingData(f"{name}, the {dataset.source} data, is not in the cache {missing}; run {bring}")
     try:
         if dataset.parts:
-            return _published_matrices(dataset, path)
-        data = yandex.contents(path)
-        if not data.startswith(NPZ):
-            raise DataError("it is not an .npz file")
-        arrays = yandex.from_npz(data)
+            names = [part.array for part in dataset.parts]
+            matrices, origin = matrix_files.from_npz(matrix_files.contents(path), names)
+            if origin != _origin(dataset):
+                raise DataError("it was not made from the published files")
+            return dict(matrices)
+        arrays = yandex.from_npz(yandex.contents(path))
     except DataError as error:
         raise DataError(f"{path} is damaged: {error}; run {bring}") from None
     if yandex.content_digest(arrays) != dataset.content:
@@ -228,16 +229,8 @@ def _read_once(name: str, path: Path, changed: int) -> dict[str, NDArray[Any]]:
     return published(name)
 
 
-def _published_matrices(dataset: Dataset, path: Path) -> dict[str, NDArray[Any]]:
-    """The matrices in the cache, if they are undamaged and were converted from the originals of the table."""
-    names = [part.array for part in dataset.parts]
-    matrices, origin = matrix_files.from_npz(matrix_files.contents(path), names)
-    if origin != _origin(dataset):
-        raise DataError("it was not made from the published files")
-    return dict(matrices)
-
-
 def _origin(dataset: Dataset) -> str:
+    """The originals of a data set that has several, as the cached file names them."""
     return ", ".join(f"{part.file} (sha256 {part.sha256})" for part in dataset.parts)
 
 
@@ -273,31 +266,25 @@ def fetch(name: str, *, url: str | None = None, progress: bool = True) -> Path:
     home().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".part-", dir=home()) as folder:
         if dataset.parts:
-            files = {
-                part.array: _download(name, f"{address}/{part.file}", part.sha256, Path(folder), progress)
-                for part in dataset.parts
-            }
+            files = {p.array: _download(name, f"{address}/{p.file}", p.sha256, folder, progress) for p in dataset.parts}
             return write_npz(cached(name), _from_texts(dataset, files))
-        data = _download(name, address, dataset.sha256 or "", Path(folder), progress)
+        data = _download(name, address, dataset.sha256 or "", folder, progress)
     return write_npz(cached(name), yandex.from_pickle(data))
 
 
 def _from_texts(dataset: Dataset, files: Mapping[str, bytes]) -> dict[str, NDArray[Any]]:
-    """Convert original texts with the right digests; p_ij + p_ji = 1 holds up to ``matrix_files.FILE_TOLERANCE``."""
+    """Convert original texts with the right digests, by the name of the array that each is converted to."""
     matrices = {part.array: matrix_files.from_bytes(files[part.array], part.file) for part in dataset.parts}
     return matrix_files.to_arrays(matrices, _origin(dataset))
 
 
-def _download(name: str, address: str, sha256: str, folder: Path, progress: bool) -> bytes:
+def _download(name: str, address: str, sha256: str, folder: str, progress: bool) -> bytes:
     import logging
 
     import pooch
 
-    parts = DATASETS[name].parts
-    files = (
-        f"{' '.join(['FILE'] * len(parts))}` takes copies of the files" if parts else "FILE` takes a copy of the file"
-    )
-    other_way = f"`rankgym data import {name} {files}, wherever it comes from"
+    copies = "copies of the files" if DATASETS[name].parts else "a copy of the file"
+    other_way = f"`{DATASETS[name].commands[-1]}` takes {copies}, wherever it comes from"
     logger = pooch.get_logger()
     level = logger.level
     logger.setLevel(logging.WARNING)  # below that it prints the path of a temporary file
@@ -335,18 +322,11 @@ class _Bar:
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
         self.bars = Progress(*columns, console=Console(stderr=True), transient=True)
         self.task = self.bars.add_task(name, total=None)
+        self.total: float | None = None  # pooch sets it
         self.bars.start()
 
-    @property
-    def total(self) -> float | None:
-        return self.bars.tasks[0].total
-
-    @total.setter
-    def total(self, total: float) -> None:
-        self.bars.update(self.task, total=total)
-
     def update(self, size: int) -> None:
-        self.bars.advance(self.task, size)
+        self.bars.update(self.task, total=self.total, advance=size)
 
     def reset(self) -> None:
         self.bars.reset(self.task)
@@ -385,24 +365,24 @@ def import_file(name: str, *paths: str | Path) -> Path:
     data = yandex.contents(path)
     if data.startswith(NPZ):
         arrays = yandex.from_npz(data)
-        found, right = yandex.content_digest(arrays), dataset.content
-        if found != right:
-            digests = f"their digest is {found}, it must be {right}"
+        found = yandex.content_digest(arrays)
+        if found != dataset.content:
+            digests = f"their digest is {found}, it must be {dataset.content}"
             raise WrongDigest(f"{path} does not hold the published numbers: {digests}")
         return write_npz(cached(name), arrays)
-    found, right = hashlib.sha256(data).hexdigest(), dataset.sha256
-    if found != right:
+    found = hashlib.sha256(data).hexdigest()
+    if found != dataset.sha256:
         for foreign in foreign_names(data, yandex.ALLOWED_NAMES):
             raise RefusedPickle(
                 f"{path} is not the published file, but a pickle that names {shown(foreign)}; it was refused, and "
                 f"nothing of it ran"
             )
-        raise WrongDigest(f"{path} is not the published file: its sha256 is {found}, it must be {right}")
+        raise WrongDigest(f"{path} is not the published file: its sha256 is {found}, it must be {dataset.sha256}")
     return write_npz(cached(name), yandex.from_pickle(data))
 
 
 def _originals_by_array(dataset: Dataset, paths: Sequence[str | Path]) -> dict[str, bytes]:
-    """The bytes of the originals, by the name of the array that each is converted to."""
+    """The bytes of the originals, for ``_from_texts``."""
     files = {}
     for path in paths:
         data = matrix_files.contents(path)

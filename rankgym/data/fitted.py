@@ -1,26 +1,17 @@
 """The click models' fitted parameters by data set, model and source, as environments take them."""
 
-import functools
-import io
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankgym.arguments import one_of
 from rankgym.data import catalogue, yandex
 
 # {data set: {source: name in the catalogue}}
 SOURCES = {"yandex": {"calibrated": "yandex-calibrated", "published": "yandex60"}}
 # model: its parameters, by query and item (those in ``yandex.PER_QUERY``) or shared by all queries
-PARAMETERS = {
-    "CM": ("attraction",),
-    "PBM": ("attraction", "examination"),
-    "DCM": ("attraction", "termination"),
-    "DBN": ("attraction", "satisfaction", "abandonment"),
-    "UBM": ("attraction", "examination"),
-    "CCM": ("attraction", "continue_noclick", "continue_click_irrelevant", "continue_click_relevant"),
-    "DBM": ("attraction",),
-}
+PARAMETERS = {model: tuple(shapes) for model, (_, shapes) in yandex.CLASSES.items()} | {"DBM": ("attraction",)}
 STAND_IN = {"DBM": "PBM"}  # no DBM was fitted; it is the PBM whose user examines every position
 
 
@@ -37,8 +28,7 @@ def parameters(dataset: str, model: str, source: str = "calibrated") -> dict[str
         Fresh arrays of probabilities whose first axis is the queries:
 
         * ``attraction`` (queries, 10) of all models, and ``satisfaction`` (queries, 10) of the DBN: by item, in the
-          order of the production result page, so that the initial list is 0 .. 9. The DBM's attraction is the PBM's:
-          no DBM was fitted, and it is the PBM whose user examines every position.
+          order of the production result page, so that the initial list is 0 .. 9. The DBM's attraction is the PBM's.
         * ``examination`` (queries, 10) of the PBM and ``termination`` (queries, 10) of the DCM: by position.
         * ``examination`` (queries, 10, 10) of the UBM: a row for each position, a column for the position of the
           previous click, and the last column for no click yet. A user at position k can only have clicked above it: in
@@ -53,11 +43,9 @@ def parameters(dataset: str, model: str, source: str = "calibrated") -> dict[str
         MissingData: the published data is not in the cache; the message has the commands that download or import it.
     """
     arrays = _arrays(dataset, source)
-    if model not in PARAMETERS:
-        raise ValueError(f"model = {model!r} is unknown; allowed: {list(PARAMETERS)}")
     queries = len(arrays["query_id"])
     found = {}
-    for name in PARAMETERS[model]:
+    for name in one_of("model", model, PARAMETERS):
         values = arrays[f"{STAND_IN.get(model, model).lower()}_{name}"]
         if name in yandex.PER_QUERY:
             found[name] = values.copy()
@@ -72,15 +60,5 @@ def query_ids(dataset: str, source: str = "calibrated") -> list[str]:
 
 
 def _arrays(dataset: str, source: str) -> dict[str, NDArray[Any]]:
-    if dataset not in SOURCES:
-        raise ValueError(f"dataset = {dataset!r} is unknown; allowed: {list(SOURCES)}")
-    if not isinstance(source, str) or source not in SOURCES[dataset]:
-        raise ValueError(f"source = {source!r} is unknown; allowed: {list(SOURCES[dataset])}")
-    name = SOURCES[dataset][source]
-    return _embedded(name) if catalogue.DATASETS[name].embedded else catalogue.latest(name)
-
-
-@functools.cache
-def _embedded(name: str) -> dict[str, NDArray[Any]]:
-    with np.load(io.BytesIO(catalogue.embedded(name)), allow_pickle=False) as arrays:
-        return dict(arrays)
+    name = one_of("source", source, one_of("dataset", dataset, SOURCES))
+    return catalogue.embedded(name) if catalogue.DATASETS[name].embedded else catalogue.latest(name)

@@ -55,8 +55,7 @@ class LetorData(NamedTuple):
 # Why ``read_lines`` returned. From LABEL on: what is wrong with the line.
 END, FULL, WIDE, LABEL, NO_QID, EMPTY_QID, NO_FEATURES, INDEX, ORDER, VALUE = range(10)
 
-TAB, CARRIAGE, NEWLINE, SPACE, HASH, PLUS, MINUS, DOT, ZERO, NINE, COLON = 9, 13, 10, 32, 35, 43, 45, 46, 48, 57, 58
-SMALL_E, LARGE_E = 101, 69
+TAB, NEWLINE, CARRIAGE, SPACE, HASH, PLUS, MINUS, DOT, ZERO, NINE, COLON, LARGE_E, SMALL_E = b"\t\n\r #+-.09:Ee"
 EXACT = 22  # 10^22 is the largest power of ten that a float64 has exactly
 TENS = 10.0 ** np.arange(EXACT + 1)
 DIGITS = 18  # decimal digits that always fit an int64
@@ -84,8 +83,7 @@ def decimal(text, at):
     negative = text[at] == MINUS
     if text[at] == PLUS or text[at] == MINUS:
         at += 1
-    mantissa, power, digits, seen = np.int64(0), 0, 0, False
-    fraction = False
+    mantissa, power, digits, seen, fraction = np.int64(0), 0, 0, False, False
     while ZERO <= text[at] <= NINE or (text[at] == DOT and not fraction):
         if text[at] == DOT:
             fraction = True
@@ -148,13 +146,12 @@ def same_bytes(text, first, first_end, second, second_end):
 
 @kernel
 def read_lines(text, stop, features, labels, new, qid, where):
-    """Read whole lines of ``text[:stop]`` into rows of ``features``, zero before, and ``labels``.
+    """Read whole lines of ``text[:stop]``, the last one with its end, into ``features`` (zero before) and ``labels``.
 
-    ``text`` (bytes,) uint8 ends with a line's end at ``stop - 1``. ``where`` (4,) int64 goes in and out: the next byte,
-    the next row, lines read, and, where a line is refused, the byte of the fault. ``new[row]`` tells whether the row's
-    query is another than that of the row before (always of the first row of a call), ``qid[row]`` (3,) has the query's
-    first byte, the one behind its last, and the line. Returns END, FULL (no row left), WIDE (a feature beyond the
-    columns) or the fault; ``where`` is at the line that was not read, and nothing of it is left in ``features``.
+    ``where`` (4,) goes in and out: the next byte, the next row, lines read, the byte of a fault. ``new[row]``: whether
+    the row's query is not that of the row before; True in the first row. ``qid[row]`` (3,): the query's first byte, the
+    one behind its last, and the line. Returns END, FULL (no row left), WIDE (a feature beyond the columns) or the
+    fault; ``where`` is then at the line that was not read, and nothing of it is left in ``features``.
     """
     at, row, line = where[0], where[1], where[2]
     first = row
@@ -230,7 +227,6 @@ class _Reader:
         self.labels = np.zeros(0, np.int8)
         self.rows = self.lines = 0
         self.start: list[int] = []
-        self.query_ids: list[str] = []
         self.first_line: dict[bytes, int] = {}  # of every query so far
         self.query: bytes | None = None  # the current one
 
@@ -279,7 +275,7 @@ class _Reader:
             if len(name) > LONGEST_ID:
                 raise self.fault(line, f"the query id has {len(name)} bytes; allowed: at most {LONGEST_ID}")
             try:
-                self.query_ids.append(name.decode())
+                name.decode()
             except UnicodeDecodeError:
                 raise self.fault(line, f"query id {_shown(name)} is not UTF-8 text") from None
             self.start.append(self.rows + row)
@@ -300,23 +296,18 @@ class _Reader:
         """The error of the line after the last one that was read, at byte ``at`` of ``chunk``."""
         word = re.split(rb"[ \t\r\n#]", chunk[at : at + 2 * LONGEST_ID], maxsplit=1)[0]
         name, colon, value = word.partition(b":")
-        if code == LABEL:
-            what = f"label = {_shown(word)} is not a grade; allowed: whole numbers in 0 .. {LARGEST_LABEL}"
-        elif code == NO_QID:
-            what = f"found {_shown(word)} instead of the query; allowed: qid:ID after the label"
-        elif code == EMPTY_QID:
-            what = "qid: is not followed by an id; allowed: qid:ID"
-        elif code == NO_FEATURES:
-            what = "the document does not have features; allowed: at least one index:value, such as 1:0"
-        elif code == ORDER:
-            what = f"feature {name.decode()} comes twice or out of order; allowed: ascending indices"
-        elif code == INDEX and colon:
-            what = f"feature index {_shown(name)} is out of range; allowed: whole numbers in 1 .. {MOST_FEATURES}"
-        elif code == INDEX:
+        index = name.decode(errors="replace")
+        what = {
+            LABEL: f"label = {_shown(word)} is not a grade; allowed: whole numbers in 0 .. {LARGEST_LABEL}",
+            NO_QID: f"found {_shown(word)} instead of the query; allowed: qid:ID after the label",
+            EMPTY_QID: "qid: is not followed by an id; allowed: qid:ID",
+            NO_FEATURES: "the document does not have features; allowed: at least one index:value, such as 1:0",
+            INDEX: f"feature index {_shown(name)} is out of range; allowed: whole numbers in 1 .. {MOST_FEATURES}",
+            ORDER: f"feature {index} comes twice or out of order; allowed: ascending indices",
+            VALUE: f"feature {index} = {_shown(value)} is not a number; allowed: finite decimal numbers of float32",
+        }[code]
+        if code == INDEX and not colon:
             what = f"{_shown(word)} is not a feature; allowed: index:value, and # before a comment"
-        else:
-            found = f"feature {name.decode()} = {_shown(value)}"
-            what = f"{found} is not a number; allowed: finite decimal numbers of float32"
         return self.fault(self.lines + 1, what)
 
     def result(self) -> LetorData:
@@ -324,7 +315,7 @@ class _Reader:
             raise DataError(f"{self.path}, line {self.lines + 1}: the file does not hold any document")
         self._grow(self.rows, self.features.shape[1])
         start = np.array([*self.start, self.rows], np.int64)
-        return LetorData(self.features, self.labels, start, np.array(self.query_ids))
+        return LetorData(self.features, self.labels, start, np.array([name.decode() for name in self.first_line]))
 
 
 def _shown(word: bytes) -> str:
@@ -352,13 +343,9 @@ def _chunks(stream: Any, reader: _Reader) -> Iterator[bytes]:
 
 
 def parse(path: str | os.PathLike[str], *, progress: bool = True) -> LetorData:
-    """Parse a file, plain or gzip (recognised by its first bytes), without using the cache.
+    """Parse a file, plain or gzip (recognised by its first bytes), without using the cache; raises as ``load`` does.
 
     It needs little memory beside the result: a chunk of the file, and space for an eighth more documents.
-
-    Raises:
-        DataError: a ValueError in one line, with file and line, of the first thing that is not as it should be.
-        OSError: the file cannot be read.
     """
     path = Path(path)
     reader = _Reader(path)
@@ -473,8 +460,7 @@ def random_words(key, start, words):
 def tie_order(start: NDArray[np.int64], ties: int = 0) -> NDArray[np.int64]:
     """The random order that breaks ties: each query's documents, numbered within the query, (documents,).
 
-    ``start`` is that of ``LetorData``, ``ties`` a seed. A query's order depends on the query's number and the seed
-    only.
+    ``start`` is that of ``LetorData``. A query's order depends on the query's number and the seed ``ties`` only.
     """
     key = np.random.SeedSequence(whole_number("ties", ties, 0)).generate_state(1, np.uint64)[0]
     words = np.empty(int(start[-1]), np.uint64)
@@ -499,9 +485,9 @@ def chosen_rankers(rankers: Sequence[int] | NDArray[np.int64] | None, num_featur
     chosen = [whole_number("ranker", ranker, 0, num_features - 1) for ranker in rankers]
     if not chosen:
         raise ValueError("rankers = [] is empty; allowed: numbers of features from 0")
-    twice = next((ranker for place, ranker in enumerate(chosen) if ranker in chosen[:place]), None)
-    if twice is not None:
-        raise ValueError(f"rankers has {twice} twice; allowed: different numbers of features")
+    for place, ranker in enumerate(chosen):
+        if ranker in chosen[:place]:
+            raise ValueError(f"rankers has {ranker} twice; allowed: different numbers of features")
     return np.array(chosen, np.int64)
 
 

@@ -1,7 +1,7 @@
 """The script that drew the calibrated queries: ``python -m rankgym.data.make_calibrated``.
 
-It writes ``yandex_calibrated.npz`` beside this file: 100 synthetic queries for CM, PBM, DCM, DBN, UBM and CCM. They
-contain no user's clicks: only the ``FIT_STATISTICS`` below were taken from the published fits of 60 Yandex queries;
+It writes ``yandex_calibrated.npz`` beside this file: 100 synthetic queries for CM, PBM, DCM, DBN, UBM and CCM, without
+any user's clicks. Only the ``FIT_STATISTICS`` below were taken from the published fits of 60 Yandex queries;
 ``--estimate FILE`` prints them again from a copy of the fits.
 
 The model behind the draw
@@ -21,24 +21,20 @@ CM, PBM and DCM are drawn jointly:
 * r is shared: a model sees the item's latent relevance u as l u + sqrt(1 - l^2) e with noise e of its own.
 * w, shared by the models, is normal; c, a, b and l are one number a model.
 
-Version 2 draws DBN, UBM and CCM, from random numbers of their own, each beside the one of the models before it whose
-fits are most like its own: DBN beside DCM, UBM beside PBM, CCM beside DBN. Its f is that model's f (they correlate at
-.996 and more), its t has the estimated correlations with that f and that t, and its r is correlated with that model's
-r. All else is as above.
+Version 2 draws DBN, UBM and CCM, from random numbers of their own, each beside the earlier model whose fits are most
+like its own: DBN beside DCM, UBM beside PBM, CCM beside DBN. Its f is that model's f (they correlate at .996 and more),
+its t has the estimated correlations with that f and that t, and its r is correlated with that model's r.
 
-For the DBN there is also the satisfaction of each item. Its logit has at each rank its own correlation with the DBN's f
-(at the first) or t and r (at the others): the better a top result, the more it satisfies, and further down it is the
-other way round. What these leave unexplained is correlated among ranks by one number; then it is bent as t is.
+The DBN also has the satisfaction of each item. At each rank its logit has its own correlation with the DBN's f (first
+rank) or t and r (others): the better a top result, the more it satisfies; further down it is the other way round. What
+these leave unexplained is correlated among ranks by one number; then it is bent as t is.
 
-Shift and scale are solved for, so that the 100 drawn queries have exactly the mean and the standard deviation of the
-attraction and satisfaction probabilities by rank that the 60 published ones have. For the same reason f, t and w are
-made to have exactly mean 0, variance 1 and their correlations within the sample.
+Shift and scale are solved for: by rank, the 100 drawn queries have exactly the mean and the standard deviation of the
+60 published ones' attraction and satisfaction probabilities. For the same reason f, t and w have exactly mean 0,
+variance 1 and their correlations within the sample.
 
 The rest is random, and regret is sensitive to it: the published queries' own mean regret of BubbleRank has a standard
-error of 10 to 25 %. So the seeds were chosen: ``--search FILE`` compares the draws of the seeds below
-1000 with the published queries in the measures of ``compare``, and ``SEED`` gave the nearest for CM, PBM and DCM; with
-that, ``SEED_BESIDE`` gave the nearest for DBN, UBM and CCM. The sample was chosen to resemble the published one;
-do not use it to estimate how much samples of queries differ.
+error of 10 to 25 %. So the seeds below were chosen by ``search`` (``--search FILE``); see docs/calibration.md.
 
 Random numbers are Python's Mersenne Twister through the inverse normal distribution, and results are rounded to six
 decimals: the file does not depend on the versions of libraries nor on the machine.
@@ -53,9 +49,9 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from rankgym.data import yandex
+from rankgym.data.matrices import Array
 
 VERSION = 2
 SEED, SEED_BESIDE = 263, 85
@@ -64,7 +60,7 @@ JOINT = ("CM", "PBM", "DCM")  # drawn jointly, in version 1 as well
 BESIDE = {"DBN": "DCM", "UBM": "PBM", "CCM": "DBN"}  # since version 2, each beside one that was drawn before it
 MODELS = (*JOINT, *BESIDE)
 DECIMALS = 6  # of the probabilities in the file
-CONTINUATIONS = ("ccm_continue_noclick", "ccm_continue_click_irrelevant", "ccm_continue_click_relevant")
+CONTINUATIONS = tuple(f"ccm_{name}" for name in yandex.CONTINUATIONS)
 LOG_SPREAD_NOISE = 0.071  # variance of the logarithm of a standard deviation from 9 values: trigamma(4) / 4
 
 
@@ -160,66 +156,66 @@ class Latent(NamedTuple):
     relevance: Array  # (queries, 9): r
 
 
-def draw(seed: int = SEED, seed_beside: int = SEED_BESIDE, figures: FitStatistics = FIT_STATISTICS) -> dict[str, Array]:
+def draw(seed: int = SEED, seed_beside: int = SEED_BESIDE) -> dict[str, Array]:
     """The queries of two seeds, the first for CM, PBM and DCM, and the parameters that all queries share.
 
     That is, ``<model>_attraction`` (100, 10) of each model and ``dbn_satisfaction`` (100, 10), both by item;
     ``pbm_examination`` (10,), ``dcm_termination`` (10,), ``ubm_examination`` (10, 10), ``dbn_abandonment`` (1,) and the
     three ``ccm_continue_...`` (1,).
     """
-    raw, latent = _joint(_normals(random.Random(seed)), figures)
-    normal = _normals(random.Random(f"beside {seed_beside}"))
-    latent |= _beside(normal, raw, latent, figures)
+    raw, latent = _joint(normals(random.Random(seed)))
+    normal = normals(random.Random(f"beside {seed_beside}"))
+    latent |= _beside(normal, raw, latent)
     drawn = {}
     for m, model in enumerate(MODELS):
         first, level, relevance = latent[model]
-        level = _standardised(_bent(level, figures.bend))
-        scale = np.exp(figures.slope[m] * level + figures.uneven[m] * raw[:, -1:])
-        scale *= math.sqrt((1.0 - figures.common[m]) / (scale**2).mean())
-        shape = _standardised(np.hstack([first, math.sqrt(figures.common[m]) * level + scale * relevance]))
-        matched = _matched(shape, np.array(figures.mean[m]), np.array(figures.deviation[m]))
+        level = _standardised(_bent(level, FIT_STATISTICS.bend))
+        scale = np.exp(FIT_STATISTICS.slope[m] * level + FIT_STATISTICS.uneven[m] * raw[:, -1:])
+        scale *= math.sqrt((1.0 - FIT_STATISTICS.common[m]) / (scale**2).mean())
+        shape = _standardised(np.hstack([first, math.sqrt(FIT_STATISTICS.common[m]) * level + scale * relevance]))
+        matched = _matched(shape, np.array(FIT_STATISTICS.mean[m]), np.array(FIT_STATISTICS.deviation[m]))
         drawn[f"{model.lower()}_attraction"] = np.round(matched, DECIMALS)
         if model == "DBN":
-            drawn["dbn_satisfaction"] = _satisfaction(normal, first, level, scale * relevance, figures)
-    drawn["pbm_examination"] = np.array(figures.examination)
-    drawn["dcm_termination"] = np.array(figures.termination)
-    drawn["dbn_abandonment"] = np.array([figures.abandonment])
-    drawn["ubm_examination"] = _browsing_table(figures.browsing)
-    return drawn | {name: np.array([value]) for name, value in zip(CONTINUATIONS, figures.continuation, strict=True)}
+            drawn["dbn_satisfaction"] = _satisfaction(normal, first, level, scale * relevance)
+    drawn["pbm_examination"] = np.array(FIT_STATISTICS.examination)
+    drawn["dcm_termination"] = np.array(FIT_STATISTICS.termination)
+    drawn["dbn_abandonment"] = np.array([FIT_STATISTICS.abandonment])
+    drawn["ubm_examination"] = _browsing_table(FIT_STATISTICS.browsing)
+    return drawn | {
+        name: np.array([value]) for name, value in zip(CONTINUATIONS, FIT_STATISTICS.continuation, strict=True)
+    }
 
 
-def _normals(source: random.Random) -> Callable[..., Array]:
-    """Standard normal numbers of ``source``, in arrays of the asked shape."""
+def normals(source: random.Random) -> Callable[..., Array]:
+    """A function that draws standard normal numbers from ``source``, in an array of the given shape."""
+    inverse = NormalDist().inv_cdf
 
     def normal(*shape: int) -> Array:
-        inverse = NormalDist().inv_cdf
         return np.array([inverse(1.0 - source.random()) for _ in range(math.prod(shape))]).reshape(shape)
 
     return normal
 
 
-def _joint(normal: Callable[..., Array], figures: FitStatistics) -> tuple[Array, dict[str, Latent]]:
+def _joint(normal: Callable[..., Array]) -> tuple[Array, dict[str, Latent]]:
     """CM, PBM and DCM, and the white columns that their levels are made of: two a model, and the last is w."""
     raw = _whitened(normal(QUERIES, 2 * len(JOINT) + 1))
-    levels = raw[:, :-1] @ np.linalg.cholesky(np.array(figures.correlation)).T
+    levels = raw[:, :-1] @ np.linalg.cholesky(np.array(FIT_STATISTICS.correlation)).T
     relevance, noise = normal(QUERIES, RANKS - 1), normal(len(JOINT), QUERIES, RANKS - 1)
     latent = {}
     for m, model in enumerate(JOINT):
-        seen = figures.loading[m] * relevance + math.sqrt(1.0 - figures.loading[m] ** 2) * noise[m]
+        seen = FIT_STATISTICS.loading[m] * relevance + math.sqrt(1.0 - FIT_STATISTICS.loading[m] ** 2) * noise[m]
         latent[model] = Latent(levels[:, [2 * m]], levels[:, [2 * m + 1]], seen)
     return raw, latent
 
 
-def _beside(
-    normal: Callable[..., Array], raw: Array, joint: dict[str, Latent], figures: FitStatistics
-) -> dict[str, Latent]:
+def _beside(normal: Callable[..., Array], raw: Array, joint: dict[str, Latent]) -> dict[str, Latent]:
     """DBN, UBM and CCM, with levels that are uncorrelated with ``raw`` but for what they share with the others."""
     own = _whitened(np.hstack([raw, normal(QUERIES, len(BESIDE))]))[:, raw.shape[1] :]
     noise = normal(len(BESIDE), QUERIES, RANKS - 1)
     latent = dict(joint)
     for m, (model, other) in enumerate(BESIDE.items()):
         first, level, relevance = latent[other]
-        *wanted, agreement = figures.beside[m]
+        *wanted, agreement = FIT_STATISTICS.beside[m]
         same = (first * level).mean()  # a correlation: both have mean 0 and variance 1
         shares = np.linalg.solve(np.array([[1.0, same], [same, 1.0]]), wanted)
         rest = math.sqrt(1.0 - shares @ wanted)
@@ -231,19 +227,19 @@ def _beside(
     return latent
 
 
-def _satisfaction(
-    normal: Callable[..., Array], first: Array, level: Array, own: Array, figures: FitStatistics
-) -> Array:
+def _satisfaction(normal: Callable[..., Array], first: Array, level: Array, own: Array) -> Array:
     """Satisfaction (queries, 10) of the DBN, given what its logits of attraction are made of."""
-    by_level, by_own = np.array(figures.satisfaction_level), np.array([0.0, *figures.satisfaction_own])
-    common = figures.satisfaction_common
+    by_level, by_own = np.array(FIT_STATISTICS.satisfaction_level), np.array([0.0, *FIT_STATISTICS.satisfaction_own])
+    common = FIT_STATISTICS.satisfaction_common
     rest = math.sqrt(common) * normal(QUERIES, 1) + math.sqrt(1.0 - common) * normal(QUERIES, RANKS)
     levels = np.hstack([first, np.repeat(level, RANKS - 1, axis=1)])
     explained = by_level * levels + by_own * np.hstack([np.zeros((QUERIES, 1)), _standardised(own)])
     rest -= explained * (rest * explained).mean(0) / (explained**2).mean(0)  # no chance correlations
     shape = _standardised(explained + np.sqrt(1.0 - by_level**2 - by_own**2) * _standardised(rest))
-    shape = _standardised(_bent(shape, figures.bend))
-    matched = _matched(shape, np.array(figures.satisfaction_mean), np.array(figures.satisfaction_deviation))
+    shape = _standardised(_bent(shape, FIT_STATISTICS.bend))
+    matched = _matched(
+        shape, np.array(FIT_STATISTICS.satisfaction_mean), np.array(FIT_STATISTICS.satisfaction_deviation)
+    )
     return np.round(matched, DECIMALS)
 
 
@@ -435,31 +431,19 @@ def _measures(queries: Mapping[str, Array], model: str) -> dict[str, Array]:
     return measures
 
 
-def search(published: Mapping[str, Array], seeds: Sequence[int] = range(1_000)) -> tuple[int, float]:
-    """The one of the seeds whose CM, PBM and DCM are nearest to the published queries, and its distance.
-
-    The distance is the largest relative difference, over the models, of the mean attraction of each of the five best
-    items and of the three measures of disorder.
-    """
-    return _nearest([draw(seed) for seed in seeds], seeds, published, JOINT)
-
-
-def search_beside(
-    published: Mapping[str, Array], seeds: Sequence[int] = range(1_000), seed: int = SEED
+def search(
+    published: Mapping[str, Array], seeds: Sequence[int] = range(1_000), *, beside: bool = False
 ) -> tuple[int, float]:
-    """As ``search``: the nearest of the seeds for DBN, UBM and CCM, beside the first three models of ``seed``.
+    """The seed whose CM, PBM and DCM are nearest to the published queries, and its distance.
 
-    The DBN's mean satisfaction of each of the five most attractive items counts as well, and so does its product with
-    their attraction: the chance to leave there.
+    With ``beside``: the seed for DBN, UBM and CCM, beside the first three models of ``SEED``. The distance is the
+    largest relative difference, over the models, of the mean attraction of each of the five best items and of the three
+    measures of disorder; in the DBN also of the mean satisfaction of each of the five most attractive items and of its
+    product with their attraction, the chance to leave there.
     """
-    return _nearest([draw(seed, other) for other in seeds], seeds, published, tuple(BESIDE))
-
-
-def _nearest(
-    draws: Sequence[Mapping[str, Array]], seeds: Sequence[int], published: Mapping[str, Array], models: Sequence[str]
-) -> tuple[int, float]:
-    distances = []
-    for drawn in draws:
+    models, distances = (BESIDE if beside else JOINT), []
+    for seed in seeds:
+        drawn = draw(SEED, seed) if beside else draw(seed)
         rows = (row for row in compare(drawn, published) if row.model in models and _decisive(row.measure))
         distances.append(max(abs(row.calibrated / row.published - 1.0) for row in rows))
     best = int(np.argmin(distances))
@@ -474,14 +458,14 @@ def _decisive(measure: str) -> bool:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """The comparison as a table for the documentation: a line a measure, the models of ``rows`` side by side."""
+    """A table of the documentation: a line a measure, the models of ``rows`` side by side."""
     models = list(dict.fromkeys(row.model for row in rows))
     heads = " | ".join(f"{m} published | {m} calibrated" for m in models)
     lines = [f"| mean over the queries | {heads} |", "|---|" + "---|" * 2 * len(models)]
     for measure in dict.fromkeys(row.measure for row in rows):
+        digits = 1 if measure.startswith("misordered") else 3
         cells = []
         for row in (row for row in rows if row.measure == measure):
-            digits = 1 if measure.startswith("misordered") else 3
             cells += [f"{row.published:.{digits}f} ± {row.error:.{digits}f}", f"{row.calibrated:.{digits}f}"]
         lines.append(f"| {measure} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -490,8 +474,8 @@ def markdown(rows: Sequence[Row]) -> str:
 def tables(rows: Sequence[Row]) -> list[str]:
     """The documentation's three tables: CM, PBM, DCM; DBN, UBM, CCM; the DBN's satisfaction."""
     satisfaction = [row for row in rows if row.measure.startswith("satisfaction")]
-    others = [row for row in rows if row not in satisfaction]
-    joint, beside = ([row for row in others if (row.model in JOINT) == first] for first in (True, False))
+    joint = [row for row in rows if row.model in JOINT]
+    beside = [row for row in rows if row.model in BESIDE and row not in satisfaction]
     return [markdown(part) for part in (joint, beside, satisfaction)]
 
 
@@ -503,25 +487,22 @@ def write(path: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Write the embedded file; or, with a file of the published queries, print what they say about it."""
-    from rankgym.data.yandex import read
-
     parser = argparse.ArgumentParser(prog="python -m rankgym.data.make_calibrated", description=main.__doc__)
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("yandex_calibrated.npz"), metavar="FILE")
     about = "with a copy of the published queries, converted (.npz) or original (.pkl): "
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--estimate", type=Path, metavar="FILE", help=about + "print the figures, write nothing")
-    group.add_argument("--search", type=Path, metavar="FILE", help=about + "print the nearest seeds, write nothing")
-    group.add_argument("--table", type=Path, metavar="FILE", help=about + "print the comparison, write nothing")
+    for option, printed in (("estimate", "figures"), ("search", "nearest seeds"), ("table", "comparison")):
+        group.add_argument(f"--{option}", type=Path, metavar="FILE", help=f"{about}print the {printed}, write nothing")
     asked = parser.parse_args(arguments)
     if asked.estimate:
-        for name, value in estimate(read(asked.estimate))._asdict().items():
+        for name, value in estimate(yandex.read(asked.estimate))._asdict().items():
             print(f"{name} = {value}")
     elif asked.search:
-        published = read(asked.search)
+        published = yandex.read(asked.search)
         print("CM, PBM, DCM: seed {}, distance {:.3f}".format(*search(published)))
-        print("DBN, UBM, CCM: seed {}, distance {:.3f}".format(*search_beside(published)))
+        print("DBN, UBM, CCM: seed {}, distance {:.3f}".format(*search(published, beside=True)))
     elif asked.table:
-        print("\n\n".join(tables(compare(draw(), read(asked.table)))))
+        print("\n\n".join(tables(compare(draw(), yandex.read(asked.table)))))
     else:
         write(asked.out)
         print(asked.out)

@@ -1,9 +1,8 @@
 """The script that drew the calibrated MSLR matrices: ``python -m rankgym.data.make_mslr``.
 
 It writes ``mslr_calibrated.npz`` beside this file: three synthetic preference matrices, one a user model, of as many
-rankers as the published matrices of the MSLR feature rankers have (136; 135 for the informational user). They contain
-no user's comparisons: only the ``MATRIX_STATISTICS`` below were taken from the published matrices; ``--estimate FILE``
-prints them again from a copy of one of these.
+rankers as the published matrices of the MSLR feature rankers have (136; 135 for the informational user). Only the
+``MATRIX_STATISTICS`` below were taken from these; ``--estimate FILE`` prints them again from a copy of one of them.
 
 The model behind the draw
 -------------------------
@@ -12,10 +11,9 @@ over ranker j is
 
     q_i - q_j  +  KAPPA (a_i b_j - a_j b_i)  +  NOISE e_ij,       e_ij normal, e_ji = -e_ij
 
-The first term is a total order. The second makes rankers beat each other in cycles; it is the same for rankers
-of the same tastes. The third is the error of a matrix that was estimated from about 400,000 comparisons a
-pair (its standard deviation, 1/2 / sqrt(400000) = .0008, is .01 on the latent scale): it decides among rankers that
-do not differ.
+The first term is a total order. The second makes rankers beat each other in cycles; it is the same for rankers of the
+same tastes. The third is the error of a matrix that was estimated from about 400,000 comparisons a pair (its standard
+deviation, 1/2 / sqrt(400000) = .0008, is .01 on the latent scale): it decides among rankers that do not differ.
 
 * ``POOR`` rankers are of a quality far below all others: without them, quantiles and extremes of the published
   margins |p - 1/2| do not go together.
@@ -32,9 +30,8 @@ Probabilities are multiples of 1/65536, so that p_ij + p_ji is exactly 1, and ne
 Rankers are in random order, with the winner at the index that it has in the published matrix. The user models are
 drawn independently of each other: no statistic says how much the published ones agree.
 
-The rest is random, so seeds were chosen: ``--search`` compares the draws of the seeds below 1000 with the figures
-for cycles and near-ties, and ``SEEDS`` are the nearest. The matrices were chosen to resemble the published
-ones; do not use them to estimate how much such matrices differ.
+The rest is random, so ``SEEDS`` were chosen by ``search`` (``--search``) among those below 1000. As the matrices were
+chosen to resemble the published ones, do not use them to estimate how much such matrices differ.
 
 Random numbers are Python's Mersenne Twister through the inverse normal distribution, and results are rounded to 16
 bits: the file does not depend on the versions of libraries nor on the machine.
@@ -44,16 +41,14 @@ import argparse
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.data.matrices import condorcet_winner, cyclic_triples
+from rankgym.data.make_calibrated import normals
+from rankgym.data.matrices import Array, condorcet_winner, cyclic_triples
 from rankgym.data.matrix_files import LEVELS, packed, read
-
-Array = NDArray[np.float64]
 
 VERSION = 1
 QUANTILES = (0.05, 0.10, 0.25, 0.50, 0.75, 0.90)
@@ -114,11 +109,7 @@ def draw(user_model: str, seed: int | None = None) -> Array:
 
 def _leads(source: random.Random, arms: int, clusters: Sequence[int]) -> Array:
     """The latent leads (arms, arms), antisymmetric."""
-    inverse = NormalDist().inv_cdf
-
-    def normal(*shape: int) -> Array:
-        return np.array([inverse(1.0 - source.random()) for _ in range(int(np.prod(shape)))]).reshape(shape)
-
+    normal = normals(source)
     kinds = arms - sum(clusters) + len(clusters)  # different rankers: the poor ones first, the clusters' last
     quality = normal(kinds)
     quality = quality - BEND * (quality**2 - 1.0)
@@ -212,22 +203,27 @@ def search(user_model: str, seeds: Sequence[int] = range(1_000)) -> tuple[int, f
 
 def markdown() -> str:
     """The documentation's table: the figures of the published matrices, and those of the embedded ones."""
-    lines = ["| | " + " | ".join(f"{user} target | {user} made" for user in MATRIX_STATISTICS) + " |"]
-    lines.append("|---|" + "---|" * 2 * len(MATRIX_STATISTICS))
-    rows: dict[str, list[str]] = {}
+    columns: dict[str, dict[str, str]] = {}
     for user, target in MATRIX_STATISTICS.items():
-        for figures in (target, estimate(draw(user))):
-            rows.setdefault("rankers", []).append(str(figures.rankers))
-            rows.setdefault("Condorcet winner", []).append(str(figures.winner))
-            rows.setdefault("smallest entry", []).append(f"{figures.smallest:.3f}")
-            for level, margin in zip(QUANTILES, figures.margins, strict=True):
-                rows.setdefault(f"margin, {100 * level:.0f} % quantile", []).append(f"{margin:.3f}")
-            smallest = " ".join(f"{margin:.4f}" for margin in figures.winner_smallest)
-            rows.setdefault("the winner's smallest margins", []).append(smallest)
-            rows.setdefault("the winner's mean margin", []).append(f"{figures.winner_mean:.3f}")
-            rows.setdefault("cyclic triples", []).append(str(figures.cyclic))
-            rows.setdefault("rankers with more than 5 margins up to .002", []).append(str(figures.near))
-    return "\n".join(lines + [f"| {name} | " + " | ".join(cells) + " |" for name, cells in rows.items()])
+        columns |= {f"{user} target": _cells(target), f"{user} made": _cells(estimate(draw(user)))}
+    lines = ["| | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
+    for name in _cells(target):
+        lines.append(f"| {name} | " + " | ".join(cells[name] for cells in columns.values()) + " |")
+    return "\n".join(lines)
+
+
+def _cells(figures: MatrixStatistics) -> dict[str, str]:
+    margins = zip(QUANTILES, figures.margins, strict=True)
+    return {
+        "rankers": str(figures.rankers),
+        "Condorcet winner": str(figures.winner),
+        "smallest entry": f"{figures.smallest:.3f}",
+        **{f"margin, {100 * level:.0f} % quantile": f"{margin:.3f}" for level, margin in margins},
+        "the winner's smallest margins": " ".join(f"{margin:.4f}" for margin in figures.winner_smallest),
+        "the winner's mean margin": f"{figures.winner_mean:.3f}",
+        "cyclic triples": str(figures.cyclic),
+        "rankers with more than 5 margins up to .002": str(figures.near),
+    }
 
 
 def write(path: Path) -> None:

@@ -42,8 +42,8 @@ class _Name(NamedTuple):
 
 
 class _Recorder(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, allowed: Collection[str], encoding: str) -> None:
-        super().__init__(file, encoding=encoding)
+    def __init__(self, file: io.BytesIO, allowed: Collection[str]) -> None:
+        super().__init__(file, encoding="latin1")  # Python 2's strings have the bytes of arrays
         self.allowed = allowed
 
     def find_class(self, module: str, name: str) -> Any:
@@ -62,13 +62,12 @@ def _refused(name: str) -> RefusedPickle:
     return RefusedPickle(f"the pickle names {shown(name)}, which is not allowed here; it was refused, and nothing ran")
 
 
-def load(data: bytes, allowed: Collection[str], *, encoding: str = "latin1") -> Any:
+def load(data: bytes, allowed: Collection[str]) -> Any:
     """Return the object of a pickle, with a ``Call`` record in place of everything built by a call.
 
     Args:
         data: the pickle, of at most 20,000 operations, in protocol 4 or older.
         allowed: full names, ``"module.name"``, that it may mention.
-        encoding: of Python 2's strings, as in ``pickle.loads``.
 
     Raises:
         RefusedPickle: it mentions another name (the message says which), or cannot be read.
@@ -77,7 +76,7 @@ def load(data: bytes, allowed: Collection[str], *, encoding: str = "latin1") -> 
         raise _refused(name)
     try:
         _check(data)
-        return _Recorder(io.BytesIO(data), allowed, encoding).load()
+        return _Recorder(io.BytesIO(data), allowed).load()
     except RefusedPickle:
         raise
     except Exception as error:  # a broken pickle may raise nearly anything

@@ -7,14 +7,12 @@ are those of Python's Mersenne Twister.
 import random
 from collections.abc import Callable
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankgym.data.matrices import MAX_ARMS
-
-Array = NDArray[np.float64]
+from rankgym.arguments import one_of, plain_number, whole_number
+from rankgym.data.matrices import MAX_ARMS, Array
 
 
 class Knob(NamedTuple):
@@ -31,11 +29,11 @@ class MatrixFamily(NamedTuple):
 
     what: str
     draw: Callable[..., Array]
-    least_arms: int
     knobs: dict[str, Knob]
+    least_arms: int = 2
 
 
-def draw(family: str, num_arms: int, seed: int, **knobs: float) -> NDArray[np.float64]:
+def draw(family: str, num_arms: int, seed: int, **knobs: float) -> Array:
     """A random preference matrix (K, K), the same for the same arguments.
 
     Args:
@@ -47,30 +45,19 @@ def draw(family: str, num_arms: int, seed: int, **knobs: float) -> NDArray[np.fl
     Raises:
         ValueError: an argument is unknown or outside its range.
     """
-    if not isinstance(family, str) or family not in FAMILIES:
-        raise ValueError(f"family = {family!r} is unknown; allowed: {list(FAMILIES)}")
-    _, drawn, least, known = FAMILIES[family]
-    check_whole("num_arms", num_arms, least, MAX_ARMS)
-    check_whole("seed", seed, 0, None)
+    _, drawn, known, least_arms = one_of("family", family, FAMILIES)
+    num_arms = whole_number("num_arms", num_arms, least_arms, MAX_ARMS)
+    seed = whole_number("seed", seed, 0)
     values = {name: knob.default for name, knob in known.items()}
     for name, value in knobs.items():
         if name not in known:
             raise ValueError(f"{name} is not a knob of the family {family!r}; allowed: {list(known)}")
         low, high = known[name].low, known[name].high
-        number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-        if not number or not low <= value <= high:
+        number = plain_number(value)
+        if number is None or not low <= number <= high:
             raise ValueError(f"{name} = {value!r} is not allowed; allowed range [{low:g}, {high:g}]")
-        values[name] = float(value)
-    source = random.Random(f"{family} {int(num_arms)} {int(seed)}")
-    return drawn(source, int(num_arms), **values)
-
-
-def check_whole(name: str, value: Any, least: int, most: int | None) -> None:
-    """Raise a ValueError unless ``value`` is a whole number from ``least`` to ``most``; None: without a limit."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least or (most is not None and value > most):
-        allowed = f"whole numbers {least} .. {most}" if most is not None else f"whole numbers from {least}"
-        raise ValueError(f"{name} = {value!r} is not allowed; allowed: {allowed}")
+        values[name] = float(number)
+    return drawn(random.Random(f"{family} {num_arms} {seed}"), num_arms, **values)
 
 
 # -- the families -----------------------------------------------------------------------------------------------------
@@ -158,7 +145,6 @@ FAMILIES = {
             "Terry 1952): a total order without cycles, and arms in the middle are hard to tell apart"
         ),
         draw=_bradley_terry,
-        least_arms=2,
         knobs={"spread": Knob(1.0, 0.001, 20.0, "standard deviation of the utilities")},
     ),
     "plackett-luce": MatrixFamily(
@@ -168,7 +154,6 @@ FAMILIES = {
             "what differs is how they are drawn: with a skew, so that a few arms are far behind and the best are close"
         ),
         draw=_plackett_luce,
-        least_arms=2,
         knobs={
             "concentration": Knob(1.0, 0.05, 1000.0, "shape of the gamma distribution: at 1000 arms are much alike")
         },
@@ -179,7 +164,6 @@ FAMILIES = {
             "uniformly, beats each other with a probability uniform on (1/2 + gap, 1]: the planted Condorcet winner"
         ),
         draw=_uniform,
-        least_arms=2,
         knobs={"gap": Knob(0.0, 0.0, 0.49, "least margin of the planted winner")},
     ),
     "total-order": MatrixFamily(
@@ -188,7 +172,6 @@ FAMILIES = {
             "on (1/2 + gap, 1] whatever the distance: an order without strong stochastic transitivity"
         ),
         draw=_total_order,
-        least_arms=2,
         knobs={"gap": Knob(0.0, 0.0, 0.49, "least margin of a pair")},
     ),
     "strong-borda-no-condorcet": MatrixFamily(

@@ -5,15 +5,13 @@ the package, see ``rankgym.data.make_mslr``) or the published one. ``rankgym dat
 matrix.
 """
 
-import functools
-import io
-
 import numpy as np
 from numpy.typing import NDArray
 
+from rankgym.arguments import one_of, whole_number
 from rankgym.data import catalogue, matrix_files
 from rankgym.data.matrices import borda_scores, check_preference, condorcet_winner, copeland_scores, cyclic_triples
-from rankgym.data.preference_families import FAMILIES, check_whole, draw
+from rankgym.data.preference_families import FAMILIES, draw
 
 __all__ = [
     "FAMILIES",
@@ -44,16 +42,7 @@ PRINTED = {
         (0.39, 0.40, 0.44, 0.50, 0.49, 0.50),
     ),
     "cyclic": ((0.5, 0.6, 0.6, 0.6), (0.4, 0.5, 0.9, 0.1), (0.4, 0.1, 0.5, 0.9), (0.4, 0.9, 0.1, 0.5)),
-    "arithmetic": (
-        (0.50, 0.55, 0.60, 0.65, 0.70, 0.75, 0.80, 0.85),
-        (0.45, 0.50, 0.55, 0.60, 0.65, 0.70, 0.75, 0.80),
-        (0.40, 0.45, 0.50, 0.55, 0.60, 0.65, 0.70, 0.75),
-        (0.35, 0.40, 0.45, 0.50, 0.55, 0.60, 0.65, 0.70),
-        (0.30, 0.35, 0.40, 0.45, 0.50, 0.55, 0.60, 0.65),
-        (0.25, 0.30, 0.35, 0.40, 0.45, 0.50, 0.55, 0.60),
-        (0.20, 0.25, 0.30, 0.35, 0.40, 0.45, 0.50, 0.55),
-        (0.15, 0.20, 0.25, 0.30, 0.35, 0.40, 0.45, 0.50),
-    ),
+    "arithmetic": tuple(tuple(round(0.5 + 0.05 * (j - i), 2) for j in range(8)) for i in range(8)),
 }
 NAMES = (*PRINTED, "mslr")  # and what the user imported
 SOURCES = ("calibrated", "published")
@@ -79,10 +68,8 @@ def load(
         ValueError: an argument is unknown; the message lists the allowed ones.
         MissingData: the published data is not in the cache; the message has the commands that download or import it.
     """
-    if source not in SOURCES:
-        raise ValueError(f"source = {source!r} is unknown; allowed: {list(SOURCES)}")
-    if user_model not in USER_MODELS:
-        raise ValueError(f"user_model = {user_model!r} is unknown; allowed: {list(USER_MODELS)}")
+    one_of("source", source, SOURCES)
+    one_of("user_model", user_model, USER_MODELS)
     if name != "mslr" and user_model != "perfect":
         raise ValueError(f"user_model = {user_model!r} belongs to 'mslr'; allowed for {name!r}: ['perfect']")
     if not isinstance(name, str):
@@ -90,7 +77,9 @@ def load(
     if name in PRINTED:
         matrix = check_preference(name, PRINTED[name])
     elif name == "mslr":
-        matrix = (_calibrated() if source == "calibrated" else catalogue.latest("mslr"))[user_model]
+        published = source == "published"
+        stored = catalogue.latest("mslr") if published else catalogue.embedded("mslr-calibrated")
+        matrix = stored[user_model] if published else matrix_files.unpacked(stored[user_model])
     elif name in catalogue.imported_names():
         matrix = catalogue.imported(name)
     else:
@@ -99,12 +88,6 @@ def load(
             f"names of `rankgym data import NAME FILE`"
         )
     return with_uninformative(matrix, uninformative)
-
-
-@functools.cache
-def _calibrated() -> dict[str, Array]:
-    with np.load(io.BytesIO(catalogue.embedded("mslr-calibrated")), allow_pickle=False) as arrays:
-        return {user_model: matrix_files.unpacked(arrays[user_model]) for user_model in USER_MODELS}
 
 
 def with_uninformative(matrix: Array, count: int) -> Array:
@@ -120,10 +103,10 @@ def with_uninformative(matrix: Array, count: int) -> Array:
     Raises:
         ValueError: ``count`` is not a whole number from 0 to 10000.
     """
-    check_whole("uninformative", count, 0, MOST_UNINFORMATIVE)
+    count = whole_number("uninformative", count, 0, MOST_UNINFORMATIVE)
     if count == 0:
         return matrix.copy()
-    arms, total = len(matrix), len(matrix) + int(count)
+    arms, total = len(matrix), len(matrix) + count
     others = matrix[~np.eye(arms, dtype=bool)].reshape(arms, arms - 1)
     most, distance = others.max(1), np.abs(others - 0.5)
     nearest = np.where(distance > 0.0, distance, 0.5).min(1)

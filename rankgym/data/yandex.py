@@ -22,6 +22,7 @@ MAX_BYTES = 4_000_000  # of a file; the original has 126,565
 MAX_UNPACKED = 1_000_000  # bytes of an .npz file's arrays; the converted ones have 38,000
 
 REBUILD, ARRAY, DTYPE = "numpy.core.multiarray._reconstruct", "numpy.ndarray", "numpy.dtype"
+CONTINUATIONS = ("continue_noclick", "continue_click_irrelevant", "continue_click_relevant")  # the CCM's arguments
 # model: (class, {argument: shape}); the class has one more argument, a seed
 CLASSES: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
     "CM": ("users.users_inner.CascadeModel", {"attraction": (ITEMS,)}),
@@ -31,15 +32,7 @@ CLASSES: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
         "users.users_inner.DynamicBayesianNetworkModel",
         {"attraction": (ITEMS,), "satisfaction": (ITEMS,), "abandonment": ()},
     ),
-    "CCM": (
-        "users.users_inner.ClickChainUserModel",
-        {
-            "attraction": (ITEMS,),
-            "continue_noclick": (),
-            "continue_click_irrelevant": (),
-            "continue_click_relevant": (),
-        },
-    ),
+    "CCM": ("users.users_inner.ClickChainUserModel", {"attraction": (ITEMS,), **dict.fromkeys(CONTINUATIONS, ())}),
     "UBM": ("users.users_inner.UserBrowsingModel", {"attraction": (ITEMS,), "examination": (ITEMS, ITEMS)}),
 }
 ALLOWED_NAMES = frozenset({REBUILD, ARRAY, DTYPE, *(name for name, _ in CLASSES.values())})

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.arguments import probabilities
+from rankgym.arguments import one_of, probabilities
 from rankgym.kernels import TERMINATION, bits, kernel, session_seed, uniform
 
 MAX_POSITIONS = 20  # of click_vectors: a million vectors
@@ -39,11 +39,10 @@ USERS: dict[str, dict[int, User]] = {  # by the number of grades
 
 def user(name: str, grades: int) -> User:
     """The user of this name in ``USERS`` for labels of 2 or 5 grades; a ValueError if there is no such user."""
-    if not isinstance(name, str) or name not in USERS:
-        raise ValueError(f"user_model = {name!r} is unknown; allowed: {', '.join(map(repr, USERS))}")
-    if isinstance(grades, bool) or not isinstance(grades, (int, np.integer)) or grades not in USERS[name]:
+    by_grades = one_of("user_model", name, USERS)
+    if isinstance(grades, bool) or not isinstance(grades, (int, np.integer)) or grades not in by_grades:
         raise ValueError(f"grades = {grades!r} has no user; allowed: 2 (labels 0, 1) or 5 (labels 0 .. 4)")
-    return USERS[name][int(grades)]
+    return by_grades[int(grades)]
 
 
 @kernel
@@ -68,36 +67,6 @@ def click(clicking, stopping, labels, first, key, session, displayed, clicks, re
                     count += 1
                     reading = uniform(bits(seed, TERMINATION + k)) >= stopping[grade]
         reward[row] = count
-
-
-@kernel
-def fill_click_vectors(clicking, stopping, grades, law):
-    """Fill ``law`` (rows, 2^positions): the probability of each click vector; bit k of its index is a click at k.
-
-    ``grades`` (rows, positions); -1 stands for an empty position. A vector is built click by click: after the last
-    click the user stops, or reads on and clicks nothing.
-    """
-    rows, positions = grades.shape
-    silent = np.empty(positions + 1)  # P(no click from k on | position k is read)
-    for row in range(rows):
-        silent[positions] = 1.0
-        for k in range(positions - 1, -1, -1):
-            grade = grades[row, k]
-            silent[k] = silent[k + 1] * (1.0 - clicking[grade] if grade >= 0 else 1.0)
-        for vector in range(law.shape[1]):
-            reached = 1.0  # P(the clicks so far, and position k is read)
-            for k in range(positions):
-                grade = grades[row, k]
-                clicked = (vector >> k) & 1 == 1
-                p = clicking[grade] if grade >= 0 else 0.0
-                if not clicked:
-                    reached *= 1.0 - p
-                    continue
-                if vector >> (k + 1) == 0:  # the last click
-                    reached *= p * (stopping[grade] + (1.0 - stopping[grade]) * silent[k + 1] if grade >= 0 else 0.0)
-                    break
-                reached *= p * (1.0 - stopping[grade] if grade >= 0 else 0.0)
-            law[row, vector] = reached
 
 
 def click_vectors(reader: User, grades: ArrayLike) -> NDArray[np.float64]:
@@ -129,6 +98,11 @@ def click_vectors(reader: User, grades: ArrayLike) -> NDArray[np.float64]:
         row, k = wrong[0].tolist()
         allowed = f"0 .. {len(clicking) - 1}, or -1"
         raise ValueError(f"grades[{row}, {k}] = {given[row, k]} is not a grade; allowed: {allowed}")
-    law = np.empty((len(given), 1 << given.shape[1]))
-    fill_click_vectors(clicking, stopping, np.ascontiguousarray(given, np.int64), law)
-    return law
+    attracted = np.where(given >= 0, clicking[given], 0.0)
+    vectors = np.arange(1 << given.shape[1])
+    reading, stopped = np.ones((len(given), len(vectors))), np.zeros((len(given), len(vectors)))
+    for k in range(given.shape[1]):  # P(the clicks down to position k, and the user reads on, or has stopped)
+        p, stop, clicked = attracted[:, k, None], stopping[given[:, k], None], vectors >> k & 1 == 1
+        stopped = np.where(clicked, reading * p * stop, stopped)
+        reading *= np.where(clicked, p * (1.0 - stop), 1.0 - p)
+    return reading + stopped

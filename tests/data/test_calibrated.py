@@ -293,14 +293,11 @@ def test_mean_attraction_and_disorder_are_near_the_published(drawn, published):
 
 @needs_published
 @pytest.mark.parametrize(
-    ("search", "seed", "distance"),
-    [
-        (make_calibrated.search, make_calibrated.SEED, 0.0656),
-        (make_calibrated.search_beside, make_calibrated.SEED_BESIDE, 0.0857),
-    ],
+    ("beside", "seed", "distance"),
+    [(False, make_calibrated.SEED, 0.0656), (True, make_calibrated.SEED_BESIDE, 0.0857)],
 )
-def test_the_seed_is_the_nearest_of_its_neighbours(published, search, seed, distance):
-    nearest, found = search(published, range(seed - 20, seed + 20))
+def test_the_seed_is_the_nearest_of_its_neighbours(published, beside, seed, distance):
+    nearest, found = make_calibrated.search(published, range(seed - 20, seed + 20), beside=beside)
     assert nearest == seed
     assert found == pytest.approx(distance, abs=5e-4)
 

@@ -315,11 +315,11 @@ def test_how_utilities_are_drawn():
     [
         (("gumbel", 5, 0), {}, "family = 'gumbel' is unknown; allowed: .*'bradley-terry'"),
         ((["uniform"], 5, 0), {}, r"family = \['uniform'\] is unknown"),
-        (("uniform", 1, 0), {}, r"num_arms = 1 is not allowed; allowed: whole numbers 2 \.\. 5000"),
+        (("uniform", 1, 0), {}, r"num_arms = 1 is out of range; allowed: a whole number in 2 \.\. 5000"),
         (("strong-borda-no-condorcet", 2, 0), {}, r"num_arms = 2 .*3 \.\. 5000"),
         (("uniform", 5.0, 0), {}, "num_arms = 5.0"),
         (("uniform", True, 0), {}, "num_arms = True"),
-        (("uniform", 5, -1), {}, "seed = -1 is not allowed; allowed: whole numbers from 0"),
+        (("uniform", 5, -1), {}, "seed = -1 is out of range; allowed: a whole number, at least 0"),
         (("uniform", 5, None), {}, "seed = None"),
         (("uniform", 5, 0), {"spread": 1.0}, r"spread is not a knob of the family 'uniform'; allowed: \['gap'\]"),
         (("uniform", 5, 0), {"gap": 0.5}, r"gap = 0.5 is not allowed; allowed range \[0, 0.49\]"),

@@ -551,7 +551,7 @@ def test_a_damaged_cache_is_not_used(home, table, tmp_path):
     good = kept.read_bytes()
     for bad, complaint in (
         (good[:-100], "damaged"),
-        (b"garbage", "it is not an .npz file"),
+        (b"garbage", "damaged: the .npz file cannot be read"),
         (npz(changed("cm_attraction", (0, 0), 0.5)), "published numbers"),
     ):
         kept.write_bytes(bad)
