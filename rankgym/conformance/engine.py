@@ -1,7 +1,7 @@
 """What both checkers share: rules are tried one by one, and every broken one is reported."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 
 class Breach(NamedTuple):
@@ -44,12 +44,22 @@ def fail(rule: str, seen: str, expected: str, cause: BaseException | None = None
     raise Broken(rule, Breach(seen, expected)) from cause
 
 
-class Rulebook:
-    """Which rules are broken, which were skipped and why; the others hold.
+def refuses(
+    rule: str, what: str, attempt: Callable[[], Any], error: type[Exception] = ValueError, earlier: str = ""
+) -> None:
+    """``attempt`` raises an ``error``, or ``rule`` is broken."""
+    expected = "an error" if error is Exception else f"a {error.__name__}"
+    try:
+        attempt()
+    except error:
+        return
+    except Exception as other:
+        fail(rule, f"{what} raised {other!r}{earlier}", expected, other)
+    fail(rule, f"{what} was accepted{earlier}", expected)
 
-    Args:
-        rules: name and statement of each rule.
-    """
+
+class Rulebook:
+    """Which of ``rules`` (statements by name) are broken, which were skipped and why; the others hold."""
 
     def __init__(self, rules: Mapping[str, str]) -> None:
         self.rules = rules

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from gymnasium.vector import VectorEnv
@@ -48,7 +48,7 @@ def parametrize_with_checks(
     cases = []
     for name, factory in factories.items():
         rules, outcome, error = _checker(factory, arguments)
-        cases += [pytest.param(_check(rule, outcome, error), id=f"{name}-{rule}") for rule in rules]
+        cases += [pytest.param(partial(_check, rule, outcome, error), id=f"{name}-{rule}") for rule in rules]
     mark: Callable[[Callable[..., Any]], Callable[..., Any]] = pytest.mark.parametrize("check", cases)
     return mark
 
@@ -71,16 +71,12 @@ def _checker(
     return rules, cache(lambda: agents.try_rules(factory, **arguments).outcome()), agents.AgentError
 
 
-def _check(rule: str, outcome: Callable[[], Outcome], error: type[ConformanceError]) -> Callable[[], None]:
-    """Return what a test calls: it raises the error of one rule, or skips the test."""
+def _check(rule: str, outcome: Callable[[], Outcome], error: type[ConformanceError]) -> None:
+    """Raise the error of one rule, or skip the test."""
+    import pytest
 
-    def check() -> None:
-        broken, skipped = outcome()
-        if rule in broken:
-            raise error({rule: broken[rule]})
-        if rule in skipped:
-            import pytest
-
-            pytest.skip(skipped[rule])
-
-    return check
+    broken, skipped = outcome()
+    if rule in broken:
+        raise error({rule: broken[rule]})
+    if rule in skipped:
+        pytest.skip(skipped[rule])

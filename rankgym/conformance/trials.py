@@ -10,31 +10,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingAgent, Learner, seed_argument
-from rankgym.conformance.engine import Rulebook, fail
+from rankgym.conformance.engine import Rulebook, fail, refuses
 from rankgym.kernels import first_fault
-
-
-def has_own(agent: Any, method: str) -> bool:
-    """Return whether an agent defines ``method``, besides the default of ``Learner``."""
-    return hasattr(agent, method) and getattr(type(agent), method, None) is not getattr(Learner, method)
-
 
 ALL_ROWS = slice(0, None)
 
 
-class Trial(ABC):
-    """One case of ``check_agent``: three rows of users. What a row's users would do depends on its seed alone.
+def whole_numbers(what: str, given: Any, shape: tuple[int, ...], t: int, expected: str) -> NDArray[np.int64]:
+    """Return an int64 copy of ``given``, or the rule of actions is broken."""
+    try:
+        numbers = np.array(given)
+    except ValueError as error:  # ragged
+        fail("actions", f"{what} {given!r} in round {t}", expected, error)
+    if numbers.shape != shape or numbers.dtype.kind not in "iu":
+        fail("actions", f"{what} an array of shape {numbers.shape} and dtype {numbers.dtype} in round {t}", expected)
+    return numbers.astype(np.int64)
 
-    Here are the loop and the rules that hold for all kinds of actions.
-    """
+
+class Trial(ABC):
+    """One case of ``check_agent``: three rows of users. What a row's users would do depends on its seed alone."""
 
     ROWS = 3
     ACTION: ClassVar[str]  # what act returns, in words: of one round, of many; and what update takes
     ACTIONS: ClassVar[str]
     ANSWER: ClassVar[str]
+    case: str  # the sizes, in words
+    width: int  # of an answer
 
     def __init__(self, book: Rulebook, factory: Callable[..., Any], rounds: int, seed: int) -> None:
         self.book, self.factory, self.rounds, self.seed = book, factory, rounds, seed
+        self.half = rounds // 2
         self.first: Any = None  # the agent of the first play
         self.shown: NDArray[np.int64] = np.zeros(0, np.int64)  # its actions, (rounds, rows, ...)
         self.refusal: Exception | None = None  # by which the factory refused these sizes
@@ -45,6 +50,10 @@ class Trial(ABC):
 
     def seed_of(self, rows: slice) -> int | list[int]:
         return seed_argument([self.seed + row for row in range(self.ROWS)[rows]])
+
+    def made(self, rows: slice, **arguments: Any) -> Any:
+        num_envs = len(range(self.ROWS)[rows])
+        return self.factory(num_envs=num_envs, horizon=self.rounds, seed=self.seed_of(rows), **arguments)
 
     @abstractmethod
     def answer(self, t: int, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int8]:
@@ -65,13 +74,6 @@ class Trial(ABC):
     @abstractmethod
     def overwrite(self, action: Any) -> None:
         """Write other values into ``action``, if it can be written to."""
-
-    @property
-    @abstractmethod
-    def case(self) -> str:
-        """The sizes, in words."""
-
-    width: int  # of an answer
 
     def run(self) -> None:
         """Try every rule in this case."""
@@ -94,7 +96,8 @@ class Trial(ABC):
         attempt("copies", ("seed",), self.check_copies)
         if self.first is not None:
             for rule in ("settled", "snapshot"):
-                if not has_own(self.first, rule):
+                # ``Learner`` has defaults of these methods
+                if not hasattr(self.first, rule) or getattr(type(self.first), rule, None) is getattr(Learner, rule):
                     self.book.skipped.setdefault(rule, f"the agent has no method {rule}")
         attempt("settled", ("seed",), self.check_settled)
         attempt("snapshot", ("seed",), self.check_snapshot)
@@ -183,16 +186,25 @@ class Trial(ABC):
                 text = f"{who} showed {other.tolist()} in round {t}, where the first agent showed {one.tolist()}"
                 fail(rule, text, f"the same {self.ACTIONS}")
 
+    def half_played(self) -> Any:
+        """Return an agent that has played the first half of the rounds."""
+        agent = self.agent()
+        self.play(agent, stop=self.half)
+        return agent
+
+    def continue_half(self, rule: str, who: str, agent: Any, rows: slice = ALL_ROWS) -> None:
+        """Play the second half of the rounds, and compare with the first agent."""
+        before, after = self.shown[: self.half, rows], self.shown[self.half :, rows]
+        self.compare(rule, who, after, self.play(agent, rows, after=before), self.half)
+
     def check_copies(self) -> None:
-        shown = self.shown
-        agent, half = self.agent(), self.rounds // 2
-        self.play(agent, stop=half)
+        agent = self.half_played()
         try:
             copies = {"pickled": pickle.loads(pickle.dumps(agent)), "deep-copied": copy.deepcopy(agent)}
         except Exception as error:
             fail("copies", f"copying raised {error!r}", "pickle and copy.deepcopy", error)
         for who, one in {**copies, "the agent whose copies were": agent}.items():
-            self.compare("copies", f"{who} half-way", shown[half:], self.play(one, after=shown[:half]), half)
+            self.continue_half("copies", f"{who} half-way", one)
 
     def check_settled(self) -> None:
         """Let the users of settled rows ignore what they see, in one way and then in the other."""
@@ -232,15 +244,12 @@ class Trial(ABC):
         return np.zeros((self.ROWS, 0), np.int64)
 
     def check_snapshot(self) -> None:
-        shown = self.shown
-        agent, half = self.agent(), self.rounds // 2
-        self.play(agent, stop=half)
+        agent = self.half_played()
         snapshot = agent.snapshot()
         if snapshot is None:
             return
         self.written_down(snapshot)
-        who = "an agent whose snapshot was taken half-way"
-        self.compare("snapshot", who, shown[half:], self.play(agent, after=shown[:half]), half)
+        self.continue_half("snapshot", "an agent whose snapshot was taken half-way", agent)
         for some in (ALL_ROWS, slice(0, None, 2)):
             try:
                 other = self.agent(some)
@@ -253,8 +262,8 @@ class Trial(ABC):
                 fail("snapshot", f"restore raised {error!r}", "its own snapshot", error)
             for part in parts.values():
                 part[...] = np.zeros((), part.dtype)
-            who = f"an agent of {len(shown[0][some])} of {self.ROWS} rows, restored half-way,"
-            self.compare("snapshot", who, shown[half:, some], self.play(other, some, after=shown[:half, some]), half)
+            who = f"an agent of {len(self.shown[0][some])} of {self.ROWS} rows, restored half-way,"
+            self.continue_half("snapshot", who, other, some)
 
     def written_down(self, snapshot: Any) -> None:
         """Check that a snapshot is a dict of arrays with a leading axis of rows."""
@@ -268,16 +277,6 @@ class Trial(ABC):
             else:
                 continue
             fail("snapshot", text, f"arrays of numbers with a leading axis of {self.ROWS} rows")
-
-    def refuses(self, rule: str, what: str, attempt: Callable[[], Any], earlier: str = "") -> None:
-        """``attempt`` raises a ValueError, or the rule is broken."""
-        try:
-            attempt()
-        except ValueError:
-            return
-        except Exception as error:
-            fail(rule, f"{what} raised {error!r}{earlier}", "a ValueError", error)
-        fail(rule, f"{what} was accepted{earlier}", "a ValueError")
 
 
 class RankingTrial(Trial):
@@ -293,16 +292,13 @@ class RankingTrial(Trial):
     ) -> None:
         super().__init__(book, factory, rounds, seed)
         self.num_items, self.num_positions, self.width = num_items, num_positions, num_positions
+        self.case = f"{num_items} items, {num_positions} positions"
         streams = [np.random.default_rng([seed + row, num_items]) for row in range(self.ROWS)]
         self.initial_list = np.array([stream.permutation(num_items) for stream in streams])
         attraction = np.array([stream.random(num_items) for stream in streams])
         self.attracted = np.array([stream.random((rounds, num_items)) for stream in streams]) < attraction[:, None]
         examination = np.linspace(1, 0.3, num_positions)
         self.examined = np.array([stream.random((rounds, num_positions)) for stream in streams]) < examination
-
-    @property
-    def case(self) -> str:
-        return f"{self.num_items} items, {self.num_positions} positions"
 
     def may_refuse(self) -> bool:
         return self.num_items > self.num_positions and isinstance(self.refusal, ValueError)
@@ -317,21 +313,14 @@ class RankingTrial(Trial):
 
     def agent(self, rows: slice = ALL_ROWS, num_positions: int | None = None) -> Any:
         initial_list = self.initial_list[rows].copy()
-        before = initial_list.copy()
-        agent = self.factory(
-            num_items=self.num_items,
-            num_positions=num_positions or self.num_positions,
-            num_envs=len(initial_list),
-            horizon=self.rounds,
-            seed=self.seed_of(rows),
-            initial_list=initial_list,
-        )
-        self.unchanged("the constructor", "initial_list", before, initial_list)
+        sizes = {"num_items": self.num_items, "num_positions": num_positions or self.num_positions}
+        agent = self.made(rows, **sizes, initial_list=initial_list)
+        self.unchanged("the constructor", "initial_list", self.initial_list[rows], initial_list)
         return agent
 
     def refuses_positions(self, num_positions: int, earlier: str = "") -> None:
         what = f"num_positions = {num_positions} with num_items = {self.num_items}"
-        self.refuses("sizes", what, lambda: self.agent(num_positions=num_positions), earlier)
+        refuses("sizes", what, lambda: self.agent(num_positions=num_positions), earlier=earlier)
 
     def answer(self, t: int, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int8]:
         attracted = np.take_along_axis(self.attracted[rows, t], actions, 1)
@@ -344,14 +333,7 @@ class RankingTrial(Trial):
 
     def checked(self, action: Any, rows: int, t: int) -> NDArray[np.int64]:
         shape = (rows, self.num_positions)
-        try:
-            lists = np.array(action)
-        except ValueError as error:  # ragged
-            fail("actions", f"act returned {action!r} in round {t}", f"an array of shape {shape}", error)
-        if lists.shape != shape or lists.dtype.kind not in "iu":
-            text = f"act returned shape {lists.shape} and dtype {lists.dtype} in round {t}"
-            fail("actions", text, f"whole numbers of shape {shape}")
-        lists = lists.astype(np.int64)
+        lists = whole_numbers("act returned", action, shape, t, f"whole numbers of shape {shape}")
         row = first_fault(lists, self.num_items)
         if row >= 0:
             text = f"act returned {lists[row].tolist()} for row {row} in round {t}"
@@ -375,17 +357,13 @@ class DuelingTrial(Trial):
 
     def __init__(self, book: Rulebook, factory: Callable[..., Any], num_arms: int, rounds: int, seed: int) -> None:
         super().__init__(book, factory, rounds, seed)
-        self.num_arms = num_arms
+        self.num_arms, self.case = num_arms, f"{num_arms} arms"
         streams = [np.random.default_rng([seed + row, num_arms]) for row in range(self.ROWS)]
         upper = np.triu([stream.random((num_arms, num_arms)) for stream in streams], 1)
         lower = np.tril(1 - np.transpose(upper, (0, 2, 1)), -1)
         self.preference = upper + lower + np.eye(num_arms) / 2  # (ROWS, arms, arms)
         self.coin = np.array([stream.random(rounds) for stream in streams])
         self.asks = True  # for the candidate, after each round
-
-    @property
-    def case(self) -> str:
-        return f"{self.num_arms} arms"
 
     def run(self) -> None:
         super().run()
@@ -397,24 +375,18 @@ class DuelingTrial(Trial):
         if self.refusal is not None:
             fail("sizes", f"the factory raised {self.refusal!r}", "any number of arms from 1 on", self.refusal)
         for arms in (0, -1):
-            self.refuses("sizes", f"num_arms = {arms}", lambda arms=arms: self.agent(num_arms=arms))  # type: ignore[misc]
+            refuses("sizes", f"num_arms = {arms}", lambda arms=arms: self.agent(num_arms=arms))  # type: ignore[misc]
 
     def check_arguments(self) -> None:
         if "seed" in self.book.broken:
             return
         self.asks = False
-        self.compare(
-            "arguments", "an agent that was never asked for its candidate", self.shown, self.play(self.agent())
-        )
+        who = "an agent that was never asked for its candidate"
+        self.compare("arguments", who, self.shown, self.play(self.agent()))
         self.asks = True
 
     def agent(self, rows: slice = ALL_ROWS, num_arms: int | None = None) -> Any:
-        return self.factory(
-            num_arms=self.num_arms if num_arms is None else num_arms,
-            num_envs=len(range(self.ROWS)[rows]),
-            horizon=self.rounds,
-            seed=self.seed_of(rows),
-        )
+        return self.made(rows, num_arms=self.num_arms if num_arms is None else num_arms)
 
     def answer(self, t: int, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int8]:
         left_won = self.coin[rows, t] < self.preference[rows, actions[:, 0], actions[:, 1]]
@@ -432,13 +404,7 @@ class DuelingTrial(Trial):
     def arms(self, what: str, given: Any, rows: int, t: int) -> NDArray[np.int64]:
         """A copy of ``given``, if they are arms."""
         allowed = f"whole numbers of shape {(rows,)} in 0 .. {self.num_arms - 1}"
-        try:
-            arms = np.array(given)
-        except ValueError as error:  # ragged
-            fail("actions", f"{what} was {given!r} in round {t}", allowed, error)
-        if arms.shape != (rows,) or arms.dtype.kind not in "iu":
-            fail("actions", f"{what} had shape {arms.shape} and dtype {arms.dtype} in round {t}", allowed)
-        arms = arms.astype(np.int64)
+        arms = whole_numbers(f"{what} was", given, (rows,), t, allowed)
         if arms.min() < 0 or arms.max() >= self.num_arms:
             fail("actions", f"{what} was {arms.tolist()} in round {t}", allowed)
         return arms
@@ -474,21 +440,18 @@ class DuelingTrial(Trial):
             fail(rule, text, "the same arms, in a fresh array each time")
 
     def check_bad_duels(self) -> None:
-        shown = self.shown
-        agent, half, rows = self.agent(), self.rounds // 2, np.arange(self.ROWS)
-        self.play(agent, stop=half)
-        duel = {side: shown[half, :, number].copy() for number, side in enumerate(self.SIDES)}
-        won = self.answer(half, rows, shown[half])
+        agent, actions = self.half_played(), self.shown[self.half]
+        duel = {side: actions[:, number].copy() for number, side in enumerate(self.SIDES)}
+        won = self.answer(self.half, np.arange(self.ROWS), actions)
         for side in self.SIDES:
             for arm in (-1, self.num_arms):
                 arms = np.array([*duel[side][:-1], arm])
                 what = f"update with duel[{side!r}] = {arms.tolist()}"
-                self.refuses("bad duels", what, lambda duel={**duel, side: arms}: agent.update(duel, won.copy()))  # type: ignore[misc]
+                refuses("bad duels", what, lambda duel={**duel, side: arms}: agent.update(duel, won.copy()))  # type: ignore[misc]
         for marks in ([0, 0], [1, 1], [2, -1]):
             bad = np.array([*won[:-1], marks], np.int8)
             what = f"update with won = {bad.tolist()}"
-            self.refuses("bad duels", what, lambda bad=bad: agent.update(dict(duel), bad))  # type: ignore[misc]
+            refuses("bad duels", what, lambda bad=bad: agent.update(dict(duel), bad))  # type: ignore[misc]
         bad = won[:, :1].copy()
-        self.refuses("bad duels", f"update with won of shape {bad.shape}", lambda: agent.update(dict(duel), bad))
-        who = "an agent that refused bad duels half-way"
-        self.compare("bad duels", who, shown[half:], self.play(agent, after=shown[:half]), half)
+        refuses("bad duels", f"update with won of shape {bad.shape}", lambda: agent.update(dict(duel), bad))
+        self.continue_half("bad duels", "an agent that refused bad duels half-way", agent)

@@ -108,13 +108,12 @@ def mutable_parts(value: Any) -> Iterator[Any]:
     """The arrays and dicts that ``value`` consists of."""
     if isinstance(value, (dict, np.ndarray)):
         yield value
+    parts: Any = value if isinstance(value, (list, tuple)) else ()
     if isinstance(value, dict):
-        value = value.values()
-    elif isinstance(value, np.ndarray):
-        value = value.ravel() if value.dtype == object else ()
-    elif not isinstance(value, (list, tuple)):
-        return
-    for part in value:
+        parts = value.values()
+    elif isinstance(value, np.ndarray) and value.dtype == object:
+        parts = value.ravel()
+    for part in parts:
         yield from mutable_parts(part)
 
 
@@ -132,9 +131,8 @@ def overwrite(value: Any) -> None:
 
 def is_duel_space(space: Any) -> bool:
     """True for a Dict of the same two things to compare, left and right: arms or rankings."""
-    if not isinstance(space, Dict) or set(space.spaces) != {"left", "right"}:
-        return False
-    return all(isinstance(part, (Discrete, Permutation)) for part in space.spaces.values())
+    sides = space.spaces if isinstance(space, Dict) else {}
+    return set(sides) == {"left", "right"} and all(isinstance(p, (Discrete, Permutation)) for p in sides.values())
 
 
 def spoilt(action: Any, space: Any) -> Iterator[Any]:
@@ -145,12 +143,8 @@ def spoilt(action: Any, space: Any) -> Iterator[Any]:
                 for bad in spoilt(action[key], part):
                     yield {**action, key: bad}
         if is_duel_space(space):
-            yield from (
-                {"left": action["left"]},
-                {**action, "middle": action["left"]},
-                (action["left"], action["right"]),
-            )
-            yield None
+            left, right = action["left"], action["right"]
+            yield from ({"left": left}, {**action, "middle": left}, (left, right), None)
         return
     info = np.iinfo(action.dtype)
     wrong = {info.min, info.max}
@@ -164,8 +158,5 @@ def spoilt(action: Any, space: Any) -> Iterator[Any]:
         bad = action.copy()
         bad[-1, 1] = bad[-1, 0]
         yield bad
-    if action.ndim > 1:
-        yield action[:, :-1]
-    else:
-        yield action[:, None]
+    yield action[:, :-1] if action.ndim > 1 else action[:, None]
     yield from (action[:-1], action[0], action.astype(np.float64), action.astype(object), action.astype(bool), None)

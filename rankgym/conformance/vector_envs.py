@@ -1,4 +1,4 @@
-"""``check_vector_env``: does a vector environment keep Gymnasium's contract, and ours?
+"""``check_vector_env``: whether a vector environment keeps Gymnasium's contract, and ours.
 
 Gymnasium's own ``check_env`` takes single environments only. The rules here are those that its documentation and its
 ``SyncVectorEnv`` imply for a batch, plus the two that make a batch worth trusting: a row depends on its own seed and
@@ -7,6 +7,7 @@ its own actions alone, and what the caller does with the arrays it was given cha
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array,
 from numpy.typing import NDArray
 
 from rankgym.arguments import whole_number
-from rankgym.conformance.engine import Broken, ConformanceError, Rulebook, fail
+from rankgym.conformance.engine import Broken, ConformanceError, Rulebook, fail, refuses
 from rankgym.conformance.values import (
     check_attributes,
     check_info,
@@ -142,11 +143,10 @@ class Checker:
     """
 
     def __init__(self, book: Rulebook, env: VectorEnv[Any, Any, Any], steps: int, seed: int, strict: bool) -> None:
-        self.book, self.env, self.strict, self.num_envs = book, env, strict, int(env.num_envs)
+        self.book, self.env, self.strict, self.num_envs, self.seed = book, env, strict, int(env.num_envs), seed
         self.mode: AutoresetMode = env.metadata["autoreset_mode"]
         self.of_singles = isinstance(env.unwrapped, (SyncVectorEnv, AsyncVectorEnv))
         self.not_exercised = book.skipped
-        self.seed = seed
         self.seeds = [seed + row for row in range(self.num_envs)]
         source = deepcopy(env.action_space)
         source.seed(seed)
@@ -240,7 +240,7 @@ class Checker:
             return
         for keep in sorted({int(row) for row in np.linspace(0, self.num_envs - 1, 8)}):
             rows = np.arange(self.num_envs) == keep
-            seeds = [s if rows[row] else s + 1000 + self.num_envs for row, s in enumerate(self.seeds)]
+            seeds = [s if s == self.seeds[keep] else s + 1000 + self.num_envs for s in self.seeds]
             pairs = zip(self.actions, self.other_actions, strict=True)
             again = self.play(seeds, [self.mix(mine, other, rows) for mine, other in pairs])
             self.compare("row independence", again, "other seeds and actions in the other rows", rows)
@@ -285,18 +285,13 @@ class Checker:
     def check_bad_masks(self) -> None:
         one = np.arange(self.num_envs) == 0
         masks = [one.astype(np.int8), one.tolist(), np.append(one, True), one[None], np.zeros(self.num_envs, bool)]
-        self.start(self.seeds)
-        for step, action in enumerate(self.actions):
-            if step in (0, len(self.actions) // 2):
-                for mask in masks:
-                    try:
-                        self.env.reset(options={"reset_mask": mask})
-                    except Exception:  # of whatever class: that it is refused is all that is asked
-                        continue
-                    fail("bad mask", f"reset_mask = {mask!r} was accepted", "an error")
-            self.step(action)
-        self.settle()
-        self.compare("bad mask", self.history, "refusing bad masks")
+
+        def before_step(step: int) -> None:
+            for mask in masks if step in (0, len(self.actions) // 2) else ():
+                options = {"reset_mask": mask}
+                refuses("bad mask", f"reset_mask = {mask!r}", partial(self.env.reset, options=options), Exception)
+
+        self.replay("bad mask", "refusing bad masks", self.seeds, before_step=before_step)
 
     def check_bad_actions(self) -> None:
         space = self.env.single_action_space
@@ -307,20 +302,13 @@ class Checker:
         if self.of_singles:
             self.not_exercised["bad action"] = "a batch of singles has played the rows before the bad one"
             return
-        self.start(self.seed)
-        for step, action in enumerate(self.actions):
+
+        def before_step(step: int) -> None:
             if step in (0, len(self.actions) // 2) and not self.ended.any():
-                for bad in spoilt(action, space):
-                    try:
-                        self.env.step(bad)
-                    except ValueError:
-                        continue
-                    except Exception as error:
-                        fail("bad action", f"{short(bad)} raised {error!r}", "a ValueError", error)
-                    fail("bad action", f"{short(bad)} was accepted", "a ValueError")
-            self.step(action)
-        self.settle()
-        self.compare("bad action", self.history, "refusing bad actions")
+                for bad in spoilt(self.actions[step], space):
+                    refuses("bad action", short(bad), partial(self.env.step, bad))
+
+        self.replay("bad action", "refusing bad actions", before_step=before_step)
 
     def check_close(self) -> None:
         for _ in range(2):
@@ -337,12 +325,14 @@ class Checker:
         *,
         scribble: bool = False,
         other_actions_where_ignored: bool = False,
+        before_step: Callable[[int], None] = lambda step: None,
     ) -> History:
         """The history of a reset, all steps, a reset without a seed, and two more steps."""
         self.ends: list[int] = []
         actions = self.actions if actions is None else actions
         self.start(seed, scribble)
         for step, action in enumerate(actions):
+            before_step(step)
             if other_actions_where_ignored:
                 action = self.mix(self.other_actions[step], action, self.ended)
             self.step(action)
@@ -384,14 +374,13 @@ class Checker:
         self.take("reset", {"observation": observation, "info": info})
 
     def check_options(self, options: Any, mask: NDArray[np.bool_]) -> None:
-        if same(options, {"reset_mask": mask}):
-            return
+        before = {"reset_mask": mask}
         if self.of_singles and options == {}:
             fault = "a known fault of Gymnasium's Sync and AsyncVectorEnv: they remove reset_mask"
             self.not_exercised["options"] = fault
-            return
-        seen = f"reset turned the caller's options to {short(options)}"
-        self.book.note("options", seen, f"as they were, {short({'reset_mask': mask})}")
+        elif not same(options, before):
+            seen = f"reset turned the caller's options to {short(options)}"
+            self.book.note("options", seen, f"as they were, {short(before)}")
 
     def step(self, action: Any) -> None:
         if self.mode is AutoresetMode.DISABLED and self.ended.any():
@@ -399,14 +388,14 @@ class Checker:
         given = deepcopy(action)
         result = self.call("step", lambda: self.env.step(given))
         if not same(given, action):
-            seen = f"step turned the actions {short(action)} to {short(given)}"
-            self.book.note("actions", seen, "as they were")
+            self.book.note("actions", f"step turned the actions {short(action)} to {short(given)}", "as they were")
         if not isinstance(result, tuple) or len(result) != 5:
-            seen = f"step returned {short(result)}"
-            fail("step", seen, "a tuple (observation, reward, terminated, truncated, info)")
+            expected = "a tuple (observation, reward, terminated, truncated, info)"
+            fail("step", f"step returned {short(result)}", expected)
         observation, reward, terminated, truncated, info = result
         check_member("step", "the observation of step", self.env.observation_space, observation)
-        for name, array in (("reward", reward), ("terminated", terminated), ("truncated", truncated)):
+        results = {"reward": reward, "terminated": terminated, "truncated": truncated}
+        for name, array in results.items():
             kind = "float" if name == "reward" else "bool"
             if not isinstance(array, np.ndarray) or array.shape != (self.num_envs,) or array.dtype.kind != kind[0]:
                 fail("step", f"{name} is {describe(array)}", f"an array of {kind} of shape ({self.num_envs},)")
@@ -422,18 +411,15 @@ class Checker:
             flags = (reward[row].copy(), bool(terminated[row]), bool(truncated[row]))
             self.history[row].append(Event(shown[row], info_of_row(info, row), *flags))
         self.shown, self.ended = shown, ended
-        results = {"observation": observation, "reward": reward, "terminated": terminated, "truncated": truncated}
-        self.take("step", {**results, "info": info})
+        self.take("step", {"observation": observation, **results, "info": info})
         if self.scribble:
             overwrite(given)
 
     def check_reset_step(self, reward: Any, terminated: Any, truncated: Any) -> None:
         """The rows that ended in the last step are being reset in this one."""
-        for row in np.flatnonzero(self.ended):
-            if reward[row] != 0 or terminated[row] or truncated[row]:
-                seen = f"reward {reward[row]}, terminated {terminated[row]}, truncated {truncated[row]}"
-                seen = f"row {row} ended in the last step and has {seen}"
-                self.book.note("next step", seen, "reward 0, both flags False")
+        for row in np.flatnonzero(self.ended & ((reward != 0) | terminated | truncated)):
+            has = f"reward {reward[row]}, terminated {terminated[row]}, truncated {truncated[row]}"
+            self.book.note("next step", f"row {row} ended in the last step and has {has}", "reward 0, both flags False")
 
     def valid_info(self, what: str, info: Any) -> dict[str, Any]:
         """Return ``info``, or an empty one where it breaks the rule."""
@@ -451,12 +437,10 @@ class Checker:
     def check_final(self, shown: list[Any], ended: NDArray[np.bool_], info: dict[str, Any]) -> None:
         """What SAME_STEP says of the rows that ended in this step."""
         for name in ("final_obs", "final_info"):
-            mask = info.get(f"_{name}")
-            if name not in info:
-                if ended.any():
-                    rows = np.flatnonzero(ended).tolist()
-                    fail("same step", f"rows {rows} ended and info has no {name}", f"{name} and _{name} in info")
-            elif mask is None or not np.array_equal(mask, ended):
+            mask, rows = info.get(f"_{name}"), np.flatnonzero(ended).tolist()
+            if name not in info and rows:
+                fail("same step", f"rows {rows} ended and info has no {name}", f"{name} and _{name} in info")
+            if name in info and (mask is None or not np.array_equal(mask, ended)):
                 fail("same step", f"_{name} is {mask}", f"a mask of the rows that ended, {ended}")
         final, space = info.get("final_obs"), self.env.single_observation_space
         if not isinstance(info.get("final_info", {}), dict):
@@ -465,11 +449,10 @@ class Checker:
             return
         if isinstance(final, dict) or final.dtype != object or final.shape != (self.num_envs,):
             fail("same step", f"final_obs is {describe(final)}", f"an object array of shape ({self.num_envs},)")
-        for row in range(self.num_envs):
-            last = final[row]
-            if not ended[row] and last is not None:
-                fail("same step", f"row {row} did not end, and its final_obs is {short(last)}", "None")
+        for row, last in enumerate(final):
             if not ended[row]:
+                if last is not None:
+                    fail("same step", f"row {row} did not end, and its final_obs is {short(last)}", "None")
                 continue
             if (is_array_space(space) and not isinstance(last, (np.ndarray, np.generic))) or not space.contains(last):
                 fail("same step", f"final_obs of row {row} is {describe(last)}", f"a member of {space}")
@@ -518,11 +501,8 @@ class Checker:
 
     def compare(self, rule: str, actual: History, after: str, rows: NDArray[np.bool_] | None = None) -> None:
         """Check that the histories of the masked rows are those of the first play, as far as the shorter one goes."""
-        expected = self.reference
-        for row in range(self.num_envs):
-            if rows is not None and not rows[row]:
-                continue
-            for number, (before, event) in enumerate(zip(expected[row], actual[row], strict=False)):
+        for row in range(self.num_envs) if rows is None else np.flatnonzero(rows):
+            for number, (before, event) in enumerate(zip(self.reference[row], actual[row], strict=False)):
                 for name, old, new in zip(Event._fields, before, event, strict=True):
                     if not same(old, new):
                         seen = f"after {after}, {name} of row {row} in its call {number} is {short(new)}"
