@@ -74,7 +74,7 @@ class RankingRecords(GameRecords):
         self.due = record_rounds(env_horizons(env)[1], record_at)
 
     def feedback(self, action: Any, observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
-        return last_clicks(observation, info) if "final_obs" in info else observation
+        return session_clicks(observation, info)
 
     def history(self) -> History:
         kept, regret = self.recorder.records("regret")
@@ -127,11 +127,10 @@ class DuelingRecords(GameRecords):
 
     def feedback(self, action: Any, observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
         if not isinstance(action, Mapping):
-            return last_clicks(observation, info) if "final_obs" in info else observation
+            return session_clicks(observation, info)
         winner = info["winner"]
         if "final_info" in info:
-            final = info["final_info"]
-            winner = np.where(info["_final_info"], final["winner"], winner)
+            winner = np.where(info["_final_info"], info["final_info"]["winner"], winner)
         return ONE_HOT[winner]
 
     def history(self) -> DuelingHistory:
@@ -139,8 +138,10 @@ class DuelingRecords(GameRecords):
         return DuelingHistory(kept, regret, np.array(self.accuracy), self.recorder.records("reward")[1])
 
 
-def last_clicks(observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
-    """The clicks of a step that ended and reset episodes: those rows' clicks are in ``final_obs``."""
+def session_clicks(observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
+    """The clicks of a step; those of rows whose episode it ended and reset are in ``final_obs``."""
+    if "final_obs" not in info:
+        return observation
     clicks = observation.copy()
     for row in np.flatnonzero(info["_final_obs"]):
         clicks[row] = info["final_obs"][row]

@@ -533,7 +533,7 @@ def test_exchanges_are_drawn_where_there_are_many():
     assert len(pairs) == 65 == MAX_EXCHANGES + 1
     parameters = MODELS["CM"].parameters(np.full((1, 12), 0.5))
     search = QuerySearch(MODELS["CM"], parameters, 10, 10, "clicks")
-    drawn = list(search._drawn_exchanges(pairs, 4000, np.random.default_rng(0)))
+    drawn = list(search._drawn_exchanges(4000, np.random.default_rng(0)))
     assert len(drawn) == 64
     assert {pair for one in drawn for pair in zip(*map(np.ndarray.tolist, one), strict=True)} == set(pairs)
 

@@ -84,7 +84,13 @@ def check_assumptions(
     given = min([items, *lengths]) if num_positions is None else num_positions
     positions = whole_number("num_positions", given, 1, items)
     paid = positions if cutoff is None else whole_number("cutoff", cutoff, 1, positions)
-    _check_options(click_model, reward, exact_up_to, samples, seed, tolerance)
+    if reward not in click_model.rewards:
+        allowed = f"allowed: {sorted(click_model.rewards)}"
+        raise ValueError(f"reward = {reward!r} is not a reward of the {click_model.name}; {allowed}")
+    for name, value, least in (("exact_up_to", exact_up_to, 0), ("samples", samples, 1), ("seed", seed, 0)):
+        whole_number(name, value, least)
+    if not isinstance(tolerance, (int, float)) or not 0.0 <= tolerance < math.inf:
+        raise ValueError(f"tolerance = {tolerance!r} is out of range; allowed: a number, at least 0")
     queries = click_model.parameters(
         *(cut(name, table, click_model.axes[name], items, positions) for name, table in queries._asdict().items())
     )
@@ -112,15 +118,6 @@ def check_assumptions(
     scope = _scope(count, total, checked, given=around, everything=everything)
     judged = verdicts(found, exact, queries.attraction, tolerance)
     return Report(click_model.name, reward, count, items, positions, paid, checked, scope, around, judged)
-
-
-def _check_options(model: ClickModel, reward: str, exact_up_to: int, samples: int, seed: int, tolerance: float) -> None:
-    if reward not in model.rewards:
-        raise ValueError(f"reward = {reward!r} is not a reward of the {model.name}; allowed: {sorted(model.rewards)}")
-    for name, value, least in (("exact_up_to", exact_up_to, 0), ("samples", samples, 1), ("seed", seed, 0)):
-        whole_number(name, value, least)
-    if not isinstance(tolerance, (int, float)) or not 0.0 <= tolerance < math.inf:
-        raise ValueError(f"tolerance = {tolerance!r} is out of range; allowed: a number, at least 0")
 
 
 def _scope(queries: int, total: int, checked: int, *, given: bool, everything: bool) -> str:

@@ -104,11 +104,9 @@ class Report:
 
     def holds(self, name: str) -> bool:
         """Whether an assumption (``"A3"``), or all of a paper's (``"toprank"``), hold in every query."""
-        if name in PAPERS:
-            return all(self[each].holds for each in PAPERS[name][1])
-        if name not in self.verdicts:
+        if name not in self.verdicts and name not in PAPERS:
             raise ValueError(f"name = {name!r} is not an assumption; allowed: {[*NAMES, *PAPERS]}")
-        return self[name].holds
+        return all(self[each].holds for each in (PAPERS[name][1] if name in PAPERS else [name]))
 
     def row(self, name: str) -> tuple[str, str, str, str]:
         """One line of the table: name, whether it holds, gap, statement."""
@@ -176,28 +174,23 @@ def verdicts(
     found: Sequence[Violations], exact: NDArray[np.bool_], attraction: NDArray[np.float64], tolerance: float
 ) -> dict[str, Verdict]:
     """The verdicts on all assumptions by name; ``exact`` (queries, assumptions), ``attraction`` (queries, items)."""
-    return {name: _verdict(which, found, exact[:, which], attraction, tolerance) for which, name in enumerate(NAMES)}
-
-
-def _verdict(
-    which: int, found: Sequence[Violations], exact: NDArray[np.bool_], attraction: NDArray[np.float64], tolerance: float
-) -> Verdict:
-    """The verdict on assumption number ``which`` from the violations of all queries."""
-    gaps = np.array([one.gap[which] for one in found])
-    gaps[gaps <= tolerance] = 0.0
-    worst = int(gaps.argmax())
-    name, holds = NAMES[which], not gaps.any()
-    return Verdict(
-        name=name,
-        says=ASSUMPTIONS[name][0],
-        holds=holds,
-        exact=bool(exact.all()),
-        checked=int(sum(one.checked[which] for one in found)),
-        gap=float(gaps[worst]),
-        witness=None if holds else _witness(which, worst, found[worst], attraction[worst]),
-        holds_in=gaps == 0.0,
-        gaps=gaps,
-    )
+    judged = {}
+    for which, (name, (statement, _)) in enumerate(ASSUMPTIONS.items()):
+        gaps = np.array([one.gap[which] for one in found])
+        gaps[gaps <= tolerance] = 0.0
+        worst = int(gaps.argmax())
+        judged[name] = Verdict(
+            name=name,
+            says=statement,
+            holds=not gaps.any(),
+            exact=bool(exact[:, which].all()),
+            checked=int(sum(one.checked[which] for one in found)),
+            gap=float(gaps[worst]),
+            witness=_witness(which, worst, found[worst], attraction[worst]) if gaps.any() else None,
+            holds_in=gaps == 0.0,
+            gaps=gaps,
+        )
+    return judged
 
 
 def _witness(which: int, query: int, found: Violations, attraction: NDArray[np.float64]) -> Witness:

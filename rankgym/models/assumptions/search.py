@@ -228,11 +228,11 @@ class QuerySearch:
         """The parameters, repeated for this number of lists."""
         return self.model.parameters(*(table[:rows] for table in self._many))
 
-    def examined(self, displayed: NDArray[np.int64]) -> NDArray[np.float64]:
+    def examined(self, displayed: Ints) -> NDArray[np.float64]:
         """chi (lists, positions) of the lists."""
         return self.model.examination(self._some(len(displayed)), displayed)
 
-    def _rewards(self, displayed: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _rewards(self, displayed: Ints) -> NDArray[np.float64]:
         return self.model.values(self._some(len(displayed)), displayed, self.cutoff, self.reward)
 
     def inspect(self, displayed: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -249,9 +249,8 @@ class QuerySearch:
         kept, swapped = np.empty(len(displayed), np.int64), np.empty_like(displayed)
         count = exchange(displayed, hidden, first, second, once, kept, swapped)
         kept, swapped = kept[:count], swapped[:count]
-        compare_exchanged(
-            displayed, examination, self.attraction, first, second, kept, swapped, self.examined(swapped), self.found
-        )
+        after = self.examined(swapped)
+        compare_exchanged(displayed, examination, self.attraction, first, second, kept, swapped, after, self.found)
         return swapped
 
     def search_all(self, report: Callable[[int], None]) -> None:
@@ -291,22 +290,20 @@ class QuerySearch:
         ties = np.lexsort((rng.random((TIE_ORDERS, self.items)), np.tile(-self.attraction, (TIE_ORDERS, 1))), axis=1)
         for one in np.unique(ties[:, : self.positions], axis=0).astype(np.int64):
             self.inspect(one[None])
-        pairs = exchanges(self.items, self.positions)
         for start in range(0, samples, self.rows):
             rows = min(self.rows, samples - start)
             order = rng.permuted(np.tile(np.arange(self.items), (rows, 1)), axis=1)
             displayed = np.ascontiguousarray(order[:, : self.positions])
             hidden = np.ascontiguousarray(order[:, self.positions :])
             examination = self.inspect(displayed)
-            for first, second in self._drawn_exchanges(pairs, rows, rng):
+            for first, second in self._drawn_exchanges(rows, rng):
                 self.compare(displayed, hidden, examination, first, second, False)
             report(rows)
         return best is not None
 
-    def _drawn_exchanges(
-        self, pairs: list[tuple[int, int]], rows: int, rng: np.random.Generator
-    ) -> Iterator[tuple[Ints, Ints]]:
-        """The places of MAX_EXCHANGES random exchanges of each list; all ``pairs`` if there are no more."""
+    def _drawn_exchanges(self, rows: int, rng: np.random.Generator) -> Iterator[tuple[Ints, Ints]]:
+        """The places of MAX_EXCHANGES random exchanges of each list; of all exchanges if there are no more."""
+        pairs = exchanges(self.items, self.positions)
         if len(pairs) <= MAX_EXCHANGES:
             for first, second in pairs:
                 yield np.full(rows, first), np.full(rows, second)
