@@ -192,9 +192,9 @@ def test_no_calibrated_query_looks_like_an_original():
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("yahoo", "CM"), r"dataset = 'yahoo'.*\['yandex'\]"),
-        (("yandex", "cm"), r"model = 'cm'.*\['CM', 'PBM', 'DCM', 'DBN', 'UBM', 'CCM', 'DBM'\]"),
-        (("yandex", "CM", "real"), r"source = 'real'.*\['calibrated', 'published'\]"),
+        (("yahoo", "CM"), "dataset = 'yahoo'.*'yandex'"),
+        (("yandex", "cm"), "model = 'cm'.*'CM', 'PBM', 'DCM', 'DBN', 'CCM', 'UBM', 'DBM'"),
+        (("yandex", "CM", "real"), "source = 'real'.*'calibrated', 'published'"),
         (("yandex", None), "model = None"),
     ],
 )
