@@ -21,6 +21,18 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
     return int(value)
 
 
+def different_numbers(name: str, values: Any, what: str, total: int, least: int) -> list[int]:
+    """Return the argument ``name``, a list of at least ``least`` different numbers of 0 .. ``total`` - 1."""
+    allowed = f"allowed: at least {least} different {what} of 0 .. {total - 1}"
+    listed = values.tolist() if isinstance(values, np.ndarray) else values
+    if not isinstance(listed, (list, tuple, range)):
+        raise ValueError(f"{name} = {values!r} is not a list; {allowed}")
+    numbers = [whole_number(f"{name}[{n}]", number, 0, total - 1) for n, number in enumerate(listed)]
+    if len(numbers) < least or len(set(numbers)) < len(numbers):
+        raise ValueError(f"{name} = {values!r} has too few {what}, or one of them twice; {allowed}")
+    return numbers
+
+
 def near(word: str, words: Iterable[str]) -> str:
     """Return '; did you mean ...?' with the most similar of ``words``, or '' if none is similar."""
     lower = {w.lower(): w for w in words}

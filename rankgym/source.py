@@ -6,6 +6,8 @@ import hashlib
 import os
 from pathlib import Path
 
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)  # nodes that may have a docstring
+
 
 def source_digest(path: str | os.PathLike[str]) -> str:
     """Return the sha256 of a Python file's statements without docstrings; of its bytes if it is not valid Python."""
@@ -26,13 +28,14 @@ def _source_digest(path: str, size: int, changed: int) -> str:
 def _flatten(node: ast.AST, words: list[str]) -> None:
     """Append the type and the fields of ``node`` without places and docstrings; ``ast.dump`` takes thrice as long."""
     words.append(type(node).__name__)
+    documented = isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None
     for name in node._fields:
         value = getattr(node, name, None)
         if isinstance(value, ast.AST):
             _flatten(value, words)
         elif isinstance(value, list):
             words.append("[")
-            for one in value[1:] if name == "body" and _documented(node) else value:
+            for one in value[1:] if name == "body" and documented else value:
                 if isinstance(one, ast.AST):
                     _flatten(one, words)
                 else:
@@ -40,10 +43,3 @@ def _flatten(node: ast.AST, words: list[str]) -> None:
             words.append("]")
         else:
             words.append(repr(value))
-
-
-def _documented(node: ast.AST) -> bool:
-    if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) or not node.body:
-        return False
-    first = node.body[0]
-    return isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)

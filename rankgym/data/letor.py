@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.arguments import whole_number
+from rankgym.arguments import different_numbers, whole_number
 from rankgym.data.catalogue import home
 from rankgym.data.errors import DataError
 from rankgym.data.files import write_npz
@@ -478,17 +478,10 @@ def sorted_rankings(features: NDArray[np.float32], order: NDArray[np.int64], len
     return np.ascontiguousarray(order[best].T, np.int32)
 
 
-def chosen_rankers(rankers: Sequence[int] | NDArray[np.int64] | None, num_features: int) -> NDArray[np.int64]:
-    """Feature numbers as an array, all of them for None; a ValueError for one out of range or given twice."""
-    if rankers is None:
-        return np.arange(num_features)
-    chosen = [whole_number("ranker", ranker, 0, num_features - 1) for ranker in rankers]
-    if not chosen:
-        raise ValueError("rankers = [] is empty; allowed: numbers of features from 0")
-    for place, ranker in enumerate(chosen):
-        if ranker in chosen[:place]:
-            raise ValueError(f"rankers has {ranker} twice; allowed: different numbers of features")
-    return np.array(chosen, np.int64)
+def chosen_rankers(rankers: Any, num_features: int) -> list[int]:
+    """The numbers of the features that rank, all of them for None; a ValueError for one out of range or given twice."""
+    asked = range(num_features) if rankers is None else rankers
+    return different_numbers("rankers", asked, "features", num_features, 1)
 
 
 def feature_rankings(
@@ -514,7 +507,7 @@ def feature_rankings(
         ValueError: a number is out of range.
     """
     length = whole_number("length", length, 1)
-    chosen = chosen_rankers(rankers, data.features.shape[1])
+    chosen = np.array(chosen_rankers(rankers, data.features.shape[1]))
     order = tie_order(data.start, ties)
     rankings = np.empty((len(data.query_ids), len(chosen), length), np.int32)
     if length <= INSERTED:

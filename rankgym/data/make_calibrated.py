@@ -46,6 +46,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import NormalDist
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -64,36 +65,7 @@ CONTINUATIONS = tuple(f"ccm_{name}" for name in yandex.CONTINUATIONS)
 LOG_SPREAD_NOISE = 0.071  # variance of the logarithm of a standard deviation from 9 values: trigamma(4) / 4
 
 
-class FitStatistics(NamedTuple):
-    """The statistics of the published fits that the draw uses."""
-
-    # by MODELS
-    mean: list[list[float]]  # attraction by rank
-    deviation: list[list[float]]  # its standard deviation over queries, by rank
-    common: list[float]  # c: mean correlation of the logits among ranks 2 .. 10
-    slope: list[float]  # a: of the logarithm of a query's unevenness on its level
-    uneven: list[float]  # b: standard deviation of what the level leaves unexplained in it
-    # by JOINT
-    loading: list[float]  # l: correlation of a model's r with the relevance shared by the models
-    correlation: list[list[float]]  # of (f, t) of CM, (f, t) of PBM, (f, t) of DCM
-    bend: float  # k, of all models: a normal x becomes x - k (x^2 - 1), scaled; its skewness is about -6 k
-    # by BESIDE
-    beside: list[list[float]]  # correlations: of t with the other model's f, with its t; of r with its r
-    # DBN
-    satisfaction_mean: list[float]  # by rank
-    satisfaction_deviation: list[float]  # over queries, by rank
-    satisfaction_level: list[float]  # correlation of its logit with f at rank 1, with t at the other ranks
-    satisfaction_own: list[float]  # correlation of its logit with r, ranks 2 .. 10
-    satisfaction_common: float  # mean correlation among ranks of what these leave unexplained in its logit
-    abandonment: float
-    # the other models' parameters that are not by query
-    examination: list[float]  # PBM, by position
-    termination: list[float]  # DCM, by position
-    browsing: list[list[float]]  # UBM, by position k: after a click at 1, ..., at k - 1, and after none
-    continuation: list[float]  # CCM: after no click, after one on an irrelevant item, after one on a relevant item
-
-
-FIT_STATISTICS = FitStatistics(
+FIT_STATISTICS = SimpleNamespace(  # of the published fits; lists are by MODELS, in which attraction is by rank
     mean=[
         [0.404, 0.204, 0.125, 0.082, 0.069, 0.055, 0.045, 0.048, 0.05, 0.052],
         [0.403, 0.217, 0.188, 0.164, 0.145, 0.153, 0.123, 0.144, 0.142, 0.152],
@@ -102,6 +74,7 @@ FIT_STATISTICS = FitStatistics(
         [0.406, 0.231, 0.225, 0.195, 0.175, 0.189, 0.152, 0.178, 0.179, 0.191],
         [0.392, 0.218, 0.157, 0.119, 0.099, 0.09, 0.071, 0.072, 0.072, 0.07],
     ],
+    # standard deviation over queries
     deviation=[
         [0.218, 0.153, 0.095, 0.062, 0.069, 0.049, 0.061, 0.054, 0.061, 0.062],
         [0.211, 0.146, 0.123, 0.115, 0.093, 0.102, 0.093, 0.11, 0.112, 0.133],
@@ -110,10 +83,15 @@ FIT_STATISTICS = FitStatistics(
         [0.21, 0.15, 0.142, 0.118, 0.099, 0.101, 0.097, 0.106, 0.119, 0.139],
         [0.211, 0.139, 0.1, 0.079, 0.074, 0.067, 0.067, 0.064, 0.075, 0.063],
     ],
+    # c: mean correlation of the logits among ranks 2 .. 10
     common=[0.36, 0.63, 0.63, 0.59, 0.51, 0.59],
+    # a: of the logarithm of a query's unevenness on its level
     slope=[0.02, -0.25, -0.23, -0.2, -0.25, -0.22],
+    # b: standard deviation of what the level leaves unexplained in it
     uneven=[0.2, 0.33, 0.37, 0.3, 0.31, 0.3],
+    # by JOINT: l, the correlation of a model's r with the relevance shared by the models
     loading=[0.82, 0.96, 1.0],
+    # of (f, t) of CM, (f, t) of PBM, (f, t) of DCM
     correlation=[
         [1.0, 0.253, 0.99, -0.177, 0.995, 0.296],
         [0.253, 1.0, 0.311, 0.822, 0.306, 0.97],
@@ -122,16 +100,23 @@ FIT_STATISTICS = FitStatistics(
         [0.995, 0.306, 0.99, -0.135, 1.0, 0.343],
         [0.296, 0.97, 0.351, 0.853, 0.343, 1.0],
     ],
+    # k, of all models: a normal x becomes x - k (x^2 - 1), scaled; its skewness is about -6 k
     bend=0.14,
+    # by BESIDE: correlations of t with the other model's f, with its t; of r with its r
     beside=[[0.1, 0.959, 0.986], [-0.026, 0.994, 0.98], [0.132, 0.996, 0.998]],
+    # DBN, by rank
     satisfaction_mean=[0.351, 0.186, 0.133, 0.118, 0.131, 0.118, 0.119, 0.125, 0.142, 0.142],
     satisfaction_deviation=[0.232, 0.145, 0.099, 0.099, 0.11, 0.076, 0.07, 0.066, 0.062, 0.061],
+    # correlation of satisfaction's logit with f at rank 1, with t at the other ranks; and with r, ranks 2 .. 10
     satisfaction_level=[0.74, 0.27, -0.09, -0.25, -0.21, -0.34, -0.41, -0.44, -0.34, -0.31],
     satisfaction_own=[0.34, 0.18, -0.02, -0.04, -0.04, -0.16, -0.08, -0.15, -0.01],
+    # mean correlation among ranks of what these leave unexplained in the logit
     satisfaction_common=0.33,
     abandonment=0.0,
+    # of PBM and DCM, by position
     examination=[1.0, 0.959, 0.761, 0.592, 0.457, 0.386, 0.331, 0.284, 0.262, 0.267],
     termination=[0.656, 0.487, 0.461, 0.463, 0.456, 0.471, 0.503, 0.548, 0.654, 1.0],
+    # UBM, by position k: after a click at 1, ..., at k - 1, and after none
     browsing=[
         [1.0],
         [0.99, 0.885],
@@ -144,6 +129,7 @@ FIT_STATISTICS = FitStatistics(
         [0.039, 0.09, 0.16, 0.244, 0.38, 0.573, 0.873, 0.999, 0.097],
         [0.035, 0.084, 0.131, 0.2, 0.304, 0.449, 0.669, 0.961, 1.0, 0.094],
     ],
+    # CCM: after no click, after one on an irrelevant item, after one on a relevant item
     continuation=[1.0, 0.941, 0.0],
 )
 
@@ -290,7 +276,7 @@ def _matched(shape: Array, mean: Array, deviation: Array) -> Array:
     raise RuntimeError("no logits of this shape have these means and standard deviations")
 
 
-def estimate(published: Mapping[str, Array]) -> FitStatistics:
+def estimate(published: Mapping[str, Array]) -> SimpleNamespace:
     """The figures of converted published queries, rounded as they stand in ``FIT_STATISTICS``."""
     attraction = [published[f"{model.lower()}_attraction"] for model in MODELS]
     logits = [_standardised(_logits(a)) for a in attraction]
@@ -314,26 +300,26 @@ def estimate(published: Mapping[str, Array]) -> FitStatistics:
     joint, dbn = len(JOINT), MODELS.index("DBN")
     satisfaction = published["dbn_satisfaction"]
     by_level, by_own, unexplained = _explained(satisfaction, logits[dbn][:, 0], levels[dbn], residuals[dbn])
-    return FitStatistics(
-        [np.round(a.mean(0), 3).tolist() for a in attraction],
-        [np.round(a.std(0), 3).tolist() for a in attraction],
-        np.round(common, 2).tolist(),
-        np.round(slope, 2).tolist(),
-        np.round(uneven, 2).tolist(),
-        np.round(_loadings(agreement[:joint, :joint]), 2).tolist(),
-        np.round(correlation[: 2 * joint, : 2 * joint], 3).tolist(),
-        round(-float(np.mean(skewness[:joint])) / 6.0, 2),
-        np.round(beside, 3).tolist(),
-        np.round(satisfaction.mean(0), 3).tolist(),
-        np.round(satisfaction.std(0), 3).tolist(),
-        np.round(by_level, 2).tolist(),
-        np.round(by_own, 2).tolist(),
-        round(_mean_correlation(unexplained), 2),
-        round(float(published["dbn_abandonment"][0]), 3),
-        np.round(published["pbm_examination"], 3).tolist(),
-        np.round(published["dcm_termination"], 3).tolist(),
-        [np.round([*row[:k], row[-1]], 3).tolist() for k, row in enumerate(published["ubm_examination"])],
-        [round(float(published[name][0]), 3) for name in CONTINUATIONS],
+    return SimpleNamespace(
+        mean=[np.round(a.mean(0), 3).tolist() for a in attraction],
+        deviation=[np.round(a.std(0), 3).tolist() for a in attraction],
+        common=np.round(common, 2).tolist(),
+        slope=np.round(slope, 2).tolist(),
+        uneven=np.round(uneven, 2).tolist(),
+        loading=np.round(_loadings(agreement[:joint, :joint]), 2).tolist(),
+        correlation=np.round(correlation[: 2 * joint, : 2 * joint], 3).tolist(),
+        bend=round(-float(np.mean(skewness[:joint])) / 6.0, 2),
+        beside=np.round(beside, 3).tolist(),
+        satisfaction_mean=np.round(satisfaction.mean(0), 3).tolist(),
+        satisfaction_deviation=np.round(satisfaction.std(0), 3).tolist(),
+        satisfaction_level=np.round(by_level, 2).tolist(),
+        satisfaction_own=np.round(by_own, 2).tolist(),
+        satisfaction_common=round(_mean_correlation(unexplained), 2),
+        abandonment=round(float(published["dbn_abandonment"][0]), 3),
+        examination=np.round(published["pbm_examination"], 3).tolist(),
+        termination=np.round(published["dcm_termination"], 3).tolist(),
+        browsing=[np.round([*row[:k], row[-1]], 3).tolist() for k, row in enumerate(published["ubm_examination"])],
+        continuation=[round(float(published[name][0]), 3) for name in CONTINUATIONS],
     )
 
 
@@ -495,7 +481,7 @@ def main(arguments: list[str] | None = None) -> None:
         group.add_argument(f"--{option}", type=Path, metavar="FILE", help=f"{about}print the {printed}, write nothing")
     asked = parser.parse_args(arguments)
     if asked.estimate:
-        for name, value in estimate(yandex.read(asked.estimate))._asdict().items():
+        for name, value in vars(estimate(yandex.read(asked.estimate))).items():
             print(f"{name} = {value}")
     elif asked.search:
         published = yandex.read(asked.search)

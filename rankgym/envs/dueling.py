@@ -7,9 +7,9 @@ import numpy as np
 from gymnasium.spaces import Dict, Discrete, MultiBinary
 from numpy.typing import NDArray
 
-from rankgym.arguments import one_of, whole_number
+from rankgym.arguments import different_numbers, one_of, whole_number
 from rankgym.envs.duels import AVERAGE, REGRETS, WEAK, Pair, checked_arm_pair, checked_arm_pairs
-from rankgym.envs.matrices import CONDORCET, WINNERS, different_numbers, judge, matrices
+from rankgym.envs.matrices import CONDORCET, WINNERS, judge, matrices
 from rankgym.envs.resets import checked_problems
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.kernels import bits, kernel, session_seed, shuffle, uniform

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rankgym.arguments import one_of, whole_number
 from rankgym.data import letor, matrix_files, preferences
 from rankgym.envs.duels import InterleavedVectorEnv, Pair, checked_arm_pair, checked_arm_pairs, joined_gaps
-from rankgym.envs.matrices import WINNERS, different_numbers, judge
+from rankgym.envs.matrices import WINNERS, judge
 from rankgym.envs.resets import checked_problems
 from rankgym.interleaving import Lists
 from rankgym.kernels import bits, kernel, uniform_below
@@ -180,8 +180,7 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
             raise ValueError(f"winner = {winner!r} needs preferences, the matrix to find it in; allowed: 'condorcet'")
         data = _letor_file(file)
         features = data.features.shape[1]
-        asked = range(features) if rankers is None else rankers
-        self.rankers = different_numbers("rankers", asked, "features", features, 1)
+        self.rankers = letor.chosen_rankers(rankers, features)
         self.num_arms = len(self.rankers)
         _, self.pool = checked_problems("query", query, len(data.query_ids))
         self._user = users.user(user_model, _checked_grades(grades, int(data.labels.max())))

@@ -118,15 +118,3 @@ def _drawn(family: Any, knobs: Any, num_problems: Any, num_arms: Any) -> list[ND
     if knobs is not None and (not isinstance(knobs, dict) or not all(isinstance(name, str) for name in knobs)):
         raise ValueError(f"knobs = {knobs!r} is not a dict of knobs; allowed: numbers by name, such as {{'gap': 0.1}}")
     return [preferences.draw(family, arms, FIRST_SEED + number, **knobs or {}) for number in range(problems)]
-
-
-def different_numbers(name: str, values: Any, what: str, total: int, least: int) -> list[int]:
-    """Return the argument ``name``, a list of at least ``least`` different numbers of 0 .. ``total`` - 1."""
-    allowed = f"allowed: at least {least} different {what} of 0 .. {total - 1}"
-    listed = values.tolist() if isinstance(values, np.ndarray) else values
-    if not isinstance(listed, (list, tuple, range)):
-        raise ValueError(f"{name} = {values!r} is not a list; {allowed}")
-    numbers = [whole_number(f"{name}[{n}]", number, 0, total - 1) for n, number in enumerate(listed)]
-    if len(numbers) < least or len(set(numbers)) < len(numbers):
-        raise ValueError(f"{name} = {values!r} has too few {what}, or one of them twice; {allowed}")
-    return numbers

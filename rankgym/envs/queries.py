@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym import data
-from rankgym.arguments import one_of, probabilities, whole_number
+from rankgym.arguments import one_of, whole_number
 from rankgym.envs.resets import checked_problems
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.kernels import first_fault
 from rankgym.models import MODELS
-from rankgym.models.base import cut, sorted_lists, table_form
+from rankgym.models.base import cut, given_table, sorted_lists
 
 DRAWN_QUERIES, DRAWN_SEED = 1_000, 2018
 DRAWN_ITEMS, MAX_DRAWN_ITEMS = 10, 10_000
@@ -167,7 +167,7 @@ def _synthetic(
     unknown = sorted(set(parameters or {}) - set(axes), key=str)
     if unknown:
         raise ValueError(f"parameters has the unknown name {unknown[0]!r}; allowed: {list(axes)}")
-    given = {name: _given(name, values, axes[name]) for name, values in (parameters or {}).items()}
+    given = {name: given_table(name, values, axes[name]) for name, values in (parameters or {}).items()}
     sizes = {len(table) for table in given.values()} - {1}
     if len(sizes) > 1:
         allowed = "allowed: the same number in each, or one for all"
@@ -190,19 +190,6 @@ def _synthetic(
             table = rng.random((queries, *(items if axis == "item" else positions for axis in axes[name])))
         tables[name] = np.broadcast_to(table, (queries, *table.shape[1:]))
     return tables
-
-
-def _given(name: str, values: Any, axes: Sequence[str]) -> NDArray[np.float64]:
-    """Return a given parameter as a table (queries, *axes)."""
-    label, number = f"parameters[{name!r}]", len(axes)
-    try:
-        table = probabilities(label, [values] if number == 0 and not hasattr(values, "__len__") else values, number + 1)
-    except ValueError as error:
-        raise ValueError(f"{error}{table_form(axes)}") from None
-    if table.ndim < number:
-        allowed = f"allowed: {number} to {number + 1} dimensions{table_form(axes)}"
-        raise ValueError(f"{label} has shape {table.shape}; {allowed}")
-    return table if table.ndim > number else table[None]
 
 
 def _examination(positions: int, axes: Sequence[str]) -> NDArray[np.float64]:

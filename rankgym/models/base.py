@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from rankgym.arguments import probabilities
 from rankgym.kernels import kernel
 
 
@@ -58,6 +59,19 @@ class ClickModel(NamedTuple):
         expected = np.empty(len(displayed))
         self.rewards[reward].value(*parameters, np.ascontiguousarray(displayed, np.int64), cutoff, expected)
         return expected
+
+
+def given_table(name: str, values: Any, axes: Sequence[str]) -> NDArray[np.float64]:
+    """Return the given parameter ``name``, of one query or with an axis of queries, as a table (queries, *axes)."""
+    label, number = f"parameters[{name!r}]", len(axes)
+    try:
+        table = probabilities(label, [values] if number == 0 and not hasattr(values, "__len__") else values, number + 1)
+    except ValueError as error:
+        raise ValueError(f"{error}{table_form(axes)}") from None
+    if table.ndim < number:
+        allowed = f"allowed: {number} to {number + 1} dimensions{table_form(axes)}"
+        raise ValueError(f"{label} has shape {table.shape}; {allowed}")
+    return table if table.ndim > number else table[None]
 
 
 def cut(name: str, table: NDArray[np.float64], axes: Sequence[str], items: int, positions: int) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """``rankgym.simulate``: an agent plays an environment from a fresh reset to the end."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 from gymnasium.vector import VectorEnv
 
@@ -11,30 +11,22 @@ from rankgym.play.history import DuelingHistory, History
 from rankgym.progress import late_bar, rate_bar
 
 
+class Options(TypedDict, total=False):
+    """The keywords of ``simulate``."""
+
+    seed: int | Sequence[int] | None
+    record_at: Iterable[int]
+    progress: bool | Callable[[int], None]
+
+
 @overload
 def simulate(
-    agent: DuelingAgent,
-    env: VectorEnv[Any, Any, Any],
-    rounds: int,
-    *,
-    seed: int | Sequence[int] | None = ...,
-    record_at: Iterable[int] = ...,
-    progress: bool | Callable[[int], None] = ...,
+    agent: DuelingAgent, env: VectorEnv[Any, Any, Any], rounds: int, **options: Unpack[Options]
 ) -> DuelingHistory: ...
-
-
 @overload
 def simulate(
-    agent: ActsAndUpdates,
-    env: VectorEnv[Any, Any, Any],
-    rounds: int,
-    *,
-    seed: int | Sequence[int] | None = ...,
-    record_at: Iterable[int] = ...,
-    progress: bool | Callable[[int], None] = ...,
+    agent: ActsAndUpdates, env: VectorEnv[Any, Any, Any], rounds: int, **options: Unpack[Options]
 ) -> History: ...
-
-
 def simulate(
     agent: ActsAndUpdates,
     env: VectorEnv[Any, Any, Any],

@@ -386,9 +386,9 @@ def test_rankers_are_chosen_by_number():
     every = letor.feature_rankings(data, 5)
     np.testing.assert_array_equal(letor.feature_rankings(data, 5, [3, 0]), every[:, [3, 0]])
     for wrong in ([4], [-1], [True], [0.5], ["0"]):
-        with pytest.raises(ValueError, match=r"ranker = .* allowed: a whole number in 0 \.\. 3"):
+        with pytest.raises(ValueError, match=r"rankers\[0\] = .* allowed: a whole number in 0 \.\. 3"):
             letor.feature_rankings(data, 5, wrong)
-    with pytest.raises(ValueError, match=r"rankers = .* is empty"):
+    with pytest.raises(ValueError, match=r"rankers = \[\] has too few features"):
         letor.feature_rankings(data, 5, [])
     with pytest.raises(ValueError, match="length = 0 is out of range"):
         letor.feature_rankings(data, 0)

@@ -792,7 +792,11 @@ def test_the_parameters_of_an_environment(name):
         ),
         (
             {"model": "UBM", "parameters": {"attraction": ALPHA, "examination": [0.5]}},
-            r"parameters\['examination'\] has shape \(1,\); allowed: 2 or 3 dimensions",
+            r"parameters\['examination'\] has shape \(1,\); allowed: 2 to 3 dimensions",
+        ),
+        (
+            {"parameters": {"attraction": [[0.5, 0.2], [0.5]], "examination": [1.0]}},
+            r"parameters\['attraction'\] = .* is not an array of numbers",
         ),
         (
             {"model": "DBN", "parameters": {"attraction": ALPHA, "satisfaction": [0.5], "abandonment": 0.1}},

@@ -99,11 +99,11 @@ def estimate(
     data = letor_data(path, progress=progress)
     chosen = letor.chosen_rankers(rankers, data.features.shape[1])
     if len(chosen) < 2:
-        raise ValueError(f"rankers = {chosen.tolist()} makes no pair; allowed: at least two")
+        raise ValueError(f"rankers = {chosen} makes no pair; allowed: at least two")
     spec = ProblemSpec(
         path=os.path.abspath(path),
         sha256=letor.file_digest(path),
-        rankers=tuple(chosen.tolist()),
+        rankers=tuple(chosen),
         ties=ties,
         interleaving=interleaving,
         knobs=json.dumps(knobs),
@@ -122,7 +122,7 @@ def estimate(
     found = _evaluate(spec, settings, files, jobs, progress, notes)
     preference, error = _matrices(found, len(chosen), settings["queries"])
     settings["cpu_seconds"] = round(sum(sums.seconds for _, sums in found), 3)
-    result = Preferences(preference, error, chosen, settings, notes)
+    result = Preferences(preference, error, np.array(chosen), settings, notes)
     if files is not None:
         files.save(result)
         files.forget_parts(settings["key"])

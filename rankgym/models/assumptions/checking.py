@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.arguments import probabilities, whole_number
+from rankgym.arguments import whole_number
 from rankgym.kernels import first_fault
 from rankgym.models.assumptions.report import NAMES, Report, counted, verdicts
 from rankgym.models.assumptions.search import A1, T1, T2, QuerySearch, exchanges
-from rankgym.models.base import ClickModel, cut
+from rankgym.models.base import ClickModel, cut, given_table
 from rankgym.models.table import MODELS
 from rankgym.progress import count_bar, late_bar
 
@@ -142,13 +142,8 @@ def _checked_parameters(model: ClickModel, parameters: Any) -> Any:
     faults += [f"{name!r} is missing" for name in names if name not in given]
     if faults:
         raise ValueError(f"parameters: {', '.join(faults)}; {allowed}")
-    tables = {}
-    for name in names:
-        axes, label = model.axes[name], f"parameters[{name!r}]"
-        table = probabilities(label, [given[name]] if np.ndim(given[name]) == 0 else given[name], len(axes) + 1)
-        if table.ndim < len(axes):
-            raise ValueError(f"{label} has shape {table.shape}; allowed: {len(axes)} or {len(axes) + 1} dimensions")
-        tables[name] = table if table.ndim > len(axes) else table[None]
+    given = {name: [v] if np.isscalar(v) or getattr(v, "ndim", None) == 0 else v for name, v in given.items()}
+    tables = {name: given_table(name, given[name], axes) for name, axes in model.axes.items()}
     count = max(len(table) for table in tables.values())
     items = tables["attraction"].shape[1]
     for name, table in tables.items():
