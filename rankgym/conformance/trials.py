@@ -88,8 +88,7 @@ class Trial(ABC):
                 return
             self.book.skipped.setdefault("actions", f"the factory raised {self.refusal!r}")
         attempt("actions", (), self.check_actions)
-        again = "a second agent with the same seed"
-        attempt("seed", ("actions",), lambda: self.compare("seed", again, self.shown, self.play(self.agent())))
+        attempt("seed", ("actions",), lambda: self.replay("seed", "a second agent with the same seed", self.agent()))
         attempt("arguments", ("actions",), self.check_arguments)
         attempt("fresh results", ("seed",), self.check_fresh_results)
         attempt("row independence", ("seed",), self.check_rows)
@@ -119,34 +118,26 @@ class Trial(ABC):
 
     def check_fresh_results(self) -> None:
         who = f"one whose {self.ACTIONS} and {self.ANSWER} were overwritten after update"
-        self.compare("fresh results", who, self.shown, self.play(self.agent(), spoil=True))
+        self.replay("fresh results", who, self.agent(), spoil=True)
 
     def check_rows(self) -> None:
         for row in range(self.ROWS):
             one = slice(row, row + 1)
-            who = f"row {row} alone with seed {self.seed + row}"
-            self.compare("row independence", who, self.shown[:, one], self.play(self.agent(one), one))
+            self.replay("row independence", f"row {row} alone with seed {self.seed + row}", self.agent(one), one)
 
     def play(
-        self,
-        agent: Any,
-        part: slice = ALL_ROWS,
-        *,
-        after: NDArray[np.int64] | None = None,
-        stop: int | None = None,
-        spoil: bool = False,
+        self, agent: Any, part: slice = ALL_ROWS, start: int = 0, stop: int | None = None, *, spoil: bool = False
     ) -> NDArray[np.int64]:
-        """Return the actions up to round ``stop``, (rounds, rows, ...), checking actions, arguments and fresh results.
+        """Return the actions in ``start .. stop``, (rounds, rows, ...), checking actions, arguments and fresh results.
 
-        ``after`` has the actions of the rounds before, ``part`` selects the rows that play, and ``spoil`` overwrites
-        arrays after use.
+        ``part`` selects the rows that play; ``spoil`` overwrites arrays after use.
         """
         rows = np.arange(self.ROWS)[part]
         seen: list[NDArray[np.int64]] = []
         given: list[tuple[Any, Any]] = []  # what act returned, and a copy after update
-        start, observation = 0, np.zeros((len(rows), self.width), np.int8)
-        if after is not None:
-            start, observation = len(after), self.answer(len(after) - 1, rows, after[-1])
+        observation = np.zeros((len(rows), self.width), np.int8)
+        if start:
+            observation = self.answer(start - 1, rows, self.shown[start - 1, part])
         for t in range(start, self.rounds if stop is None else stop):
             before = observation.copy()
             action = agent.act(observation)
@@ -180,8 +171,12 @@ class Trial(ABC):
             text = f"{who} changed {what} from {before.tolist()} to {np.asarray(after).tolist()}"
             self.book.note("arguments", text, "unchanged arguments")
 
-    def compare(self, rule: str, who: str, wanted: NDArray[np.int64], shown: NDArray[np.int64], start: int = 0) -> None:
-        for t, (one, other) in enumerate(zip(wanted, shown, strict=True), start):
+    def replay(
+        self, rule: str, who: str, agent: Any, part: slice = ALL_ROWS, start: int = 0, *, spoil: bool = False
+    ) -> None:
+        """Play from round ``start`` to the end; the actions must be those of the first agent."""
+        again = self.play(agent, part, start, spoil=spoil)
+        for t, (one, other) in enumerate(zip(self.shown[start:, part], again, strict=True), start):
             if not np.array_equal(one, other):
                 text = f"{who} showed {other.tolist()} in round {t}, where the first agent showed {one.tolist()}"
                 fail(rule, text, f"the same {self.ACTIONS}")
@@ -192,11 +187,6 @@ class Trial(ABC):
         self.play(agent, stop=self.half)
         return agent
 
-    def continue_half(self, rule: str, who: str, agent: Any, rows: slice = ALL_ROWS) -> None:
-        """Play the second half of the rounds, and compare with the first agent."""
-        before, after = self.shown[: self.half, rows], self.shown[self.half :, rows]
-        self.compare(rule, who, after, self.play(agent, rows, after=before), self.half)
-
     def check_copies(self) -> None:
         agent = self.half_played()
         try:
@@ -204,7 +194,7 @@ class Trial(ABC):
         except Exception as error:
             fail("copies", f"copying raised {error!r}", "pickle and copy.deepcopy", error)
         for who, one in {**copies, "the agent whose copies were": agent}.items():
-            self.continue_half("copies", f"{who} half-way", one)
+            self.replay("copies", f"{who} half-way", one, start=self.half)
 
     def check_settled(self) -> None:
         """Let the users of settled rows ignore what they see, in one way and then in the other."""
@@ -215,7 +205,11 @@ class Trial(ABC):
             settled[:] = False
             final: NDArray[Any] = np.zeros(0)
             for t in range(self.rounds):
-                before, settled = settled, settled | self.said_settled(agent, t)
+                said = agent.settled()
+                if not isinstance(said, np.ndarray) or said.shape != (self.ROWS,) or said.dtype != np.bool_:
+                    text = f"settled returned {said!r} in round {t}"
+                    fail("settled", text, f"an array of bools of shape {(self.ROWS,)}")
+                before, settled = settled, settled | said
                 action = agent.act(observation)
                 actions = self.checked(action, self.ROWS, t)
                 for row in np.flatnonzero(~before & (actions != shown[t]).reshape(self.ROWS, -1).any(1)):
@@ -233,12 +227,6 @@ class Trial(ABC):
             if not settled.any():
                 return
 
-    def said_settled(self, agent: Any, t: int) -> NDArray[np.bool_]:
-        settled = agent.settled()
-        if not isinstance(settled, np.ndarray) or settled.shape != (self.ROWS,) or settled.dtype != np.bool_:
-            fail("settled", f"settled returned {settled!r} in round {t}", f"an array of bools of shape {(self.ROWS,)}")
-        return settled
-
     def named(self, agent: Any, t: int) -> NDArray[np.int64]:
         """Return what the agent names besides its actions, (rows, ...)."""
         return np.zeros((self.ROWS, 0), np.int64)
@@ -249,7 +237,7 @@ class Trial(ABC):
         if snapshot is None:
             return
         self.written_down(snapshot)
-        self.continue_half("snapshot", "an agent whose snapshot was taken half-way", agent)
+        self.replay("snapshot", "an agent whose snapshot was taken half-way", agent, start=self.half)
         for some in (ALL_ROWS, slice(0, None, 2)):
             try:
                 other = self.agent(some)
@@ -263,7 +251,7 @@ class Trial(ABC):
             for part in parts.values():
                 part[...] = np.zeros((), part.dtype)
             who = f"an agent of {len(self.shown[0][some])} of {self.ROWS} rows, restored half-way,"
-            self.continue_half("snapshot", who, other, some)
+            self.replay("snapshot", who, other, some, self.half)
 
     def written_down(self, snapshot: Any) -> None:
         """Check that a snapshot is a dict of arrays with a leading axis of rows."""
@@ -381,8 +369,7 @@ class DuelingTrial(Trial):
         if "seed" in self.book.broken:
             return
         self.asks = False
-        who = "an agent that was never asked for its candidate"
-        self.compare("arguments", who, self.shown, self.play(self.agent()))
+        self.replay("arguments", "an agent that was never asked for its candidate", self.agent())
         self.asks = True
 
     def agent(self, rows: slice = ALL_ROWS, num_arms: int | None = None) -> Any:
@@ -454,4 +441,4 @@ class DuelingTrial(Trial):
             refuses("bad duels", what, lambda bad=bad: agent.update(dict(duel), bad))  # type: ignore[misc]
         bad = won[:, :1].copy()
         refuses("bad duels", f"update with won of shape {bad.shape}", lambda: agent.update(dict(duel), bad))
-        self.continue_half("bad duels", "an agent that refused bad duels half-way", agent)
+        self.replay("bad duels", "an agent that refused bad duels half-way", agent, start=self.half)
