@@ -94,12 +94,10 @@ def env_attribute(env: Any, name: str) -> Any:
     bare = env.unwrapped
     if hasattr(bare, name):
         return getattr(bare, name)
-    if hasattr(bare, "get_attr"):
-        try:
-            return np.array(bare.get_attr(name))
-        except AttributeError:
-            return None
-    return None
+    try:
+        return np.array(bare.get_attr(name))
+    except AttributeError:
+        return None
 
 
 def env_horizons(env: Any) -> tuple[int | None, int | None]:

@@ -419,6 +419,17 @@ def _cached(path: Path) -> LetorData | None:
     return data if whole and len(data.features) == len(data.labels) else None
 
 
+def num_grades(data: LetorData, grades: int | None, path: Any) -> int:
+    """The number of grades of relevance, by default 2 or 5 by the labels; a ValueError if a label is beyond."""
+    highest = int(data.labels.max())
+    if grades is None:
+        grades = 2 if highest <= 1 else 5
+    if grades in (2, 5) and highest >= grades:  # ``users.user`` refuses other numbers
+        query = data.query_ids[np.searchsorted(data.start, int(data.labels.argmax()), side="right") - 1]
+        raise ValueError(f"{os.fspath(path)} has a label {highest}, in query {query}; allowed: 0 .. {grades - 1}")
+    return grades
+
+
 # -- rankers ----------------------------------------------------------------------------------------------------------
 
 

@@ -183,7 +183,7 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
         self.rankers = letor.chosen_rankers(rankers, features)
         self.num_arms = len(self.rankers)
         _, self.pool = checked_problems("query", query, len(data.query_ids))
-        self._user = users.user(user_model, _checked_grades(grades, int(data.labels.max())))
+        self._user = users.user(user_model, letor.num_grades(data, grades, file))
         matrix = _preference(preferences, self.rankers, features)
         self._lists = letor_rankings(data, self.rankers, ties, self.pool)
         self._labels, self._start = np.array(data.labels), np.array(data.start)  # writable, as kernels expect
@@ -243,18 +243,6 @@ def _letor_file(file: Any) -> letor.LetorData:
     if not os.path.exists(file):  # unlike Path.exists, False for an impossible file name
         raise ValueError(f"file = {str(file)!r} does not exist; allowed: a file in the format of LETOR, {example}")
     return letor.load(file)
-
-
-def _checked_grades(grades: Any, largest: int) -> int:
-    if grades is None:
-        if largest > 4:
-            raise ValueError(f"the file has the label {largest}; allowed: 0, 1 (binary) or 0 .. 4 (five grades)")
-        return 2 if largest <= 1 else 5
-    if isinstance(grades, bool) or not isinstance(grades, (int, np.integer)) or grades not in (2, 5):
-        raise ValueError(f"grades = {grades!r} is out of range; allowed: 2 (labels 0, 1) or 5 (labels 0 .. 4)")
-    if largest >= grades:
-        raise ValueError(f"grades = {grades}, but the file has the label {largest}; allowed: labels 0 .. {grades - 1}")
-    return int(grades)
 
 
 def _preference(name: Any, rankers: list[int], num_features: int) -> NDArray[np.float64] | None:

@@ -611,8 +611,8 @@ def test_messages_of_bad_duels(file):
         ({"interleaving_knobs": {"beta": 1}}, "does not have a keyword 'beta'; allowed: 'tau', 'credit'"),
         ({"user_model": "me"}, "user_model = 'me' is unknown"),
         ({"user_model": ["me"]}, r"user_model = \['me'\] is unknown"),
-        ({"grades": 3}, "grades = 3 is out of range"),
-        ({"grades": 2}, r"grades = 2, but the file has the label 4; allowed: labels 0 \.\. 1"),
+        ({"grades": 3}, "grades = 3 has no user"),
+        ({"grades": 2}, r"has a label 4, in query .*; allowed: 0 \.\. 1"),
         ({"regret": "none"}, "regret = 'none' is unknown; allowed: 'average', 'weak', 'strong'"),
         ({"ties": -1}, "ties = -1 is out of range"),
         ({"preferences": 3}, "preferences = 3 is neither a path"),
@@ -646,7 +646,7 @@ def test_files_that_are_no_matrix(file, home):
 
 def test_labels_above_four_have_no_user(home):
     path = write(home / "many.txt", [[0, 7]])
-    with pytest.raises(ValueError, match=r"the file has the label 7; allowed: 0, 1 \(binary\) or 0 \.\. 4"):
+    with pytest.raises(ValueError, match=r"many\.txt has a label 7, in query .*; allowed: 0 \.\. 4"):
         InterleavedRankersVectorEnv(1, file=path)
     binary = write(home / "binary.txt", [[0, 1, 0]])
     assert len(InterleavedRankersVectorEnv(1, file=binary)._user.clicking) == 2

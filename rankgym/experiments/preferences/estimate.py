@@ -108,7 +108,7 @@ def estimate(
         interleaving=interleaving,
         knobs=json.dumps(knobs),
         user_model=user_model,
-        grades=_grades(grades, data, path),
+        grades=letor.num_grades(data, grades, path),
         method=method,
         length=num_documents,
         seed=seed,
@@ -198,17 +198,6 @@ def _method(method: str | None, interleaving: str) -> str:
             f"interleaving = {' or '.join(map(repr, PICKS))}"
         )
     raise ValueError(f"method = 'simulate' does not draw interleaving = {interleaving!r}; allowed: 'exact'")
-
-
-def _grades(grades: int | None, data: letor.LetorData, path: str | os.PathLike[str]) -> int:
-    """The number of grades that the user model must know, checked against the labels."""
-    highest = int(data.labels.max())
-    if grades is None:
-        grades = 2 if highest <= 1 else 5
-    if grades in (2, 5) and highest >= grades:  # what else it may be is users.user's to say
-        query = data.query_ids[np.searchsorted(data.start, int(data.labels.argmax()), side="right") - 1]
-        raise ValueError(f"{os.fspath(path)} has a label {highest}, in query {query}; allowed: 0 .. {grades - 1}")
-    return grades
 
 
 def _matrices(
