@@ -465,12 +465,6 @@ def tables(rows: Sequence[Row]) -> list[str]:
     return [markdown(part) for part in (joint, beside, satisfaction)]
 
 
-def write(path: Path) -> None:
-    """Write the calibrated queries to ``path``, the same bytes each time."""
-    names = np.array([f"calibrated-{number:02d}" for number in range(QUERIES)])
-    np.savez(path, version=np.array(VERSION), query_id=names, **draw())  # type: ignore[arg-type]
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Write the embedded file; or, with a file of the published queries, print what they say about it."""
     parser = argparse.ArgumentParser(prog="python -m rankgym.data.make_calibrated", description=main.__doc__)
@@ -490,7 +484,8 @@ def main(arguments: list[str] | None = None) -> None:
     elif asked.table:
         print("\n\n".join(tables(compare(draw(), yandex.read(asked.table)))))
     else:
-        write(asked.out)
+        names = np.array([f"calibrated-{number:02d}" for number in range(QUERIES)])
+        np.savez(asked.out, version=np.array(VERSION), query_id=names, **draw())  # type: ignore[arg-type]
         print(asked.out)
 
 

@@ -44,7 +44,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankgym.data.make_calibrated import normals
 from rankgym.data.matrices import Array, condorcet_winner, cyclic_triples
@@ -226,12 +225,6 @@ def _cells(figures: MatrixStatistics) -> dict[str, str]:
     }
 
 
-def write(path: Path) -> None:
-    """Write the calibrated matrices to ``path``, the same bytes each time: see ``matrix_files.packed``."""
-    arrays: dict[str, NDArray[Any]] = {user: packed(draw(user)) for user in MATRIX_STATISTICS}
-    np.savez(path, version=np.array(VERSION), **arrays)  # type: ignore[arg-type]
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Write the embedded file; or print where its numbers come from, and write nothing."""
     parser = argparse.ArgumentParser(prog="python -m rankgym.data.make_mslr", description=main.__doc__)
@@ -250,7 +243,8 @@ def main(arguments: list[str] | None = None) -> None:
     elif asked.table:
         print(markdown())
     else:
-        write(asked.out)
+        arrays: dict[str, Any] = {user: packed(draw(user)) for user in MATRIX_STATISTICS}
+        np.savez(asked.out, version=np.array(VERSION), **arrays)
         print(asked.out)
 
 

@@ -4,6 +4,7 @@ A matrix depends on family, number of arms, seed and knobs only, not on the vers
 are those of Python's Mersenne Twister.
 """
 
+import inspect
 import random
 from collections.abc import Callable
 from statistics import NormalDist
@@ -27,10 +28,13 @@ class Knob(NamedTuple):
 class MatrixFamily(NamedTuple):
     """A way to draw a matrix, with its knobs."""
 
-    what: str
     draw: Callable[..., Array]
     knobs: dict[str, Knob]
     least_arms: int = 2
+
+    @property
+    def what(self) -> str:
+        return inspect.getdoc(self.draw) or ""
 
 
 def draw(family: str, num_arms: int, seed: int, **knobs: float) -> Array:
@@ -45,7 +49,7 @@ def draw(family: str, num_arms: int, seed: int, **knobs: float) -> Array:
     Raises:
         ValueError: an argument is unknown or outside its range.
     """
-    _, drawn, known, least_arms = one_of("family", family, FAMILIES)
+    drawn, known, least_arms = one_of("family", family, FAMILIES)
     num_arms = whole_number("num_arms", num_arms, least_arms, MAX_ARMS)
     seed = whole_number("seed", seed, 0)
     values = {name: knob.default for name, knob in known.items()}
@@ -64,21 +68,31 @@ def draw(family: str, num_arms: int, seed: int, **knobs: float) -> Array:
 
 
 def _bradley_terry(source: random.Random, num_arms: int, spread: float) -> Array:
-    """p_ij = 1 / (1 + exp(u_j - u_i)), u normal with standard deviation ``spread``."""
+    """p_ij = 1 / (1 + exp(u_j - u_i)): every arm has a utility, normal with standard deviation ``spread``.
+
+    The model of Bradley and Terry (1952): a total order without cycles; arms in the middle are hard to tell apart.
+    """
     inverse = NormalDist().inv_cdf
     utility = spread * np.array([inverse(max(source.random(), 2.0**-54)) for _ in range(num_arms)])
     return _complemented(1.0 / (1.0 + np.exp(utility[None, :] - utility[:, None])))
 
 
 def _plackett_luce(source: random.Random, num_arms: int, concentration: float) -> Array:
-    """p_ij = w_i / (w_i + w_j), w gamma distributed: a Dirichlet choice distribution over the arms."""
+    """p_ij = w_i / (w_i + w_j), as in a Plackett-Luce ranking (Luce 1959, Plackett 1975), w gamma distributed.
+
+    Pair by pair it is the Bradley-Terry model with utilities log w. These are drawn with a skew: a few arms are far
+    behind, and the best are close. The normed weights are a Dirichlet choice distribution over the arms.
+    """
     weight = np.array([source.gammavariate(concentration, 1.0) for _ in range(num_arms)])
     weight = np.maximum(weight / weight.max(), 1e-300)  # a weight rounded to zero still counts
     return _complemented(weight[:, None] / (weight[:, None] + weight))
 
 
 def _uniform(source: random.Random, num_arms: int, gap: float) -> Array:
-    """Entries uniform on [0, 1]; the planted winner's uniform on (1/2 + gap, 1]."""
+    """Entries uniform on [0, 1], with cycles everywhere; but a planted Condorcet winner's on (1/2 + gap, 1].
+
+    The planted arm is drawn uniformly.
+    """
     winner = source.randrange(num_arms)
     matrix = _of_pairs(source, num_arms, 0.0, 1.0)
     _set_row(matrix, winner, [1.0 - (0.5 - gap) * source.random() for _ in range(num_arms)])
@@ -86,7 +100,10 @@ def _uniform(source: random.Random, num_arms: int, gap: float) -> Array:
 
 
 def _total_order(source: random.Random, num_arms: int, gap: float) -> Array:
-    """The better one of a pair wins with a probability that is uniform on (1/2 + gap, 1]."""
+    """A random order: of each pair the better arm wins with a probability uniform on (1/2 + gap, 1].
+
+    It does not depend on the arms' distance: an order without strong stochastic transitivity.
+    """
     place = _shuffled(source, num_arms)
     i, j = np.triu_indices(num_arms, 1)
     wins = np.array([1.0 - (0.5 - gap) * source.random() for _ in range(len(i))])
@@ -140,47 +157,17 @@ def _complemented(matrix: Array) -> Array:
 
 FAMILIES = {
     "bradley-terry": MatrixFamily(
-        what=(
-            "every arm has a utility, normal; i beats j with the logistic function of their difference (Bradley and "
-            "Terry 1952): a total order without cycles, and arms in the middle are hard to tell apart"
-        ),
-        draw=_bradley_terry,
-        knobs={"spread": Knob(1.0, 0.001, 20.0, "standard deviation of the utilities")},
+        _bradley_terry, {"spread": Knob(1.0, 0.001, 20.0, "standard deviation of the utilities")}
     ),
     "plackett-luce": MatrixFamily(
-        what=(
-            "every arm has a weight, gamma distributed; i beats j with w_i / (w_i + w_j), as in a Plackett-Luce "
-            "ranking (Luce 1959, Plackett 1975). Pair by pair that is the Bradley-Terry model with utilities log w; "
-            "what differs is how they are drawn: with a skew, so that a few arms are far behind and the best are close"
-        ),
-        draw=_plackett_luce,
-        knobs={
-            "concentration": Knob(1.0, 0.05, 1000.0, "shape of the gamma distribution: at 1000 arms are much alike")
-        },
+        _plackett_luce,
+        {"concentration": Knob(1.0, 0.05, 1000.0, "shape of the gamma distribution: at 1000 arms are much alike")},
     ),
-    "uniform": MatrixFamily(
-        what=(
-            "every pair's probability is uniform on [0, 1], so that cycles are everywhere; but one arm, drawn "
-            "uniformly, beats each other with a probability uniform on (1/2 + gap, 1]: the planted Condorcet winner"
-        ),
-        draw=_uniform,
-        knobs={"gap": Knob(0.0, 0.0, 0.49, "least margin of the planted winner")},
-    ),
-    "total-order": MatrixFamily(
-        what=(
-            "the arms are in a random order and of each pair the better one wins, with a probability that is uniform "
-            "on (1/2 + gap, 1] whatever the distance: an order without strong stochastic transitivity"
-        ),
-        draw=_total_order,
-        knobs={"gap": Knob(0.0, 0.0, 0.49, "least margin of a pair")},
-    ),
+    "uniform": MatrixFamily(_uniform, {"gap": Knob(0.0, 0.0, 0.49, "least margin of the planted winner")}),
+    "total-order": MatrixFamily(_total_order, {"gap": Knob(0.0, 0.0, 0.49, "least margin of a pair")}),
     "strong-borda-no-condorcet": MatrixFamily(
-        what=(
-            "one arm beats all others with .8 or more, but for one that beats it by little: it is the Borda winner by "
-            "more than 0.05, and no arm is a Condorcet winner"
-        ),
-        draw=_strong_borda,
+        _strong_borda,
+        {"upset": Knob(0.1, 0.001, 0.1, "largest margin by which the Borda winner loses to one arm")},
         least_arms=3,
-        knobs={"upset": Knob(0.1, 0.001, 0.1, "largest margin by which the Borda winner loses to one arm")},
     ),
 }
