@@ -424,9 +424,10 @@ def num_grades(data: LetorData, grades: int | None, path: Any) -> int:
     highest = int(data.labels.max())
     if grades is None:
         grades = 2 if highest <= 1 else 5
-    if grades in (2, 5) and highest >= grades:  # ``users.user`` refuses other numbers
+    if isinstance(grades, (int, np.integer)) and grades in (2, 5) and highest >= grades:  # ``users.user`` checks others
         query = data.query_ids[np.searchsorted(data.start, int(data.labels.argmax()), side="right") - 1]
-        raise ValueError(f"{os.fspath(path)} has a label {highest}, in query {query}; allowed: 0 .. {grades - 1}")
+        found = f"{os.fspath(path)} has a label {highest}, in query {query}"
+        raise ValueError(f"grades = {grades}, but {found}; allowed: 0 .. {grades - 1}")
     return grades
 
 
