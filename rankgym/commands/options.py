@@ -25,11 +25,7 @@ Environment = Annotated[
 ]
 Assignments = Annotated[
     list[str] | None,
-    option(
-        "KEY=VALUE",
-        "Any other argument of the environment, as JSON; may be repeated. `rankgym envs ENV` lists them.",
-        "--set",
-    ),
+    option("KEY=VALUE", "Any other argument of ENV, as JSON; may be repeated. `rankgym envs ENV` lists them.", "--set"),
 ]
 Source = Annotated[
     str | None,
@@ -50,12 +46,7 @@ Backend = Annotated[
 ]
 Address = Annotated[str | None, option("tcp://HOST:8786", "Scheduler of the Dask cluster, with `--backend dask`.")]
 CheckpointEvery = Annotated[
-    float,
-    option(
-        "SECONDS",
-        "Time between checkpoints of a running job: a killed job loses at most this much work.",
-        "--checkpoint-every",
-    ),
+    float, option("SECONDS", "Time between checkpoints of a running job: a killed job loses at most this much work.")
 ]
 
 

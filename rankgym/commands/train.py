@@ -50,7 +50,7 @@ def train(
     set_: options.Assignments = None,
     param: Annotated[
         list[str] | None,
-        option("KEY=VALUE", "A hyperparameter of the algorithm or of its policy, as JSON; may be repeated.", "--param"),
+        option("KEY=VALUE", "A hyperparameter of the algorithm or its policy, as JSON; may be repeated."),
     ] = None,
     out: Annotated[Path | None, option("DIR", "Folder for the models. Default: `runs/ENV-ALGORITHM`.")] = None,
     tensorboard: Annotated[Path | None, option("DIR", "Folder for TensorBoard's curves.")] = None,

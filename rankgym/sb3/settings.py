@@ -54,9 +54,7 @@ class TrainingSettings:
         "training only, and are less noisy.",
     )
     truth: bool | None = setting(
-        None,
-        "",
-        "Whether the critic sees the attraction probabilities, in training only. Default: yes for `plackett-luce`.",
+        None, "", "Whether the critic sees the attraction probabilities in training. Default: yes for `plackett-luce`."
     )
     stagger: bool = setting(True, "", "Whether rows start at random ages: each rollout has early and late sessions.")
     query: Any = setting(
