@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankgym.arguments import one_of, plain_number, whole_number
+from rankgym.arguments import number_in, one_of, whole_number
 from rankgym.data.matrices import MAX_ARMS, Array
 
 
@@ -56,11 +56,7 @@ def draw(family: str, num_arms: int, seed: int, **knobs: float) -> Array:
     for name, value in knobs.items():
         if name not in known:
             raise ValueError(f"{name} is not a knob of the family {family!r}; allowed: {list(known)}")
-        low, high = known[name].low, known[name].high
-        number = plain_number(value)
-        if number is None or not low <= number <= high:
-            raise ValueError(f"{name} = {value!r} is not allowed; allowed range [{low:g}, {high:g}]")
-        values[name] = float(number)
+        values[name] = number_in(name, value, known[name].low, known[name].high)
     return drawn(random.Random(f"{family} {num_arms} {seed}"), num_arms, **values)
 
 

@@ -56,7 +56,7 @@ class Queries(NamedTuple):
             ValueError: an argument is out of range; the message names it.
         """
         axes = one_of("model", model, MODELS).axes
-        one_of("dataset", dataset, dict.fromkeys(("yandex", "synthetic")))
+        one_of("dataset", dataset, ("yandex", "synthetic"))
         if dataset == "synthetic":
             tables = _synthetic(axes, num_items, num_positions, parameters)
         elif parameters is not None:
@@ -108,7 +108,7 @@ class QueriesVectorEnv(SessionsVectorEnv):
         rewards = self.model.rewards
         if not isinstance(reward, str) or reward not in rewards:
             raise ValueError(f"reward = {reward!r} is not a reward of the {model}; allowed: {sorted(rewards)}")
-        one_of("reference", reference, dict.fromkeys(("best", "sorted")))
+        one_of("reference", reference, ("best", "sorted"))
         self._reward, self._paid, self._reference = rewards[reward], reward, reference
         self._draws_problems, self.pool = checked_problems("query", query, queries.num_queries)
         self._optimal_of = self._optimal_rewards(queries)

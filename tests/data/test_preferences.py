@@ -322,7 +322,7 @@ def test_how_utilities_are_drawn():
         (("uniform", 5, -1), {}, "seed = -1 is out of range; allowed: a whole number, at least 0"),
         (("uniform", 5, None), {}, "seed = None"),
         (("uniform", 5, 0), {"spread": 1.0}, r"spread is not a knob of the family 'uniform'; allowed: \['gap'\]"),
-        (("uniform", 5, 0), {"gap": 0.5}, r"gap = 0.5 is not allowed; allowed range \[0, 0.49\]"),
+        (("uniform", 5, 0), {"gap": 0.5}, r"gap = 0.5 is out of range; allowed: a number in \[0, 0.49\]"),
         (("uniform", 5, 0), {"gap": math.nan}, "gap = nan"),
         (("uniform", 5, 0), {"gap": "0.1"}, "gap = '0.1'"),
     ],

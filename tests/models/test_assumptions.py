@@ -809,9 +809,9 @@ def test_the_parameters_of_an_environment(name):
         ({"exact_up_to": -1}, r"exact_up_to = -1 is out of range; allowed: a whole number, at least 0"),
         ({"samples": 0}, r"samples = 0 is out of range; allowed: a whole number, at least 1"),
         ({"seed": -1}, r"seed = -1 is out of range; allowed: a whole number, at least 0"),
-        ({"tolerance": -1.0}, r"tolerance = -1\.0 is out of range; allowed: a number, at least 0"),
-        ({"tolerance": "1"}, r"tolerance = '1' is out of range; allowed: a number, at least 0"),
-        ({"tolerance": math.nan}, r"tolerance = nan is out of range; allowed: a number, at least 0"),
+        ({"tolerance": -1.0}, r"tolerance = -1\.0 is out of range; allowed: a number in \[0, inf\)"),
+        ({"tolerance": "1"}, r"tolerance = '1' is out of range; allowed: a number in \[0, inf\)"),
+        ({"tolerance": math.nan}, r"tolerance = nan is out of range; allowed: a number in \[0, inf\)"),
         (
             {"displayed": [0, 1, 2]},
             r"displayed = \[0, 1, 2\] has a wrong shape or type; allowed: 4 different items out of 0 \.\. 4$",

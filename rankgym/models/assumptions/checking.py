@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.arguments import whole_number
+from rankgym.arguments import number_in, whole_number
 from rankgym.kernels import first_fault
 from rankgym.models.assumptions.report import NAMES, Report, counted, verdicts
 from rankgym.models.assumptions.search import A1, T1, T2, QuerySearch, exchanges
@@ -89,8 +89,7 @@ def check_assumptions(
         raise ValueError(f"reward = {reward!r} is not a reward of the {click_model.name}; {allowed}")
     for name, value, least in (("exact_up_to", exact_up_to, 0), ("samples", samples, 1), ("seed", seed, 0)):
         whole_number(name, value, least)
-    if not isinstance(tolerance, (int, float)) or not 0.0 <= tolerance < math.inf:
-        raise ValueError(f"tolerance = {tolerance!r} is out of range; allowed: a number, at least 0")
+    tolerance = number_in("tolerance", tolerance, 0.0, math.inf, open_high=True)
     queries = click_model.parameters(
         *(cut(name, table, click_model.axes[name], items, positions) for name, table in queries._asdict().items())
     )
