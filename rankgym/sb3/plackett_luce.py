@@ -21,6 +21,7 @@ from rankgym.agent import positive
 from rankgym.arguments import near, whole_number
 from rankgym.spaces import Permutation
 
+Numbers = NDArray[Any] | th.Tensor
 Observation = NDArray[Any] | PyTorchObs | Mapping[str, NDArray[Any]]
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "silu": nn.SiLU, "gelu": nn.GELU}
 FIRST_SCORES = 0.1  # scale of a new actor's last weights: its first lists are close to uniform
@@ -175,7 +176,7 @@ class PlackettLuce(CategoricalDistribution):
 
 
 def rankings(
-    scores: NDArray[Any] | th.Tensor,
+    scores: Numbers,
     num_positions: int,
     *,
     noise: NDArray[Any] | None = None,
@@ -425,10 +426,7 @@ class PlackettLucePolicy(ActorCriticPolicy):
         return None if places is None else places.cpu().numpy()
 
     def rankings(
-        self,
-        scores: NDArray[Any] | th.Tensor,
-        noise: NDArray[Any] | None = None,
-        base_place: NDArray[np.int64] | None = None,
+        self, scores: Numbers, noise: NDArray[Any] | None = None, base_place: NDArray[np.int64] | None = None
     ) -> NDArray[np.int64]:
         """Return rankings (rows, num_positions) by ``scores`` and the caller's Gumbel noise; see ``rankings``."""
         return rankings(

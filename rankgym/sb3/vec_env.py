@@ -270,11 +270,9 @@ class NativeRows:
             return self._end(observation, ended, terminated, infos), paid, ended
         return self._observed(observation), paid, ended
 
-    def _end(
-        self, observation: Any, ended: NDArray[np.bool_], terminated: NDArray[np.bool_], infos: list[dict[str, Any]]
-    ) -> Any:
+    def _end(self, seen: Any, ended: NDArray[np.bool_], terminated: NDArray[np.bool_], infos: list[Any]) -> Any:
         """Report the rows of ``ended`` in ``infos``, start their next episodes, and return the new observations."""
-        last = self._observed(observation)
+        last = self._observed(seen)
         seconds = round(time.time() - self._started, 6)
         for row in np.flatnonzero(ended).tolist():
             episode = {name: total[row].item() for name, total in self._sums.items()} | {"t": seconds}
