@@ -311,10 +311,7 @@ class DuelingAgent(Learner, ABC):
     def for_env(
         cls: type[D], env: Any, *, horizon: int | None = None, seed: int | Sequence[int] | None = None, **knobs: Any
     ) -> D:
-        """Make an agent for ``env``: a rankgym environment of dueling arms, single or vector, wrapped or not.
-
-        It gets the numbers of arms and rows, and the horizon (``horizon``, or the environment's if that is None).
-        ``knobs`` go to the class.
+        """Make an agent for ``env``, as ``Agent.for_env``: a rankgym environment of dueling arms.
 
         An agent for a single environment is a batch of one: with ``duel = agent.act()`` the action is
         ``{side: int(arm[0]) for side, arm in duel.items()}``, then ``agent.update(duel, won[None])``.

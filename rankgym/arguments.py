@@ -72,6 +72,14 @@ def number_in(
     return float(number)
 
 
+def array_of(values: Any) -> NDArray[Any]:
+    """Return ``values`` as an array; lists of different lengths become one without dimensions."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        return np.array(None)
+
+
 def probabilities(name: str, values: Any, dimensions: int) -> NDArray[np.float64]:
     """Return ``values`` as a float64 array of 1 .. ``dimensions`` dimensions in [0, 1], or raise a ValueError."""
     try:

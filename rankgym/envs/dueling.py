@@ -210,7 +210,6 @@ class DuelingVectorEnv(SessionsVectorEnv):
             self._draw_arms(np.arange(rows))
         self._left, self._right, self._winner = (np.zeros(rows, np.int64) for _ in range(3))  # of the last session
         self._loss = np.full(rows, np.nan)  # its regret
-        self._shown = np.zeros((5, rows), np.int64)  # winner, left, right, round, problem: what render shows
 
     def _check_winners(self, whose: str, chosen: bool) -> None:
         """Refuse a problem without a Condorcet winner where it is needed; ``whose`` may have a place for its number."""
@@ -285,11 +284,12 @@ class DuelingVectorEnv(SessionsVectorEnv):
 
     def _written(self) -> dict[str, NDArray[Any]]:
         written = super()._written() | ({"arms": self._arms} if self._draws_arms else {})
-        return written if self.render_mode is None else written | {"told": self._shown.T}
+        last = {"left": self._left, "right": self._right, "winner": self._winner}
+        return written if self.render_mode is None else written | last
 
     def _restored(self) -> None:
         super()._restored()
-        self._loss = np.full(self.num_envs, np.nan)  # a snapshot does not have the last session
+        self._loss[:] = np.nan  # a snapshot does not have the last session's regret
         if self._draws_arms:
             self._set_entries(self._problem.copy(), self._arms)
 
@@ -307,14 +307,11 @@ class DuelingVectorEnv(SessionsVectorEnv):
     def play(self, pairs: Pair) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
         """Play one duel in every row: return the winners, one-hot, and the rewards."""
         rows = self.num_envs
-        won, winner = np.empty((rows, 2), np.int8), np.empty(rows, np.int64)
-        reward, loss = np.empty(rows), np.empty(rows)
+        won, reward = np.empty((rows, 2), np.int8), np.empty(rows)
         truth = (self._preference, self._matrix, self._arms, self._gap, self._entry, self._regret)
-        duel(*truth, self._key, self._session, self._round, *pairs, won, winner, reward, loss)
+        duel(*truth, self._key, self._session, self._round, *pairs, won, self._winner, reward, self._loss)
+        self._left[:], self._right[:] = pairs
         self._latest_round += 1
-        (self._left, self._right), self._winner, self._loss = pairs, winner, loss
-        if self.render_mode is not None:
-            self._shown[:] = winner, *pairs, self._round, self._problem
         return won, reward
 
     def _session_info(self, won: NDArray[np.int8]) -> dict[str, NDArray[Any]]:
@@ -324,6 +321,6 @@ class DuelingVectorEnv(SessionsVectorEnv):
     def _text(self, row: int) -> str:
         if self._round[row] < 0:
             return f"problem {self._problem[row]}: nothing compared yet"
-        winner, left, right, round, problem = self._shown[:, row].tolist()
-        result = f"arm {left} beats arm {right}" if winner == 0 else f"arm {right} beats arm {left}"
-        return f"problem {problem}, round {round}: {result}"
+        arms = [int(self._left[row]), int(self._right[row])]
+        best, other = arms if self._winner[row] == 0 else arms[::-1]
+        return f"problem {self._problem[row]}, round {self._round[row]}: arm {best} beats arm {other}"

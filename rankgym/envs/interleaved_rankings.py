@@ -30,14 +30,9 @@ class InterleavedRankingsVectorEnv(InterleavedVectorEnv, QueriesVectorEnv):
     `MultiBinary(num_positions)`: the clicks on the interleaved list; all 0 after a reset.
 
     ## Rewards
-    As in `RankingVectorEnv`, on the interleaved list.
-
     ## Starting State
-    A query: see `query`. The production ranker's list of its items is the attribute `initial_list` (num_envs,
-    num_items).
-
     ## Episode End
-    Never terminates; truncates after `horizon` sessions.
+    As in `RankingVectorEnv`; rewards are those of the interleaved list.
 
     ## Information
     `step` gives arrays with one entry a row: `winner` (0 left, 1 right; a fair coin where the credit is equal),

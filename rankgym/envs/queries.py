@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym import data
-from rankgym.arguments import one_of, whole_number
+from rankgym.arguments import array_of, one_of, whole_number
 from rankgym.envs.resets import checked_problems
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.kernels import first_fault
@@ -145,10 +145,7 @@ class QueriesVectorEnv(SessionsVectorEnv):
 def _initial_lists(initial_list: Sequence[int] | None, queries: int, items: int) -> NDArray[np.int64]:
     if initial_list is None:
         return np.tile(np.arange(items), (queries, 1))
-    try:
-        given = np.array(initial_list)
-    except ValueError:
-        given = np.array(None)
+    given = array_of(initial_list)
     allowed = f"allowed: each of 0 .. {items - 1} once, best first"
     if given.shape != (items,) or given.dtype.kind not in "iu":
         raise ValueError(f"initial_list = {initial_list!r} is not a list of {items} items; {allowed}")

@@ -37,9 +37,9 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
     seeds, counters and problems (the queries or matrices that they play, numbered from 0), resets rows, ends episodes
     and takes snapshots. A subclass calls, in its ``__init__`` and in this order,
 
-    * ``super().__init__(num_envs, **arguments)``: those that it does not take itself;
+    * ``super().__init__(num_envs, **arguments)``, with the arguments that it does not take itself;
     * ``self._set_spaces(single_observation_space, single_action_space)``;
-    * ``self._draws_problems, self.pool = checked_problems("query", query, number_of_problems)``, if there are some;
+    * ``self._draws_problems, self.pool = checked_problems("query", query, number)``, if rows play problems;
     * ``self._take_first_problems()``, once its arrays exist.
 
     It defines a session by ``_checked``, ``_checked_single``, ``play`` and ``_session_info``. It extends, where it has
@@ -138,11 +138,6 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
 
     def _step_info(self, observation: NDArray[np.int8]) -> dict[str, Any]:
         return {name: values.copy() for name, values in self._session_info(observation).items()}
-
-    def first_row_info(self, observation: NDArray[np.int8]) -> dict[str, Any]:
-        """Return the ``info`` of row 0 without the axis, for the single environment."""
-        info = self._session_info(observation)
-        return {name: v.item(0) if v.ndim == 1 else v[0].copy() for name, v in info.items()}  # first_row, in line
 
     def _fresh_info(self) -> dict[str, Any]:
         """Return the ``info`` of a reset, for every row.
@@ -397,11 +392,6 @@ def open_session(displayed, last, session, round):
         session[row] += 1
         round[row] += 1
     return keep(displayed, last)
-
-
-def first_row(values: NDArray[Any]) -> Any:
-    """Return a copy of row 0 of ``values``, as a Python number where rows have one number each."""
-    return values.item(0) if values.ndim == 1 else values[0].copy()
 
 
 def listed(what: str, displayed: NDArray[np.int64], clicks: NDArray[np.int8]) -> list[str]:

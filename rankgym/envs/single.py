@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from rankgym.envs.sessions import SessionsVectorEnv, first_row
+from rankgym.envs.sessions import SessionsVectorEnv
 
 
 class SingleEnv(gym.Env[NDArray[np.int8], Any]):
@@ -35,7 +35,8 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
             return getattr(engine, name)
         if engine is not None and name in engine.row_attributes:
             values = getattr(engine, name)
-            return first_row(values) if isinstance(values, np.ndarray) else type(values)(*(v[0] for v in values))
+            table = isinstance(values, np.ndarray)
+            return first_rows({name: values})[name] if table else type(values)(*(v[0] for v in values))
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __dir__(self) -> list[str]:
@@ -55,7 +56,7 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
         if seed is None and self.engine.unseeded:
             seed = int(self.np_random.integers(2**63))  # so that an np_random set from outside decides
         observation, info = self.engine.reset(seed=[seed])
-        return observation[0], {name: first_row(values) for name, values in info.items()}
+        return observation[0], first_rows(info)
 
     def step(self, action: Any) -> tuple[NDArray[np.int8], float, bool, bool, dict[str, Any]]:
         engine = self.engine
@@ -64,10 +65,15 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
         observation, reward = engine.play(engine._checked_single(action))
         if self.render_mode is not None:
             engine.last_observation[0] = observation[0]
-        truncated, info = engine.at_horizon(), engine.first_row_info(observation)
+        truncated, info = engine.at_horizon(), first_rows(engine._session_info(observation))
         engine._prepare_next()
         return observation[0], reward.item(), False, truncated, info
 
     def render(self) -> str | None:
         frames = self.engine.render()
         return None if frames is None else frames[0]
+
+
+def first_rows(info: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    """Return copies of the arrays' row 0, as Python numbers where rows have one number each."""
+    return {name: values.item(0) if values.ndim == 1 else values[0].copy() for name, values in info.items()}

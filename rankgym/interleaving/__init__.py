@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.arguments import one_of, whole_number
+from rankgym.arguments import array_of, one_of, whole_number
 from rankgym.interleaving.balanced import Balanced
 from rankgym.interleaving.base import Interleaving, Lists, copy_rankings, decide
 from rankgym.interleaving.document_constraints import DocumentConstraints
@@ -59,10 +59,7 @@ class Comparison(NamedTuple):
 
     def credit(self, clicks: ArrayLike) -> NDArray[np.float64]:
         """The credit (rows, 2) of left and right for ``clicks`` (rows, length) of 0 and 1."""
-        try:
-            given = np.asarray(clicks)
-        except ValueError:  # nested sequences of different lengths
-            given = np.array(None)
+        given = array_of(clicks)
         if given.shape != self.displayed.shape or given.dtype.kind not in "biu":
             allowed = f"0 and 1 of shape {self.displayed.shape}"
             raise ValueError(f"clicks has shape {given.shape} and dtype {given.dtype}; allowed: {allowed}")
@@ -128,10 +125,7 @@ def compare(
 
 def _checked(name: str, rankings: ArrayLike) -> NDArray[np.int64]:
     """``rankings`` as (rows, n) int64 of distinct whole numbers from 0, or a ValueError."""
-    try:
-        given = np.asarray(rankings)
-    except ValueError:
-        given = np.array(None)
+    given = array_of(rankings)
     allowed = f"allowed: rankings (rows, n), or one (n,), of different whole numbers below {MAX_DOCUMENTS}"
     if given.dtype.kind not in "iu" or given.ndim not in (1, 2) or given.size == 0:
         raise ValueError(f"{name} has shape {given.shape} and dtype {given.dtype}; {allowed}")

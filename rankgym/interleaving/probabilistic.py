@@ -189,10 +189,8 @@ class Probabilistic(Interleaving):
             self._seen = lists.size
         interleave(lists, left, right, self._tail, self.crediting == "assigned", key, session, displayed, share)
 
-    def credit(
-        self, lists: Lists, left: Array, right: Array, displayed: Array, share: Array, clicks: Array, credit: Array
-    ) -> None:
-        CREDITS[self.crediting](lists, left, right, displayed, share, clicks, credit)
+    def credit(self, *arrays: Any) -> None:
+        CREDITS[self.crediting](*arrays)
 
     def knobs(self) -> dict[str, Any]:
         return {"tau": self.tau, "credit": self.crediting}

@@ -161,7 +161,6 @@ class VectorLayered(VectorWrapper[Any, Any, Any, Any, Any]):
         self._acts = _acts(self.layer)
         self._inner: Any = None  # the environment's observation; None before the first reset
         self._ended = np.zeros(self.num_envs, bool)  # rows whose episode is over and not yet reset
-        self._some_ended = False
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         mask = (options or {}).get("reset_mask")  # now: Gymnasium's batch of singles removes it from the options
@@ -174,7 +173,7 @@ class VectorLayered(VectorWrapper[Any, Any, Any, Any, Any]):
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         if self._inner is None:  # the layer must not take actions that the environment would refuse
             raise ResetNeeded("reset the environment before its first step")
-        if self._some_ended and self._mode is AutoresetMode.DISABLED:
+        if self._mode is AutoresetMode.DISABLED and count_nonzero(self._ended):
             rows = np.flatnonzero(self._ended).tolist()
             raise ResetNeeded(f"the episodes of rows {rows} are over; reset them with options={{'reset_mask': mask}}")
         if self._acts:
@@ -187,10 +186,9 @@ class VectorLayered(VectorWrapper[Any, Any, Any, Any, Any]):
             return self._shown(), reward, terminated, truncated, info
         if "displayed" in info:
             self.layer.learn(info["displayed"], info["clicks"], self._played(info))
-        if self._some_ended:  # this step was the autoreset
+        if count_nonzero(self._ended):  # this step was the autoreset
             self._begin(self._ended.copy())
         np.logical_or(terminated, truncated, out=self._ended)
-        self._some_ended = bool(count_nonzero(self._ended))
         return self._shown(), reward, terminated, truncated, info
 
     def action_masks(self) -> NDArray[np.bool_] | None:
@@ -203,7 +201,6 @@ class VectorLayered(VectorWrapper[Any, Any, Any, Any, Any]):
 
     def _begin(self, rows: NDArray[np.bool_]) -> None:
         self._ended[rows] = False
-        self._some_ended = bool(count_nonzero(self._ended))
         self.layer.begin(rows, _initial_lists(self.env))
 
     def _played(self, info: dict[str, Any]) -> NDArray[np.bool_]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy import count_nonzero  # ten times as fast as any() on a small array
 from numpy.typing import NDArray
 
 from rankgym.arguments import round_numbers, whole_number
@@ -77,13 +78,12 @@ class Log:
     def __init__(self, num_envs: int, rounds: NDArray[np.int64], series: Sequence[str]) -> None:
         self.rounds = rounds
         self.played = np.zeros(num_envs, np.int64)  # rounds of the row's episode
-        self._more = 0  # rounds of all rows that ``played`` does not have yet: an addition to an array takes time
+        self._uncounted = 0  # rounds of all rows that ``played`` does not have yet: an addition to an array takes time
         self.totals = {name: np.zeros(num_envs) for name in series}
         self.kept = {name: np.full((0, num_envs), np.nan) for name in series}  # grows to (records, num_envs)
         self.entered = np.full((0, num_envs), np.nan)  # (epochs, num_envs) the first series' totals as epochs began
         self._epoch = np.full(num_envs, -1)  # of the row's last round; -1: unknown
         self._stale = np.zeros(num_envs, bool)  # rows that still hold their last episode
-        self._any_stale = False
         self._look_ahead()
 
     def _look_ahead(self) -> None:
@@ -94,13 +94,12 @@ class Log:
 
     def _count(self) -> None:
         """Bring ``played`` up to date."""
-        self.played += self._more
-        self._more = 0
+        self.played += self._uncounted
+        self._uncounted = 0
 
     def begin(self, rows: NDArray[np.bool_]) -> None:
         """Start a new episode in ``rows`` (num_envs,) bool. The last one stays readable until the first new round."""
         self._stale |= rows
-        self._any_stale = True
 
     def _clear(self, rows: NDArray[np.bool_]) -> None:
         self._count()
@@ -112,7 +111,6 @@ class Log:
             kept[:, rows] = np.nan
         self._epoch[rows] = -1
         self._stale &= ~rows
-        self._any_stale = bool(self._stale.any())
         self._look_ahead()
 
     def add(
@@ -122,7 +120,7 @@ class Log:
         epoch: NDArray[np.int64] | None = None,
     ) -> None:
         """Add one round of ``rows`` (default: all); ``epoch`` may be None if no such row has entered a new one."""
-        if self._any_stale:
+        if count_nonzero(self._stale):
             self._clear(np.ones_like(self._stale) if rows is None else rows)
         if epoch is not None:
             self._enter(epoch, rows)
@@ -132,7 +130,7 @@ class Log:
             else:
                 total[rows] += amount[rows]
         if rows is None:
-            self._more += 1
+            self._uncounted += 1
         else:
             self.played += rows
         self._ahead -= 1
@@ -151,14 +149,14 @@ class Log:
 
     def repeat(self, amounts: Sequence[NDArray[Any]], times: int) -> None:
         """Add ``times`` equal rounds of all rows, bit for bit like ``times`` calls of ``add(amounts)``."""
-        if self._any_stale and times:
+        if times and count_nonzero(self._stale):
             self._clear(np.ones_like(self._stale))
         added = [np.array(amount, np.float64) for amount in amounts]
         while times > 0:
             skipped = min(times, self._ahead) - 1  # rounds before the next one that may be recorded
             for total, amount in zip(self.totals.values(), added, strict=True):
                 add_repeatedly(total, amount, skipped)
-            self._more += skipped
+            self._uncounted += skipped
             self._ahead -= skipped
             self.add(added)
             times -= skipped + 1
@@ -179,8 +177,7 @@ class Log:
         self.entered = np.ascontiguousarray(given["entered"].T)
         self.totals = {name: given[f"total_{name}"] for name in self.totals}
         self.kept = {name: np.ascontiguousarray(given[f"kept_{name}"].T) for name in self.kept}
-        self._any_stale = bool(self._stale.any())
-        self._more = 0
+        self._uncounted = 0
         self._look_ahead()
 
     def _enter(self, epoch: NDArray[np.int64], rows: NDArray[np.bool_] | None) -> None:

@@ -176,14 +176,10 @@ class TimeAwareLayer(Layer):
         if setting.horizon is None:
             allowed = "an environment with a horizon"
             raise ValueError(f"env has no horizon, so its played share is undefined; allowed: {allowed}")
-        if isinstance(observation_space, MultiBinary):
-            below = Box(0.0, 1.0, observation_space.shape, np.float32)
-        elif isinstance(observation_space, Box) and len(observation_space.shape) in (1, 2):
-            below = observation_space
-        else:
+        if not isinstance(observation_space, (Box, MultiBinary)) or len(observation_space.shape) not in (1, 2):
             allowed = "clicks, a flat Box or a table of items"
             raise ValueError(f"env shows {observation_space}; allowed below {self.name}: {allowed}")
-        self.observation_space = widened(below, [0.0], [1.0])
+        self.observation_space = widened(observation_space, [0.0], [1.0])
         self.played = np.zeros(setting.num_envs, np.int64)
 
     def begin(self, rows: NDArray[np.bool_], initial_list: NDArray[np.int64]) -> None:

@@ -15,7 +15,7 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from numpy import count_nonzero  # ten times as fast as any() on a small array
 from numpy.typing import NDArray
 
-from rankgym.arguments import action_kind, env_attribute, env_horizons, is_duel, round_numbers
+from rankgym.arguments import action_kind, env_attribute, env_horizons, is_duel, one_of, round_numbers
 from rankgym.wrappers.forms import SingleForm
 from rankgym.wrappers.log import Log, record_rounds
 from rankgym.wrappers.meters import Meter, RankingMeter, RegretMeter, SafetyMeter
@@ -32,10 +32,9 @@ class Recording:
         duels_allowed = all(meter.measures_duels for meter in meters)
         duels = is_duel(action_kind(env.unwrapped))
         if duels and not duels_allowed:
-            raise ValueError(
-                f"env = {env} is an environment of duels, which have no {' and '.join(self.series)}; "
-                "allowed: a ranking environment of rankgym, wrapped or not; or RecordRegret"
-            )
+            allowed = "a ranking environment of rankgym, wrapped or not; or RecordRegret"
+            fault = f"an environment of duels, which have no {' and '.join(self.series)}"
+            raise ValueError(f"env = {env} is {fault}; allowed: {allowed}")
         if not duels and env_attribute(env, "initial_misordered") is None:
             dueling = " or dueling" if duels_allowed else ""
             allowed = "one of those, wrapped or not"
@@ -134,9 +133,8 @@ class Recorder:
             not reached the round.
         """
         names = self._recording.series
-        if series is not None and series not in names:
-            raise ValueError(f"series = {series!r} is unknown; allowed: {list(names)}")
-        return self._recording.log.records(series or names[0])
+        series = names[0] if series is None else one_of("series", series, dict(zip(names, names, strict=True)))
+        return self._recording.log.records(series)
 
     @property
     def totals(self) -> dict[str, NDArray[np.float64]]:

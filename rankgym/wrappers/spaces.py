@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from rankgym.spaces import Permutation, shown
 
 
-def widened(space: Box, low: Sequence[float], high: Sequence[float]) -> Box:
+def widened(space: Box | MultiBinary, low: Sequence[float], high: Sequence[float]) -> Box:
     """``space`` with more columns (or entries, if it is flat) in ``low`` .. ``high`` behind its own; float32."""
+    space = space if isinstance(space, Box) else Box(0.0, 1.0, space.shape)
     shape = (*space.shape[:-1], len(low))
     lower = np.concatenate([space.low, np.broadcast_to(low, shape)], axis=-1)
     upper = np.concatenate([space.high, np.broadcast_to(high, shape)], axis=-1)
@@ -33,15 +34,11 @@ class Widened:
         table: tuple[list[float], list[float]],
         flat: tuple[list[float], list[float]],
     ) -> None:
-        shape = space.shape if isinstance(space, (Box, MultiBinary)) else None
-        self.is_table = shape is not None and len(shape) == 2 and shape[0] == num_items
-        if shape is None or not (self.is_table or len(shape) == 1):
-            raise ValueError(
-                f"env has the observation space {space}; allowed below {name}: a table ({num_items}, features), such "
-                "as ItemStatistics makes, or an array of one dimension"
-            )
-        below = space if isinstance(space, Box) else Box(0.0, 1.0, shape)
-        self.space = widened(below, *(table if self.is_table else flat))
+        self.is_table = space.shape is not None and len(space.shape) == 2 and space.shape[0] == num_items
+        if not isinstance(space, (Box, MultiBinary)) or not (self.is_table or len(space.shape) == 1):
+            allowed = f"a table ({num_items}, features), such as ItemStatistics makes, or an array of one dimension"
+            raise ValueError(f"env has the observation space {space}; allowed below {name}: {allowed}")
+        self.space = widened(space, *(table if self.is_table else flat))
 
     def show(self, inner: NDArray[Any], more: NDArray[np.float32]) -> NDArray[np.float32]:
         """``inner`` (rows, ...) with ``more`` (rows, items, columns), or (rows, entries), behind it."""
@@ -51,10 +48,8 @@ class Widened:
 def require_rankings(name: str, action_space: Space[Any]) -> None:
     """Raise a ValueError unless every ranking is an action."""
     if type(action_space) is not Permutation:
-        raise ValueError(
-            f"env has the action space {action_space}; allowed below {name}: a Permutation. Use one action "
-            "wrapper at most; observation wrappers may be inside and outside of it"
-        )
+        hint = "Use one action wrapper at most; observation wrappers may be inside and outside of it"
+        raise ValueError(f"env has the action space {action_space}; allowed below {name}: a Permutation. {hint}")
 
 
 def checked_array(actions: Any, shape: tuple[int, ...], kinds: str, need: str) -> NDArray[Any]:

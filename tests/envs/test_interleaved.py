@@ -1,6 +1,7 @@
 """Duels by interleaving: rankers of a LETOR file, and rankings of a query's items."""
 
 import gzip
+import inspect
 import json
 import pickle
 import re
@@ -693,3 +694,16 @@ def test_rendering(file):
     env.step({"left": [0, 1, 2, 3, 4], "right": [4, 3, 2, 1, 0]})
     assert "left [0, 1, 2, 3, 4], right [4, 3, 2, 1, 0]" in env.render()
     assert env.render().count("item") == 5
+
+
+def test_signatures_show_the_arguments_that_the_base_classes_take():
+    class Own(InterleavedRankingsVectorEnv):
+        def __init__(self, num_envs=1, *, mine=None, **arguments):
+            super().__init__(num_envs, **arguments)
+
+    ranking = set(inspect.signature(RankingVectorEnv).parameters)
+    assert {"num_envs", "model", "query", "horizon", "render_mode"} <= ranking
+    assert not ranking & {"self", "arguments"}
+    duels = ranking | {"interleaving", "interleaving_knobs", "regret"}
+    assert set(inspect.signature(InterleavedRankingsVectorEnv).parameters) == duels
+    assert set(inspect.signature(Own).parameters) == duels | {"mine"}
