@@ -734,7 +734,7 @@ def test_all_arguments_are_listed_with_their_defaults():
         *("scenario", "breakpoints", "num_breakpoints", "epoch_lengths", "jumps", "jump_attraction", "kept"),
         *("drift_step", "p", "gap"),
     }
-    assert list(own)[: len(base)] == list(base)
+    assert list(own)[-len(base) :] == list(base)  # its own come first
     assert {**base, **ENVS[CM][1]} == {k: v for k, v in own.items() if k in base or k in ENVS[CM][1]}
     assert own["num_positions"] == 3
     vector_breakpoint(2, **own)
