@@ -133,7 +133,7 @@ class Recorder:
             not reached the round.
         """
         names = self._recording.series
-        series = names[0] if series is None else one_of("series", series, dict(zip(names, names, strict=True)))
+        series = names[0] if series is None else one_of("series", series, names)
         return self._recording.log.records(series)
 
     @property
