@@ -28,9 +28,10 @@ from stable_baselines3.td3.policies import TD3Policy
 
 from rankgym import wrappers
 from rankgym.agent import KernelAgent
+from rankgym.arguments import number_in
 from rankgym.kernels import bits, kernel, session_seed, uniform
 from rankgym.sb3 import model_files, plackett_luce
-from rankgym.sb3.model_files import card_of, checked_noise, library_versions, policy_name, read_model
+from rankgym.sb3.model_files import MAX_NOISE, card_of, library_versions, policy_name, read_model
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.source import source_digest
 from rankgym.spaces import Permutation
@@ -222,7 +223,7 @@ class SB3Agent(KernelAgent):
         """Return the scale of the noise, by the arguments and the card."""
         if deterministic is not None and not isinstance(deterministic, (bool, np.bool_)):
             raise ValueError(f"deterministic = {deterministic!r} is unknown; allowed: True, False, None")
-        scale = checked_noise(self.card.get("noise", 1.0) if noise is None else noise)
+        scale = number_in("noise", self.card.get("noise", 1.0) if noise is None else noise, 0, MAX_NOISE)
         greedy = self.card["deterministic"] if deterministic is None else deterministic
         draws = isinstance(policy, PlackettLucePolicy)
         if not draws and (noise or not greedy):

@@ -17,7 +17,7 @@ from stable_baselines3 import A2C, DQN, PPO, SAC, TD3
 from stable_baselines3.common.utils import LinearSchedule
 
 from rankgym import wrappers
-from rankgym.arguments import near, plain_number, whole_number
+from rankgym.arguments import near, number_in, plain_number, whole_number
 from rankgym.registry import BREAKPOINT, ENVS, RANKING
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.sb3.settings import OPTIONS, TrainingSettings
@@ -113,7 +113,8 @@ def checked_settings(env_ids: Any, given: Mapping[str, Any]) -> TrainingSettings
     s |= {"eval_every": every, "eval_horizon": sessions}
     for name in ("eval_every", "eval_horizon", "eval_runs", "threads"):
         s[name] = whole_number(name, s[name], 1)
-    s["average"] = AVERAGES.get((algo, policy), 0.0) if s["average"] is None else _share(s["average"])
+    share = AVERAGES.get((algo, policy), 0.0) if s["average"] is None else s["average"]
+    s["average"] = number_in("average", share, 0, 1, open_high=True)
     s["hyperparameters"] = {name: given[name] for name in given if name not in fields and name != "source"}
     try:
         return TrainingSettings(**json.loads(json.dumps(s)))
@@ -177,13 +178,6 @@ def _horizons(given: Any) -> int | list[int]:
     if not checked or len(set(checked)) < len(checked):
         raise ValueError(f"horizon = {given!r}; allowed: a whole number, or several that differ")
     return checked[0] if len(checked) == 1 else sorted(checked)
-
-
-def _share(given: Any) -> float:
-    number = plain_number(given)
-    if number is None or not 0 <= number < 1:
-        raise ValueError(f"average = {given!r} is out of range; allowed: a number in [0, 1); 0: no average")
-    return float(number)
 
 
 def _flag(name: str, given: Any, allowed: str) -> bool:

@@ -17,7 +17,7 @@ from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 import rankgym
-from rankgym.arguments import plain_number
+from rankgym.arguments import number_in
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.spaces import Permutation
 from rankgym.wrappers.layers import Setting, layers_of
@@ -171,7 +171,7 @@ def _checked_card(name: str, card: Any) -> dict[str, Any]:
             raise ValueError(f"model = {name} is damaged: {key} = {card[key]!r}; allowed: {ALLOWED[kind]}")
     if "noise" in card:
         try:
-            checked_noise(card["noise"])
+            number_in("noise", card["noise"], 0, MAX_NOISE)
         except ValueError as error:
             raise ValueError(f"model = {name} is damaged: {error}") from None
     for layer in card["layers"]:
@@ -208,14 +208,6 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         why = f"is not a model of stable-baselines3 ({type(error).__name__}: {error})"
         raise ValueError(f"model = {name} {why}; allowed: a file written by model.save") from None
     return _checked_card(name, card), tensors
-
-
-def checked_noise(noise: Any) -> float:
-    """Return the scale of the Gumbel noise, checked."""
-    number = plain_number(noise)
-    if number is None or not 0 <= number <= MAX_NOISE:
-        raise ValueError(f"noise = {noise!r} is out of range; allowed: a number in [0, {MAX_NOISE:g}]")
-    return float(number)
 
 
 def read_tensors(name: str, content: bytes) -> Any:

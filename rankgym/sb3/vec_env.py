@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 
-from rankgym.arguments import ActionKind, action_kind, env_horizons, whole_number
+from rankgym.arguments import ActionKind, action_kind, env_horizons, one_of, whole_number
 from rankgym.envs.resets import draw_numbers
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.kernels import row_keys
@@ -65,8 +65,7 @@ class RankingVecEnv(VecEnv):
         stagger: bool = False,
         seed: int | None = None,
     ) -> None:
-        if reward not in REWARDS:
-            raise ValueError(f"reward = {reward!r} is unknown; allowed: {list(REWARDS)}")
+        one_of("reward", reward, REWARDS)
         listed = _checked_envs([envs] if isinstance(envs, (VectorEnv, gym.Env)) else envs)
         starts = np.cumsum([0, *(env.num_envs for env in listed)]).tolist()
         self.parts = [NativeRows(env, start, reward, truth) for env, start in zip(listed, starts[:-1], strict=True)]

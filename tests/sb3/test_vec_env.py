@@ -503,7 +503,7 @@ def test_wrong_environments_are_refused():
 
 def test_other_wrong_arguments_are_refused():
     env = native()
-    with pytest.raises(ValueError, match=r"^reward = 'sales' is unknown; allowed: \['clicks', 'expected', 'regret'\]$"):
+    with pytest.raises(ValueError, match=r"^reward = 'sales' is unknown; allowed: 'clicks', 'expected', 'regret'$"):
         RankingVecEnv(env, reward="sales")
     with pytest.raises(
         ValueError, match=r"^stagger = True, but envs\[1\] has no horizon; allowed: False, or a horizon$"
