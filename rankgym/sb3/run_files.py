@@ -15,7 +15,7 @@ import torch as th
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.save_util import recursive_setattr
 
-from rankgym.arguments import plain_number
+from rankgym.arguments import number_in, plain_number, whole_number
 from rankgym.outputs import atomic_path, versions
 from rankgym.sb3.average import Average
 from rankgym.sb3.checks import EVALUATION_SEED, EVALUATIONS
@@ -26,10 +26,7 @@ from rankgym.sb3.vec_env import RankingVecEnv
 
 AVERAGE = "average.pth"  # the averaged weights so far
 FILES = ("train.json", "curve.csv", "last.zip", "best.zip", AVERAGE)
-COUNTERS: dict[str, type] = {  # attributes of models, as ``last.zip`` has them, and their types
-    **dict.fromkeys(("num_timesteps", "_n_updates", "_episode_num", "_n_calls"), int),
-    "exploration_rate": float,
-}
+COUNTERS = ("num_timesteps", "_n_updates", "_episode_num", "_n_calls")  # attributes of models, as ``last.zip`` has them
 EPISODES = "rankgym_episodes"  # the attribute of a model that has the last episodes, for means over a hundred
 
 
@@ -136,7 +133,7 @@ def read_earlier(folder: Path, plan: TrainingPlan) -> dict[str, Any]:
         keywords = {**before["algorithm"]}, {**before["policy_kwargs"]}
         automatic = max(old["steps"] // EVALUATIONS, 1) == old["eval_every"]
         before["curve"] = [EvaluationResult(**one) for one in before["curve"]]
-        _number("steps", before["last"]["steps"], int)
+        whole_number("steps", before["last"]["steps"], 0)
         if None in map(plain_number, (before["seconds"], before["best"].get("regret", 0.0))):
             raise TypeError("seconds or the best regret is not a number")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -176,9 +173,11 @@ def resumed_model(folder: Path, before: dict[str, Any], plan: TrainingPlan, env:
             tensors = _tensors(archive, "pytorch_variables") if variables else {}
         for name in variables:
             recursive_setattr(model, f"{name}.data", tensors[name].data)
-        for name, kind in COUNTERS.items():
+        for name in COUNTERS:
             if hasattr(model, name):
-                setattr(model, name, _number(name, data[name], kind))
+                setattr(model, name, whole_number(name, data[name], 0))
+        if hasattr(model, "exploration_rate"):
+            model.exploration_rate = number_in("exploration_rate", data["exploration_rate"], 0, 1)
         model.ep_info_buffer = deque(_episodes(data.get(EPISODES, [])), maxlen=model._stats_window_size)
         model.ep_success_buffer = deque(maxlen=model._stats_window_size)
     except Exception as error:
@@ -205,13 +204,6 @@ def _episodes(given: Any) -> list[dict[str, float]]:
     return given
 
 
-def _number(name: str, value: Any, kind: type) -> Any:
-    number = plain_number(value)
-    if number is None or not 0 <= number < float("inf") or (kind is int and not isinstance(number, int)):
-        raise ValueError(f"{name} = {value!r} is out of range; allowed: a number, at least 0")
-    return kind(number)
-
-
 def restore_average(model: BaseAlgorithm, plan: TrainingPlan, folder: Path | None) -> Average:
     """Return the average so far of the run to resume in ``folder``, or a new one (None)."""
     average = Average(model, float(plan.settings.average or 0))
@@ -219,7 +211,7 @@ def restore_average(model: BaseAlgorithm, plan: TrainingPlan, folder: Path | Non
         path = folder / AVERAGE
         try:
             state = read_tensors(AVERAGE, path.read_bytes())
-            moves, weights = _number("moves", state["moves"], int), average.state["weights"]
+            moves, weights = whole_number("moves", state["moves"], 0), average.state["weights"]
             if weights.keys() != state["weights"].keys():
                 raise ValueError("other weights than the model's")
             average.state = {"moves": moves, "weights": {n: w.copy_(state["weights"][n]) for n, w in weights.items()}}
