@@ -202,6 +202,7 @@ def shown(rounds=250):
 # -- the baseline -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.kernels
 def test_random_duels_are_uniform_pairs():
     rows = 90_000
     agent = RandomDuels(num_arms=3, num_envs=rows, seed=1)

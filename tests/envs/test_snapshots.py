@@ -324,6 +324,7 @@ def test_expected_rewards_are_those_of_what_is_displayed(made, what):
             assert np.array_equal(env.expected_rewards(), info["expected_reward"][:, 0])
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("interleaving", sorted(set(INTERLEAVINGS) - {"optimized"}))
 @pytest.mark.parametrize("user_model", ["perfect", "navigational", "informational"])
 def test_expected_clicks_of_a_ranker_against_itself(letor_file, interleaving, user_model):

@@ -84,6 +84,7 @@ def test_sensitivity_by_hand():
     assert found == pytest.approx([9 / 11 * entropy, 0, 0])
 
 
+@pytest.mark.kernels
 def test_two_documents_swapped():
     """By hand: both lists with probability 1/2, credit +-1/2. 20,000 lists, within 5 standard errors."""
     rows = 20_000
@@ -122,6 +123,7 @@ def test_displayed_lists_have_the_solutions_law_whatever_the_documents_are_calle
             assert np.allclose(share[number == row][here], worth)
 
 
+@pytest.mark.kernels
 def test_short_rankings_and_forgotten_solutions(monkeypatch):
     duel = compare([[0, 1]], [[1, 0]], method="optimized")
     short = np.empty((1, 5), np.int64)
