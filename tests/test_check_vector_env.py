@@ -16,7 +16,7 @@ from gymnasium.vector.utils import batch_space
 
 import rankgym  # noqa: F401  registers the environments
 from rankgym.conformance import parametrize_with_checks
-from rankgym.conformance.engine import Breach
+from rankgym.conformance.rulebook import Breach
 from rankgym.conformance.vector_envs import RULES, VectorEnvError, VectorEnvReport, check_vector_env
 from rankgym.envs import DuelingVectorEnv
 from rankgym.spaces import Permutation

@@ -5,8 +5,8 @@ May import agent, spaces, kernels and arguments: it sees agents and environments
 """
 
 from rankgym.conformance.agents import AgentError, check_agent
-from rankgym.conformance.engine import ConformanceError
 from rankgym.conformance.parametrize import parametrize_with_checks
+from rankgym.conformance.rulebook import ConformanceError
 from rankgym.conformance.vector_envs import VectorEnvError, VectorEnvReport, check_vector_env
 
 __all__ = [

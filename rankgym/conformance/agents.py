@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from rankgym.agent import Agent, DuelingAgent
 from rankgym.arguments import whole_number
-from rankgym.conformance.engine import ConformanceError, Rulebook
+from rankgym.conformance.rulebook import ConformanceError, Rulebook
 from rankgym.conformance.trials import DuelingTrial, RankingTrial, Trial
 
 KEYWORDS = {

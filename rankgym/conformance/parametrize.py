@@ -8,7 +8,7 @@ from typing import Any
 from gymnasium.vector import VectorEnv
 
 from rankgym.conformance import agents, vector_envs
-from rankgym.conformance.engine import Breach, ConformanceError
+from rankgym.conformance.rulebook import Breach, ConformanceError
 
 
 def parametrize_with_checks(

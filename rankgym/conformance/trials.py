@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingAgent, Learner, seed_argument
-from rankgym.conformance.engine import Rulebook, fail, refuses
+from rankgym.conformance.rulebook import Rulebook, fail, refuses
 from rankgym.kernels import first_fault
 
 ALL_ROWS = slice(0, None)

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from rankgym.conformance.engine import fail
+from rankgym.conformance.rulebook import fail
 from rankgym.spaces import Permutation
 
 _short = reprlib.Repr()

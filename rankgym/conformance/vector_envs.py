@@ -18,7 +18,7 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array,
 from numpy.typing import NDArray
 
 from rankgym.arguments import whole_number
-from rankgym.conformance.engine import Broken, ConformanceError, Rulebook, fail, refuses
+from rankgym.conformance.rulebook import Broken, ConformanceError, Rulebook, fail, refuses
 from rankgym.conformance.values import (
     check_attributes,
     check_info,

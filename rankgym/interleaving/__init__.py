@@ -1,7 +1,7 @@
 """Interleaving methods, one paper per file: merge two rankers' lists into one, and infer from clicks which is better.
 
-To add a method, write a file (``team_draft.py`` is a short one) and list it in ``INTERLEAVINGS``, below. May import
-arguments and kernels.
+To add a method, write a file (``team_draft.py`` is a short one) and list it in ``INTERLEAVINGS`` in this file. May
+import arguments and kernels.
 """
 
 import inspect

@@ -1,9 +1,9 @@
 """Reinforcement learning with stable-baselines3 (the extra ``sb3``): rankings as actions, and trained models as agents.
 
 ``RankingVecEnv`` connects algorithms to the native environments, ``PlackettLucePolicy`` is a policy over rankings,
-``train`` is the function behind ``rankgym train`` (``settings.py``, ``training.py``; ``run_files.py`` resumes), and
-``SB3Agent`` plays a trained model beside the bandits.
-This room may import everything below ``experiments``; torch is imported when a name is first used.
+``train`` is the function behind ``rankgym train`` (``settings.py``, ``training.py``; ``defaults.py``: each algorithm's
+hyperparameters; ``run_files.py`` resumes), and ``SB3Agent`` plays a trained model beside the bandits. This room may
+import everything below ``experiments``; torch is imported when a name is first used.
 """
 
 import importlib

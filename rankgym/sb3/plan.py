@@ -13,7 +13,7 @@ from rankgym import wrappers
 from rankgym.outputs import versions
 from rankgym.play.simulate import simulate
 from rankgym.sb3.agent import SB3Agent
-from rankgym.sb3.checks import ALGORITHMS, DEFAULTS, EVALUATION_SEED, scheduled_keywords
+from rankgym.sb3.defaults import ALGORITHMS, DEFAULTS, EVALUATION_SEED, scheduled_keywords
 from rankgym.sb3.model_files import describe, library_versions
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.sb3.settings import TrainingSettings, train_command

@@ -18,7 +18,7 @@ from stable_baselines3.common.save_util import recursive_setattr
 from rankgym.arguments import number_in, plain_number, whole_number
 from rankgym.outputs import atomic_path, versions
 from rankgym.sb3.average import Average
-from rankgym.sb3.checks import EVALUATION_SEED, EVALUATIONS
+from rankgym.sb3.defaults import EVALUATION_SEED, EVALUATIONS
 from rankgym.sb3.model_files import library_versions, read_tensors, weights_digest
 from rankgym.sb3.plan import EvaluationResult, TrainingPlan
 from rankgym.sb3.settings import train_command

@@ -25,7 +25,7 @@ def setting(default: Any, metavar: str, help_text: str) -> Any:
 class TrainingSettings:
     """Everything that decides the weights of a training run, as plain JSON values.
 
-    ``rankgym.sb3.checks.checked_settings`` makes it: there no field is None but ``query`` and ``eval_query``.
+    ``rankgym.sb3.defaults.checked_settings`` makes it: there no field is None but ``query`` and ``eval_query``.
     """
 
     environments: list[str]  # ids, with rankgym/

@@ -16,7 +16,7 @@ from stable_baselines3.common.logger import Logger, configure
 from rankgym.outputs import check_writable
 from rankgym.sb3.agent import torch_threads
 from rankgym.sb3.callbacks import Watch
-from rankgym.sb3.checks import checked_settings, keywords_of
+from rankgym.sb3.defaults import checked_settings, keywords_of
 from rankgym.sb3.model_files import weights_digest
 from rankgym.sb3.plan import EvaluationResult, TrainingPlan
 from rankgym.sb3.run_files import AVERAGE, FILES, TrainingRecord, read_earlier, restore_average, resumed_model

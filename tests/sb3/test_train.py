@@ -21,7 +21,7 @@ import rankgym
 from rankgym.sb3.agent import SB3Agent
 from rankgym.sb3.average import Average
 from rankgym.sb3.callbacks import Watch
-from rankgym.sb3.checks import ALGORITHMS, DEFAULTS, EVALUATION_SEED
+from rankgym.sb3.defaults import ALGORITHMS, DEFAULTS, EVALUATION_SEED
 from rankgym.sb3.model_files import model_card, weights_digest
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.sb3.plan import EvaluationResult
