@@ -358,8 +358,8 @@ def test_neither_numbers_nor_names_are_cut(run, monkeypatch, columns):
         (
             ["PBM-Synthetic-v0", "--set", "cutof=3"],
             "rankgym/PBM-Synthetic-v0 has no argument 'cutof'; did you mean 'cutoff'? allowed: model, dataset, source, "
-            "num_items, num_positions, cutoff, reward, reference, horizon, max_episode_steps, parameters, "
-            "initial_list, autoreset_mode, render_mode",
+            "num_items, num_positions, cutoff, reward, reference, parameters, initial_list, horizon, "
+            "max_episode_steps, autoreset_mode, render_mode",
         ),
         (
             ["PBM-Synthetic-v0", "--set", 'parameters={"attraction":[0.9'],

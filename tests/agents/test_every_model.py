@@ -17,7 +17,7 @@ from test_thompson_cascade import ThompsonCascadeOracle
 from rankgym.models import MODELS
 from rankgym_agents import RANKERS
 
-ROUNDS, ITEMS, POSITIONS, SEED = 2000, 10, 5, 11
+ROUNDS, ITEMS, POSITIONS, SEED = 1200, 10, 5, 11
 PLACE = (ITEMS, POSITIONS, SEED)
 INITIAL = [3, 1, 0, 2, 7, 5, 4, 6, 9, 8]
 ETA = math.sqrt(2 * math.log(ITEMS) / (ROUNDS * ITEMS))
@@ -43,14 +43,14 @@ def test_every_ranking_agent_is_here_but_those_that_learn_nothing_or_wrap_others
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("name", ORACLES)
 def test_the_lists_are_the_papers_for_every_click_model(name, model):
-    """Of a query whose three items jump at round 1,000: learning, and learning again."""
+    """Of a query whose three items jump at round 600: learning, and learning again."""
     env = gym.make_vec(
         "rankgym/PBM-Yandex-Breakpoint-v0",
         num_envs=1,
         model=model,
         query=[3],
         num_positions=POSITIONS,
-        breakpoints=[1000],
+        breakpoints=[600],
         horizon=None,
     )
     env.reset(seed=1)
