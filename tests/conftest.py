@@ -1,6 +1,5 @@
 """What tests of several rooms share: the 60 published queries, and the command line. And hypothesis asserts no time."""
 
-import gc
 import sys
 from pathlib import Path
 
@@ -13,8 +12,6 @@ from rankgym.cli import app
 
 settings.register_profile("rankgym", deadline=None)  # the first example may have to compile a kernel
 settings.load_profile("rankgym")
-
-gc.set_threshold(100_000, 20, 20)  # compiling makes many objects that live on: a fifth of its time would be gc's
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -151,9 +151,10 @@ def test_processes_do_not_matter(run, trained, tmp_path):
     for jobs in ("1", "2"):
         result = run(*command, "--agents", "runs/x/best.zip", "--jobs", jobs, "--out", jobs)
         assert result.exit_code == 0, result.output
-    one, two = (np.load(tmp_path / jobs / "runs_x_best.zip.npz") for jobs in ("1", "2"))
-    for name in one:
-        np.testing.assert_array_equal(one[name], two[name])
+    file = "runs_x_best.zip.npz"
+    with np.load(tmp_path / "1" / file) as one, np.load(tmp_path / "2" / file) as two:
+        for name in one:
+            np.testing.assert_array_equal(one[name], two[name])
 
 
 def test_resume_and_fresh(run, trained):

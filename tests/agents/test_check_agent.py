@@ -17,7 +17,7 @@ EACH = [(rule, mutant) for rules in (MUTANTS, DUELING_MUTANTS) for rule in rules
 EVERY = {name: AGENTS[name] for name in (*RANKERS, *DUELERS)}
 
 
-@parametrize_with_checks(EVERY)
+@parametrize_with_checks(EVERY, rounds=100)
 def test_every_agent_keeps_the_contract(check):
     check()
 

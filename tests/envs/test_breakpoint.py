@@ -685,7 +685,7 @@ def test_without_a_seed_rows_have_schedules_of_their_own():
     ids=["drawn", "lengths", "breakpoints"],
 )
 def test_our_vector_checker_accepts_them(scenario, mode, model, when):
-    report = rankgym.check_vector_env(make(scenario, model=model, horizon=7, autoreset_mode=mode, **when))
+    report = rankgym.check_vector_env(make(scenario, model=model, horizon=7, autoreset_mode=mode, **when), steps=24)
     assert {"seed", "row independence", "reset mask", "fresh results", "bad action"} <= set(report.checked)
 
 

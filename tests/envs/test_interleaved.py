@@ -102,13 +102,13 @@ def test_gymnasium_accepts_the_single_env(name, file, matrix, home):
 def test_our_checker_accepts_the_vector_env(name, mode, file):
     """That is: seeds, row independence, resets by mask, autoreset, bad actions."""
     given = {"file": file} if name == LETOR else {}
-    rankgym.check_vector_env(gym.make_vec(name, num_envs=3, horizon=7, autoreset_mode=mode, **given))
+    rankgym.check_vector_env(gym.make_vec(name, num_envs=3, horizon=7, autoreset_mode=mode, **given), steps=24)
 
 
 @pytest.mark.parametrize("interleaving", QUICK)
 def test_our_checker_accepts_every_interleaving(interleaving, file):
     for name, more in ((LETOR, {"file": file}), ("rankgym/Dueling-UBM-Yandex-v0", {})):
-        rankgym.check_vector_env(gym.make_vec(name, num_envs=3, horizon=7, interleaving=interleaving, **more))
+        rankgym.check_vector_env(gym.make_vec(name, num_envs=3, horizon=7, interleaving=interleaving, **more), steps=24)
 
 
 @pytest.mark.parametrize("name", [LETOR, "rankgym/Dueling-DCM-Yandex-v0"])

@@ -103,7 +103,7 @@ def test_gymnasium_and_stable_baselines_accept_every_registered_single_env(name)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", COMPLETE)
 def test_our_vector_checker_accepts_every_registered_vector_env(name, mode):
-    rankgym.check_vector_env(gym.make_vec(name, num_envs=3, horizon=7, autoreset_mode=mode))
+    rankgym.check_vector_env(gym.make_vec(name, num_envs=3, horizon=7, autoreset_mode=mode), steps=24)
 
 
 @pytest.mark.parametrize("name", COMPLETE)
