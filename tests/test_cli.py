@@ -19,7 +19,7 @@ from rankgym.commands.agents import agent_texts
 from rankgym.commands.compare import folder_name
 from rankgym.commands.tables import fitting_table
 from rankgym.experiments import compare
-from rankgym.experiments.bench import measure, timing
+from rankgym.experiments.bench import cases, measure, timing
 from rankgym.experiments.plan.agents import SHAPE, knobs
 from rankgym.models import MODELS
 from rankgym_agents import AGENTS, DUELERS, RANKERS
@@ -609,6 +609,8 @@ def test_data_errors_are_one_line(run, monkeypatch, tmp_path):
 
 def test_bench_prints_all(run, monkeypatch, tmp_path):
     monkeypatch.setattr(timing, "QUICK", timing.Effort(turns=1, slice=0.0002, learning=3))
+    monkeypatch.setattr(cases, "LETOR_SHAPE", (4, 20, 5))
+    monkeypatch.setattr(cases, "TRAINING_ROWS", 3)
     result = run("bench", "--quick", "--rows", "1", "--out", "speed.json")
     assert result.exit_code == 0, result.output
     for words in (*AGENTS, "single PBM / CartPole-v1", "DCM, random lists, all recorded"):
