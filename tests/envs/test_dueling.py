@@ -12,7 +12,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Dict, Discrete, MultiBinary
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from nonsense import complaints
 from plain_duels import PlainDuels, key_of
@@ -350,11 +350,13 @@ def test_without_a_condorcet_winner_there_must_be_another_choice():
     winner=st.sampled_from(list(WINNERS)),
     chosen=st.integers(2, 9),
 )
+@example(seed=286, arms=8, winner="borda", chosen=3)
 def test_regret_is_never_negative_and_zero_at_the_best_arm(seed, arms, winner, chosen):
     matrix = random_matrices(1, arms, seed)
     env = DuelingVectorEnv(20, **given_matrices(matrix, winner=winner, num_arms=min(arms, chosen)))
     env.reset(seed=seed)
-    assert (env.condorcet_winner >= 0).all()  # the planted one is among them by Condorcet; ...
+    if winner != "borda":  # the planted one is among them: it has the largest Copeland score, too
+        assert (env.condorcet_winner >= 0).all()
     if winner == "condorcet":
         assert (np.take_along_axis(env.arms, env.best_arm[:, None], 1) == 0).all()
     info = env.step(random_duels(env, 1)[0])[4]
