@@ -22,7 +22,6 @@ from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run import store
 from rankgym.experiments.run.lock import locked
 from rankgym.experiments.run.plan_file import plan_of, write_plan
-from rankgym.experiments.run.sweeps import kept_sweep
 from rankgym.outputs import versions
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -222,7 +221,7 @@ def test_results_of_another_version(run, played, monkeypatch):
         status = plain(run("sweep", "status", "results/small").output)
         assert "0 of 6 jobs are finished" in status
         assert f"6 results of these jobs were made by rankgym {__version__}: they are kept" in status
-        write_plan(played, plan_of(kept_sweep(played)))
+        write_plan(played, plan_of("", Sweep.from_folder(played).jobs()))
     assert run("sweep", "export", "results/small").exit_code == 0
 
 
@@ -269,7 +268,7 @@ def test_a_plan_is_checked(run, played, change, message):
 
 def test_a_result_copied_over_another_job_s(run, played):
     """It is in the right environment, and counts for neither job."""
-    first, second = [job for job in kept_sweep(played).jobs() if job.block.agent.label == "static"][:2]
+    first, second = [job for job in Sweep.from_folder(played).jobs() if job.block.agent.label == "static"][:2]
     store.place(played, second).write_bytes(store.place(played, first).read_bytes())
     assert "it is the result of another job" in plain(run("sweep", "status", "results/small").output)
     for command in ("export", "report"):

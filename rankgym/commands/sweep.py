@@ -10,6 +10,7 @@ from rankgym.commands.options import Address, Backend, CheckpointEvery, Jobs, op
 from rankgym.commands.tables import show_table
 
 if TYPE_CHECKING:
+    from rankgym.experiments.plan.jobs import Job
     from rankgym.experiments.plan.sweep import Sweep
     from rankgym.experiments.run.results import Results
 
@@ -82,11 +83,11 @@ def run(
     from rankgym.experiments.plan.sweep import Sweep
     from rankgym.experiments.run.sweeps import keep_sweep
 
-    given = Sweep.from_toml(file)
-    _search_agents(given)
     folder = out or Path("results") / file.stem
+    given = Sweep.from_toml(file)
+    planned = _plan(given, folder)
     keep_sweep(given, folder, replace=replace)
-    _play(given, folder, jobs=jobs, backend=backend, address=address, checkpoint_every=checkpoint_every)
+    _play(planned, given.name, folder, backend, address, jobs, checkpoint_every)
 
 
 @app.command()
@@ -98,11 +99,10 @@ def resume(
     checkpoint_every: CheckpointEvery = 120.0,
 ) -> None:
     """Resume the sweep in FOLDER: finished jobs are kept, others continue from their checkpoints."""
-    from rankgym.experiments.run.sweeps import kept_sweep
+    from rankgym.experiments.plan.sweep import Sweep
 
-    given = kept_sweep(folder)
-    _search_agents(given)
-    _play(given, folder, jobs=jobs, backend=backend, address=address, checkpoint_every=checkpoint_every)
+    given = Sweep.from_folder(folder)
+    _play(_plan(given, folder), given.name, folder, backend, address, jobs, checkpoint_every)
 
 
 @app.command()
@@ -195,19 +195,23 @@ def report(
     typer.echo(f"Written to {path}")
 
 
-def _search_agents(given: "Sweep") -> None:
-    """Let Python find the sweep's agents in the present folder, as ``python -m`` does."""
+def _plan(given: "Sweep", folder: Path) -> "list[Job]":
+    """Plan a sweep; Python finds its agents in the present folder, too, as ``python -m`` does."""
+    from rankgym.experiments.plan.jobs import made_in
+
     search_agents_here([*given.agents, *(name for one in given.environments for name in one.agents or ())])
+    return given.jobs(made_in(folder))
 
 
-def _play(given: "Sweep", folder: Path, **options: Any) -> None:
+def _play(planned: "list[Job]", name: str, folder: Path, *executor: Any) -> None:
     from rankgym.experiments.run.display import duration
-    from rankgym.experiments.run.sweeps import run_sweep
+    from rankgym.experiments.run.executor import Executor
+    from rankgym.experiments.run.sweeps import play_jobs
 
     begin = time.monotonic()
-    results = run_sweep(given, folder, **options)
+    results = play_jobs(planned, name, folder, Executor(*executor))
     _show(results)
-    typer.echo(f"All {len(given.jobs()):,} jobs are finished, after {duration(time.monotonic() - begin)}.")
+    typer.echo(f"All {len(planned):,} jobs are finished, after {duration(time.monotonic() - begin)}.")
     typer.echo(f"Results are in {folder}; a table of them: rankgym sweep export {folder}")
 
 

@@ -16,14 +16,15 @@ from rankgym.arguments import whole_number
 from rankgym.experiments.judge.comparison import Comparison
 from rankgym.experiments.plan.agents import AgentSpec
 from rankgym.experiments.plan.environments import ResolvedEnvironment, agent_specs, env_arguments, one_row
-from rankgym.experiments.plan.jobs import Job
+from rankgym.experiments.plan.jobs import Job, made_in
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run import store
 from rankgym.experiments.run.driver import read_log
+from rankgym.experiments.run.executor import Executor
 from rankgym.experiments.run.lock import locked
 from rankgym.experiments.run.results import Played, Results
 from rankgym.experiments.run.rows import make
-from rankgym.experiments.run.sweeps import executor_of, keep_sweep, kept_sweep, run_sweep
+from rankgym.experiments.run.sweeps import keep_sweep, play_jobs
 from rankgym.experiments.show.files import save
 from rankgym.outputs import remove
 from rankgym.play.history import DuelingHistory, History
@@ -85,13 +86,7 @@ def compare(
     shown = agent_specs(agents)
     if jobs is not None or backend is None:
         jobs = whole_number("jobs", 1 if jobs is None else jobs, 1)
-    engine: dict[str, Any] = {
-        "jobs": jobs,
-        "backend": backend,
-        "address": address,
-        "checkpoint_every": checkpoint_every,
-    }
-    executor_of(**engine)
+    executor = Executor(backend, address, jobs, checkpoint_every)
     query = _plain(query)
     environment = Environment("", env_id, env_kwargs, query=None if query is None or query == "all" else query)
     sweep = Sweep((environment,), agents or (), rounds, runs, seed, query, retire=retire, name=NAME)  # type: ignore[arg-type]
@@ -103,13 +98,13 @@ def compare(
         sweep = _cut_as_before(sweep, root)
         for series in sweep.series():
             make(series.job(0, 1).block)[0].close()  # refuses unsuitable knobs before anything is written
+        planned = sweep.jobs(made_in(root))
         keep_sweep(sweep, root, replace=True)
-        planned = store.planned_jobs(sweep, root)
         if fresh:
             _remove_results(planned, root)
         notes = _kept_rows(planned, store.examine(root, planned).finished)
         resume = "" if out is None else "the same command"
-        results = run_sweep(sweep, root, **engine, progress=progress, resume=resume)
+        results = play_jobs(planned, NAME, root, executor, progress=progress, resume=resume)
         seconds = _seconds(planned, read_log(root))
     comparison = _comparison(sweep, played, shown or played.agents, results, seconds, notes)
     if out is not None:
@@ -139,7 +134,7 @@ def _rows_per_job(rows: int, agents: int, processes: int | None) -> int:
 def _cut_as_before(sweep: Sweep, folder: Path) -> Sweep:
     """Return ``sweep`` with the rows per job of the same comparison in ``folder``; ValueError if another is there."""
     try:
-        before = kept_sweep(folder)
+        before = Sweep.from_folder(folder)
     except (NotADirectoryError, ValueError):  # no sweep or a damaged one; a file in the folder's place fails later
         return sweep
     if before.name != NAME:

@@ -29,7 +29,7 @@ from rankgym.experiments.judge.table_columns import Column, counted, table_colum
 from rankgym.experiments.judge.units import mean_and_error
 from rankgym.experiments.plan.agents import AgentFailed, parse_agent, slug
 from rankgym.experiments.plan.sweep import Environment, Sweep
-from rankgym.experiments.run.sweeps import keep_sweep, kept_sweep
+from rankgym.experiments.run.sweeps import keep_sweep
 from rankgym.experiments.show import comparison_figure, style
 from rankgym.experiments.show.tables import cell, columns, csv_text, markdown_text
 from rankgym.outputs import atomic_path
@@ -414,7 +414,7 @@ def test_another_sweeps_folder_is_left_alone(tmp_path):
     keep_sweep(sweep, tmp_path)
     with pytest.raises(ValueError, match=r"has the sweep 'mine'; allowed: another folder"):
         compare(ENV, ["static"], **SMALL, out=tmp_path)
-    assert kept_sweep(tmp_path) == sweep
+    assert Sweep.from_folder(tmp_path) == sweep
 
 
 def test_the_cut_of_the_same_comparison_is_kept(tmp_path):
@@ -422,10 +422,10 @@ def test_the_cut_of_the_same_comparison_is_kept(tmp_path):
     assert [name.partition("-rows-")[2][:3] for name in results(tmp_path)] == ["0-2", "3-5"]
     for changes in ({}, {"runs": 3}, {"runs": 1}):
         found = compare(ENV, ["static", "random"], **{**SMALL, **changes}, out=tmp_path)
-        assert kept_sweep(tmp_path).rows_per_job == 3
+        assert Sweep.from_folder(tmp_path).rows_per_job == 3
         assert same(found.histories["static"], compare(ENV, ["static"], **{**SMALL, **changes}).histories["static"])
     compare(ENV, ["static"], **{**SMALL, "seed": 9}, out=tmp_path)
-    assert kept_sweep(tmp_path).rows_per_job == 6
+    assert Sweep.from_folder(tmp_path).rows_per_job == 6
 
 
 def test_fewer_rows_than_a_result_has(tmp_path):

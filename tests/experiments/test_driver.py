@@ -40,7 +40,7 @@ from rankgym.experiments.run.plan_file import plan_of
 from rankgym.experiments.run.result_file import Damaged
 from rankgym.experiments.run.status import sweep_status
 from rankgym.experiments.run.store import place
-from rankgym.experiments.run.sweeps import SweepJob, keep_sweep, kept_sweep, run_sweep
+from rankgym.experiments.run.sweeps import SweepJob, keep_sweep, run_sweep
 from rankgym.experiments.run.tidy_tables import load
 from rankgym.experiments.run.work_folder import WorkFolder
 from rankgym.play.history import MEASURES
@@ -115,6 +115,30 @@ def test_what_is_there_is_not_played_again(finished, monkeypatch):
     assert before == {path.name: path.stat().st_mtime_ns for path in (finished / "results").iterdir()}
 
 
+def test_the_plan_is_made_before_the_engine_begins_and_never_again(tmp_path):
+    """The engine uses the jobs and their methods; it resolves and cuts nothing."""
+    unplanned, called = Sweep.from_json(SWEEP.to_json()), []
+
+    def note(frame, event, _):
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.parts[-3:-1] in (("experiments", "plan"), ("experiments", "run")):
+            called.append(f"{path.parent.name}/{path.name}:{frame.f_code.co_name}")
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        run_sweep(unplanned, tmp_path, **QUIET)
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    begin = called.index("run/driver.py:play")
+    planning = {*(f"plan/sweep.py:{name}" for name in ("jobs", "check", "settings", "setting_of", "series"))}
+    planning |= {"plan/environments.py:resolve", "plan/jobs.py:made_in", "plan/jobs.py:cut", "plan/jobs.py:job"}
+    assert planning <= set(called[:begin])
+    assert "run/worker.py:work" in called[begin:]
+    assert not planning & set(called[begin:])
+
+
 def test_two_labels_of_one_environment_are_played_once(tmp_path):
     twice = Sweep((Environment("a", "CM-Yandex-v0"), Environment("b", "CM-Yandex-v0")), ("static",), 20, query=(0,))
     found = run_sweep(twice, tmp_path, **QUIET)
@@ -144,7 +168,7 @@ def test_results_can_be_read_while_a_sweep_is_running(finished, tmp_path, monkey
         if finished:
             seen.append(
                 (
-                    len(store.gather(tmp_path, plan_of(SWEEP).jobs, partial=True)),
+                    len(store.gather(tmp_path, plan_of(SWEEP.name, SWEEP.jobs()).jobs, partial=True)),
                     sum(x.running for x in sweep_status(tmp_path).agents),
                 )
             )
@@ -447,7 +471,7 @@ def test_a_damaged_result_is_played_again(finished, tmp_path, capsys):
     damaged[len(damaged) // 3] ^= 4
     path.write_bytes(damaged)
     with pytest.raises(Damaged):
-        store.gather(tmp_path, plan_of(SWEEP).jobs)
+        store.gather(tmp_path, plan_of(SWEEP.name, SWEEP.jobs()).jobs)
     shutil.copy(finished / "plan.json", tmp_path)
     assert [line.damaged for line in sweep_status(tmp_path).agents] == [1, 0, 0]
     run_sweep(SWEEP, tmp_path, jobs=1)
@@ -570,7 +594,7 @@ def test_a_worker_with_other_code(tmp_path, monkeypatch):
 
 def test_a_folder_keeps_its_sweep(tmp_path):
     keep_sweep(SWEEP, tmp_path)
-    assert kept_sweep(tmp_path) == SWEEP
+    assert Sweep.from_folder(tmp_path) == SWEEP
     other = Sweep(SWEEP.environments, SWEEP.agents, 300, 2, query=(0, 3, 7), rows_per_job=4)
     keep_sweep(other, tmp_path)  # nothing was played
     small = Sweep(SWEEP.environments[:1], ("static",), 20, query=(0,))
@@ -579,15 +603,15 @@ def test_a_folder_keeps_its_sweep(tmp_path):
     keep_sweep(small, tmp_path)
     with pytest.raises(ValueError, match=r"another sweep, which differs in environments, agents, rounds, runs, query"):
         keep_sweep(other, tmp_path)
-    assert kept_sweep(tmp_path) == small
+    assert Sweep.from_folder(tmp_path) == small
     keep_sweep(other, tmp_path, replace=True)
-    assert kept_sweep(tmp_path) == other
+    assert Sweep.from_folder(tmp_path) == other
     assert len(results(tmp_path)) == 1
     (tmp_path / "sweep.json").write_text("{")
     with pytest.raises(ValueError, match=r"sweep\.json is damaged: .*; allowed: `rankgym sweep run FILE\.toml` again"):
-        kept_sweep(tmp_path)
+        Sweep.from_folder(tmp_path)
     with pytest.raises(ValueError, match=r"is not the folder of a sweep: it has no sweep\.json"):
-        kept_sweep(tmp_path / "results")
+        Sweep.from_folder(tmp_path / "results")
 
 
 # -- how far it is ----------------------------------------------------------------------------------------------------

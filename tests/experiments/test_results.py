@@ -172,7 +172,7 @@ def test_labels_come_with_the_plan(folder):
     (path / "plan.json").unlink()
     label = "CM-Synthetic-v0, num_items=5, num_positions=3"
     assert tables.read(path).environments == [label]
-    write_plan(path, plan_of(sweep))
+    write_plan(path, plan_of(sweep.name, sweep.jobs()))
 
 
 def test_one_result_file_is_loaded(folder):
@@ -184,7 +184,7 @@ def test_one_result_file_is_loaded(folder):
 def test_a_missing_result_is_said_unless_what_there_is_will_do(folder, tmp_path):
     path, sweep, _ = folder
     (tmp_path / "results").mkdir()
-    write_plan(tmp_path, plan_of(sweep))
+    write_plan(tmp_path, plan_of(sweep.name, sweep.jobs()))
     file = sorted(path.glob("results/*.parquet"))[0]
     (tmp_path / "results" / file.name).write_bytes(file.read_bytes())
     with pytest.raises(ValueError, match="has 1 of the sweep's 4 results"):

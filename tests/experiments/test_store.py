@@ -36,7 +36,7 @@ SWEEP = Sweep(
     query=(0, 3, 7),
     rows_per_job=4,
 )
-PLAN = plan_of(SWEEP).jobs
+PLAN = plan_of(SWEEP.name, SWEEP.jobs()).jobs
 CHANGING = Sweep((Environment("", "CM-Yandex-Breakpoint-v0", {"epoch_lengths": 10}),), ("static",), 30, query=(1,))
 
 
@@ -257,19 +257,19 @@ def test_other_results(finished, tmp_path, monkeypatch):
     """Of another sweep, and of another version, which count if they are asked for."""
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     (tmp_path / "results" / "damaged.parquet").write_bytes(b"")
-    assert others(tmp_path, plan_of(SWEEP).jobs)[:3] == ([], set(), [])
+    assert others(tmp_path, plan_of(SWEEP.name, SWEEP.jobs()).jobs)[:3] == ([], set(), [])
     other = Sweep(SWEEP.environments, SWEEP.agents, 40, 2, query=(0, 3, 7), rows_per_job=4)
-    found = others(tmp_path, plan_of(other).jobs)
+    found = others(tmp_path, plan_of(other.name, other.jobs()).jobs)
     assert (len(found.same), len(found.foreign), len(found.damaged)) == (0, len(SWEEP.jobs()), 1)
     monkeypatch.setattr("rankgym.experiments.plan.jobs.versions", lambda: {"rankgym": "9.9", "numpy": "9.8"})
-    found = others(tmp_path, plan_of(SWEEP).jobs)
+    found = others(tmp_path, plan_of(SWEEP.name, SWEEP.jobs()).jobs)
     assert len(found.same) == len(SWEEP.jobs())
     (made_by,) = found.made_by
     assert "rankgym 0." in made_by
     assert "code" not in made_by
     with pytest.raises(ValueError, match="has 0 of the sweep's"):
-        store.gather(tmp_path, plan_of(SWEEP).jobs)
-    for one in store.gather(tmp_path, plan_of(SWEEP).jobs, any_version=True):
+        store.gather(tmp_path, plan_of(SWEEP.name, SWEEP.jobs()).jobs)
+    for one in store.gather(tmp_path, plan_of(SWEEP.name, SWEEP.jobs()).jobs, any_version=True):
         assert len(one.row) in (1, 2, 6)
 
 

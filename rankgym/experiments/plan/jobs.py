@@ -1,7 +1,9 @@
 """Jobs: blocks of rows of one agent in one environment, and the keys that name their results."""
 
+import os
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankgym.experiments.plan.agents import AgentSpec, slug
@@ -9,6 +11,7 @@ from rankgym.experiments.plan.digests import code_digest, data_digests, key_of
 from rankgym.extras import require
 from rankgym.outputs import versions
 
+RESULTS = "results"  # the folder of result files, in the folder of a sweep
 RESULT_FORMAT = 1  # of result files
 MAX_LABEL_LENGTH = 60  # letters of an agent's label in a file's name
 
@@ -77,6 +80,12 @@ class ResultName(NamedTuple):
         """Read the name of a file; None if it is not that of a result."""
         found = re.fullmatch(r"(.+)-rows-(\d+)-(\d+)-([0-9a-f]{20})\.parquet", name)
         return found and cls(found[1], int(found[2]), int(found[3]) + 1, found[4])
+
+
+def made_in(folder: str | os.PathLike[str]) -> list[ResultName]:
+    """Return the names of the results in the folder of a sweep, sound or not."""
+    names = (path.name for path in (Path(folder) / RESULTS).glob("*.parquet"))
+    return list(filter(None, map(ResultName.parse, names)))
 
 
 class Series(NamedTuple):

@@ -18,6 +18,7 @@ from rankgym.experiments.plan.agents import literal, parse_agent
 from rankgym.experiments.plan.environments import KINDS, ResolvedEnvironment, recorded_rounds, resolve
 from rankgym.experiments.plan.jobs import Block, Job, ResultName, Series
 
+SWEEP = "sweep.json"  # the sweep that a folder was made for
 OWN = ("agents", "rounds", "runs", "query", "seed", "record_at")  # keys that an environment may have itself
 
 
@@ -135,6 +136,20 @@ class Sweep:
             raise ValueError(f"{text[:40]!r} is not a sweep; allowed: text that Sweep.to_json wrote")
         return cls.from_document(document)
 
+    @classmethod
+    def from_folder(cls, folder: str | os.PathLike[str]) -> "Sweep":
+        """Read the sweep that a folder was made for. Raises ValueError if the folder has none, or a damaged one."""
+        path = Path(folder) / SWEEP
+        try:
+            return cls.from_json(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise ValueError(
+                f"{os.fspath(folder)} is not the folder of a sweep: it has no {SWEEP}; allowed: what "
+                "`rankgym sweep run FILE.toml --out FOLDER` made"
+            ) from None
+        except ValueError as error:
+            raise ValueError(f"{path} is damaged: {error}; allowed: `rankgym sweep run FILE.toml` again") from None
+
     def to_json(self) -> str:
         """Write the sweep as text; equal sweeps have equal texts."""
         document = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -214,6 +229,7 @@ class Sweep:
         Jobs are cut at multiples of ``rows_per_job``, so that more runs only add jobs. Results that are ``made``
         already keep their rows, however they were cut.
         """
+        self.check()
         names = list(made)
         return [job for series in self.series() for job in series.cut(self.rows_per_job, names)]
 

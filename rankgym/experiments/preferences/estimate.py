@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from rankgym.arguments import one_of, whole_number
 from rankgym.data import letor
 from rankgym.experiments.plan.digests import key_of
+from rankgym.experiments.plan.jobs import RESULTS
 from rankgym.experiments.preferences.exact import PICKS
 from rankgym.experiments.preferences.matrix import MatrixFiles, Preferences
 from rankgym.experiments.preferences.part_jobs import PartJob, evaluation_code, parts_of
@@ -172,10 +173,10 @@ def _evaluate(
         each = "evaluated exactly" if spec.method == "exact" else f"x {per_query:,} comparisons"
         rest = f", {len(parts) - kept} of {len(parts)} parts to do" if kept else ""
         try:
-            with Executor(None, None, jobs) as executor, locked(folder):
+            with Executor(jobs=jobs) as executor, locked(folder):
                 driver = Driver(part_jobs, folder, executor, "the same command", shown=progress)
                 driver.play(announce=f"{pairs:,} pairs x {queries:,} queries {each}{rest}")
-            results = [read_result(folder / store.RESULTS / job.file, job.key) for job in part_jobs]
+            results = [read_result(folder / RESULTS / job.file, job.key) for job in part_jobs]
         finally:
             if files is not None and not files.has_work():
                 files.forget_parts(key)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankgym.experiments.plan.jobs import RESULTS
 from rankgym.experiments.run.driver import LOG
 from rankgym.experiments.run.lock import LOCK
-from rankgym.experiments.run.store import RESULTS
 from rankgym.outputs import atomic_path, check_writable, json_text, remove
 
 

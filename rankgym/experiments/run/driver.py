@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rankgym.experiments.plan.jobs import RESULTS
 from rankgym.experiments.run import store, worker
 from rankgym.experiments.run.display import JobsDisplay, duration
 from rankgym.experiments.run.executor import Executor
@@ -41,13 +42,12 @@ class Driver:
     root: Path
     executor: Executor
     resume: str  # what the user can do to go on after an interruption or a failure; "": nothing
-    checkpoint_every: float = 120.0  # seconds between checkpoints of a running job
     shown: bool = True  # progress and notes
     failure: type[Exception] = RuntimeError  # raised if jobs fail, once all others are finished
 
     def __post_init__(self) -> None:
         self.jobs = {job.key: job for job in self.given}
-        self.results = self.root / store.RESULTS
+        self.results = self.root / RESULTS
         self.failed: dict[str, worker.Outcome] = {}
         self.logged: set[str] = set()
         self.beaten, self.beats, self.since = -math.inf, 0, _now()
@@ -183,7 +183,8 @@ class Driver:
     def play_once(self, todo: Sequence[Playable]) -> tuple[list[worker.Outcome], Exception | None]:
         """Give all jobs to the executor, once; returns their outcomes, and what the executor died of."""
         work, results = str(self.folder.path.absolute()), self.results.absolute()
-        assignments = [worker.Assignment(job, work, str(results / job.file), self.checkpoint_every) for job in todo]
+        every = self.executor.checkpoint_every
+        assignments = [worker.Assignment(job, work, str(results / job.file), every) for job in todo]
         outcomes: list[worker.Outcome] = []
         deaths: list[Exception] = []
         over = threading.Event()  # instead of join(), which an interruption leaves as if the thread had ended

@@ -5,12 +5,13 @@ or on any backend that joblib knows. Every worker must see the folder of the res
 same versions of everything and the same data.
 """
 
+import math
 import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from rankgym.arguments import one_of
+from rankgym.arguments import one_of, plain_number, whole_number
 from rankgym.experiments.run import worker
 from rankgym.extras import require
 
@@ -25,18 +26,33 @@ class Executor:
             cluster, the one that RAY_ADDRESS names, or one on this machine.
         address: of the cluster's scheduler, with "dask". None: the current client's.
         jobs: processes; 1: this one. None: all processors, or all of a cluster's workers.
+        checkpoint_every: seconds between checkpoints of a running job.
 
     Raises:
-        ValueError: the arguments do not go together, the backend is unknown, or (on entering) the cluster is not there.
+        ValueError: an argument is out of range, the arguments do not go together, the backend is unknown, or (on
+            entering) the cluster is not there.
         RuntimeError: a library is missing.
     """
 
-    def __init__(self, backend: str | None, address: str | None, jobs: int | None) -> None:
+    def __init__(
+        self,
+        backend: str | None = None,
+        address: str | None = None,
+        jobs: int | None = None,
+        checkpoint_every: float = 120.0,
+    ) -> None:
+        for name in ("joblib", "pyarrow", "filelock"):
+            require(name)
+        jobs = None if jobs is None else whole_number("jobs", jobs, 1)
+        every = plain_number(checkpoint_every)
+        if every is None or not 0 < every < math.inf:
+            raise ValueError(f"checkpoint_every = {checkpoint_every!r} is out of range; allowed: seconds, more than 0")
         if address is not None and backend != "dask":
             raise ValueError(f"address = {address!r} goes with backend = 'dask', not with {backend!r}")
         if jobs is not None and backend == "dask":
             raise ValueError(f"jobs = {jobs} is for processes; allowed with backend = 'dask': None, for all workers")
         self.backend, self.address, self.jobs = backend or "loky", address, jobs
+        self.checkpoint_every = float(every)
         self.client: Any = None
         if self.backend == "ray":
             require("ray", "ray")

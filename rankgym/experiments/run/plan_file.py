@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, get_origin, get_type_hints
 
 from rankgym.experiments.plan.digests import key_of
 from rankgym.experiments.plan.jobs import Job, ResultName
-from rankgym.experiments.plan.sweep import Sweep, label_of
+from rankgym.experiments.plan.sweep import label_of
 from rankgym.outputs import atomic_path, read_regular_file
 
 PLAN = "plan.json"
@@ -63,14 +63,14 @@ def made_by(decides: dict[str, Any]) -> dict[str, Any]:
     return {name: decides[name] for name in MADE_BY}
 
 
-def plan_of(sweep: Sweep, jobs: Iterable[Job] | None = None) -> Plan:
-    """The plan of a sweep, or of its ``jobs`` as they are cut. Errors are those of ``Sweep.jobs``."""
+def plan_of(name: str, jobs: Iterable[Job]) -> Plan:
+    """The plan of the sweep ``name``, by its jobs."""
     planned = []
-    for job in sweep.jobs() if jobs is None else jobs:
+    for job in jobs:
         block = job.block
         rest = (job.rows, block.rounds, job.unit, choices(job.decides), made_by(job.decides))
         planned.append(PlannedJob(job.key, job.environment, block.agent.label, block.start, block.stop, *rest))
-    return Plan(sweep.name, planned)
+    return Plan(name, planned)
 
 
 def from_settings(settings: dict[str, Any]) -> PlannedJob:

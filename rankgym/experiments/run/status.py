@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from rankgym.experiments.plan.jobs import made_here
+from rankgym.experiments.plan.jobs import RESULTS, made_here
 from rankgym.experiments.run import store
 from rankgym.experiments.run.lock import who_runs
 from rankgym.experiments.run.plan_file import Plan, PlannedJob, from_settings, read_plan
@@ -85,7 +85,7 @@ def _as_made_now(job: PlannedJob) -> PlannedJob:
 def _plan_of_results(folder: Path) -> Plan:
     """What the results in a folder say of their jobs."""
     jobs = []
-    for path in sorted((folder / store.RESULTS).glob("*.parquet")):
+    for path in sorted((folder / RESULTS).glob("*.parquet")):
         with contextlib.suppress(KeyError, TypeError, ValueError):  # of damaged files, ``others`` tells
             jobs.append(from_settings(read_settings(path)))
     if not jobs:

@@ -21,13 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankgym.experiments.plan.jobs import Job, ResultName
-from rankgym.experiments.plan.sweep import Sweep
+from rankgym.experiments.plan.jobs import RESULTS, Job
 from rankgym.experiments.run.plan_file import PlannedJob, choices, label_in, made_by
 from rankgym.experiments.run.result_file import Damaged, read_result, read_settings
 from rankgym.experiments.run.results import Played, Results, join
-
-RESULTS = "results"  # the folder of result files
 
 
 def place(folder: Path, job: Job) -> Path:
@@ -59,12 +56,6 @@ def read(path: str | os.PathLike[str]) -> Played:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise Damaged(f"{os.fspath(path)} is not the result of a sweep's job: {error}") from None
-
-
-def planned_jobs(sweep: Sweep, folder: str | os.PathLike[str]) -> list[Job]:
-    """Return the jobs of a sweep in a folder: rows that have results there keep their cut. Errors: ``Sweep.jobs``."""
-    names = (path.name for path in (Path(folder) / RESULTS).glob("*.parquet"))
-    return sweep.jobs(filter(None, map(ResultName.parse, names)))
 
 
 class Examined(NamedTuple):

@@ -1,16 +1,14 @@
-"""``run_sweep``: play a sweep's jobs with the engine; and the sweep that a folder was made for."""
+"""``run_sweep``: plan a sweep's jobs, play them with the engine, and return their results."""
 
 import json
-import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rankgym.arguments import plain_number, whole_number
 from rankgym.experiments.plan.agents import AgentFailed
-from rankgym.experiments.plan.jobs import Job, decisive
-from rankgym.experiments.plan.sweep import Sweep
+from rankgym.experiments.plan.jobs import RESULTS, Job, decisive, made_in
+from rankgym.experiments.plan.sweep import SWEEP, Sweep
 from rankgym.experiments.run import store
 from rankgym.experiments.run.driver import Driver
 from rankgym.experiments.run.executor import Executor
@@ -19,10 +17,8 @@ from rankgym.experiments.run.plan_file import PLAN, made_by, plan_of, write_plan
 from rankgym.experiments.run.result_file import Contents
 from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.rows import Run, contents
-from rankgym.extras import require
 from rankgym.outputs import atomic_path, check_writable, remove
 
-SWEEP = "sweep.json"
 SAMPLE_ROWS = 64  # rows of a job that is tried
 
 
@@ -101,10 +97,22 @@ def run_sweep(
             (``AgentFailed``) an agent failed: all other jobs are finished then.
         OSError: the disk is full, or the like; results and checkpoints stay.
     """
-    root, executor = Path(folder), executor_of(jobs, backend, address, checkpoint_every)
-    sweep.check()
-    planned = store.planned_jobs(sweep, root)
-    plan = plan_of(sweep, planned)
+    executor = Executor(backend, address, jobs, checkpoint_every)
+    planned = sweep.jobs(made_in(folder))
+    return play_jobs(planned, sweep.name, folder, executor, progress=progress, resume=resume)
+
+
+def play_jobs(
+    jobs: Sequence[Job],
+    name: str,
+    folder: str | os.PathLike[str],
+    executor: Executor,
+    *,
+    progress: bool = True,
+    resume: str | None = None,
+) -> Results:
+    """Play the jobs of the sweep ``name`` that have no result yet. Arguments and errors are those of ``run_sweep``."""
+    root, plan = Path(folder), plan_of(name, jobs)
     with executor:
         examined = store.examine(root, plan.jobs)
         if not (examined.missing or examined.damaged or any(root.glob("work-*"))):
@@ -118,8 +126,8 @@ def run_sweep(
             for path in root.glob(f".{SWEEP}.*"):
                 remove(path)  # of a process that was killed while it wrote
             write_plan(root, plan)
-            playable = [SweepJob(*job) for job in planned]
-            driver = Driver(playable, root, executor, resume, float(checkpoint_every), progress, AgentFailed)
+            playable = [SweepJob(*job) for job in jobs]
+            driver = Driver(playable, root, executor, resume, progress, AgentFailed)
             same, made_by_others, *_ = store.others(root, plan.jobs)
             note = (
                 f"{len(same)} results of these jobs were made by {' and by '.join(sorted(made_by_others))}; they are "
@@ -129,26 +137,13 @@ def run_sweep(
         return store.gather(root, plan.jobs)
 
 
-def executor_of(jobs: int | None, backend: str | None, address: str | None, checkpoint_every: float) -> Executor:
-    """Return the executor that these arguments of ``run_sweep`` choose. Errors are those of ``run_sweep``."""
-    for name in ("joblib", "pyarrow", "filelock"):
-        require(name)
-    wanted = None if jobs is None else whole_number("jobs", jobs, 1)
-    every = plain_number(checkpoint_every)
-    if every is None or not 0 < every < math.inf:
-        raise ValueError(f"checkpoint_every = {checkpoint_every!r} is out of range; allowed: seconds, more than 0")
-    return Executor(backend, address, wanted)
-
-
 def keep_sweep(sweep: Sweep, folder: str | os.PathLike[str], *, replace: bool = False) -> None:
-    """Check a sweep and write it into its folder, from where ``kept_sweep`` reads it.
+    """Write a sweep, whose jobs are planned already, into its folder, from where ``Sweep.from_folder`` reads it.
 
     Raises:
-        ValueError: the sweep does not fit, the folder cannot be written to, or it has results of another sweep and
-            ``replace`` is False.
+        ValueError: the folder cannot be written to, or it has results of another sweep and ``replace`` is False.
         RuntimeError: another run is using the folder.
     """
-    sweep.check()
     root, text = Path(folder), sweep.to_json()
     check_writable(folder, root)
     with locked(root):
@@ -156,7 +151,7 @@ def keep_sweep(sweep: Sweep, folder: str | os.PathLike[str], *, replace: bool = 
         before = path.read_text(encoding="utf-8") if path.exists() else None
         if before == text:
             return
-        if before is not None and not replace and any((root / store.RESULTS).glob("*.parquet")):
+        if before is not None and not replace and any((root / RESULTS).glob("*.parquet")):
             try:
                 old, new = json.loads(before), json.loads(text)
                 difference = ", ".join(key for key in {**old, **new} if old.get(key) != new.get(key))
@@ -169,17 +164,3 @@ def keep_sweep(sweep: Sweep, folder: str | os.PathLike[str], *, replace: bool = 
         remove(root / PLAN)  # it is the other sweep's
         with atomic_path(path) as unfinished:
             unfinished.write_text(text, encoding="utf-8")
-
-
-def kept_sweep(folder: str | os.PathLike[str]) -> Sweep:
-    """Read the sweep that a folder was made for. Raises ValueError if the folder has none, or a damaged one."""
-    path = Path(folder) / SWEEP
-    try:
-        return Sweep.from_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ValueError(
-            f"{os.fspath(folder)} is not the folder of a sweep: it has no {SWEEP}; allowed: what "
-            "`rankgym sweep run FILE.toml --out FOLDER` made"
-        ) from None
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}; allowed: `rankgym sweep run FILE.toml` again") from None

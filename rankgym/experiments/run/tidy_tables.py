@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rankgym.experiments.plan.jobs import RESULTS
 from rankgym.experiments.run import store
 from rankgym.experiments.run.plan_file import read_plan
 from rankgym.experiments.run.results import Played, Results, join
@@ -66,7 +67,7 @@ def read(path: str | os.PathLike[str], *, partial: bool = False) -> Results:
     plan = read_plan(path)
     if plan is not None:
         return store.gather(path, plan.jobs, partial=partial, any_version=True)
-    files = sorted(path.glob(f"{store.RESULTS}/*.parquet")) or sorted(path.glob("*.parquet"))
+    files = sorted(path.glob(f"{RESULTS}/*.parquet")) or sorted(path.glob("*.parquet"))
     if not files:
         raise ValueError(f"path = {os.fspath(path)!r} has no results; allowed: the folder of a sweep, or a file of one")
     blocks: dict[tuple[str, str], list[Played]] = {}
