@@ -1,6 +1,7 @@
 """The house rules that no type checker sees: import arrows, lengths, who may compile, the front door, the README."""
 
 import ast
+import importlib
 import os
 import re
 import subprocess
@@ -144,6 +145,14 @@ def test_kernels_call_kernels_of_their_own_file_or_of_the_room_kernels_only():
                 calls = (c.func for c in ast.walk(node) if isinstance(c, ast.Call))
                 called = {f.id for f in calls if isinstance(f, ast.Name)}
                 assert called & names <= local, f"{name}.{node.name} calls {called & names - local}"
+
+
+def test_numba_can_tell_the_states_of_any_two_agents_apart():
+    """It looks at the names and fields of NamedTuples alone; of two that are alike, it types one anew in each call."""
+    modules = [importlib.import_module(name) for name in TREES if name.startswith("rankgym_agents.")]
+    states = {module.State for module in modules if hasattr(module, "State")}
+    assert len(states) > 20
+    assert len({state._fields for state in states}) == len(states)
 
 
 def test_the_front_door():

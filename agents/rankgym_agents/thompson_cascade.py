@@ -21,14 +21,17 @@ from rankgym.kernels import BETA_WORDS, FEEDBACK, beta_variate, kernel, last_obs
 
 
 class State(NamedTuple):
-    """What ThompsonCascade remembers. The leading axis is the row."""
+    """What ThompsonCascade remembers. The leading axis is the row.
+
+    The order of the fields is not CascadeUCB1's: calls with states that numba cannot tell apart are slow.
+    """
 
     key: NDArray[np.uint64]  # (rows,): random key
     round: NDArray[np.int64]  # (rows,): rounds learned from
     feedback: NDArray[np.int64]  # (rows,): a value of FEEDBACK
+    order: NDArray[np.int64]  # (rows, items): all items, those of the last list first
     observed: NDArray[np.int64]  # (rows, items): how often the item was observed
     clicked: NDArray[np.int64]  # (rows, items): how often it was clicked then
-    order: NDArray[np.int64]  # (rows, items): all items, those of the last list first
 
 
 @kernel
