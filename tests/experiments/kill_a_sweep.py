@@ -56,7 +56,7 @@ def environment():
 
 def children(pid):
     """Process ids and command lines of the children of ``pid``."""
-    text = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(["ps", "-ww", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
     lines = (line.split(None, 2) for line in text.splitlines())
     return [(int(line[0]), line[2]) for line in lines if len(line) == 3 and int(line[1]) == pid]
 

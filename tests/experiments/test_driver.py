@@ -778,7 +778,7 @@ def test_a_ray_cluster_one_of_whose_workers_is_killed(tmp_path):
     def kill():
         while not any(folder.glob("work-*/*.npz")) and not over.is_set():
             time.sleep(0.01)
-        lines = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
+        lines = subprocess.run(["ps", "-ww", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
         (worker, *_) = [int(line.split()[0]) for line in lines.splitlines() if "ray::PoolActor.run_batch" in line]
         os.kill(worker, signal.SIGKILL)
         killed.append(not over.is_set())
