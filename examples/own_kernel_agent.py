@@ -33,7 +33,9 @@ def rank(s, displayed):
             score = np.array([uniform(bits(seed, 1 + item)) for item in range(s.clicks.shape[1])])
         else:
             score = (s.clicks[row] + 1) / (s.displays[row] + 1)
-        displayed[row] = np.argsort(-score)[:positions]
+        best = np.argsort(-score)
+        for k in range(positions):
+            displayed[row, k] = best[k]
 
 
 @kernel
