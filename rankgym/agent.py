@@ -197,7 +197,7 @@ class Agent(Learner, ABC):
         if given.dtype.kind not in "iu" or given.shape not in (shape, shape[1:]):
             allowed = f"whole numbers of shape {shape[1:]} or {shape}"
             raise ValueError(f"initial_list has shape {given.shape} and dtype {given.dtype}; allowed: {allowed}")
-        lists = np.array(np.broadcast_to(given, shape), dtype=np.int64)
+        lists = np.array(np.broadcast_to(given, shape), dtype=np.int64, order="C")
         row = first_fault(lists, self.num_items)
         if row >= 0:
             allowed = f"each of 0 .. {self.num_items - 1} once"

@@ -18,7 +18,9 @@ class StaticState(NamedTuple):
 @kernel
 def show_initial(s, displayed):
     """Show the first positions of the initial list."""
-    displayed[:] = s.initial_list[:, : displayed.shape[1]]
+    for row in range(displayed.shape[0]):
+        for k in range(displayed.shape[1]):
+            displayed[row, k] = s.initial_list[row, k]
 
 
 @kernel
@@ -54,9 +56,11 @@ def show_random(s, displayed):
     num_items = s.items.shape[1]
     items = np.empty(num_items, np.int64)
     for row in range(rows):
-        items[:] = s.items[row]
+        for place in range(num_items):
+            items[place] = s.items[row, place]
         shuffle(items, 0, num_items, positions, session_seed(s.key[row], s.round[row]), 0)
-        displayed[row] = items[:positions]
+        for k in range(positions):
+            displayed[row, k] = items[k]
 
 
 @kernel

@@ -113,7 +113,8 @@ def learn(s, displayed, clicks):
         if s.round[row] == s.estimate[row]:  # section 4.3: the coming round is n + 1
             s.estimate[row] *= 2
             s.log_inv_delta[row] = 4.0 * math.log(s.estimate[row])
-            s.base[row] = s.initial[row]
+            for place in range(s.base.shape[1]):
+                s.base[row, place] = s.initial[row, place]
             s.unsettled[row] = True
 
 

@@ -121,7 +121,8 @@ def move(past, rounds, roomier):
     """Copy the rounds that ``past`` holds, of ``rounds`` (rows,) so far, to where ``roomier`` has them."""
     for row in range(past.shape[0]):
         for number in range(max(0, rounds[row] - past.shape[1]), rounds[row]):
-            roomier[row, number % roomier.shape[1]] = past[row, number % past.shape[1]]
+            for k in range(past.shape[2]):
+                roomier[row, number % roomier.shape[1], k] = past[row, number % past.shape[1], k]
 
 
 class CascadeSWUCB(KernelAgent):

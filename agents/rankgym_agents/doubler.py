@@ -68,11 +68,12 @@ def learn(s, left, right, left_won):
             s.won[row, right[row]] += 1
         s.spent[row] += 1
         if s.spent[row] == s.length[row]:
-            s.pool[row], s.total[row] = s.played[row], s.length[row]
+            for arm in range(s.pool.shape[1]):
+                s.pool[row, arm] = s.played[row, arm]
+                s.played[row, arm] = s.won[row, arm] = 0  # reset
+            s.total[row] = s.length[row]
             s.length[row] *= 2
             s.spent[row] = 0
-            s.played[row, :] = 0  # reset
-            s.won[row, :] = 0
         s.round[row] += 1
 
 

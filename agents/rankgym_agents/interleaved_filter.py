@@ -84,7 +84,8 @@ def learn(s, left, right, left_won):
 @kernel
 def name(s, candidate):
     """The incumbent."""
-    candidate[:] = s.incumbent
+    for row in range(candidate.shape[0]):
+        candidate[row] = s.incumbent[row]
 
 
 @kernel

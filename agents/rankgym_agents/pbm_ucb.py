@@ -112,4 +112,4 @@ class PBMUCB(KernelAgent):
         if len(never):
             place = [int(i) for i in never[0]]
             raise ValueError(f"examination{place} = 0.0 is out of range; allowed: a number in (0, 1]")
-        return np.array(np.broadcast_to(given, shape))
+        return np.array(np.broadcast_to(given, shape), order="C")

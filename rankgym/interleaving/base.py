@@ -47,8 +47,10 @@ class Lists(NamedTuple):
     @classmethod
     def empty(cls, rankings: int, num_documents: int, size: int) -> "Lists":
         """Empty rankings of ``size`` documents out of ``num_documents``, for ``copy_rankings`` to fill."""
-        entries = rankings * num_documents
-        order, rank = np.full((2, entries), -1, np.int32)
+        entries = (
+            rankings * num_documents
+        )  # int16 where it is enough, as in ``letor_rankings``: one type to compile for
+        order, rank = np.full((2, entries), -1, np.int16 if num_documents <= np.iinfo(np.int16).max else np.int32)
         return cls(order, rank, np.arange(rankings) * num_documents, np.full(rankings, size, np.int64))
 
     @classmethod

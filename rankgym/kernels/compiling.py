@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 import platformdirs
+from numba.core.types import unliteral
 
 F = TypeVar("F", bound=Callable[..., Any])
 CONFIG: Any = numba.config
@@ -52,8 +53,7 @@ def kernel(func: F) -> F:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         warnings.warn(f"compiled kernels are not kept between processes: {error}", stacklevel=2)
-        uncached: Any = numba.njit(func)
-        return uncached
+        return _for_any_constant(numba.njit(func))
     before, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, str(folder)
     try:
         compiled: Any = numba.njit(cache=True)(func)
@@ -61,4 +61,16 @@ def kernel(func: F) -> F:
         compiled = numba.njit(func)
     finally:
         CONFIG.CACHE_DIR = before
+    return _for_any_constant(compiled)
+
+
+def _for_any_constant(compiled: Any) -> Any:
+    """Let other kernels call ``compiled`` with constants without compiling it again for each constant.
+
+    numba gives a constant a type of its own, also the first value of a variable that is about to change.
+    """
+    template = compiled.get_call_template
+    compiled.get_call_template = lambda args, kws: template(
+        tuple(map(unliteral, args)), {name: unliteral(kind) for name, kind in kws.items()}
+    )
     return compiled

@@ -153,7 +153,8 @@ def search(alpha, gamma, foresight, record, best):
         chosen[k] = place
         if k == n - 1:  # nothing is left to foresee: the promise is the value
             record = promise
-            best[:] = chosen
+            for place in range(n):
+                best[place] = chosen[place]
             continue
         clicked = 0.0
         for r in range(-1, k):
@@ -183,7 +184,8 @@ def fill_best(attraction, gamma, record, best):
             beaten = search(attraction[pool], gamma, foresight, record, found)
             if beaten > record:
                 record = beaten
-                best[:] = pool[found]
+                for place in range(n):
+                    best[place] = pool[found[place]]
 
 
 @lru_cache(maxsize=4096)
