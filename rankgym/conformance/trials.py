@@ -24,7 +24,24 @@ def whole_numbers(what: str, given: Any, shape: tuple[int, ...], t: int, expecte
         fail("actions", f"{what} {given!r} in round {t}", expected, error)
     if numbers.shape != shape or numbers.dtype.kind not in "iu":
         fail("actions", f"{what} an array of shape {numbers.shape} and dtype {numbers.dtype} in round {t}", expected)
-    return numbers.astype(np.int64)
+    return numbers.astype(np.int64, copy=False)
+
+
+def equal(one: NDArray[Any], other: Any) -> bool:
+    """Return ``np.array_equal``, quickly for the usual case: arrays of the same bits."""
+    return (
+        isinstance(other, np.ndarray)
+        and one.dtype == other.dtype
+        and one.shape == other.shape
+        and one.tobytes() == other.tobytes()
+    ) or np.array_equal(one, other)
+
+
+def different_rows(one: NDArray[np.int64], other: NDArray[np.int64]) -> list[int]:
+    """Return the indices along the first axis at which two arrays of one shape differ."""
+    if equal(one, other):
+        return []
+    return np.flatnonzero((one != other).reshape(len(one), -1).any(1)).tolist()
 
 
 class Trial(ABC):
@@ -157,7 +174,7 @@ class Trial(ABC):
                 given.append((action, np.array(self.as_it_is(action))))
         for t, (action, then) in enumerate(given, start):
             now = self.as_it_is(action)
-            if not np.array_equal(now, then):
+            if not equal(then, now):
                 text = f"what act returned in round {t} was {then.tolist()} and is {np.asarray(now).tolist()} by now"
                 self.book.note("fresh results", text, "fresh arrays from each act")
                 break
@@ -167,7 +184,7 @@ class Trial(ABC):
         """Check more after an ``update``."""
 
     def unchanged(self, who: str, what: str, before: NDArray[Any], after: Any) -> None:
-        if not np.array_equal(before, after):
+        if not equal(before, after):
             text = f"{who} changed {what} from {before.tolist()} to {np.asarray(after).tolist()}"
             self.book.note("arguments", text, "unchanged arguments")
 
@@ -175,11 +192,11 @@ class Trial(ABC):
         self, rule: str, who: str, agent: Any, part: slice = ALL_ROWS, start: int = 0, *, spoil: bool = False
     ) -> None:
         """Play from round ``start`` to the end; the actions must be those of the first agent."""
-        again = self.play(agent, part, start, spoil=spoil)
-        for t, (one, other) in enumerate(zip(self.shown[start:, part], again, strict=True), start):
-            if not np.array_equal(one, other):
-                text = f"{who} showed {other.tolist()} in round {t}, where the first agent showed {one.tolist()}"
-                fail(rule, text, f"the same {self.ACTIONS}")
+        first, again = self.shown[start:, part], self.play(agent, part, start, spoil=spoil)
+        if not equal(first, again):
+            t = next(t for t, (one, other) in enumerate(zip(first, again, strict=True)) if not equal(one, other))
+            showed = f"{who} showed {again[t].tolist()} in round {start + t}"
+            fail(rule, f"{showed}, where the first agent showed {first[t].tolist()}", f"the same {self.ACTIONS}")
 
     def half_played(self) -> Any:
         """Return an agent that has played the first half of the rounds."""
@@ -212,16 +229,18 @@ class Trial(ABC):
                 before, settled = settled, settled | said
                 action = agent.act(observation)
                 actions = self.checked(action, self.ROWS, t)
-                for row in np.flatnonzero(~before & (actions != shown[t]).reshape(self.ROWS, -1).any(1)):
-                    text = f"asked which rows are settled, row {row} showed {actions[row].tolist()} in round {t}"
-                    fail("settled", text, f"what it shows unasked, {shown[t][row].tolist()}")
+                for row in different_rows(shown[t], actions):
+                    if not before[row]:
+                        text = f"asked which rows are settled, row {row} showed {actions[row].tolist()} in round {t}"
+                        fail("settled", text, f"what it shows unasked, {shown[t][row].tolist()}")
                 say = np.concatenate([actions.reshape(self.ROWS, -1), self.named(agent, t)], 1)
-                final = say if t == 0 else np.where(before[:, None], final, say)
-                for row in np.flatnonzero((final != say).any(1)):
+                final = np.where(before[:, None], final, say) if before.any() else say
+                for row in different_rows(final, say):
                     text = f"row {row} was settled at {final[row].tolist()} and came to {say[row].tolist()}"
                     fail("settled", f"{text} in round {t}", "the same for ever")
                 answer = self.answer(t, rows, actions)
-                answer[settled] = self.stubborn(t, way, actions)[settled]
+                if settled.any():
+                    answer[settled] = self.stubborn(t, way, actions)[settled]
                 agent.update(action, answer)
                 observation = answer.copy()
             if not settled.any():
@@ -284,9 +303,11 @@ class RankingTrial(Trial):
         streams = [np.random.default_rng([seed + row, num_items]) for row in range(self.ROWS)]
         self.initial_list = np.array([stream.permutation(num_items) for stream in streams])
         attraction = np.array([stream.random(num_items) for stream in streams])
-        self.attracted = np.array([stream.random((rounds, num_items)) for stream in streams]) < attraction[:, None]
+        attracted = np.array([stream.random((rounds, num_items)) for stream in streams]) < attraction[:, None]
         examination = np.linspace(1, 0.3, num_positions)
-        self.examined = np.array([stream.random((rounds, num_positions)) for stream in streams]) < examination
+        examined = np.array([stream.random((rounds, num_positions)) for stream in streams]) < examination
+        self.attracted, self.examined = (np.ascontiguousarray(part.swapaxes(0, 1)) for part in (attracted, examined))
+        self.cascade = np.arange(self.ROWS)[:, None] % 2 == 0
 
     def may_refuse(self) -> bool:
         return self.num_items > self.num_positions and isinstance(self.refusal, ValueError)
@@ -311,9 +332,9 @@ class RankingTrial(Trial):
         refuses("sizes", what, lambda: self.agent(num_positions=num_positions), earlier=earlier)
 
     def answer(self, t: int, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int8]:
-        attracted = np.take_along_axis(self.attracted[rows, t], actions, 1)
-        first = attracted & (np.cumsum(attracted, 1) == 1)
-        return np.where(rows[:, None] % 2 == 0, first, attracted & self.examined[rows, t]).astype(np.int8)
+        attracted = self.attracted[t, rows[:, None], actions]
+        seen = np.where(self.cascade[rows], attracted.cumsum(1) == 1, self.examined[t, rows])
+        return (attracted & seen).view(np.int8)
 
     def stubborn(self, t: int, way: int, actions: NDArray[np.int64]) -> NDArray[np.int8]:
         """Every other position is clicked, turn by turn: the lower one of each pair of neighbours, or the upper one."""
@@ -350,7 +371,7 @@ class DuelingTrial(Trial):
         upper = np.triu([stream.random((num_arms, num_arms)) for stream in streams], 1)
         lower = np.tril(1 - np.transpose(upper, (0, 2, 1)), -1)
         self.preference = upper + lower + np.eye(num_arms) / 2  # (ROWS, arms, arms)
-        self.coin = np.array([stream.random(rounds) for stream in streams])
+        self.coin = np.array([stream.random(rounds) for stream in streams]).T  # (rounds, ROWS)
         self.asks = True  # for the candidate, after each round
 
     def run(self) -> None:
@@ -376,8 +397,8 @@ class DuelingTrial(Trial):
         return self.made(rows, num_arms=self.num_arms if num_arms is None else num_arms)
 
     def answer(self, t: int, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int8]:
-        left_won = self.coin[rows, t] < self.preference[rows, actions[:, 0], actions[:, 1]]
-        return np.stack([left_won, ~left_won], 1).astype(np.int8)
+        left_won = self.coin[t, rows] < self.preference[rows, actions[:, 0], actions[:, 1]]
+        return np.array([left_won, ~left_won], np.int8).T.copy()
 
     def stubborn(self, t: int, way: int, actions: NDArray[np.int64]) -> NDArray[np.int8]:
         """The same side wins always."""
@@ -386,18 +407,21 @@ class DuelingTrial(Trial):
     def checked(self, action: Any, rows: int, t: int) -> NDArray[np.int64]:
         if not isinstance(action, Mapping) or set(action) != set(self.SIDES):
             fail("actions", f"act returned {action!r} in round {t}", "a dict of the arms left and right")
-        return np.stack([self.arms(f"{side} of act", action[side], rows, t) for side in self.SIDES], 1)
+        return np.array([self.arms(f"{side} of act", action[side], rows, t) for side in self.SIDES]).T
 
     def arms(self, what: str, given: Any, rows: int, t: int) -> NDArray[np.int64]:
         """A copy of ``given``, if they are arms."""
         allowed = f"whole numbers of shape {(rows,)} in 0 .. {self.num_arms - 1}"
         arms = whole_numbers(f"{what} was", given, (rows,), t, allowed)
-        if arms.min() < 0 or arms.max() >= self.num_arms:
-            fail("actions", f"{what} was {arms.tolist()} in round {t}", allowed)
+        numbers = arms.tolist()
+        if min(numbers) < 0 or max(numbers) >= self.num_arms:
+            fail("actions", f"{what} was {numbers} in round {t}", allowed)
         return arms
 
     def as_it_is(self, action: Any) -> Any:
-        return np.array([action.get(side) for side in self.SIDES], dtype=object).T
+        sides = [action.get(side) for side in self.SIDES]
+        usual = all(isinstance(arms, np.ndarray) and arms.dtype == np.int64 for arms in sides)
+        return np.array(sides, dtype=None if usual and sides[0].shape == sides[1].shape else object).T
 
     def overwrite(self, action: Any) -> None:
         for side in self.SIDES:
@@ -422,7 +446,7 @@ class DuelingTrial(Trial):
 
     def still(self, rule: str, first: NDArray[np.int64], again: Any, rows: int, t: int) -> None:
         candidate = self.arms("candidate", again, rows, t)
-        if not np.array_equal(first, candidate):
+        if not equal(first, candidate):
             text = f"candidate was {first.tolist()} in round {t}, and {candidate.tolist()} when it was asked for again"
             fail(rule, text, "the same arms, in a fresh array each time")
 
