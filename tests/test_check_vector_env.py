@@ -847,7 +847,7 @@ ALSO = {  # other rules that these break, in some mode; all others break just on
 @pytest.mark.parametrize(("rule", "mode", "mutant"), MUTANTS, ids=lambda value: getattr(value, "__name__", str(value)))
 def test_an_environment_that_breaks_one_rule_is_found_out(rule: str, mode: AutoresetMode, mutant: type[Walk]) -> None:
     with pytest.raises(VectorEnvError) as caught:
-        check_vector_env(mutant(mode))
+        check_vector_env(mutant(mode), steps=25)
     assert rule in caught.value.broken
     assert caught.value.broken.keys() - {rule} <= ALSO.get(mutant.__name__, set())
     line = next(line for line in str(caught.value).splitlines() if line.startswith(f"rule {rule!r}: "))
@@ -1048,7 +1048,7 @@ OURS = {
 }
 
 
-@parametrize_with_checks(OURS)
+@parametrize_with_checks(OURS, steps=25)
 def test_our_native_environments_pass(check: Any) -> None:
     check()
 

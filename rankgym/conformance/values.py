@@ -1,13 +1,15 @@
 """Values that environments take and return: checked, described, compared, overwritten; and wrong actions."""
 
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 from gymnasium.vector import AutoresetMode, VectorEnv
+from numpy.lib.array_utils import byte_bounds
+from numpy.typing import NDArray
 
 from rankgym.conformance.rulebook import fail
 from rankgym.spaces import Permutation
@@ -81,27 +83,45 @@ def describe(value: Any) -> str:
 
 def same(one: Any, other: Any) -> bool:
     """Equal in type, dtype, shape and bits."""
-    if type(one) is not type(other):
+    kind = type(one)
+    if kind is not type(other):
         return False
-    if isinstance(one, np.ndarray) and one.dtype == object:
-        return one.shape == other.shape and all(map(same, one.ravel(), other.ravel()))
-    if isinstance(one, (np.ndarray, np.generic)):
-        return bool(one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes())
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, (list, tuple)):
+    if issubclass(kind, (np.ndarray, np.generic)):
+        if one.dtype != other.dtype or one.shape != other.shape:
+            return False
+        if one.dtype == object:
+            return all(map(same, one.ravel(), other.ravel()))
+        return bool(one.tobytes() == other.tobytes())
+    if issubclass(kind, dict):
+        return one.keys() == other.keys() and all(same(part, other[key]) for key, part in one.items())
+    if issubclass(kind, (list, tuple)):
         return len(one) == len(other) and all(map(same, one, other))
     return bool(one == other) or (isinstance(one, float) and one != one and other != other)
 
 
-def info_of_row(info: dict[str, Any], row: int) -> dict[str, Any]:
-    """What ``info`` says of one row: the keys that its masks allow it."""
-    mine = {}
+def copied(value: Any) -> Any:
+    """Return a deep copy, quickly for what environments return: dicts, tuples and arrays of numbers."""
+    kind = type(value)
+    if kind is np.ndarray and not value.dtype.hasobject:
+        return value.copy(order="K")
+    if kind is dict:
+        return {key: copied(part) for key, part in value.items()}
+    if kind is tuple:
+        return tuple(map(copied, value))
+    return deepcopy(value)
+
+
+def info_by_row(info: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
+    """Return what ``info`` says of each row: the keys that its masks allow it. Arrays are views."""
+    rows: list[dict[str, Any]] = [{} for _ in range(num_envs)]
     for key, value in info.items():
-        if key.startswith("_") or not info.get(f"_{key}", np.ones(row + 1, bool))[row]:
+        if key.startswith("_"):
             continue
-        mine[key] = info_of_row(value, row) if isinstance(value, dict) else deepcopy(value[row])
-    return mine
+        parts, mask = info_by_row(value, num_envs) if isinstance(value, dict) else value, info.get(f"_{key}")
+        for row, part in enumerate(parts):
+            if mask is None or mask[row]:
+                rows[row][key] = part
+    return rows
 
 
 def mutable_parts(value: Any) -> Iterator[Any]:
@@ -115,6 +135,18 @@ def mutable_parts(value: Any) -> Iterator[Any]:
         parts = value.ravel()
     for part in parts:
         yield from mutable_parts(part)
+
+
+def memory(arrays: Sequence[NDArray[Any]]) -> NDArray[np.uint64]:
+    """Return the memory addresses at which each of ``arrays`` begins and ends, (arrays, 2)."""
+    bounds = [byte_bounds(array) if array.size else (0, 0) for array in arrays]
+    return np.array(bounds, np.uint64).reshape(-1, 2)
+
+
+def may_share(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Return for each line of ``one`` whether its memory may overlap with any of ``other``; see ``memory``."""
+    overlap = (one[:, :1] < other[:, 1]) & (other[:, 0] < one[:, 1:])
+    return np.asarray(overlap.any(1))
 
 
 NONSENSE = {"O": None, "b": True, "f": np.nan, "c": np.nan}
