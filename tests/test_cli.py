@@ -19,13 +19,23 @@ from rankgym.commands.agents import agent_texts
 from rankgym.commands.compare import folder_name
 from rankgym.commands.tables import fitting_table
 from rankgym.experiments import compare
-from rankgym.experiments.bench import cases, measure, timing
+from rankgym.experiments.bench import measure
 from rankgym.experiments.plan.agents import SHAPE, knobs
+from rankgym.experiments.show import comparison_figure, style
 from rankgym.models import MODELS
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 
 ROOT = Path(__file__).resolve().parents[1]
 TINY = ["--rounds", "120", "--query", "0,5", "--agents", "static,toprank"]
+
+
+@pytest.fixture(autouse=True)
+def quick_figures():
+    """Figures are files of one word; ``undo`` draws them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(comparison_figure, "draw_comparison", lambda comparison: None)
+        patch.setattr(style, "write", lambda figure, path, kind: path.write_text(kind))
+        yield patch
 
 
 def plain(text):
@@ -95,7 +105,8 @@ def test_python_m_rankgym():
 # -- compare ----------------------------------------------------------------------------------------------------------
 
 
-def test_compare_from_end_to_end(run, tmp_path):
+def test_compare_from_end_to_end(run, tmp_path, quick_figures):
+    quick_figures.undo()
     result = run("compare", "PBM-Synthetic-v0", *TINY)
     assert result.exit_code == 0, result.output
     folder = tmp_path / "results" / "PBM-Synthetic-v0-query=0_5"
@@ -605,17 +616,6 @@ def test_data_errors_are_one_line(run, monkeypatch, tmp_path):
     assert missing.exit_code == 2
     assert missing.stderr.startswith("error: yandex60, the published data, is not in the cache (")
     assert missing.stderr.endswith("run `rankgym data fetch yandex60` or `rankgym data import yandex60 FILE`\n")
-
-
-def test_bench_prints_all(run, monkeypatch, tmp_path):
-    monkeypatch.setattr(timing, "QUICK", timing.Effort(turns=1, slice=0.0002, learning=3))
-    monkeypatch.setattr(cases, "LETOR_SHAPE", (4, 20, 5))
-    monkeypatch.setattr(cases, "TRAINING_ROWS", 3)
-    result = run("bench", "--quick", "--rows", "1", "--out", "speed.json")
-    assert result.exit_code == 0, result.output
-    for words in (*AGENTS, "single PBM / CartPole-v1", "DCM, random lists, all recorded"):
-        assert words in result.stdout
-    assert json.loads((tmp_path / "speed.json").read_text())["goals"]
 
 
 def test_bench_refuses_what_are_no_numbers(run):
