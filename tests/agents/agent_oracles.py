@@ -282,12 +282,13 @@ class Users:
     def __init__(self, model, num_items, num_positions, seed):
         self.model, self.random = model, np.random.default_rng(seed)
         self.attraction = self.random.random(num_items)
-        self.examination = np.linspace(1, 0.2, num_positions)
+        self.thresholds = np.full((num_positions, 3), 0.5)  # attraction, examination, leaving
+        self.thresholds[:, 1] = np.linspace(1, 0.2, num_positions)
 
     def clicks(self, displayed):
-        thresholds = np.stack([self.attraction[displayed], self.examination, np.full(len(displayed), 0.5)], 1)
+        self.thresholds[:, 0] = self.attraction[displayed]
         clicks, reading = [], True
-        for attracted, examined, leaves in (self.random.random(thresholds.shape) < thresholds).tolist():
+        for attracted, examined, leaves in (self.random.random(self.thresholds.shape) < self.thresholds).tolist():
             seen = examined if self.model == "pbm" else reading
             clicks.append(int(attracted and seen))
             reading &= not (clicks[-1] and (self.model == "cm" or leaves))

@@ -16,6 +16,7 @@ from agent_oracles import (
 from rankgym_agents import BubbleRank, CascadeKLUCB, RandomRanker, StaticRanker, TopRank
 
 ROUNDS = 2000
+ROUNDS_OF_CASCADES = 800  # bisections in plain Python take long
 SHAPES = [(10, 5), (5, 5), (7, 3), (10, 10), (6, 1), (2, 2)]
 
 
@@ -45,7 +46,7 @@ def test_the_lists_are_the_papers(shape, number):
     model = model_of(number, *shape)
     agent, oracle = list(pairs(*shape, 11))[number]
     users = Users(model, *shape, seed=(number, *shape))
-    for t in range(ROUNDS):
+    for t in range(ROUNDS_OF_CASCADES if isinstance(agent, CascadeKLUCB) else ROUNDS):
         displayed = agent.act()
         assert displayed[0].tolist() == oracle.act(), f"round {t + 1} on {model}"
         clicks = users.clicks(displayed[0])
@@ -61,7 +62,7 @@ def test_they_learn_the_same_from_lists_that_somebody_else_chose(shape, number):
     L, K = shape
     agent, oracle = list(pairs(L, K, 3))[number]
     chance = np.random.default_rng(number)
-    for t in range(1500):
+    for t in range(ROUNDS_OF_CASCADES if isinstance(agent, CascadeKLUCB) else 1500):
         if t % 100 == 0:
             favourites = chance.random(L)
         displayed = agent.act()

@@ -49,7 +49,7 @@ class BeatTheMeanOracle(DuelOracle):
     def update(self, left, right, left_won):
         if self.exploring():
             self.comparisons[left].append((right, left_won))  # lines 13 and 14
-            P = {b: self.P(b) for b in self.W}
+            P = self.means()
             c_star = self.c(self.n_star()) if self.n_star() else 1  # line 8
             if min(P.values()) + c_star <= max(P.values()) - c_star:  # line 16
                 gone = self.drawn({b for b in self.W if P[b] == min(P.values())}, 2)  # line 17
@@ -60,8 +60,12 @@ class BeatTheMeanOracle(DuelOracle):
             self.found = self.best()
         self.t += 1  # line 15
 
+    def means(self):
+        return {b: self.P(b) for b in self.W}
+
     def best(self):  # line 23
-        return self.drawn({b for b in self.W if self.P(b) == max(map(self.P, self.W))}, 3)
+        P = self.means()
+        return self.drawn({b for b in self.W if P[b] == max(P.values())}, 3)
 
     def candidate(self):
         return self.best() if self.exploring() else self.found

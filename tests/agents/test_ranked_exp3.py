@@ -13,7 +13,7 @@ from rankgym.conformance.agents import check_agent
 from rankgym.kernels import bits
 from rankgym_agents.ranked_exp3 import RankedEXP3, draw
 
-ROUNDS = 2000
+ROUNDS = 1000
 SHAPES = [(10, 5), (5, 5), (7, 3), (10, 10)]
 unhurried = settings(deadline=None)  # the first example may wait for the compiler
 

@@ -13,7 +13,7 @@ from rankgym.conformance.agents import check_agent
 from rankgym.kernels import BETA_WORDS, beta_variate, bits, both_accepted
 from rankgym_agents.thompson_cascade import ThompsonCascade
 
-ROUNDS = 2000
+ROUNDS = 1000
 SHAPES = [(10, 5), (5, 5), (7, 3), (10, 10)]
 POSTERIORS = [(1, 1), (1, 2), (2, 1), (1, 30), (2, 2), (3, 8), (40, 3), (60, 60), (1, 10_000), (9_000, 11), (1e6, 2e6)]
 unhurried = settings(deadline=None)  # the first example may wait for the compiler

@@ -89,20 +89,17 @@ def test_every_click_model_has_its_id():
     assert [name.split("-")[1] for name in RANKINGS] == list(MODELS)
 
 
-@pytest.mark.parametrize("name", [LETOR, *RANKINGS])
-def test_gymnasium_accepts_the_single_env(name, file, matrix, home):
-    given = {"file": file, "preferences": str(home / "matrix.npy")} if name == LETOR else {}
+def test_gymnasium_accepts_the_single_env(file, matrix, home):
+    """Those without a file are checked with all others, in ``test_ranking.py``."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check_env(gym.make(name, **given).unwrapped)
+        check_env(gym.make(LETOR, file=file, preferences=str(home / "matrix.npy")).unwrapped)
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", [LETOR, *RANKINGS])
-def test_our_checker_accepts_the_vector_env(name, mode, file):
+def test_our_checker_accepts_the_vector_env(mode, file):
     """That is: seeds, row independence, resets by mask, autoreset, bad actions."""
-    given = {"file": file} if name == LETOR else {}
-    rankgym.check_vector_env(gym.make_vec(name, num_envs=3, horizon=7, autoreset_mode=mode, **given), steps=24)
+    rankgym.check_vector_env(gym.make_vec(LETOR, num_envs=3, horizon=7, autoreset_mode=mode, file=file), steps=24)
 
 
 @pytest.mark.parametrize("interleaving", QUICK)
