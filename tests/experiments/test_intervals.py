@@ -241,7 +241,13 @@ def test_the_bootstrap_is_scipys_but_for_the_wider_level():
         return first.mean(axis=axis) / second.mean(axis=axis)
 
     theirs = stats.bootstrap(
-        (one, other), of_means, n_resamples=20_000, paired=True, method="percentile", confidence_level=wide, rng=rng
+        (one, other),
+        of_means,
+        n_resamples=20_000,
+        paired=True,
+        method="percentile",
+        confidence_level=wide,
+        random_state=rng,
     )
     spread = theirs.standard_error
     assert abs(found.low - theirs.confidence_interval.low) < 0.25 * spread
