@@ -140,20 +140,19 @@ class StatefulLearner(Learner):
                 setattr(cls, name, staticmethod(found))
 
     def snapshot(self) -> dict[str, NDArray[Any]] | None:
-        parts = self.state._asdict()
-        return {name: part.copy() for name, part in parts.items()} if self._in_rows(parts) else None
+        return {name: part.copy() for name, part in self.state._asdict().items()} if self.in_rows else None
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        parts = self.state._asdict()
-        if not self._in_rows(parts):
+        if not self.in_rows:
             super().restore(snapshot)
-        self.state = self.state._replace(**restored(snapshot, parts, self.GROWS))
+        self.state = self.state._replace(**restored(snapshot, self.state._asdict(), self.GROWS))
 
-    def _in_rows(self, parts: Mapping[str, Any]) -> bool:
-        """Whether all parts are arrays of numbers with a leading row axis."""
+    @property
+    def in_rows(self) -> bool:
+        """Whether all parts of the state are arrays of numbers with a leading row axis."""
         return all(
             isinstance(part, np.ndarray) and part.shape[:1] == (self.num_envs,) and not part.dtype.hasobject
-            for part in parts.values()
+            for part in self.state
         )
 
 

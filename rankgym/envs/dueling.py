@@ -1,17 +1,17 @@
 """The dueling environment: two arms are compared in every row, and a preference matrix says how often each wins."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.spaces import Dict, Discrete, MultiBinary
 from numpy.typing import NDArray
 
 from rankgym.arguments import different_numbers, one_of, whole_number
-from rankgym.envs.duels import AVERAGE, REGRETS, WEAK, Pair, checked_arm_pair, checked_arm_pairs
+from rankgym.envs.duels import AVERAGE, REGRETS, WEAK, Pair, checked_arm_pair, checked_arm_pairs, first_wrong_arm
 from rankgym.envs.matrices import CONDORCET, WINNERS, judge, matrices
 from rankgym.envs.resets import checked_problems
-from rankgym.envs.sessions import SessionsVectorEnv
+from rankgym.envs.sessions import Compiled, SessionsVectorEnv
 from rankgym.kernels import bits, kernel, session_seed, shuffle, uniform
 
 ATTEMPTS, MAX_ATTEMPTS = 1 << 32, 1_000  # where their words lie in an episode's sequence, and how many there are
@@ -70,6 +70,20 @@ def draw_arms(key, episode, attempt, kept, order, arms):
         shuffle(order, 0, count, count, seed, total)
         for place in range(count):
             arms[row, place] = order[place]
+
+
+class DuelingRows(NamedTuple):
+    """The arrays of an environment that a compiled loop reads and changes, (rows,) each, but for the observation."""
+
+    key: NDArray[np.uint64]
+    session: NDArray[np.int64]
+    round: NDArray[np.int64]
+    entry: NDArray[np.int64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    winner: NDArray[np.int64]
+    loss: NDArray[np.float64]
+    observation: NDArray[np.int8]  # (rows, 2)
 
 
 class DuelingVectorEnv(SessionsVectorEnv):
@@ -313,6 +327,12 @@ class DuelingVectorEnv(SessionsVectorEnv):
         self._left[:], self._right[:] = pairs
         self._latest_round += 1
         return won, reward
+
+    def compiled(self) -> Compiled:
+        counters, sides = (self._key, self._session, self._round), (self._left, self._right)
+        rows = DuelingRows(*counters, self._entry, *sides, self._winner, self._loss, self.last_observation)
+        shared = (self._preference, self._matrix, self._arms, self._gap, self._regret)
+        return Compiled("duels", (duel, first_wrong_arm), rows, (), shared)
 
     def _session_info(self, won: NDArray[np.int8]) -> dict[str, NDArray[Any]]:
         duels = {"winner": self._winner, "left": self._left, "right": self._right, "regret": self._loss}

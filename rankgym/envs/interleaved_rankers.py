@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.spaces import Dict, Discrete, MultiBinary
@@ -11,10 +11,18 @@ from numpy.typing import NDArray
 
 from rankgym.arguments import one_of, whole_number
 from rankgym.data import letor, matrix_files, preferences
-from rankgym.envs.duels import InterleavedVectorEnv, Pair, checked_arm_pair, checked_arm_pairs, joined_gaps
+from rankgym.envs.duels import (
+    InterleavedVectorEnv,
+    Pair,
+    checked_arm_pair,
+    checked_arm_pairs,
+    first_wrong_arm,
+    joined_gaps,
+)
 from rankgym.envs.matrices import WINNERS, judge
 from rankgym.envs.resets import checked_problems
-from rankgym.interleaving import Lists
+from rankgym.envs.sessions import Compiled
+from rankgym.interleaving import Lists, decide
 from rankgym.kernels import bits, kernel, uniform_below
 from rankgym.models import users
 
@@ -74,6 +82,26 @@ def letor_rankings(data: letor.LetorData, rankers: Sequence[int], ties: int = 0,
         order[here] = ranked.ravel()
         rank[here] = np.argsort(ranked, axis=1).ravel()
     return Lists(order, rank, start, size)
+
+
+class InterleavedRankersRows(NamedTuple):
+    """The arrays of an environment that a compiled loop reads and changes."""
+
+    key: NDArray[np.uint64]  # (rows,)
+    session: NDArray[np.int64]  # (rows,)
+    round: NDArray[np.int64]  # (rows,)
+    problem_key: NDArray[np.uint64]  # (rows,)
+    problem: NDArray[np.int64]  # (rows,)
+    first: NDArray[np.int64]  # (rows,)
+    left: NDArray[np.int64]  # (rows,)
+    right: NDArray[np.int64]  # (rows,)
+    left_list: NDArray[np.int64]  # (rows,)
+    right_list: NDArray[np.int64]  # (rows,)
+    displayed: NDArray[np.int64]  # (rows, length)
+    share: NDArray[np.float64]  # (rows, length)
+    credit: NDArray[np.float64]  # (rows, 2)
+    winner: NDArray[np.int64]  # (rows,)
+    observation: NDArray[np.int8]  # (rows, length)
 
 
 class InterleavedRankersVectorEnv(InterleavedVectorEnv):
@@ -222,6 +250,32 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
 
     def _written(self) -> dict[str, NDArray[Any]]:  # lists and queries are drawn anew in each session
         return super()._written()
+
+    def compiled(self) -> Compiled | None:
+        found = self.interleaving.kernels(self._lists)
+        if found is None:
+            return None
+        interleave, credit, extra = found
+        rows = InterleavedRankersRows(
+            key=self._key,
+            session=self._session,
+            round=self._round,
+            problem_key=self._problem_key,
+            problem=self._problem,
+            first=self._first,
+            left=self._left,
+            right=self._right,
+            left_list=self._left_list,
+            right_list=self._right_list,
+            displayed=self._displayed,
+            share=self._share,
+            credit=self._credit,
+            winner=self._winner,
+            observation=self.last_observation,
+        )
+        kernels = (users.click, draw_query, interleave, credit, decide, first_wrong_arm)
+        shared = (self._lists, tuple(self._user), self._labels, self._start, self.pool, self._regret_of, extra)
+        return Compiled("interleaved_rankers", kernels, rows, (), shared)
 
     def expected_rewards(self) -> NDArray[np.float64]:
         """Known where a ranker duels with itself, except by the probabilistic interleaving, which changes its list."""

@@ -1,6 +1,6 @@
 """Duels of rankings of a query's items, by interleaving and the clicks of a click model."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.spaces import Dict, MultiBinary
@@ -8,9 +8,30 @@ from numpy.typing import NDArray
 
 from rankgym.envs.duels import InterleavedVectorEnv, Pair, checked_rankings, joined_gaps
 from rankgym.envs.queries import QueriesVectorEnv
-from rankgym.envs.sessions import keep
-from rankgym.interleaving import Lists, copy_rankings
+from rankgym.envs.sessions import Compiled, keep
+from rankgym.interleaving import Lists, copy_rankings, decide
+from rankgym.kernels import first_fault
 from rankgym.spaces import Permutation
+
+
+class InterleavedRankingsRows(NamedTuple):
+    """The arrays of an environment that a compiled loop reads and changes."""
+
+    key: NDArray[np.uint64]  # (rows,)
+    session: NDArray[np.int64]  # (rows,)
+    round: NDArray[np.int64]  # (rows,)
+    left: NDArray[np.int64]  # (rows, positions)
+    right: NDArray[np.int64]  # (rows, positions)
+    left_list: NDArray[np.int64]  # (rows,)
+    right_list: NDArray[np.int64]  # (rows,)
+    expected_left: NDArray[np.float64]  # (rows,)
+    expected_right: NDArray[np.float64]  # (rows,)
+    optimal: NDArray[np.float64]  # (rows,)
+    displayed: NDArray[np.int64]  # (rows, positions)
+    share: NDArray[np.float64]  # (rows, positions)
+    credit: NDArray[np.float64]  # (rows, 2)
+    winner: NDArray[np.int64]  # (rows,)
+    observation: NDArray[np.int8]  # (rows, positions)
 
 
 class InterleavedRankingsVectorEnv(InterleavedVectorEnv, QueriesVectorEnv):
@@ -114,6 +135,33 @@ class InterleavedRankingsVectorEnv(InterleavedVectorEnv, QueriesVectorEnv):
         if self._left.min() >= 0:  # else the next session copies all rows' lists, as some are new
             copy_rankings(self._left, 0, self._lists)
             copy_rankings(self._right, self.num_envs, self._lists)
+
+    def compiled(self) -> Compiled | None:
+        found = self.interleaving.kernels(self._lists)
+        if found is None:
+            return None
+        interleave, credit, extra = found
+        rows = InterleavedRankingsRows(
+            key=self._key,
+            session=self._session,
+            round=self._round,
+            left=self._left,
+            right=self._right,
+            left_list=self._left_list,
+            right_list=self._right_list,
+            expected_left=self._expected[0],
+            expected_right=self._expected[1],
+            optimal=self._optimal,
+            displayed=self._displayed,
+            share=self._share,
+            credit=self._credit,
+            winner=self._winner,
+            observation=self.last_observation,
+        )
+        click, value = self._reward.click, self._reward.value
+        kernels = (click, value, keep, copy_rankings, interleave, credit, decide, first_fault)
+        shared = (self._lists, self.cutoff, self.num_items, extra)
+        return Compiled("interleaved_rankings", kernels, rows, tuple(self.parameters), shared)
 
     def expected_rewards(self) -> NDArray[np.float64]:
         """Known where a list duels with itself, except by the probabilistic interleaving, which changes it."""

@@ -1,6 +1,6 @@
 """The ranking environment: each step, one user in every row sees a list and clicks. Users may change by a schedule."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.spaces import MultiBinary
@@ -8,9 +8,24 @@ from numpy.typing import NDArray
 
 from rankgym.envs.queries import Queries, QueriesVectorEnv
 from rankgym.envs.schedule import Schedule
-from rankgym.envs.sessions import listed, open_session
+from rankgym.envs.sessions import Compiled, listed, open_session
+from rankgym.kernels import first_fault
 from rankgym.metrics import better_items, misordered_pairs
 from rankgym.spaces import BatchedPermutation, Permutation
+
+
+class RankingRows(NamedTuple):
+    """The arrays of an environment that a compiled loop reads and changes."""
+
+    key: NDArray[np.uint64]  # (rows,)
+    session: NDArray[np.int64]  # (rows,)
+    round: NDArray[np.int64]  # (rows,)
+    displayed: NDArray[np.int64]  # (rows, positions)
+    expected: NDArray[np.float64]  # (rows,)
+    misordered: NDArray[np.int64]  # (rows,)
+    better: NDArray[np.uint64]  # (rows, items, words)
+    optimal: NDArray[np.float64]  # (rows,)
+    observation: NDArray[np.int8]  # (rows, positions)
 
 
 class RankingVectorEnv(QueriesVectorEnv):
@@ -181,8 +196,8 @@ class RankingVectorEnv(QueriesVectorEnv):
     def alike(self) -> int:
         return super().alike() if self.schedule is None else min(super().alike(), self.schedule.quiet)
 
-    def repeat(self, times: int) -> None:
-        super().repeat(times)
+    def passed(self, times: int) -> None:
+        super().passed(times)
         if self.schedule is not None:
             self.schedule.quiet -= times
             self._prepare_next()
@@ -221,6 +236,12 @@ class RankingVectorEnv(QueriesVectorEnv):
         clicks, reward = np.empty((self.num_envs, self.num_positions), np.int8), np.empty(self.num_envs)
         law.click(*self.parameters, self._key, self._session, self._displayed, self.cutoff, clicks, reward)
         return clicks, reward
+
+    def compiled(self) -> Compiled:
+        mine = (self._key, self._session, self._round, self._displayed, self._expected, self._misordered)
+        rows = RankingRows(*mine, self._better, self._optimal, self.last_observation)
+        kernels = (self._reward.click, self._reward.value, open_session, misordered_pairs, first_fault)
+        return Compiled("rankings", kernels, rows, tuple(self.parameters), (self.cutoff, self.num_items))
 
     def expected_rewards(self) -> NDArray[np.float64]:
         return self._expected.copy()

@@ -4,7 +4,7 @@ import inspect
 import secrets
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -24,6 +24,16 @@ MAX_ROWS = 1 << 31
 MAX_REPEATS = 1 << 60  # of a session, where the episode has no end
 
 Step = tuple[NDArray[np.int8], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+
+
+class Compiled(NamedTuple):
+    """Sessions for a compiled loop over rounds: kernels and arrays, no copies, of an environment."""
+
+    loop: str  # its name in ``rankgym.play.loops``
+    kernels: tuple[Callable[..., Any], ...]
+    rows: Any  # a NamedTuple of arrays with a leading axis of rows
+    parameters: tuple[NDArray[np.float64], ...]  # of the click model; with a leading axis of rows
+    shared: tuple[Any, ...]  # without
 
 
 class UnknownRenderMode(ValueError, TypeError):
@@ -211,6 +221,17 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         times = whole_number("times", times, 0, self.alike())
         self._session += times
         self._round += times
+        self.passed(times)
+
+    def compiled(self) -> Compiled | None:
+        """Return what a compiled loop needs to play sessions here; None, as here, if it cannot.
+
+        A loop plays at most ``alike()`` sessions, and then ``passed`` is called.
+        """
+        return None
+
+    def passed(self, times: int) -> None:
+        """Note that all rows have had ``times`` more sessions, 0 .. ``alike()``, which are counted in the arrays."""
         self._latest_round += times
 
     def expected_rewards(self) -> NDArray[np.float64]:

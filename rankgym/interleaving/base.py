@@ -18,6 +18,7 @@ In the kernels of this room all arrays have a leading axis of rows, one comparis
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -127,6 +128,13 @@ class Interleaving(ABC):
         self, lists: Lists, left: Array, right: Array, displayed: Array, share: Array, clicks: Array, credit: Array
     ) -> None:
         """Fill ``credit`` (rows, 2)."""
+
+    def kernels(self, lists: Lists) -> tuple[Callable[..., None], Callable[..., None], tuple[Any, ...]] | None:
+        """What a compiled loop calls: ``interleave``, ``credit``, and what the former takes after ``right``, if any.
+
+        A method whose ``interleave`` or ``credit`` is not a kernel overrides this; None: it has no kernels.
+        """
+        return self.interleave, self.credit, ()
 
     def knobs(self) -> dict[str, Any]:
         """The keywords that reconstruct this method."""

@@ -189,6 +189,9 @@ class Optimized(Interleaving):
         first, cumulative, labels, credits = self._joined
         choose(lists, left, right, solution, first, cumulative, labels, credits, key, session, displayed, share)
 
+    def kernels(self, lists: Lists) -> None:
+        return None
+
     def _solution(self, pattern: NDArray[np.int8], size: int) -> int:
         """The number of the solution for this pattern, where left ranks ``size`` documents (at most the length)."""
         name = bytes([size]) + pattern.tobytes()

@@ -24,6 +24,7 @@ found by a search: no step looks at all documents. S falls, so that each differe
 as many roundings as its first rank.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -182,12 +183,18 @@ class Probabilistic(Interleaving):
     def interleave(
         self, lists: Lists, left: Array, right: Array, key: Array, session: Array, displayed: Array, share: Array
     ) -> None:
+        interleave(lists, left, right, *self._settings(lists), key, session, displayed, share)
+
+    def _settings(self, lists: Lists) -> tuple[NDArray[np.float64], bool]:
         if lists.size is not self._seen:
             longest = int(lists.size.max())
             if longest >= len(self._tail):
                 self._tail = tails(self.tau, longest)
             self._seen = lists.size
-        interleave(lists, left, right, self._tail, self.crediting == "assigned", key, session, displayed, share)
+        return self._tail, self.crediting == "assigned"
+
+    def kernels(self, lists: Lists) -> tuple[Callable[..., None], Callable[..., None], tuple[Any, ...]]:
+        return interleave, CREDITS[self.crediting], self._settings(lists)
 
     def credit(self, *arrays: Any) -> None:
         CREDITS[self.crediting](*arrays)

@@ -46,6 +46,7 @@ from rankgym.kernels.selection import (
     select_top,
     upper_bound,
 )
+from rankgym.kernels.stretching import Stretch, num_threads
 
 __all__ = [
     "ABANDONMENT",
@@ -58,6 +59,7 @@ __all__ = [
     "QUERY",
     "SCHEDULE",
     "TERMINATION",
+    "Stretch",
     "beaten",
     "bernoulli",
     "beta_variate",
@@ -74,6 +76,7 @@ __all__ = [
     "least_beaten",
     "leave_batch",
     "log_of_sum",
+    "num_threads",
     "number_members",
     "place_of_largest",
     "place_of_least",

@@ -1,5 +1,6 @@
 """Which agents can play which environments, and the loop: act, step, update, with records, pauses and snapshots."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast
@@ -13,6 +14,7 @@ from rankgym.arguments import ActionKind, action_kind, env_horizons, is_duel, ro
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.play.history import DuelingHistory, History
 from rankgym.play.recording import DuelingRecords, ExpectedRewards, RankingRecords, snapshot_part
+from rankgym.play.stretches import Stretches
 
 CLOCK_INTERVAL = 0.1  # seconds between looks at the clock, about
 
@@ -74,6 +76,8 @@ class Game:
     Args:
         agent, env, rounds, record_at: see ``simulate``.
         expected: pay expected rewards instead of drawn ones. The environment must be one of rankgym's own.
+        threads: that play stretches (``rankgym.play.stretches``); 0: all is played step by step. Default: all
+            processors, once the rest is worth compiling.
 
     Attributes:
         env: the environment with its recorder.
@@ -90,6 +94,7 @@ class Game:
         record_at: Iterable[int] = (),
         *,
         expected: bool = False,
+        threads: int | None = None,
     ) -> None:
         self.rounds = rounds = whole_number("rounds", rounds, 1)
         check_compatible(agent, env)
@@ -107,6 +112,11 @@ class Game:
         self.records = DuelingRecords(inner, record_at, agent) if duels else RankingRecords(inner, record_at)
         self.env = self.records.recorder
         self.played = self.steps = 0
+        able = not expected and threads != 0
+        self._stretches = (
+            Stretches.of(agent, self._bare, self.records, threads) if self._bare is not None and able else None
+        )
+        self._step_time = 0.0  # seconds of a round, step by step, at most; 0: unknown
         self._observation: Any = None
         self._pace = 1  # rounds between looks at the clock
 
@@ -124,20 +134,35 @@ class Game:
         observation = self._observation
         while self.played < until:
             stride = min(self._pace, records.next_stop(self.played, until) - self.played)
-            start = time.perf_counter()
-            for _ in range(stride):  # the loop
-                action = agent.act(observation)
+            stretches = self._stretches_worth_it()
+            start, left = time.perf_counter(), stride
+            while left > 0:
+                together = 0 if stretches is None else min(left, stretches.limit())
+                if together and stretches is not None:
+                    stretches.play(together)
+                    observation = stretches.env.last_observation.copy()
+                    left -= together
+                    continue
+                action = agent.act(observation)  # the loop
                 observation, *_, info = env.step(action)
                 agent.update(action, records.feedback(action, observation, info))
+                left -= 1
             self._observation = observation
             self.played += stride
             self.steps += stride
             records.look(self.played)
             report(stride)
             seconds = time.perf_counter() - start + 1e-9
+            if stretches is None and self.steps > 1:  # the first one may compile kernels
+                self._step_time = min(self._step_time or math.inf, seconds / stride)
             self._pace = max(1, min(2 * self._pace, int(stride * CLOCK_INTERVAL / seconds)))
             if pause():
                 return
+
+    def _stretches_worth_it(self) -> Stretches | None:
+        """Stretches, if what is still to be played is worth loading or compiling their code; else None."""
+        rest = (self.rounds - self.played) * self._step_time
+        return self._stretches if self._stretches is not None and self._stretches.ready(rest) else None
 
     def next_record(self) -> int:
         """The next recorded round."""

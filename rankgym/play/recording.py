@@ -1,18 +1,20 @@
 """How a game is recorded and what its agent learns from, in environments of rankings and of duels."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from gymnasium.vector import VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
 from rankgym.arguments import ActionKind, action_kind, env_attribute, env_horizons
+from rankgym.metrics import ndcg
 from rankgym.play.history import DuelingHistory, History
 from rankgym.wrappers.against_itself import AgainstItself
 from rankgym.wrappers.log import record_rounds
-from rankgym.wrappers.recorder import RecordRegret, VectorRecordAll, VectorRecorder
+from rankgym.wrappers.meters import RankingMeter, SafetyMeter
+from rankgym.wrappers.recorder import Recording, RecordRegret, VectorRecordAll, VectorRecorder
 
 ONE_HOT = np.eye(2, dtype=np.int8)  # of the winner: 0 is left, 1 is right
 
@@ -20,6 +22,38 @@ ONE_HOT = np.eye(2, dtype=np.int8)  # of the winner: 0 is left, 1 is right
 def snapshot_part(snapshot: Mapping[str, NDArray[Any]], part: str) -> dict[str, NDArray[Any]]:
     """The arrays of ``snapshot`` named ``part.name``, by ``name``."""
     return {name.removeprefix(f"{part}."): values for name, values in snapshot.items() if name.startswith(f"{part}.")}
+
+
+class Measured(NamedTuple):
+    """The arrays with which a compiled loop over rounds records."""
+
+    truth: Any  # a NamedTuple of arrays with a leading axis of rows, or ()
+    totals: Any  # a NamedTuple of arrays (rows,)
+    shared: tuple[Any, ...]  # without such an axis
+
+
+class RankingTruth(NamedTuple):
+    """What the measures of rankings depend on."""
+
+    limit: NDArray[np.float64]  # (rows,) of misordered pairs
+    attraction: NDArray[np.float64]  # (rows, items)
+    ideal: NDArray[np.float64]  # (rows,)
+
+
+class RankingTotals(NamedTuple):
+    """Sums over rounds, (rows,) each."""
+
+    regret: NDArray[np.float64]
+    reward: NDArray[np.float64]
+    violations: NDArray[np.float64]
+    ndcg: NDArray[np.float64]
+
+
+class DuelingTotals(NamedTuple):
+    """Sums over rounds, (rows,) each."""
+
+    regret: NDArray[np.float64]
+    reward: NDArray[np.float64]
 
 
 class ExpectedRewards(VectorWrapper[Any, Any, Any, Any, Any]):
@@ -34,6 +68,7 @@ class GameRecords(ABC):
     """The records of one kind of environment, and the feedback that its agents learn from."""
 
     name: ClassVar[str]  # of the recorder in snapshots
+    kernels: ClassVar[tuple[Callable[..., None], ...]] = ()  # that a compiled loop measures with
     recorder: VectorRecorder  # around the environment
     due: NDArray[np.int64]  # the recorded rounds
 
@@ -46,6 +81,23 @@ class GameRecords(ABC):
 
     def look(self, played: int) -> None:  # noqa: B027
         """Called after ``played`` rounds and the agent's update."""
+
+    @property
+    def recording(self) -> Recording:
+        return self.recorder.recording
+
+    def ahead(self) -> int:
+        """How many rounds a compiled loop may add to the totals."""
+        return self.recording.log.ahead
+
+    def added(self, times: int) -> None:
+        """Note that a compiled loop has added ``times`` rounds to the totals; the environment has passed them."""
+        self.recording.log.added(times)
+        self.recording.follow_changes()
+
+    @abstractmethod
+    def measured(self) -> Measured:
+        """What a compiled loop needs to record."""
 
     @abstractmethod
     def feedback(self, action: Any, observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
@@ -68,10 +120,17 @@ class RankingRecords(GameRecords):
     """Lists are displayed; agents learn from the clicks on them."""
 
     name = "rankings"
+    kernels = (ndcg,)
 
     def __init__(self, env: VectorEnv[Any, Any, Any], record_at: list[int]) -> None:
         self.recorder = VectorRecordAll(env, record_at=record_at)
         self.due = record_rounds(env_horizons(env)[1], record_at)
+
+    def measured(self) -> Measured:
+        safety, ranking = cast(SafetyMeter, self.recording.meters[1]), cast(RankingMeter, self.recording.meters[2])
+        rows = len(ranking.ideal)
+        truth = RankingTruth(np.array(np.broadcast_to(safety.limit, rows)), ranking.attraction, ranking.ideal)
+        return Measured(truth, RankingTotals(**self.recording.log.totals), (ranking.discounts,))
 
     def feedback(self, action: Any, observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
         return session_clicks(observation, info)
@@ -124,6 +183,9 @@ class DuelingRecords(GameRecords):
                 f"allowed: one arm for each row, whole numbers of shape ({self.num_envs},)"
             )
         self.accuracy.append(np.where(known, candidate == self.best, np.nan))
+
+    def measured(self) -> Measured:
+        return Measured((), DuelingTotals(**self.recording.log.totals), ())
 
     def feedback(self, action: Any, observation: NDArray[Any], info: dict[str, Any]) -> NDArray[Any]:
         if not isinstance(action, Mapping):

@@ -137,6 +137,18 @@ class Log:
         if self._ahead == 0:
             self._keep()
 
+    @property
+    def ahead(self) -> int:
+        """How many rounds may be added to the totals of all rows by others, before ``added`` is called."""
+        return self._ahead
+
+    def added(self, times: int) -> None:
+        """Note that ``times`` rounds, at most ``ahead``, were added to the totals of all rows."""
+        self._uncounted += times
+        self._ahead -= times
+        if self._ahead == 0:
+            self._keep()
+
     def _keep(self) -> None:
         """Keep the totals of the rows that have reached a recorded round."""
         self._count()

@@ -44,10 +44,10 @@ class SafetyMeter(Meter):
 
     def read_truth(self, env: Any) -> None:
         positions = np.atleast_1d(env_attribute(env, "num_positions"))
-        self._limit = np.atleast_1d(env_attribute(env, "initial_misordered")) + positions / 2
+        self.limit = np.atleast_1d(env_attribute(env, "initial_misordered")) + positions / 2
 
     def amounts(self, info: dict[str, Any], reward: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
-        return (info["misordered"] > self._limit,)
+        return (info["misordered"] > self.limit,)
 
 
 class RankingMeter(Meter):
@@ -58,11 +58,11 @@ class RankingMeter(Meter):
 
     def read_truth(self, env: Any) -> None:
         attraction = np.array(env_attribute(env, "attraction"), np.float64)
-        self._attraction = attraction.reshape(-1, attraction.shape[-1])  # (rows, items), of a single environment too
-        self._discounts = rank_discounts(int(np.max(env_attribute(env, "cutoff"))))
-        self._ideal = ideal_dcg(self._attraction, len(self._discounts))
+        self.attraction = attraction.reshape(-1, attraction.shape[-1])  # (rows, items), of a single environment too
+        self.discounts = rank_discounts(int(np.max(env_attribute(env, "cutoff"))))
+        self.ideal = ideal_dcg(self.attraction, len(self.discounts))
 
     def amounts(self, info: dict[str, Any], reward: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
         quality = np.empty(len(reward))
-        ndcg(self._attraction, self._discounts, self._ideal, info["displayed"], quality)
+        ndcg(self.attraction, self.discounts, self.ideal, info["displayed"], quality)
         return (quality,)

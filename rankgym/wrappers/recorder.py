@@ -123,7 +123,7 @@ class Recorder:
     """What the single and the vector shell have in common: the results."""
 
     meters: ClassVar[tuple[type[Meter], ...]]
-    _recording: Recording
+    recording: Recording
 
     def records(self, series: str | None = None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The records of a ``series`` (default: the first) in the rows' current episodes, or in their last if over.
@@ -132,14 +132,14 @@ class Recorder:
             The rounds (records,) after which totals were kept, and the totals (records, num_envs). NaN where a row has
             not reached the round.
         """
-        names = self._recording.series
+        names = self.recording.series
         series = names[0] if series is None else one_of("series", series, names)
-        return self._recording.log.records(series)
+        return self.recording.log.records(series)
 
     @property
     def totals(self) -> dict[str, NDArray[np.float64]]:
         """The totals (num_envs,) of each series in the rows' episodes so far."""
-        return {name: total.copy() for name, total in self._recording.log.totals.items()}
+        return {name: total.copy() for name, total in self.recording.log.totals.items()}
 
     @property
     def epoch_regret(self) -> NDArray[np.float64]:
@@ -149,9 +149,9 @@ class Recorder:
         a stationary environment and before the first session. Epochs 0 .. 998 are kept apart; entry 999 is the sum of
         all later ones. A row's entries add up to its total. Recorders without regret do not have this attribute.
         """
-        if self._recording.series[0] != "regret":
+        if self.recording.series[0] != "regret":
             raise AttributeError(f"{type(self).__name__} does not record regret; use RecordRegret")
-        return self._recording.log.by_epoch()
+        return self.recording.log.by_epoch()
 
 
 class VectorRecorder(Recorder, VectorWrapper[Any, Any, Any, Any, Any]):
@@ -159,23 +159,23 @@ class VectorRecorder(Recorder, VectorWrapper[Any, Any, Any, Any, Any]):
 
     def __init__(self, env: VectorEnv[Any, Any, Any], *, record_at: Iterable[int] = ()) -> None:
         super().__init__(env)
-        self._recording = Recording(env, self.num_envs, self.meters, record_at)
+        self.recording = Recording(env, self.num_envs, self.meters, record_at)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         mask = (options or {}).get("reset_mask")
         mask = np.ones(self.num_envs, bool) if mask is None else np.array(mask)
         observation, info = self.env.reset(seed=seed, options=options)
-        self._recording.begin(mask)
+        self.recording.begin(mask)
         return observation, info
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(actions)
         if "regret" in info and "_regret" not in info and not count_nonzero(truncated | terminated):
-            self._recording.record(info, reward)  # the usual case: all rows played, none has ended
+            self.recording.record(info, reward)  # the usual case: all rows played, none has ended
             if "epoch" in info:
-                self._recording.follow_changes()
+                self.recording.follow_changes()
         else:
-            info.update(self._recording.record_step(reward, terminated | truncated, info))
+            info.update(self.recording.record_step(reward, terminated | truncated, info))
         return observation, reward, terminated, truncated, info
 
     def repeat(self, reward: NDArray[np.float64], info: dict[str, Any], times: int) -> None:
@@ -183,15 +183,15 @@ class VectorRecorder(Recorder, VectorWrapper[Any, Any, Any, Any, Any]):
 
         The records are bit for bit those of as many steps. Call it right after the environment's own ``repeat``.
         """
-        self._recording.repeat(info, reward, times)
+        self.recording.repeat(info, reward, times)
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Return all records as arrays with a leading axis of rows, without the environment's state."""
-        return self._recording.log.snapshot()
+        return self.recording.log.snapshot()
 
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
         """Restore the records saved by ``snapshot``, or some of their rows. Restore the environment first."""
-        self._recording.restore(snapshot)
+        self.recording.restore(snapshot)
 
 
 class SingleRecorder(Recorder, SingleForm):
@@ -208,17 +208,17 @@ class SingleRecorder(Recorder, SingleForm):
         record_at = round_numbers("record_at", record_at)
         RecordConstructorArgs.__init__(self, record_at=record_at)
         gym.Wrapper.__init__(self, env)
-        self._recording = Recording(env, 1, self.meters, record_at)
+        self.recording = Recording(env, 1, self.meters, record_at)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         observation, info = self.env.reset(seed=seed, options=options)
-        self._recording.begin(np.ones(1, bool))
+        self.recording.begin(np.ones(1, bool))
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(action)
-        batch = {name: np.asarray(info[name])[None] for name in self._recording.reads if name in info}
-        extra = self._recording.record_step(np.array([reward], np.float64), np.array([terminated or truncated]), batch)
+        batch = {name: np.asarray(info[name])[None] for name in self.recording.reads if name in info}
+        extra = self.recording.record_step(np.array([reward], np.float64), np.array([terminated or truncated]), batch)
         info |= {name: float(value[0]) for name, value in extra.items() if not name.startswith("_")}
         return observation, reward, terminated, truncated, info
 

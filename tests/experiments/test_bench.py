@@ -17,7 +17,16 @@ from rankgym.experiments.bench.measure import measure
 from rankgym.experiments.bench.tables import NO_TRAINING, _rate, tables
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 
+STRETCHES = {("toprank", "PBM", 1): 40.0, ("toprank", "PBM", 600): 1.6, ("rucb", cases.MATRIX, 100): 3.0}
+ALL_STRETCHES = cases.stretch_goals()
 TINY = timing.Effort(turns=1, slice=0.0002, learning=3)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_stretches():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cases, "stretch_goals", lambda: STRETCHES)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +60,13 @@ def test_everything_was_measured(report):
     assert duels == [(label, recording) for label in cases.DUELS for recording in ("nothing", "regret")]
     assert ("single", "CartPole-v1", None, 1) in found
     assert {r for w, _, _, r in found if w == "cartpole"} == {1, 8, 600}
+    stretched = [(e["agent"], e["played"], e["rows"], e["way"]) for e in report["measured"] if e["what"] == "stretch"]
+    assert stretched == [
+        (*game, way)
+        for game in STRETCHES
+        for way in cases.WAYS
+        if way != "two threads" or cases.timed_in_threads(*game)
+    ]
     trained = [(e["shown"], e["adapter"]) for e in report["measured"] if e["what"] == "adapter"]
     learned = [e["adapter"] for e in report["measured"] if e["what"] == "ppo"]
     if cases.can_train():
@@ -68,12 +84,34 @@ def test_ratios_are_of_what_was_measured(report):
     assert len(report["ratios"]) == 3 + 2 * 3 + 2 + 2 + len(report["ratio_goals"])
 
 
+def test_every_agent_that_plays_stretches_has_a_goal():
+    assert {name for name, *_ in ALL_STRETCHES} == set(AGENTS) - set(cases.STEPPED)
+    assert {game: goal for game, goal in ALL_STRETCHES.items() if goal not in (cases.STRETCH_GOAL, 3.0)} == {
+        ("toprank", "PBM", 1): 40,
+        ("toprank", "PBM", 30): 5,
+        ("toprank", "PBM", 600): 1.6,
+        ("bubblerank", "PBM", 1): 40,
+        ("bubblerank", "PBM", 30): 5,
+        ("bubblerank", "PBM", 600): 1.6,
+        ("cascade-kl-ucb", "CM", 1): 30,
+    }
+
+
+def test_goals_of_stretches_are_ratios(report):
+    rates = {(e["rows"], e["agent"], e["way"]): e for e in report["measured"] if e["what"] == "stretch"}
+    steps, stretches = (rates[1, "toprank", way]["sessions_per_second"] for way in ("steps", "stretches"))
+    (goal,) = (goal for goal in report["ratio_goals"] if goal["goal"] == "1 row, toprank on PBM, stretches / steps")
+    assert (goal["wanted"], goal["measured"]) == (40, stretches / steps)
+    assert len(report["ratio_goals"]) == 3 + cases.timed_in_threads("toprank", "PBM", 600) + 3 * cases.can_train()
+
+
 def test_goals_of_training_are_ratios(report):
-    assert len(report["ratio_goals"]) == (3 if cases.can_train() else 0)
     steps = {(e["shown"], e["adapter"]): e["sessions_per_second"] for e in report["measured"] if e["what"] == "adapter"}
     learned = {e["adapter"]: e["sessions_per_second"] for e in report["measured"] if e["what"] == "ppo"}
     ours, theirs = cases.ADAPTERS
     for goal in report["ratio_goals"]:
+        if goal["goal"].split(",")[0] in ("1 row", "100 rows", "600 rows"):
+            continue
         if goal["goal"].startswith("PPO.learn"):
             assert goal["measured"] == learned[ours] / learned[theirs]
             assert goal["wanted"] == 1.3
@@ -99,7 +137,7 @@ def test_both_adapters_play_the_same_sessions():
 
 def test_where_nothing_can_be_trained_a_note_says_so(report, monkeypatch):
     assert (NO_TRAINING in shown(report, 120)) == (not cases.can_train())
-    ours = [goal["goal"] for goal in report["ratio_goals"]]
+    ours = [goal["goal"] for goal in report["ratio_goals"] if "row" not in goal["goal"].split(",")[0]]
     bare = {
         **report,
         "measured": [e for e in report["measured"] if e["what"] not in ("adapter", "ppo")],

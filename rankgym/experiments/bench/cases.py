@@ -14,7 +14,15 @@ import gymnasium as gym
 import numpy as np
 
 from rankgym.arguments import ActionKind, action_kind
-from rankgym.experiments.bench.timing import Case, Effort, time_simulation, time_single_steps, time_steps, timed
+from rankgym.experiments.bench.timing import (
+    Case,
+    Effort,
+    time_game,
+    time_simulation,
+    time_single_steps,
+    time_steps,
+    timed,
+)
 from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
 
 Group = Callable[[contextlib.ExitStack], list[Case]]  # makes environments and agents; the stack closes them
@@ -54,6 +62,17 @@ MINIBATCHES = 4  # of a rollout, in each pass over it
 
 # -- goals ------------------------------------------------------------------------------------------------------------
 
+WAYS = {"steps": 0, "stretches": 1, "two threads": 2}  # of playing a game, and threads
+STRETCH_ROWS = (1, 30, AGENT_ROWS)
+STRETCH_GOALS = {  # stretches over steps, with as many rows as in STRETCH_ROWS
+    ("toprank", "PBM"): (40.0, 5.0, 1.6),
+    ("bubblerank", "PBM"): (40.0, 5.0, 1.6),
+    ("cascade-kl-ucb", "CM"): (30.0, 3.0, 1.3),
+}
+STRETCH_GOAL, FAST_STRETCH_GOAL, THREADS_GOAL = 1.3, 3.0, 1.8  # other agents; some dueling agents; two threads over one
+FAST_STRETCHES = ("mergerucb", "rucb", "mergedts")
+STEPPED = ("cascade-swucb", "restarting")  # agents with an update of their own, which play no stretches
+
 SLOW_AGENTS = ("batchrank", "ranked-exp3")
 FAST_DUELERS = ("mergerucb", "rucb")
 TRAINING_GOALS = {("adapter", shown): 20.0 for shown in SHOWN} | {("ppo",): 1.3}  # ours over the other
@@ -74,6 +93,22 @@ def goals() -> dict[str, tuple[tuple[Any, ...], float]]:
     }
 
 
+def stretch_goals() -> dict[tuple[str, str, int], float]:
+    """Return the goals of stretches over steps: agent, click model or matrix, and rows, and the ratio."""
+    from rankgym_agents import DUELERS, RANKERS
+
+    wanted = {(*key, n): g for key, some in STRETCH_GOALS.items() for n, g in zip(STRETCH_ROWS, some, strict=True)}
+    others = {(name, "PBM", AGENT_ROWS): STRETCH_GOAL for name in RANKERS if name not in STEPPED}
+    duels = {(name, MATRIX, DUEL_ROWS): STRETCH_GOAL for name in DUELERS}
+    fast = {(name, MATRIX, DUEL_ROWS): FAST_STRETCH_GOAL for name in FAST_STRETCHES}
+    return {**others, **wanted, **duels, **fast}
+
+
+def timed_in_threads(name: str, kind: str, rows: int) -> bool:
+    """Whether two threads are timed, too."""
+    return (name, kind) in STRETCH_GOALS and rows == AGENT_ROWS and (os.cpu_count() or 1) > 1
+
+
 # -- groups ------------------------------------------------------------------------------------------------------------
 
 
@@ -86,6 +121,7 @@ def groups(sizes: Sequence[int], effort: Effort, letor: Path | None) -> list[Gro
         *(partial(_agents, model, effort) for model in MODELS),
         partial(_duels, letor),
         partial(_duelers, effort),
+        *(partial(_stretches, kind, name, rows, effort) for name, kind, rows in stretch_goals()),
         *training,
     ]
 
@@ -96,7 +132,8 @@ def number_of_cases(sizes: Sequence[int]) -> int:
 
     steps, rankers = len(STEPS) * len(LISTS) * len(RECORDINGS) + 1, (1 + len(RANKERS)) * len(MODELS) + 1
     training = len(TRAINING_GOALS) * len(ADAPTERS) if can_train() else 0
-    return len(sizes) * steps + rankers + 2 * len(DUELS) + len(DUELERS) + training
+    stretches = 2 * len(stretch_goals()) + sum(timed_in_threads(*goal) for goal in stretch_goals())
+    return len(sizes) * steps + rankers + 2 * len(DUELS) + len(DUELERS) + stretches + training
 
 
 def can_train() -> bool:
@@ -241,6 +278,24 @@ def write_letor(path: Path, queries: int, documents: int, features: int, seed: i
                 values = np.round(rng.normal(size=features) + skill * (document == relevant), 3).tolist()
                 words = " ".join(f"{number}:{value}" for number, value in enumerate(values, 1))
                 file.write(f"{int(document == relevant)} qid:{query} {words} # {document}\n")
+
+
+# -- stretches --------------------------------------------------------------------------------------------------------
+
+
+def _stretches(kind: str, name: str, rows: int, effort: Effort, opened: contextlib.ExitStack) -> list[Case]:
+    """One long game of an agent: step by step, in stretches, and in stretches by two threads if there are as many."""
+    from rankgym_agents import AGENTS
+
+    cases = []
+    for way, threads in WAYS.items():
+        if threads < 2 or timed_in_threads(name, kind, rows):
+            bare = gym.make_vec(DUELS[MATRIX][0], num_envs=rows, horizon=None) if kind == MATRIX else None
+            env = _kept_open(opened, _ranking_env(kind, rows) if bare is None else bare)
+            play = time_game(AGENTS[name].for_env(env, horizon=HORIZON, seed=0), env, threads)
+            play(effort.learning)
+            cases.append(Case(("stretch", name, kind, rows, way), rows, play))
+    return cases
 
 
 # -- training ---------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ NAMES = {  # of the parts of a case's key, by its first part
     "cartpole": ("what", "rows"),
     "duel": ("what", "environment", "recording"),
     "dueler": ("what", "agent"),
+    "stretch": ("what", "agent", "played", "rows", "way"),
     "adapter": ("what", "shown", "adapter"),
     "ppo": ("what", "adapter"),
 }
@@ -42,7 +43,7 @@ def measure(
 
     Returns:
         Plain JSON values: ``machine``; ``measured``: a list of dicts, each with ``what`` ("step", "agent", "single",
-        "cartpole", "duel", "dueler", and with stable-baselines3 "adapter" and "ppo"), its particulars,
+        "cartpole", "duel", "dueler", "stretch", and with stable-baselines3 "adapter" and "ppo"), its particulars,
         ``sessions_per_second`` (the median) and ``low`` and ``high``; ``ratios``: a dict of numbers; ``goals`` and
         ``ratio_goals``: lists of dicts.
 
@@ -73,7 +74,7 @@ def measure(
         "setting": setting,
         "measured": measured,
         "ratios": _ratios(medians, sizes),
-        "ratio_goals": [_goal(name, wanted, ratio) for name, (ratio, wanted) in _training_ratios(medians).items()],
+        "ratio_goals": [_goal(name, wanted, ratio) for name, (ratio, wanted) in _wanted_ratios(medians).items()],
         "goals": [
             _goal(name, wanted, medians[key], fastest=max(rates[key])) for name, (key, wanted) in cases.goals().items()
         ],
@@ -98,7 +99,19 @@ def _ratios(medians: dict[tuple[Any, ...], float], sizes: Sequence[int]) -> dict
     for kind in cases.LISTS:
         still, moving = (medians["step", m, many, kind, "all"] for m in ("PBM", "PBM with breakpoints"))
         ratios[f"PBM step, {kind}, all recorded, with breakpoints / without, {many} rows"] = moving / still
-    return ratios | {name: ratio for name, (ratio, _) in _training_ratios(medians).items()}
+    return ratios | {name: ratio for name, (ratio, _) in _wanted_ratios(medians).items()}
+
+
+def _wanted_ratios(medians: dict[tuple[Any, ...], float]) -> dict[str, tuple[float, float]]:
+    """Return ratios that have goals, and the goals: of stretches over steps, of threads, and of training."""
+    ratios = {}
+    for (name, played, rows), wanted in cases.stretch_goals().items():
+        steps, stretches, *threads = (medians.get(("stretch", name, played, rows, way)) for way in cases.WAYS)
+        label = f"{rows:,} {'row' if rows == 1 else 'rows'}, {name} on {played}"
+        if steps is not None and stretches is not None:
+            ratios[f"{label}, stretches / steps"] = (stretches / steps, wanted)
+            ratios |= {f"{label}, two threads / one": (n / stretches, cases.THREADS_GOAL) for n in threads if n}
+    return ratios | _training_ratios(medians)
 
 
 def _training_ratios(medians: dict[tuple[Any, ...], float]) -> dict[str, tuple[float, float]]:

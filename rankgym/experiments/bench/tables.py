@@ -36,6 +36,7 @@ def tables(report: dict[str, Any]) -> Iterator[Any]:
     yield from _steps(rates)
     yield from _agents(rates, goals)
     yield from _duels(rates, goals)
+    yield from _stretches(rates)
     yield from _training(rates)
     yield from _singles(rates)
     yield from _ratios(report)
@@ -88,6 +89,16 @@ def _duels(rates: Rates, goals: Goals) -> Iterator[Any]:
         if key[0] == "dueler":
             duelers.add_row(key[1], _rate(rate), *_goal(goals.get(f"{key[1]} on {cases.MATRIX}")))
     yield duelers
+
+
+def _stretches(rates: Rates) -> Iterator[Any]:
+    yield _title("Long games, step by step and in compiled stretches, all recorded, sessions or duels a second")
+    table = _table("rows, agent", *cases.WAYS)
+    for name, played, rows in cases.stretch_goals():
+        found = [rates.get(("stretch", name, played, rows, way)) for way in cases.WAYS]
+        if any(found):
+            table.add_row(f"{rows:,}, {name} on {played}", *("" if rate is None else _rate(rate) for rate in found))
+    yield table
 
 
 def _training(rates: Rates) -> Iterator[Any]:

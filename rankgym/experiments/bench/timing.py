@@ -7,7 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from rankgym.play.game import Game
 from rankgym.play.simulate import simulate
+
+LONG_GAME = 10**12  # rounds
 
 
 class Case(NamedTuple):
@@ -95,6 +98,13 @@ def time_single_steps(env: Any, actions: Sequence[Any]) -> Callable[[int], float
         return seconds
 
     return play
+
+
+def time_game(agent: Any, env: Any, threads: int) -> Callable[[int], float]:
+    """Return a ``Case.play`` of rounds of one long game, in stretches by ``threads`` threads, or 0: step by step."""
+    game = Game(agent, env, LONG_GAME, threads=threads)
+    game.reset(0)
+    return timed(lambda rounds: game.play(game.played + rounds, lambda number: None))
 
 
 def time_simulation(agent: Any, env: Any) -> Callable[[int], float]:

@@ -274,7 +274,8 @@ def _pace(sample: Playable) -> float:
     done: list[int] = []
     with contextlib.ExitStack() as opened:
         playing = opened.enter_context(contextlib.closing(sample.start()))
-        playing.play(lambda number: None, lambda: True)  # compiles
+        begin = time.perf_counter()
+        playing.play(lambda number: None, lambda: time.perf_counter() - begin > TRIAL_SECONDS)  # compiles
         playing.snapshot()
         if playing.finished:
             playing = opened.enter_context(contextlib.closing(sample.start()))
