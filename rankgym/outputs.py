@@ -1,6 +1,7 @@
 """Files and folders: atomic writes, reading that cannot hang, removing, and the versions that made the numbers."""
 
 import contextlib
+import functools
 import json
 import os
 import platform
@@ -62,11 +63,17 @@ def json_text(settings: dict[str, Any]) -> str:
     return numbers.sub(lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"
 
 
+@functools.cache
+def library_version(name: str) -> str:
+    """Return the version of an installed library; it is read from a file once per process."""
+    return metadata.version(name)
+
+
 def versions() -> dict[str, str]:
     """The versions of everything that takes part in the numbers."""
     return {
         "rankgym": __version__,
         "python": platform.python_version(),
-        **{name: metadata.version(name) for name in ("numpy", "numba", "gymnasium")},
+        **{name: library_version(name) for name in ("numpy", "numba", "gymnasium")},
         "machine": platform.machine(),
     }

@@ -86,7 +86,7 @@ class Permutation(MultiDiscrete[np.int64]):
         Raises:
             ValueError: it is not a member of this space; the message names the value and what is allowed.
         """
-        ranking = action if _is_ready(action, self._shape) else self._converted(action)
+        ranking = action if is_ready(action, self._shape) else self._converted(action)
         if first_fault(ranking[None], self.n) >= 0:
             _refuse_row("action", _items(action), self.n)
         return ranking
@@ -164,7 +164,7 @@ class BatchedPermutation(Box[np.int64]):
         Raises:
             ValueError: it is not a member of this space; the message names the first wrong row and what is allowed.
         """
-        rankings = action if _is_ready(action, self._shape) else self._converted(action)
+        rankings = action if is_ready(action, self._shape) else self._converted(action)
         row = first_fault(rankings, self.n)
         if row < 0 and not self._alike:
             beyond = (rankings >= self.num_items[:, None]).any(axis=1)
@@ -209,7 +209,7 @@ class BatchedPermutation(Box[np.int64]):
 # ---- checks of actions ----
 
 
-def _is_ready(action: Any, shape: tuple[int, ...]) -> "TypeIs[NDArray[np.int64]]":
+def is_ready(action: Any, shape: tuple[int, ...]) -> "TypeIs[NDArray[np.int64]]":
     """Whether a kernel can use the array without a copy; read-only arrays would be compiled anew."""
     return type(action) is np.ndarray and action.dtype == INT64 and action.shape == shape and action.flags.carray
 

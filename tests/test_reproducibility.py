@@ -22,6 +22,7 @@ from rankgym_agents import AGENTS, DUELERS, RANKERS
 
 GOLDEN = Path(__file__).with_name("golden.json")
 ROUNDS = 400
+GOLDEN_ROUNDS = 1_000  # of golden.json, which is never made anew: numbers once out stay
 
 
 def history(agent, rows, seed, query, *, model="PBM", rounds=ROUNDS, mode="NextStep"):
@@ -102,12 +103,12 @@ MEASURES = {rankgym.History: ("regret", "violations", "ndcg"), rankgym.DuelingHi
 
 
 def golden_numbers(name):
-    """After 400 rounds, mean of 20 rows, of each agent that can play: regret, violations and NDCG; of duels regret,
+    """After 1,000 rounds, mean of 20 rows, of each agent that can play: regret, violations and NDCG; of duels regret,
     accuracy and reward, if they are known.
 
-    Epochs have 100 rounds where there are any: 400 rounds shall see breakpoints.
+    Epochs have 100 rounds where there are any: 1,000 rounds shall see breakpoints.
     """
-    arguments = {"num_envs": 20, "horizon": ROUNDS}
+    arguments = {"num_envs": 20, "horizon": GOLDEN_ROUNDS}
     arguments |= {"query": "all"} if "Dueling" not in name or "Yandex" in name else {}
     arguments |= {"epoch_lengths": 100} if "-Breakpoint-" in name else {}
     numbers = {}
@@ -119,8 +120,8 @@ def golden_numbers(name):
         for agent in fitting_agents(gym.make_vec(name, **arguments)):
             venv = gym.make_vec(name, **arguments)
             env = AgainstItself(venv) if action_kind(venv) is ActionKind.DUEL_OF_RANKINGS else venv
-            history = rankgym.simulate(AGENTS[agent].for_env(env, seed=1), env, ROUNDS, seed=1, progress=False)
-            end = history.at(ROUNDS)
+            history = rankgym.simulate(AGENTS[agent].for_env(env, seed=1), env, GOLDEN_ROUNDS, seed=1, progress=False)
+            end = history.at(GOLDEN_ROUNDS)
             means = (float(end[key].mean()) for key in MEASURES[type(history)])
             numbers[f"{name} {agent}"] = [mean for mean in means if not np.isnan(mean)]
     return numbers

@@ -11,7 +11,7 @@ from rankgym.arguments import different_numbers, one_of, whole_number
 from rankgym.envs.duels import AVERAGE, REGRETS, WEAK, Pair, checked_arm_pair, checked_arm_pairs, first_wrong_arm
 from rankgym.envs.matrices import CONDORCET, WINNERS, judge, matrices
 from rankgym.envs.resets import checked_problems
-from rankgym.envs.sessions import Compiled, SessionsVectorEnv
+from rankgym.envs.sessions import Compiled, Copy, SessionsVectorEnv
 from rankgym.kernels import bits, kernel, session_seed, shuffle, uniform
 
 ATTEMPTS, MAX_ATTEMPTS = 1 << 32, 1_000  # where their words lie in an episode's sequence, and how many there are
@@ -320,23 +320,30 @@ class DuelingVectorEnv(SessionsVectorEnv):
 
     def play(self, pairs: Pair) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
         """Play one duel in every row: return the winners, one-hot, and the rewards."""
-        rows = self.num_envs
-        won, reward = np.empty((rows, 2), np.int8), np.empty(rows)
+        left, right = pairs
+        self._left, self._right = pairs if self.render_mode is None else (left.copy(), right.copy())  # for `_text`
+        won, reward = np.empty((self.num_envs, 2), np.int8), np.empty(self.num_envs)
         truth = (self._preference, self._matrix, self._arms, self._gap, self._entry, self._regret)
-        duel(*truth, self._key, self._session, self._round, *pairs, won, self._winner, reward, self._loss)
-        self._left[:], self._right[:] = pairs
+        duel(*truth, self._key, self._session, self._round, left, right, won, self._winner, reward, self._loss)
         self._latest_round += 1
         return won, reward
 
     def compiled(self) -> Compiled:
+        self._left, self._right = self._left.copy(), self._right.copy()  # they may be the agent's
         counters, sides = (self._key, self._session, self._round), (self._left, self._right)
         rows = DuelingRows(*counters, self._entry, *sides, self._winner, self._loss, self.last_observation)
         shared = (self._preference, self._matrix, self._arms, self._gap, self._regret)
         return Compiled("duels", (duel, first_wrong_arm), rows, (), shared)
 
-    def _session_info(self, won: NDArray[np.int8]) -> dict[str, NDArray[Any]]:
-        duels = {"winner": self._winner, "left": self._left, "right": self._right, "regret": self._loss}
-        return {**duels, "round": self._round, "problem": self._problem}
+    def _session_info(self, won: NDArray[np.int8], copy: Copy, number: Copy) -> dict[str, Any]:
+        return {
+            "winner": number(self._winner),
+            "left": number(self._left),
+            "right": number(self._right),
+            "regret": number(self._loss),
+            "round": number(self._round),
+            "problem": number(self._problem),
+        }
 
     def _text(self, row: int) -> str:
         if self._round[row] < 0:

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.arguments import one_of
-from rankgym.envs.sessions import SessionsVectorEnv, listed
+from rankgym.envs.sessions import Copy, SessionsVectorEnv, count_session, listed
 from rankgym.interleaving import INTERLEAVINGS, Lists, decide, make
 from rankgym.kernels import kernel
-from rankgym.spaces import shown
+from rankgym.spaces import INT64, is_ready, shown
 
 AVERAGE, WEAK, STRONG = range(3)
 REGRETS = {"average": AVERAGE, "weak": WEAK, "strong": STRONG}
-INT64 = np.dtype(np.int64)
 
 Pair = tuple[NDArray[np.int64], NDArray[np.int64]]  # of the left and the right side
 
@@ -31,7 +30,7 @@ def sides(action: Any) -> tuple[Any, Any]:
     """Return the unchecked values of "left" and "right", or raise a ValueError if ``action`` is not such a dict."""
     if not isinstance(action, (dict, Mapping)):  # a dict is recognized three times as fast
         kind = f"is a {type(action).__name__}"
-    elif action.keys() == {"left", "right"}:
+    elif len(action) == 2 and "left" in action and "right" in action:
         return action["left"], action["right"]
     else:
         kind = f"has the keys {sorted(action, key=str)}"
@@ -46,11 +45,13 @@ def checked_arm_pairs(actions: Any, num_arms: int, num_envs: int) -> Pair:
 
     Lists, tuples and arrays of any integer dtype are cast; anything else raises a ValueError.
     """
-    given = sides(actions)
-    left, right = _arm_array("left", given[0], num_arms, num_envs), _arm_array("right", given[1], num_arms, num_envs)
+    given_left, given_right = sides(actions)
+    shape = (num_envs,)
+    left = given_left if is_ready(given_left, shape) else _arm_array("left", given_left, num_arms, num_envs)
+    right = given_right if is_ready(given_right, shape) else _arm_array("right", given_right, num_arms, num_envs)
     row = first_wrong_arm(left, right, num_arms)
     if row >= 0:
-        side, arms = ("right", given[1]) if 0 <= left[row] < num_arms else ("left", given[0])
+        side, arms = ("right", given_right) if 0 <= left[row] < num_arms else ("left", given_left)
         name = f"action[{side!r}][row {row}]"
         raise ValueError(f"{name} = {arms[row]} is not an arm; allowed: 0 .. {num_arms - 1}")
     return left, right
@@ -63,8 +64,6 @@ def checked_arm_pair(action: Any, num_arms: int) -> Pair:
 
 
 def _arm_array(side: str, arms: Any, num_arms: int, num_envs: int) -> NDArray[np.int64]:
-    if type(arms) is np.ndarray and arms.dtype == INT64 and arms.shape == (num_envs,) and arms.flags.carray:
-        return arms
     name, allowed = f"action[{side!r}]", f"allowed: an arm of 0 .. {num_arms - 1} for each of the {num_envs} rows"
     if isinstance(arms, np.ndarray):
         if arms.dtype.kind not in "iu":
@@ -82,7 +81,9 @@ def _arm_array(side: str, arms: Any, num_arms: int, num_envs: int) -> NDArray[np
 
 def _checked_arm(side: str, arm: Any, num_arms: int, row: str = "") -> int:
     whole: int | None = None
-    if isinstance(arm, (np.generic, np.ndarray)):
+    if type(arm) is int:
+        whole = arm
+    elif isinstance(arm, (np.generic, np.ndarray)):
         whole = int(arm) if arm.ndim == 0 and arm.dtype.kind in "iu" else None
     elif isinstance(arm, int) and not isinstance(arm, bool):
         whole = int(arm)
@@ -155,8 +156,7 @@ class InterleavedVectorEnv(SessionsVectorEnv):
 
     def play(self, pairs: Pair) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
         """Play one session in every row: interleave both sides' lists, click, find the winners."""
-        self._session += 1
-        self._round += 1
+        count_session(self._session, self._round)
         self._latest_round += 1
         self._take_duels(pairs)
         duels, coins = (self._lists, self._left_list, self._right_list), (self._key, self._session)
@@ -171,17 +171,17 @@ class InterleavedVectorEnv(SessionsVectorEnv):
         last = {"left": self._left, "right": self._right, "displayed": self._displayed, "share": self._share}
         return super()._written() | last | {"credit": self._credit, "winner": self._winner}
 
-    def _session_info(self, observation: NDArray[np.int8]) -> dict[str, NDArray[Any]]:
+    def _session_info(self, clicks: NDArray[np.int8], copy: Copy, number: Copy) -> dict[str, Any]:
         return {
-            "winner": self._winner,
-            "credit": self._credit,
-            "left": self._left,
-            "right": self._right,
-            "displayed": self._displayed,
-            "clicks": observation,
-            "regret": self._regret,
-            "round": self._round,
-            "query": self._problem,
+            "winner": number(self._winner),
+            "credit": copy(self._credit),
+            "left": copy(self._left),
+            "right": copy(self._right),
+            "displayed": copy(self._displayed),
+            "clicks": copy(clicks),
+            "regret": number(self._regret),
+            "round": number(self._round),
+            "query": number(self._problem),
         }
 
     def _text(self, row: int) -> str:

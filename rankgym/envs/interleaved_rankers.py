@@ -21,7 +21,7 @@ from rankgym.envs.duels import (
 )
 from rankgym.envs.matrices import WINNERS, judge
 from rankgym.envs.resets import checked_problems
-from rankgym.envs.sessions import Compiled
+from rankgym.envs.sessions import Compiled, count_session
 from rankgym.interleaving import Lists, decide
 from rankgym.kernels import bits, kernel, uniform_below
 from rankgym.models import users
@@ -273,7 +273,7 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
             winner=self._winner,
             observation=self.last_observation,
         )
-        kernels = (users.click, draw_query, interleave, credit, decide, first_wrong_arm)
+        kernels = (users.click, count_session, draw_query, interleave, credit, decide, first_wrong_arm)
         shared = (self._lists, tuple(self._user), self._labels, self._start, self.pool, self._regret_of, extra)
         return Compiled("interleaved_rankers", kernels, rows, (), shared)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rankgym.envs.duels import InterleavedVectorEnv, Pair, checked_rankings, joined_gaps
 from rankgym.envs.queries import QueriesVectorEnv
-from rankgym.envs.sessions import Compiled, keep
+from rankgym.envs.sessions import Compiled, Copy, count_session, keep
 from rankgym.interleaving import Lists, copy_rankings, decide
 from rankgym.kernels import first_fault
 from rankgym.spaces import Permutation
@@ -116,12 +116,18 @@ class InterleavedRankingsVectorEnv(InterleavedVectorEnv, QueriesVectorEnv):
         return left[None], right[None]
 
     def _take_duels(self, pairs: Pair) -> None:
+        changed = False
         for side, (ranking, last) in enumerate(zip(pairs, (self._left, self._right), strict=True)):
             if keep(ranking, last):  # a list shown again keeps its value
                 copy_rankings(last, side * self.num_envs, self._lists)
                 self._reward.value(*self.parameters, last, self.cutoff, self._expected[side])
-        left, right = self._optimal - self._expected
-        self._regret = joined_gaps(left, right, self._regret_kind)
+                changed = True
+        if changed:
+            self._set_regret()
+
+    def _set_regret(self) -> None:
+        optimal, expected = self._optimal, self._expected
+        self._regret = joined_gaps(optimal - expected[0], optimal - expected[1], self._regret_kind)
 
     def _click(self, clicks: NDArray[np.int8], reward: NDArray[np.float64]) -> None:
         coins = (self._key, self._session)
@@ -135,6 +141,11 @@ class InterleavedRankingsVectorEnv(InterleavedVectorEnv, QueriesVectorEnv):
         if self._left.min() >= 0:  # else the next session copies all rows' lists, as some are new
             copy_rankings(self._left, 0, self._lists)
             copy_rankings(self._right, self.num_envs, self._lists)
+        self._set_regret()
+
+    def passed(self, times: int) -> None:
+        super().passed(times)
+        self._set_regret()
 
     def compiled(self) -> Compiled | None:
         found = self.interleaving.kernels(self._lists)
@@ -159,7 +170,7 @@ class InterleavedRankingsVectorEnv(InterleavedVectorEnv, QueriesVectorEnv):
             observation=self.last_observation,
         )
         click, value = self._reward.click, self._reward.value
-        kernels = (click, value, keep, copy_rankings, interleave, credit, decide, first_fault)
+        kernels = (click, value, keep, copy_rankings, count_session, interleave, credit, decide, first_fault)
         shared = (self._lists, self.cutoff, self.num_items, extra)
         return Compiled("interleaved_rankings", kernels, rows, tuple(self.parameters), shared)
 
@@ -168,6 +179,6 @@ class InterleavedRankingsVectorEnv(InterleavedVectorEnv, QueriesVectorEnv):
         same = (self._left == self._right).all(axis=1) & self._keeps_equals
         return np.where(same, self._expected[0], np.nan)
 
-    def _session_info(self, observation: NDArray[np.int8]) -> dict[str, NDArray[Any]]:
-        truth = {"expected_reward": self._expected.T, "optimal_reward": self._optimal}
-        return super()._session_info(observation) | truth
+    def _session_info(self, clicks: NDArray[np.int8], copy: Copy, number: Copy) -> dict[str, Any]:
+        truth = {"expected_reward": copy(self._expected.T), "optimal_reward": number(self._optimal)}
+        return super()._session_info(clicks, copy, number) | truth

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rankgym.envs.queries import Queries, QueriesVectorEnv
 from rankgym.envs.schedule import Schedule
-from rankgym.envs.sessions import Compiled, listed, open_session
+from rankgym.envs.sessions import Compiled, Copy, listed, open_session
 from rankgym.kernels import first_fault
 from rankgym.metrics import better_items, misordered_pairs
 from rankgym.spaces import BatchedPermutation, Permutation
@@ -250,18 +250,21 @@ class RankingVectorEnv(QueriesVectorEnv):
         fresh = super()._fresh_info()
         return fresh if self.schedule is None else {**fresh, "epoch": self.schedule.last_epoch.copy()}
 
-    def _session_info(self, clicks: NDArray[np.int8]) -> dict[str, NDArray[Any]]:
-        info: dict[str, NDArray[Any]] = {
-            "displayed": self._displayed,
-            "clicks": clicks,
-            "expected_reward": self._expected,
-            "optimal_reward": self._optimal,
-            "regret": self._optimal - self._expected,
-            "misordered": self._misordered,
-            "round": self._round,
-            "query": self._problem,
+    def _session_info(self, clicks: NDArray[np.int8], copy: Copy, number: Copy) -> dict[str, Any]:
+        expected, optimal = number(self._expected), number(self._optimal)
+        info = {
+            "displayed": copy(self._displayed),
+            "clicks": copy(clicks),
+            "expected_reward": expected,
+            "optimal_reward": optimal,
+            "regret": optimal - expected,
+            "misordered": number(self._misordered),
+            "round": number(self._round),
+            "query": number(self._problem),
         }
-        return info if self.schedule is None else {**info, "epoch": self.schedule.last_epoch}
+        if self.schedule is not None:
+            info["epoch"] = number(self.schedule.last_epoch)
+        return info
 
     def _text(self, row: int) -> str:
         if self._round[row] < 0:

@@ -35,8 +35,7 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
             return getattr(engine, name)
         if engine is not None and name in engine.row_attributes:
             values = getattr(engine, name)
-            table = isinstance(values, np.ndarray)
-            return first_rows({name: values})[name] if table else type(values)(*(v[0] for v in values))
+            return first_row(values) if isinstance(values, np.ndarray) else type(values)(*(v[0] for v in values))
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __dir__(self) -> list[str]:
@@ -56,7 +55,7 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
         if seed is None and self.engine.unseeded:
             seed = int(self.np_random.integers(2**63))  # so that an np_random set from outside decides
         observation, info = self.engine.reset(seed=[seed])
-        return observation[0], first_rows(info)
+        return observation[0], {name: first_row(values) for name, values in info.items()}
 
     def step(self, action: Any) -> tuple[NDArray[np.int8], float, bool, bool, dict[str, Any]]:
         engine = self.engine
@@ -65,7 +64,7 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
         observation, reward = engine.play(engine._checked_single(action))
         if self.render_mode is not None:
             engine.last_observation[0] = observation[0]
-        truncated, info = engine.at_horizon(), first_rows(engine._session_info(observation))
+        truncated, info = engine.at_horizon(), engine._session_info(observation, first_row, np.ndarray.item)
         engine._prepare_next()
         return observation[0], reward.item(), False, truncated, info
 
@@ -74,6 +73,6 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
         return None if frames is None else frames[0]
 
 
-def first_rows(info: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return copies of the arrays' row 0, as Python numbers where rows have one number each."""
-    return {name: values.item(0) if values.ndim == 1 else values[0].copy() for name, values in info.items()}
+def first_row(values: NDArray[Any]) -> Any:
+    """Return row 0 of ``values``: a Python number if rows have one number each, else a copy."""
+    return values.item(0) if values.ndim == 1 else values[0].copy()

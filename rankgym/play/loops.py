@@ -65,7 +65,7 @@ def duels(
 
 
 def interleaved_rankings(
-    rank, learn, click, value, keep, copy_rankings, interleave, credit, decide, first_fault,
+    rank, learn, click, value, keep, copy_rankings, count_session, interleave, credit, decide, first_fault,
     state, action, rows, parameters, truth, totals, shared, checked, rounds,
 ):  # fmt: skip
     """One list is on both sides of a duel, and learns from the clicks on it."""
@@ -82,9 +82,7 @@ def interleaved_rankings(
         if keep(ranking, rows.right):
             copy_rankings(rows.right, first_right, lists)
             value(*parameters, rows.right, cutoff, rows.expected_right)
-        for row in range(len(rows.key)):
-            rows.session[row] += 1
-            rows.round[row] += 1
+        count_session(rows.session, rows.round)
         interleave(
             lists, rows.left_list, rows.right_list, *extra, rows.key, rows.session, rows.displayed, rows.share
         )  # fmt: skip
@@ -99,7 +97,7 @@ def interleaved_rankings(
 
 
 def interleaved_rankers(
-    choose, learn, click, draw_query, interleave, credit, decide, first_wrong_arm,
+    choose, learn, click, count_session, draw_query, interleave, credit, decide, first_wrong_arm,
     state, action, rows, parameters, truth, totals, shared, checked, rounds,
 ):  # fmt: skip
     """Two rankers are compared by interleaving their lists for a query."""
@@ -110,9 +108,8 @@ def interleaved_rankers(
         choose(state, left, right)
         if checked and first_wrong_arm(left, right, len(regret_of)) >= 0:
             return played
+        count_session(rows.session, rows.round)
         for row in range(len(left)):
-            rows.session[row] += 1
-            rows.round[row] += 1
             rows.left[row], rows.right[row] = left[row], right[row]
         draw_query(
             rows.problem_key, rows.session, pool, left, right, len(regret_of), start, rows.problem, rows.first,

@@ -8,7 +8,6 @@ import os
 import pickle
 import zipfile
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 
 import rankgym
 from rankgym.arguments import number_in
+from rankgym.outputs import library_version
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.spaces import Permutation
 from rankgym.wrappers.layers import Setting, layers_of
@@ -156,7 +156,7 @@ def _digest(tensors: Mapping[str, th.Tensor]) -> str:
 
 def library_versions() -> dict[str, str]:
     """Return the versions of the libraries that compute with weights."""
-    return {name: metadata.version(name) for name in ("torch", "stable-baselines3", "sb3-contrib")}
+    return {name: library_version(name) for name in ("torch", "stable-baselines3", "sb3-contrib")}
 
 
 def _checked_card(name: str, card: Any) -> dict[str, Any]:

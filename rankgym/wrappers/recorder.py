@@ -69,9 +69,12 @@ class Recording:
         self._seen = self._changes()
         self._new_epoch = True
 
-    def amounts(self, info: dict[str, Any], reward: NDArray[np.float64]) -> list[NDArray[Any]]:
+    def amounts(self, info: dict[str, Any], reward: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
         """The amount (num_envs,) of one session for each series; arguments have a leading axis of rows."""
-        return [amount for meter in self.meters for amount in meter.amounts(info, reward)]
+        amounts: tuple[NDArray[Any], ...] = ()
+        for meter in self.meters:
+            amounts += meter.amounts(info, reward)
+        return amounts
 
     def record(self, info: dict[str, Any], reward: NDArray[np.float64], rows: NDArray[np.bool_] | None = None) -> None:
         """Record one session of ``rows`` (default: all)."""
@@ -109,7 +112,7 @@ class Recording:
             return {}
         self.record(info, reward, rows)
         extra: dict[str, Any] = {}
-        if done.any():
+        if count_nonzero(done):
             for name, total in self.log.totals.items():
                 extra |= {f"episode_{name}": np.where(done, total, 0.0), f"_episode_{name}": done.copy()}
         if fresh is not None and not fresh.all():  # these rows were reset in this step
@@ -170,7 +173,7 @@ class VectorRecorder(Recorder, VectorWrapper[Any, Any, Any, Any, Any]):
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(actions)
-        if "regret" in info and "_regret" not in info and not count_nonzero(truncated | terminated):
+        if "regret" in info and "_regret" not in info and not (count_nonzero(truncated) or count_nonzero(terminated)):
             self.recording.record(info, reward)  # the usual case: all rows played, none has ended
             if "epoch" in info:
                 self.recording.follow_changes()

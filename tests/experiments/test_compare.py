@@ -170,30 +170,35 @@ def test_mean_and_error_of_two_rows():
 # -- processes --------------------------------------------------------------------------------------------------------
 
 
-def test_two_processes_give_the_same_bits_as_one(tmp_path, my_agents):
-    agents = ["toprank", f"{my_agents}:Shuffles"]
-    one = compare(ENV, agents, **SMALL, out=tmp_path / "one")
-    two = compare(ENV, agents[:1], **SMALL, jobs=2, out=tmp_path / "two")  # one agent: its rows are split
-    assert len(list((tmp_path / "one" / "results").glob("toprank*"))) == 1
-    assert len(list((tmp_path / "two" / "results").glob("toprank*"))) == 2
-    assert same(one.histories["toprank"], two.histories["toprank"])
-    assert (tmp_path / "one" / "toprank.npz").read_bytes() == (tmp_path / "two" / "toprank.npz").read_bytes()
-    both = compare(ENV, agents, **SMALL, jobs=2)  # two agents: one each
-    for label, history in one.histories.items():
-        assert same(history, both.histories[label])
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_agents_failure_is_told_and_what_was_done_is_kept(tmp_path, my_agents, jobs):
+def test_an_agents_failure_is_told_and_what_was_done_is_kept(tmp_path, my_agents):
     broken = f"{my_agents}:Breaks"
     with pytest.raises(RuntimeError) as failure:
-        compare(ENV, ["static", broken], **SMALL, jobs=jobs, out=tmp_path / "out")
-    assert str(failure.value).startswith(f"agent = {broken!r}: LookupError: lost my way (")
-    assert f"{my_agents}.py:22); all other jobs are finished and kept in {tmp_path / 'out'}; to try" in str(
-        failure.value
-    )
-    assert str(failure.value).endswith(": the same command")
+        compare(ENV, ["static", broken], **SMALL, out=tmp_path / "out")
+    told_of_failure(failure.value, my_agents, tmp_path / "out")
     assert [name.partition("-rows-")[0] for name in results(tmp_path / "out")] == ["static"]
+
+
+def told_of_failure(error, module, folder):
+    assert str(error).startswith(f"agent = '{module}:Breaks': LookupError: lost my way (")
+    assert f"{module}.py:22)" in str(error)
+    assert f"; all other jobs are finished and kept in {folder}; to try" in str(error)
+    assert str(error).endswith(": the same command")
+
+
+def test_two_processes_give_the_same_bits_as_one_and_tell_of_failures(tmp_path, my_agents, monkeypatch):
+    """Rows of an agent are split, too."""
+    monkeypatch.setattr(sys.modules["rankgym.experiments.compare"], "MIN_ROWS", 3)
+    agents = ["toprank", f"{my_agents}:Shuffles"]
+    one = compare(ENV, agents, **SMALL, out=tmp_path / "one")
+    with pytest.raises(RuntimeError) as failure:
+        compare(ENV, [*agents, f"{my_agents}:Breaks"], **SMALL, jobs=2, out=tmp_path / "two")
+    told_of_failure(failure.value, my_agents, tmp_path / "two")
+    assert [len(list((tmp_path / run / "results").glob("toprank*"))) for run in ("one", "two")] == [1, 2]
+    two = compare(ENV, agents, **SMALL, jobs=2, out=tmp_path / "two")
+    assert two.notes == ["all 6 rows of every agent were kept from an earlier run; --fresh plays them again"]
+    for label, history in one.histories.items():
+        assert same(history, two.histories[label])
+    assert (tmp_path / "one" / "toprank.npz").read_bytes() == (tmp_path / "two" / "toprank.npz").read_bytes()
 
 
 @given(st.integers(1, 5000), st.integers(1, 8), st.integers(1, 40))
@@ -341,14 +346,14 @@ KILLED = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
 from rankgym.experiments import compare
-compare({env!r}, ["toprank", "random"], rounds=60_000, query=[4, 0, 7], runs=2, seed=3, out=sys.argv[1],
+compare({env!r}, ["toprank", "random"], rounds=30_000, query=[4, 0, 7], runs=2, seed=3, out=sys.argv[1],
         progress=False, checkpoint_every=0.05)
 """
 
 
 def test_a_killed_comparison_goes_on_from_its_checkpoint(tmp_path):
     """A real process, killed once it has written a checkpoint; its files are those of an undisturbed run."""
-    settings = {"rounds": 60_000, "query": [4, 0, 7], "runs": 2, "seed": 3, "progress": False}
+    settings = {"rounds": 30_000, "query": [4, 0, 7], "runs": 2, "seed": 3, "progress": False}
     whole = compare(ENV, ["toprank", "random"], **settings, out=tmp_path / "whole")
     command = [sys.executable, "-c", KILLED.format(env=ENV), str(tmp_path / "killed")]
     with subprocess.Popen(command) as process:
@@ -373,7 +378,7 @@ def test_a_killed_comparison_goes_on_from_its_checkpoint(tmp_path):
 
 
 def test_an_interrupted_comparison_writes_checkpoints_and_says_how_to_go_on(tmp_path):
-    command = [sys.executable, "-c", KILLED.format(env=ENV).replace("60_000", "60_000_000"), str(tmp_path / "out")]
+    command = [sys.executable, "-c", KILLED.format(env=ENV).replace("30_000", "30_000_000"), str(tmp_path / "out")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         end = time.monotonic() + 120
         while not list((tmp_path / "out").glob("work-*/*.npz")):
@@ -418,7 +423,7 @@ def test_another_sweeps_folder_is_left_alone(tmp_path):
 
 
 def test_the_cut_of_the_same_comparison_is_kept(tmp_path):
-    compare(ENV, ["static"], **SMALL, out=tmp_path, jobs=2)
+    compare(ENV, ["static"], **SMALL, out=tmp_path, jobs=2, backend="threading")
     assert [name.partition("-rows-")[2][:3] for name in results(tmp_path)] == ["0-2", "3-5"]
     for changes in ({}, {"runs": 3}, {"runs": 1}):
         found = compare(ENV, ["static", "random"], **{**SMALL, **changes}, out=tmp_path)

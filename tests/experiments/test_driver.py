@@ -744,7 +744,7 @@ def cluster(tmp_path):
 def test_a_cluster_one_of_whose_workers_is_killed(cluster, tmp_path):
     """Of jobs that take seconds, so that the kill comes long before the end."""
     address, workers = cluster
-    longer = replace(LONG, rounds=80_000)
+    longer = replace(LONG, rounds=30_000)
     folder, killed = tmp_path / "results_here", []
 
     def kill():
@@ -772,7 +772,7 @@ def test_a_cluster_one_of_whose_workers_is_killed(cluster, tmp_path):
 def test_a_ray_cluster_one_of_whose_workers_is_killed(tmp_path):
     """A local one of two workers, with jobs that take seconds."""
     ray = pytest.importorskip("ray")
-    longer = replace(LONG, rounds=80_000)
+    longer = replace(LONG, rounds=30_000)
     folder, killed = tmp_path / "results_here", []
 
     def kill():

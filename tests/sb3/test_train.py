@@ -89,7 +89,8 @@ def test_another_seed_or_reward_gives_others(done):
 
 @pytest.mark.parametrize(("algo", "policy"), DEFAULTS)
 def test_every_algorithm_trains_and_its_model_plays(algo, policy, tmp_path):
-    training = train(ENV, **SMALL, algo=algo, policy=policy, steps=256, out=tmp_path / "run", **NETS[algo])
+    given = {**SMALL, "algo": algo, "policy": policy, "steps": 256, "eval_every": 128, **NETS[algo]}
+    training = train(ENV, **given, out=tmp_path / "run")
     assert isinstance(training.model, ALGORITHMS[algo])
     assert training.steps == 256
     first = model_card(tmp_path / "run" / "best.zip")
@@ -98,8 +99,7 @@ def test_every_algorithm_trains_and_its_model_plays(algo, policy, tmp_path):
     agent = SB3Agent.for_env(env, model=tmp_path / "run" / "last.zip", seed=EVALUATION_SEED)
     history = rankgym.simulate(agent, env, 20, seed=EVALUATION_SEED, progress=False)
     assert history.regret[-1].mean() == training.curve[-1].regret
-    again = train(ENV, **SMALL, algo=algo, policy=policy, steps=256, **NETS[algo])
-    assert again.weights == training.weights
+    assert train(ENV, **given).weights == training.weights
 
 
 def test_files_say_everything(done):

@@ -97,9 +97,15 @@ def record(found, which, left, right, one, other, k, other_k):
     found.gap[which] = right - left
     found.numbers[which, 0], found.numbers[which, 1] = left, right
     found.places[which, 0], found.places[which, 1] = k, other_k
-    for place in range(one.shape[0]):
-        found.lists[which, 0, place] = one[place]
-        found.lists[which, 1, place] = other[place]
+    copy_list(one, found.lists[which, 0])
+    copy_list(other, found.lists[which, 1])
+
+
+@kernel
+def copy_list(source, target):
+    """Copy a list; numba takes seconds to compile an assignment of arrays, with the message of its error."""
+    for place in range(source.shape[0]):
+        target[place] = source[place]
 
 
 @kernel
@@ -128,16 +134,16 @@ def inspect_lists(displayed, examination, reward, attraction, ranked, examinatio
                 clicks = chi * ranked[k]
                 if clicks < found.low[k]:
                     found.low[k] = clicks
-                    found.low_list[k] = one
+                    copy_list(one, found.low_list[k])
                 if is_sorted and clicks > found.high[k]:
                     found.high[k] = clicks
-                    found.high_list[k] = one
+                    copy_list(one, found.high_list[k])
         if reward[row] > found.high[positions]:
             found.high[positions] = reward[row]
-            found.high_list[positions] = one
+            copy_list(one, found.high_list[positions])
         if is_sorted and reward[row] < found.low[positions]:
             found.low[positions] = reward[row]
-            found.low_list[positions] = one
+            copy_list(one, found.low_list[positions])
     found.checked[A1] += rows
     found.checked[A3] += rows * (positions * (positions - 1) // 2)
     found.checked[A5] += rows * positions
