@@ -1,4 +1,4 @@
-"""What tests of several rooms share: the 60 published queries, and the command line. And hypothesis asserts no time."""
+"""What tests of several rooms share: the published queries, the command line, figures. Hypothesis asserts no time."""
 
 import sys
 from pathlib import Path
@@ -48,3 +48,14 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     runner = CliRunner()
     return lambda *words: runner.invoke(app, list(words), prog_name="rankgym")
+
+
+@pytest.fixture
+def quick_figures():
+    """Figures of comparisons are files of one word; ``undo`` draws them again."""
+    from rankgym.experiments.show import comparison_figure, style
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(comparison_figure, "draw_comparison", lambda comparison: None)
+        patch.setattr(style, "write", lambda figure, path, kind: path.write_text(kind))
+        yield patch

@@ -21,7 +21,6 @@ from rankgym.commands.tables import fitting_table
 from rankgym.experiments import compare
 from rankgym.experiments.bench import measure
 from rankgym.experiments.plan.agents import SHAPE, knobs
-from rankgym.experiments.show import comparison_figure, style
 from rankgym.models import MODELS
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 
@@ -29,13 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TINY = ["--rounds", "120", "--query", "0,5", "--agents", "static,toprank"]
 
 
-@pytest.fixture(autouse=True)
-def quick_figures():
-    """Figures are files of one word; ``undo`` draws them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparison_figure, "draw_comparison", lambda comparison: None)
-        patch.setattr(style, "write", lambda figure, path, kind: path.write_text(kind))
-        yield patch
+pytestmark = pytest.mark.usefixtures("quick_figures")
 
 
 def plain(text):

@@ -1,5 +1,6 @@
 """`rankgym train`, and models among the agents of `rankgym compare`."""
 
+import contextlib
 import json
 import os
 import re
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from rankgym.cli import app
 from rankgym.experiments.plan import agents as naming
 from rankgym.experiments.plan.agents import parse_agent, shipped_models
 
@@ -20,13 +23,24 @@ SMALL = "--steps 256 --rows 8 --horizon 20 --query 0,1,2 --eval-query 3,4 --para
 TRAIN = ["train", "PBM-Synthetic-v0", *SMALL.split(), "--set", "num_items=4", "--positions", "2"]
 
 
-@pytest.fixture
-def trained(run, tmp_path):
-    """A folder with a training, as the present one's runs/x."""
+pytestmark = pytest.mark.usefixtures("quick_figures")
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    """A folder with a training."""
     pytest.importorskip("stable_baselines3")
     pytest.importorskip("sb3_contrib")
-    result = run(*TRAIN, "--out", "runs/x")
-    assert result.exit_code == 0, result.output
+    with contextlib.chdir(tmp_path_factory.mktemp("training")):
+        result = CliRunner().invoke(app, [*TRAIN, "--out", "runs/x"], prog_name="rankgym")
+        assert result.exit_code == 0, result.output
+        return Path("runs/x").absolute()
+
+
+@pytest.fixture
+def trained(training, run, tmp_path):
+    """A copy of it, as the present folder's runs/x."""
+    shutil.copytree(training, tmp_path / "runs" / "x")
     return tmp_path / "runs" / "x"
 
 

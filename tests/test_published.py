@@ -93,7 +93,7 @@ def test_no_random_list_beats_the_best_one(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODEL_NAMES)
 def test_bubblerank_never_violates_its_safety_constraint(model):
-    """BubbleRank section 5.3, on 60 queries for 1e5 rounds, seed 0.
+    """BubbleRank section 5.3, on 60 queries, seed 0, for a third of its 1e5 rounds.
 
     A violation needs a wrong exchange: s > 2 sqrt(n log(1 / delta)) for a pair whose s has no positive drift, which by
     Hoeffding's inequality has probability delta^2 = 1e-40 for each pair and round. All 45 pairs, rounds and queries:
@@ -102,7 +102,7 @@ def test_bubblerank_never_violates_its_safety_constraint(model):
     env = gym.make_vec(
         f"rankgym/{model}-Yandex-Rerank-v0", num_envs=60, query="all", source="published", horizon=100_000
     )
-    history = rankgym.simulate(BubbleRank.for_env(env, seed=0), env, 100_000, seed=0, progress=False)
+    history = rankgym.simulate(BubbleRank.for_env(env, seed=0), env, 33_333, seed=0, progress=False)
     assert (history.violations[-1] == 0).all()
     static = history.rounds[-1] * (env.unwrapped._optimal - start_value(env))
     assert history.regret[-1].mean() < static.mean()  # and it learns

@@ -1,6 +1,7 @@
 """The house rules that no type checker sees: import arrows, lengths, who may compile, the front door, the README."""
 
 import ast
+import functools
 import importlib
 import os
 import re
@@ -54,8 +55,15 @@ def module_name(package, path):
     return ".".join(parts).removesuffix(".__init__")
 
 
-FILES = {module_name(package, path): path for package, folder in PACKAGES.items() for path in folder.rglob("*.py")}
-TREES = {name: ast.parse(path.read_text()) for name, path in sorted(FILES.items())}
+FILES = dict(
+    sorted((module_name(package, path), path) for package, folder in PACKAGES.items() for path in folder.rglob("*.py"))
+)
+
+
+@functools.cache
+def trees():
+    """The parsed files by name; not while tests are collected, which every process does."""
+    return {name: ast.parse(path.read_text()) for name, path in FILES.items()}
 
 
 def imports(tree):
@@ -77,17 +85,17 @@ def room(name):
     return max(rooms, key=len, default=None)
 
 
-@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize("name", FILES)
 def test_arrows_point_to_lower_rooms_only(name):
     mine = room(name)
     assert mine is not None, f"{name} has no room in LEVELS"
-    for other in imports(TREES[name]):
+    for other in imports(trees()[name]):
         its = room(other)
         assert its in (None, mine) or LEVEL[its] < LEVEL[mine], f"{name} imports {other}, which is not below it"
 
 
 def test_no_imports_go_in_a_circle():
-    arrows = {name: {other for other in imports(tree) if other in FILES} for name, tree in TREES.items()}
+    arrows = {name: {other for other in imports(tree) if other in FILES} for name, tree in trees().items()}
     reached = {name: set(others) for name, others in arrows.items()}
     for middle in arrows:
         for others in reached.values():
@@ -97,33 +105,33 @@ def test_no_imports_go_in_a_circle():
     assert not circle, f"these modules import each other: {circle}"
 
 
-@pytest.mark.parametrize("name", [name for name in TREES if name in LEVEL and FILES[name].name == "__init__.py"])
+@pytest.mark.parametrize("name", [name for name in FILES if name in LEVEL and FILES[name].name == "__init__.py"])
 def test_every_room_says_what_it_is_for_and_what_it_may_import(name):
-    text = ast.get_docstring(TREES[name]) or ""
+    text = ast.get_docstring(trees()[name]) or ""
     assert len(text.splitlines()) >= 2, f"{name}/__init__.py needs a docstring that says what the room is for"
     assert re.search(r"\bimports?\b", text), f"{name}/__init__.py does not say what the room may import"
 
 
-@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize("name", FILES)
 def test_files_and_functions_are_short(name, request):
     lines = len(FILES[name].read_text().splitlines())
     assert lines <= LONGEST_FILE, f"{name} has {lines} lines; allowed: {LONGEST_FILE}"
-    for node in ast.walk(TREES[name]):
+    for node in ast.walk(trees()[name]):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             text = node.body[0] if ast.get_docstring(node) else None
             size = node.end_lineno - node.lineno + 1 - (text.end_lineno - text.lineno + 1 if text else 0)
             assert size <= LONGEST_FUNCTION, f"{name}.{node.name} has {size} lines; allowed: {LONGEST_FUNCTION}"
 
 
-@pytest.mark.parametrize("name", [name for name in TREES if name.startswith("rankgym_agents")])
+@pytest.mark.parametrize("name", [name for name in FILES if name.startswith("rankgym_agents")])
 def test_agents_cannot_see_the_truth(name):
-    for other in imports(TREES[name]):
+    for other in imports(trees()[name]):
         if other.split(".")[0] == "rankgym":
             assert other in ("rankgym.agent", "rankgym.kernels"), f"{name} imports {other}"
 
 
 def test_only_the_room_kernels_compiles():
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         if name != "rankgym.kernels.compiling":
             assert not any(other.split(".")[0] == "numba" for other in imports(tree)), name
 
@@ -132,13 +140,13 @@ def test_kernels_call_kernels_of_their_own_file_or_of_the_room_kernels_only():
     """Numba's cache does not notice an edited callee in a third file; the digest covers all files of the room."""
     everywhere = {
         (name, node.name)
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         for node in tree.body
         if isinstance(node, ast.FunctionDef) and any(getattr(d, "id", "") == "kernel" for d in node.decorator_list)
     }
     assert len(everywhere) > 20
     names = {function for _, function in everywhere}
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         local = {f for module, f in everywhere if module == name or module.startswith("rankgym.kernels.")}
         for node in tree.body:
             if (name, getattr(node, "name", "")) in everywhere:
@@ -149,7 +157,7 @@ def test_kernels_call_kernels_of_their_own_file_or_of_the_room_kernels_only():
 
 def test_numba_can_tell_the_states_of_any_two_agents_apart():
     """It looks at the names and fields of NamedTuples alone; of two that are alike, it types one anew in each call."""
-    modules = [importlib.import_module(name) for name in TREES if name.startswith("rankgym_agents.")]
+    modules = [importlib.import_module(name) for name in FILES if name.startswith("rankgym_agents.")]
     states = {module.State for module in modules if hasattr(module, "State")}
     assert len(states) > 20
     assert len({state._fields for state in states}) == len(states)

@@ -48,9 +48,8 @@ class Lists(NamedTuple):
     @classmethod
     def empty(cls, rankings: int, num_documents: int, size: int) -> "Lists":
         """Empty rankings of ``size`` documents out of ``num_documents``, for ``copy_rankings`` to fill."""
-        entries = (
-            rankings * num_documents
-        )  # int16 where it is enough, as in ``letor_rankings``: one type to compile for
+        entries = rankings * num_documents
+        # the smallest type that does, as in ``letor_rankings``, so that kernels are compiled for one type
         order, rank = np.full((2, entries), -1, np.int16 if num_documents <= np.iinfo(np.int16).max else np.int32)
         return cls(order, rank, np.arange(rankings) * num_documents, np.full(rankings, size, np.int64))
 

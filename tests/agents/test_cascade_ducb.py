@@ -45,9 +45,10 @@ class CascadeDUCBOracle(Oracle):
         return sorted(U, key=lambda a: (U[a], word(self.seed(), a)), reverse=True)[: self.K]  # line 10
 
     def update(self, displayed, clicks):
+        gamma = self.gamma()
         for a in range(self.L):
-            self.N[a] = self.gamma() * self.N[a]  # line 15
-            self.X[a] = self.gamma() * self.X[a]  # line 16
+            self.N[a] = gamma * self.N[a]  # line 15
+            self.X[a] = gamma * self.X[a]  # line 16
         for i in range(down_to(clicks, self.feedback)):  # line 21
             a = displayed[i]  # line 22
             self.N[a] = self.N[a] + 1  # line 23

@@ -190,6 +190,7 @@ def test_a_synthetic_letor_file_has_one_relevant_document_a_query(tmp_path, monk
 
 
 def test_the_data_cache_is_left_as_it_was(monkeypatch):
+    monkeypatch.setattr(cases, "LETOR_SHAPE", (4, 20, 5))
     for home in ("/somewhere", None):
         monkeypatch.delenv("RANKGYM_DATA_HOME", raising=False)
         if home:

@@ -30,7 +30,6 @@ from rankgym.experiments.judge.units import mean_and_error
 from rankgym.experiments.plan.agents import AgentFailed, parse_agent, slug
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.sweeps import keep_sweep
-from rankgym.experiments.show import comparison_figure, style
 from rankgym.experiments.show.tables import cell, columns, csv_text, markdown_text
 from rankgym.outputs import atomic_path
 from rankgym.play.history import MEASURES
@@ -44,11 +43,7 @@ def same(one, other):
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-@pytest.fixture(autouse=True)
-def quick_figures(monkeypatch):
-    """test_comparison_figure looks at figures."""
-    monkeypatch.setattr(comparison_figure, "draw_comparison", lambda comparison: None)
-    monkeypatch.setattr(style, "write", lambda figure, path, kind: path.write_text(kind))
+pytestmark = pytest.mark.usefixtures("quick_figures")  # test_comparison_figure looks at figures
 
 
 @pytest.fixture

@@ -30,13 +30,6 @@ DRAWN = {"num_breakpoints": 4, "horizon": 600}  # rows differ in how many come w
 AGENTS = ["static", "cascade-swucb"]
 
 
-@pytest.fixture
-def quick_figures(monkeypatch):
-    """Those of the end-to-end tests are not looked at."""
-    monkeypatch.setattr(comparison_figure, "draw_comparison", lambda comparison: None)
-    monkeypatch.setattr(style, "write", lambda figure, path, kind: path.write_text(kind))
-
-
 @pytest.fixture(scope="module")
 def stationary():
     return compare("rankgym/PBM-Synthetic-v0", ["static", "toprank"], rounds=1000, query=[0, 1], runs=2, progress=False)
