@@ -1,4 +1,4 @@
-"""The decorator ``kernel`` and the cache folder of compiled kernels. No other file uses numba."""
+"""The decorator ``kernel`` and the cache folder of compiled kernels. Only this file and ``stretching.py`` use numba."""
 
 import functools
 import hashlib

@@ -12,6 +12,7 @@ import functools
 import hashlib
 import importlib.util
 import inspect
+import multiprocessing
 import os
 import shutil
 import sys
@@ -39,8 +40,8 @@ _LOADED: dict[Path, Callable[..., int]] = {}  # what this process has loaded or 
 
 
 def num_threads() -> int:
-    """How many threads play at the same time: ``NUMBA_NUM_THREADS``, or all processors."""
-    return int(CONFIG.NUMBA_NUM_THREADS)
+    """How many threads play at the same time: ``NUMBA_NUM_THREADS``, or all processors; one in a worker process."""
+    return 1 if multiprocessing.parent_process() is not None else int(CONFIG.NUMBA_NUM_THREADS)
 
 
 class Stretch:

@@ -113,6 +113,7 @@ def test_every_agent_in_every_family(name, family, uncompiled, letor):
         assert_same(resumed, stepped)
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize(("name", "family"), COMPILED)
 def test_compiled_by_blocks_in_threads(name, family, monkeypatch):
     monkeypatch.setattr(stretches, "MAX_BLOCK", 8)
