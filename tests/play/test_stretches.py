@@ -1,6 +1,7 @@
 """Stretches are what stepping is, bit for bit: every agent in every family of environments, and the code's cache."""
 
 import importlib
+import math
 import sys
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ from rankgym.agent import DuelingKernelAgent, KernelAgent
 from rankgym.arguments import ActionKind, action_kind
 from rankgym.envs.ranking import RankingVectorEnv
 from rankgym.experiments.bench.cases import STEPPED, write_letor
+from rankgym.experiments.plan.sweep import Environment, Sweep
+from rankgym.experiments.run.rows import Run
 from rankgym.kernels import Stretch, kernel, stretching
 from rankgym.models import MODELS
 from rankgym.play import stretches
@@ -123,6 +126,21 @@ def test_compiled_by_blocks_in_threads(name, family, monkeypatch):
         play(game, ROUNDS)
     assert stretched._stretches.stretch.ready
     assert_same(stretched, stepped)
+
+
+def test_runs_whose_settled_rows_retire_play_the_same(uncompiled, monkeypatch):
+    environment = Environment("", "CM-Yandex-v0", {"num_items": 3, "num_positions": 2})
+    (job,) = Sweep((environment,), ("toprank:delta=0.9",), 600, query=[0, 1, 2, 3]).jobs()
+    played = []
+    for worth in (math.inf, -1.0):
+        monkeypatch.setattr(stretches, "WORTH_LOADING", worth)
+        run = Run(job.block, retire=True)
+        run.play(lambda number: None)
+        played.append((run.settled_at, *run.history()))
+    assert uncompiled
+    assert (played[0][0] > 0).any()
+    for one, other in zip(*played, strict=True):
+        assert one.tobytes() == other.tobytes()
 
 
 # -- what is played step by step --------------------------------------------------------------------------------------
