@@ -8,6 +8,8 @@ from typing import NamedTuple
 import gymnasium as gym
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rankgym.agent import DuelingKernelAgent, KernelAgent
 from rankgym.arguments import ActionKind, action_kind
@@ -23,7 +25,7 @@ from rankgym.wrappers import RecordRegret
 from rankgym.wrappers.against_itself import AgainstItself
 from rankgym_agents import AGENTS, DUELERS, RANKERS, TopRank
 
-ROWS, ROUNDS, RECORDS = 4, 60, [7, 33]
+ROWS, ROUNDS, RECORDS = 4, 40, [7, 33]
 PBM = "rankgym/PBM-Yandex-v0"
 RANKINGS = {
     **{model: (f"rankgym/{model}-Yandex-v0", {"query": "all"}) for model in MODELS},
@@ -110,15 +112,16 @@ def test_every_agent_in_every_family(name, family, uncompiled, letor):
         assert max(uncompiled) > 1
         first = new_game(name, family, 1, letor)
         first.reset(3)
-        assert play(first, 29) == 29
-        resumed.restore(first.snapshot(), 29)
-        assert play(resumed, ROUNDS) == ROUNDS - 29
+        assert play(first, 19) == 19
+        resumed.restore(first.snapshot(), 19)
+        assert play(resumed, ROUNDS) == ROUNDS - 19
         assert_same(resumed, stepped)
 
 
 @pytest.mark.kernels
 @pytest.mark.parametrize(("name", "family"), COMPILED)
 def test_compiled_by_blocks_in_threads(name, family, monkeypatch):
+    monkeypatch.setattr(stretches, "MIN_BLOCK", 4)
     monkeypatch.setattr(stretches, "MAX_BLOCK", 8)
     stepped, stretched = (new_game(name, family, threads, rows=30, horizon=2 * ROUNDS) for threads in (0, 2))
     for game in (stepped, stretched):
@@ -141,6 +144,15 @@ def test_runs_whose_settled_rows_retire_play_the_same(uncompiled, monkeypatch):
     assert (played[0][0] > 0).any()
     for one, other in zip(*played, strict=True):
         assert one.tobytes() == other.tobytes()
+
+
+@given(st.integers(1, 10_000), st.floats(1, 1e7), st.integers(1, 64))
+def test_threads_have_as_many_blocks_each(rows, row_bytes, threads):
+    size = stretches.block_size(rows, row_bytes, threads)
+    assert 1 <= size <= min(rows, stretches.MAX_BLOCK)
+    assert size * row_bytes <= max(stretches.BLOCK_BYTES, stretches.MIN_BLOCK * row_bytes)
+    blocks = math.ceil(rows / size)
+    assert blocks % threads == 0 or size <= stretches.MIN_BLOCK or rows < threads * stretches.MIN_BLOCK
 
 
 # -- what is played step by step --------------------------------------------------------------------------------------
