@@ -112,10 +112,9 @@ class Game:
         self.records = DuelingRecords(inner, record_at, agent) if duels else RankingRecords(inner, record_at)
         self.env = self.records.recorder
         self.played = self.steps = 0
-        able = not expected and threads != 0
-        self._stretches = (
-            Stretches.of(agent, self._bare, self.records, threads) if self._bare is not None and able else None
-        )
+        self._stretches: Stretches | None = None
+        if self._bare is not None and not expected and threads != 0:
+            self._stretches = Stretches.of(agent, self._bare, self.records, threads)
         self._step_time = 0.0  # seconds of a round, step by step, at most; 0: unknown
         self._observation: Any = None
         self._pace = 1  # rounds between looks at the clock

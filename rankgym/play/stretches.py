@@ -7,7 +7,7 @@ what ``act``, ``step`` and ``update`` do, bit for bit. All else is played step b
 
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from typing import Any
 
@@ -87,7 +87,11 @@ class Stretches:
         if len(blocks) == 1 or self._threads == 1:
             played = [self.stretch(*block) for block in blocks]
         else:
-            played = list(_threads(self._threads).map(lambda block: self.stretch(*block), blocks))
+            futures = [_threads(self._threads).submit(self.stretch, *block) for block in blocks]
+            try:
+                played = [future.result() for future in futures]
+            finally:
+                wait(futures)  # after Ctrl-C, too: nothing is changed behind the caller's back
         if min(played) < rounds:
             left, right = self._action[0], self._action[-1]
             self.records.recorder.step(left if left.ndim == 2 else {"left": left, "right": right})  # refuses it
