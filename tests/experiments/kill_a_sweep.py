@@ -24,7 +24,7 @@ LEFT = {"lock", "log.jsonl", "plan.json", "results", "sweep.json"}  # what a fin
 WORKER = "loky.backend.popen_loky_posix"  # in the command line of a worker
 
 SWEEP = """
-rounds = 100_000
+rounds = 2_000_000
 runs = 2
 rows_per_job = 8
 query = [0, 1, 2, 3, 4, 5, 6, 7]

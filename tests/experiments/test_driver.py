@@ -58,6 +58,9 @@ SWEEP = Sweep(
 LONG = Sweep((Environment("CM", "CM-Yandex-v0"),), ("toprank", "cascade-kl-ucb"), 6_000, query=(0, 3))
 
 
+STEPPED = replace(
+    LONG, agents=("cascade-swucb", "restarting"), rounds=30_000
+)  # agents without stretches: seconds a job
 LONG_TOML = """
 rounds = 6_000
 query = [0, 3]
@@ -744,7 +747,7 @@ def cluster(tmp_path):
 def test_a_cluster_one_of_whose_workers_is_killed(cluster, tmp_path):
     """Of jobs that take seconds, so that the kill comes long before the end."""
     address, workers = cluster
-    longer = replace(LONG, rounds=30_000)
+    longer = STEPPED
     folder, killed = tmp_path / "results_here", []
 
     def kill():
@@ -772,7 +775,7 @@ def test_a_cluster_one_of_whose_workers_is_killed(cluster, tmp_path):
 def test_a_ray_cluster_one_of_whose_workers_is_killed(tmp_path):
     """A local one of two workers, with jobs that take seconds."""
     ray = pytest.importorskip("ray")
-    longer = replace(LONG, rounds=30_000)
+    longer = STEPPED
     folder, killed = tmp_path / "results_here", []
 
     def kill():
