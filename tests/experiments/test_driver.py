@@ -157,6 +157,21 @@ def test_the_log(finished):
         assert line["seconds"] >= 0
 
 
+def test_the_log_has_one_line_a_job_whenever_its_driver_died(finished, tmp_path):
+    """Killed after a job was finished: before the driver had written its line, or after that."""
+    folder = tmp_path / "again"
+    shutil.copytree(finished, folder)
+    lines = (folder / "log.jsonl").read_text().splitlines()
+    (folder / "log.jsonl").write_text("\n".join(lines[1:]) + "\n")
+    (folder / "work-killed").mkdir()
+    for line in lines:
+        progress = {"finished": True, "seconds": 1.0, "computed": 5, "played": 5}
+        (folder / "work-killed" / f"{json.loads(line)['key']}.progress").write_text(json.dumps(progress))
+    run_sweep(SWEEP, folder, **QUIET)
+    keys = [json.loads(line)["key"] for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert sorted(keys) == sorted(job.key for job in SWEEP.jobs())
+
+
 def test_processes_of_ones_own_give_the_same(finished, tmp_path):
     run_sweep(SWEEP, tmp_path, jobs=2, progress=False)
     assert results(tmp_path) == results(finished)

@@ -108,6 +108,7 @@ class Driver:
     def take_over(self, keys: set[str]) -> None:
         """Make a new work folder, with the checkpoints of ``keys`` that earlier drivers have left."""
         self.folder = WorkFolder.take_over(self.root)
+        self.logged = {key for key in read_log(self.root) if key not in keys}
         for key in self.folder.keys_with_progress():
             if key not in keys:
                 self.log(key)  # finished, but its driver died before it wrote the log
