@@ -341,15 +341,15 @@ KILLED = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
 from rankgym.experiments import compare
-compare({env!r}, ["toprank", "random"], rounds=30_000, query=[4, 0, 7], runs=2, seed=3, out=sys.argv[1],
+compare({env!r}, ["cascade-swucb", "restarting"], rounds=10_000, query=[4, 0, 7], runs=2, seed=3, out=sys.argv[1],
         progress=False, checkpoint_every=0.05)
 """
 
 
 def test_a_killed_comparison_goes_on_from_its_checkpoint(tmp_path):
     """A real process, killed once it has written a checkpoint; its files are those of an undisturbed run."""
-    settings = {"rounds": 30_000, "query": [4, 0, 7], "runs": 2, "seed": 3, "progress": False}
-    whole = compare(ENV, ["toprank", "random"], **settings, out=tmp_path / "whole")
+    settings = {"rounds": 10_000, "query": [4, 0, 7], "runs": 2, "seed": 3, "progress": False}
+    whole = compare(ENV, ["cascade-swucb", "restarting"], **settings, out=tmp_path / "whole")
     command = [sys.executable, "-c", KILLED.format(env=ENV), str(tmp_path / "killed")]
     with subprocess.Popen(command) as process:
         end = time.monotonic() + 120
@@ -361,19 +361,19 @@ def test_a_killed_comparison_goes_on_from_its_checkpoint(tmp_path):
     (work,) = (tmp_path / "killed").glob("work-*")
     assert len(results(tmp_path / "killed")) < 2
     assert list(work.glob("*.npz"))
-    found = compare(ENV, ["toprank", "random"], **settings, out=tmp_path / "killed")
-    for name in ("toprank.npz", "random.npz", "compare.json"):
+    found = compare(ENV, ["cascade-swucb", "restarting"], **settings, out=tmp_path / "killed")
+    for name in ("cascade-swucb.npz", "restarting.npz", "compare.json"):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     for name in results(tmp_path / "whole"):
         one, other = (tmp_path / run / "results" / name for run in ("killed", "whole"))
         assert one.read_bytes() == other.read_bytes()
     assert found.milestones == whole.milestones
     log = [json.loads(line) for line in (tmp_path / "killed" / "log.jsonl").read_text().splitlines()]
-    assert sorted(line["agent"] for line in log) == ["random", "toprank"]
+    assert sorted(line["agent"] for line in log) == ["cascade-swucb", "restarting"]
 
 
 def test_an_interrupted_comparison_writes_checkpoints_and_says_how_to_go_on(tmp_path):
-    command = [sys.executable, "-c", KILLED.format(env=ENV).replace("30_000", "30_000_000"), str(tmp_path / "out")]
+    command = [sys.executable, "-c", KILLED.format(env=ENV).replace("10_000", "10_000_000"), str(tmp_path / "out")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         end = time.monotonic() + 120
         while not list((tmp_path / "out").glob("work-*/*.npz")):

@@ -55,7 +55,8 @@ SWEEP = Sweep(
     runs=2,
     rows_per_job=4,
 )
-LONG = Sweep((Environment("CM", "CM-Yandex-v0"),), ("toprank", "cascade-kl-ucb"), 6_000, query=(0, 3))
+# Agents that play step by step, so that jobs take a second whatever was compiled before.
+LONG = Sweep((Environment("CM", "CM-Yandex-v0"),), ("cascade-swucb", "restarting"), 6_000, query=(0, 3))
 
 
 STEPPED = replace(
@@ -64,7 +65,7 @@ STEPPED = replace(
 LONG_TOML = """
 rounds = 6_000
 query = [0, 3]
-agents = ["toprank", "cascade-kl-ucb"]
+agents = ["cascade-swucb", "restarting"]
 [[environments]]
 id = "CM-Yandex-v0"
 """
@@ -762,7 +763,7 @@ def cluster(tmp_path):
 def test_a_cluster_one_of_whose_workers_is_killed(cluster, tmp_path):
     """Of jobs that take seconds, so that the kill comes long before the end."""
     address, workers = cluster
-    longer = STEPPED
+    longer = replace(LONG, rounds=30_000)
     folder, killed = tmp_path / "results_here", []
 
     def kill():
@@ -790,7 +791,7 @@ def test_a_cluster_one_of_whose_workers_is_killed(cluster, tmp_path):
 def test_a_ray_cluster_one_of_whose_workers_is_killed(tmp_path):
     """A local one of two workers, with jobs that take seconds."""
     ray = pytest.importorskip("ray")
-    longer = STEPPED
+    longer = replace(LONG, rounds=30_000)
     folder, killed = tmp_path / "results_here", []
 
     def kill():
