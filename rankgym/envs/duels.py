@@ -167,6 +167,23 @@ class InterleavedVectorEnv(SessionsVectorEnv):
         decide(self._credit, *coins, self._winner)
         return clicks, reward
 
+    def _duel_rows(self) -> dict[str, NDArray[Any]]:
+        """Return what a compiled loop reads and changes in every kind of interleaved duel; see ``compiled``."""
+        return {
+            "key": self._key,
+            "session": self._session,
+            "round": self._round,
+            "left": self._left,
+            "right": self._right,
+            "left_list": self._left_list,
+            "right_list": self._right_list,
+            "displayed": self._displayed,
+            "share": self._share,
+            "credit": self._credit,
+            "winner": self._winner,
+            "observation": self.last_observation,
+        }
+
     def _written(self) -> dict[str, NDArray[Any]]:
         last = {"left": self._left, "right": self._right, "displayed": self._displayed, "share": self._share}
         return super()._written() | last | {"credit": self._credit, "winner": self._winner}

@@ -257,21 +257,10 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
             return None
         interleave, credit, extra = found
         rows = InterleavedRankersRows(
-            key=self._key,
-            session=self._session,
-            round=self._round,
+            **self._duel_rows(),
             problem_key=self._problem_key,
             problem=self._problem,
             first=self._first,
-            left=self._left,
-            right=self._right,
-            left_list=self._left_list,
-            right_list=self._right_list,
-            displayed=self._displayed,
-            share=self._share,
-            credit=self._credit,
-            winner=self._winner,
-            observation=self.last_observation,
         )
         kernels = (users.click, count_session, draw_query, interleave, credit, decide, first_wrong_arm)
         shared = (self._lists, tuple(self._user), self._labels, self._start, self.pool, self._regret_of, extra)

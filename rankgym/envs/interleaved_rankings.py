@@ -153,21 +153,10 @@ class InterleavedRankingsVectorEnv(InterleavedVectorEnv, QueriesVectorEnv):
             return None
         interleave, credit, extra = found
         rows = InterleavedRankingsRows(
-            key=self._key,
-            session=self._session,
-            round=self._round,
-            left=self._left,
-            right=self._right,
-            left_list=self._left_list,
-            right_list=self._right_list,
+            **self._duel_rows(),
             expected_left=self._expected[0],
             expected_right=self._expected[1],
             optimal=self._optimal,
-            displayed=self._displayed,
-            share=self._share,
-            credit=self._credit,
-            winner=self._winner,
-            observation=self.last_observation,
         )
         click, value = self._reward.click, self._reward.value
         kernels = (click, value, keep, copy_rankings, count_session, interleave, credit, decide, first_fault)
