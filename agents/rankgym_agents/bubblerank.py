@@ -44,6 +44,7 @@ from rankgym.agent import KernelAgent, open_unit
 from rankgym.kernels import bits, kernel, session_seed, uniform_below
 
 ONE = np.uint64(1)
+COINS = 64  # fair coins in a word of random bits
 MAX_ROUNDS = 2**31  # in fewer rounds the square of every lead fits into int64
 
 
@@ -70,14 +71,17 @@ def rank(s, displayed):
         pairs = (positions - h) // 2
         for k in range(positions):
             displayed[row, k] = s.base[row, k]  # line 6
+        word = bits(seed, 0)
         for pair in range(pairs):  # line 7
             k = 2 * pair + h
             i, j = s.base[row, k], s.base[row, k + 1]  # line 8
             settled = better(s.wins[row, i, j], s.wins[row, j, i], s.log_inv_delta[row])  # line 9
-            exchange = coin(seed, pair) & (not settled)  # line 10, without an unpredictable branch
+            if pair % COINS == 0 and pair > 0:
+                word = bits(seed, pair // COINS)
+            exchange = coin(word, pair) & (not settled)  # line 10, without an unpredictable branch
             displayed[row, k] = j if exchange else i
             displayed[row, k + 1] = i if exchange else j
-        if h + 2 * pairs < positions and coin(seed, pairs):  # section 4.3
+        if h + 2 * pairs < positions and coin(bits(seed, pairs // COINS), pairs):  # section 4.3
             hidden = rival(s.base[row], s.wins[row], s.log_inv_delta[row], positions, seed)
             if hidden >= 0:
                 displayed[row, positions - 1] = hidden
@@ -119,9 +123,9 @@ def learn(s, displayed, clicks):
 
 
 @kernel
-def coin(seed, number):
-    """Fair coin ``number``, from 0, of a round: 64 of them to a word of random bits."""
-    return (bits(seed, number >> 6) >> np.uint64(number & 63)) & ONE != np.uint64(0)
+def coin(word, number):
+    """Fair coin ``number``, from 0, of a round, from the ``word`` of random bits numbered number // COINS."""
+    return (word >> np.uint64(number % COINS)) & ONE != np.uint64(0)
 
 
 @kernel

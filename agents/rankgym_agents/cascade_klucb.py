@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, one_of
-from rankgym.kernels import FEEDBACK, bits, first_then_shuffled, kernel, last_observed, session_seed
+from rankgym.kernels import FEEDBACK, MANY_ROWS, bits, first_then_shuffled, kernel, last_observed, session_seed
 
 EXPLORATION = {"log+3loglog": 3.0, "log": 0.0}
 UNKNOWN = -1.0
@@ -53,18 +53,21 @@ def rank(s, displayed):
     """Compute UCBs (lines 6 to 8); recommend the items with the largest ones (line 10)."""
     rows, positions = displayed.shape
     num_items = s.order.shape[1]
+    found, budgets = np.zeros((rows, num_items), np.bool_), np.empty(rows)
+    explore(s, budgets)
+    if rows >= MANY_ROWS:
+        one_step(s, budgets, found)
     for row in range(rows):
         seed = session_seed(s.key[row], s.round[row])
         if s.round[row] < num_items:  # initialization
             first_then_shuffled(s.order[row], s.round[row], positions, seed)
         else:
-            budget = exploration(s.round[row] + 1, s.loglog[row])
             for item in range(num_items):  # line 6
                 observed = s.observed[row, item]
-                if observed > 0:  # else somebody else chose the lists, and the index stays at 1
+                if observed > 0 and not found[row, item]:  # never observed: somebody else chose the lists; it stays 1
                     mean = s.clicked[row, item] / observed
                     upper, point, divergence = kl_ucb_index(  # line 8
-                        mean, observed, budget, s.point[row, item], s.divergence[row, item]
+                        mean, observed, budgets[row], s.point[row, item], s.divergence[row, item]
                     )
                     s.upper[row, item], s.point[row, item], s.divergence[row, item] = upper, point, divergence
             select(s.order, s.upper, s.observed, s.clicked, row, positions, seed)  # line 10
@@ -99,6 +102,17 @@ def moved(upper, clicked, observed, click):
 
 
 @kernel
+def explore(s, budgets):
+    """Fill ``budgets`` (rows,) with each row's f(t)."""
+    rounds, loglog, budget = -1, 0.0, 0.0
+    for row in range(budgets.shape[0]):
+        if s.round[row] != rounds or s.loglog[row] != loglog:  # most rows have those of the row before
+            rounds, loglog = s.round[row], s.loglog[row]
+            budget = exploration(rounds + 1, loglog)
+        budgets[row] = budget
+
+
+@kernel
 def exploration(t, loglog):
     """f(t) = log t + loglog * log log t, or 0 where that is negative."""
     if t < 2:
@@ -128,25 +142,79 @@ def kl_ucb_index(mean, count, budget, start, divergence):
         high = min(1.0, mean + math.sqrt(level / 2))  # Pinsker's inequality
         q, divergence = 0.5 * (low + high), UNKNOWN
     while low < q < high:
-        rest, gap = 1.0 - q, q - mean
-        scale = q * rest
-        inverse = 1.0 / (scale * gap)  # the one division: 1 / q is rest * gap * inverse
-        unit = gap * inverse
         if divergence < 0.0:
-            divergence = mean * math.log(mean * rest * unit) + (1.0 - mean) * math.log((1.0 - mean) * q * unit)
+            divergence = kl(mean, q)
         excess = divergence - level
         if excess > 0.0:
             high = q
         else:
             low = q
-        step = excess * scale * scale * inverse  # Newton's: excess over the slope, which is gap / scale
-        bend = 0.5 * (mean * rest * rest + (1.0 - mean) * q * q) * inverse  # curvature over twice the slope
-        turn = bend * step
-        root = q - step * (1.0 + min(max(turn, -0.5), 0.5))
-        if abs(turn) < 0.1 and abs(turn * step * step) * (bend + unit) < ACCURACY:  # the next step's size, from above
+        root, near = step_from(q, mean, excess)
+        if near:
             return min(max(root, low), high), q, divergence
         q, divergence = root if low < root < high else 0.5 * (low + high), UNKNOWN
     return high, high, UNKNOWN
+
+
+@kernel
+def step_from(q, mean, excess):
+    """A step of Chebyshev's method from q, where kl(mean, q) is ``excess`` too large; whether it leads near enough."""
+    rest, gap = 1.0 - q, q - mean
+    scale = q * rest
+    inverse = 1.0 / (scale * gap)  # the one division: 1 / q is rest * gap * inverse
+    step = excess * scale * scale * inverse  # Newton's: excess over the slope, which is gap / scale
+    bend = 0.5 * (mean * rest * rest + (1.0 - mean) * q * q) * inverse  # curvature over twice the slope
+    turn = bend * step
+    limited = turn if turn > -0.5 else -0.5
+    limited = limited if limited < 0.5 else 0.5
+    error = abs(turn * step * step) * (bend + gap * inverse)  # the next step's size, from above
+    return q - step * (1.0 + limited), (abs(turn) < 0.1) & (error < ACCURACY)
+
+
+@kernel
+def kl(mean, q):
+    """The divergence kl(mean, q) of two Bernoulli distributions, 0 < ``mean`` < ``q`` < 1."""
+    rest, gap = 1.0 - q, q - mean
+    unit = gap * (1.0 / (q * rest * gap))
+    return mean * math.log(mean * rest * unit) + (1.0 - mean) * math.log((1.0 - mean) * q * unit)
+
+
+@kernel
+def one_step(s, budgets, found):
+    """Fill in the indices for which ``kl_ucb_index`` takes one step, which is most of them, and mark them in ``found``.
+
+    The divergences that it needs come first, so that ``step_all`` has no branches.
+    """
+    rows, num_items = found.shape
+    spread = np.empty((rows, num_items))
+    for row in range(rows):
+        for item in range(num_items):
+            spread[row, item] = budgets[row]
+            if s.divergence[row, item] < 0.0 and s.observed[row, item] > 0:
+                mean = s.clicked[row, item] / s.observed[row, item]
+                if mean >= NOTHING and mean < s.point[row, item] < 1.0:
+                    s.divergence[row, item] = kl(mean, s.point[row, item])
+    step_all(
+        s.clicked.ravel(), s.observed.ravel(), spread.ravel(), s.point.ravel(), s.divergence.ravel(),
+        s.upper.ravel(), found.ravel(),
+    )  # fmt: skip
+
+
+@kernel
+def step_all(clicked, observed, budget, point, divergence, upper, found):
+    """Take the step for all rows' items (entries,), at once: the compiler makes vectors of them."""
+    for i in range(found.shape[0]):
+        mean, level, q = clicked[i] / observed[i], budget[i] / observed[i], point[i]
+        excess = divergence[i] - level
+        root, near = step_from(q, mean, excess)
+        low, high = mean, q
+        if excess <= 0.0:
+            low, high = q, 1.0
+        root = root if root > low else low
+        root = root if root < high else high
+        done = (mean >= NOTHING) & (level >= ACCURACY) & (divergence[i] >= 0.0) & (mean < q) & (q < 1.0) & near
+        found[i] = done
+        upper[i] = root if done else upper[i]
 
 
 @kernel

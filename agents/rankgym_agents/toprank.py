@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, open_unit
-from rankgym.kernels import kernel, session_seed, shuffle
+from rankgym.kernels import bits, kernel, session_seed, uniform_below
 
 C = 4 * math.sqrt(2 / math.pi) / math.erf(math.sqrt(2))  # line 1: 3.34; Lemma 6 says 3.43
 
@@ -43,13 +43,13 @@ def rank(s, displayed):
         seed = session_seed(s.key[row], s.round[row])
         for place in range(items.shape[0]):
             items[place] = s.order[row, place]
-        d = 0
-        while s.start[row, d] < positions:
-            start, stop = s.start[row, d], s.start[row, d + 1]
-            shuffle(items, start, stop, positions - start, seed, 0)
-            d += 1
-        for k in range(positions):
-            displayed[row, k] = items[k]
+        d, stop = 0, s.start[row, 1]
+        for place in range(positions):
+            if place == stop:
+                d += 1
+                stop = s.start[row, d + 1]
+            drawn = place + uniform_below(bits(seed, place), stop - place)
+            displayed[row, place], items[drawn] = items[drawn], items[place]
 
 
 @kernel

@@ -15,7 +15,7 @@ from rankgym.kernels.batches import (
     smallest_size,
     some_arm_beats,
 )
-from rankgym.kernels.compiling import cache_folder, kernel
+from rankgym.kernels.compiling import MANY_ROWS, cache_folder, kernel
 from rankgym.kernels.random_numbers import (
     ABANDONMENT,
     AGENT,
@@ -55,6 +55,7 @@ __all__ = [
     "ENVIRONMENT",
     "EXAMINATION",
     "FEEDBACK",
+    "MANY_ROWS",
     "ONE",
     "QUERY",
     "SCHEDULE",

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numba
 import numpy as np
@@ -16,6 +16,8 @@ from numba.core.types import unliteral
 F = TypeVar("F", bound=Callable[..., Any])
 CONFIG: Any = numba.config
 ROOM = Path(__file__).parent
+MANY_ROWS = 8  # from this many on it pays to gather the operands of a loop over all rows' entries, to be vectorised
+DIVISION: Final = "numpy"  # x / 0 is infinite or NaN: a check of every divisor would keep loops from being vectorised
 
 
 def cache_folder() -> Path:
@@ -47,18 +49,19 @@ def kernel(func: F) -> F:
     arguments, and compiled code reads out of bounds silently: the caller checks them first.
     """
     if CONFIG.DISABLE_JIT:
-        return np.errstate(over="ignore")(func)  # the generator's arithmetic is modulo 2^64 by design
+        # the generator's arithmetic is modulo 2^64 by design, and x / 0 is infinite or NaN as in compiled code
+        return np.errstate(over="ignore", divide="ignore", invalid="ignore")(func)
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         warnings.warn(f"compiled kernels are not kept between processes: {error}", stacklevel=2)
-        return _for_any_constant(numba.njit(func))
+        return _for_any_constant(numba.njit(error_model=DIVISION)(func))
     before, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, str(folder)
     try:
-        compiled: Any = numba.njit(cache=True)(func)
+        compiled: Any = numba.njit(cache=True, error_model=DIVISION)(func)
     except RuntimeError:  # a function typed at a prompt has no file that its cache could be checked against
-        compiled = numba.njit(func)
+        compiled = numba.njit(error_model=DIVISION)(func)
     finally:
         CONFIG.CACHE_DIR = before
     return _for_any_constant(compiled)

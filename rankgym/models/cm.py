@@ -21,16 +21,14 @@ def click(attraction, key, session, displayed, cutoff, clicks, reward):
     rows, positions = displayed.shape
     for row in range(rows):
         seed = session_seed(key[row], session[row])
-        reward[row] = 0.0
-        examined = True
+        examined, paid = True, 0
         for k in range(positions):
             item = displayed[row, k]
-            clicked = examined and uniform(bits(seed, item)) < attraction[row, item]
+            clicked = examined & (uniform(bits(seed, item)) < attraction[row, item])  # not `and`: as in the PBM
             clicks[row, k] = clicked
-            if clicked:
-                examined = False  # the user leaves
-                if k < cutoff:
-                    reward[row] = 1.0
+            examined &= not clicked  # the user leaves
+            paid += clicked & (k < cutoff)
+        reward[row] = paid
 
 
 @kernel

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.kernels import EXAMINATION, bits, kernel, session_seed, uniform
+from rankgym.kernels import EXAMINATION, MANY_ROWS, bits, kernel, session_seed, uniform
 from rankgym.models.base import Axes, ClickModel, Reward, matched_lists
 
 
@@ -20,17 +20,48 @@ class Parameters(NamedTuple):
 def click(attraction, examination, key, session, displayed, cutoff, clicks, reward):
     """One session per row. ``reward`` counts the clicks in the first ``cutoff`` positions."""
     rows, positions = displayed.shape
+    if rows >= MANY_ROWS:
+        click_together(attraction, examination, key, session, displayed, clicks)
+    else:
+        for row in range(rows):
+            seed = session_seed(key[row], session[row])
+            for k in range(positions):
+                item = displayed[row, k]
+                clicks[row, k] = clicked(seed, item, EXAMINATION + k, attraction[row, item], examination[row, k])
+    for row in range(rows):
+        count = 0
+        for k in range(cutoff):
+            count += clicks[row, k]
+        reward[row] = count
+
+
+@kernel
+def clicked(seed, item, place, attraction, examination):
+    """Whether a user who is attracted and who examines the position with these probabilities clicks on the item."""
+    attracted, examined = uniform(bits(seed, item)) < attraction, uniform(bits(seed, place)) < examination
+    return attracted & examined  # not `and`: a branch on a random coin is slower
+
+
+@kernel
+def click_together(attraction, examination, key, session, displayed, clicks):
+    """The clicks of many rows: what coins need is gathered first, so that the compiler throws several at a time."""
+    rows, positions = displayed.shape
+    words = np.empty((3, rows, positions), np.uint64)
+    seeds, places, attractive = words[0], words[1], words[2].view(np.float64)
     for row in range(rows):
         seed = session_seed(key[row], session[row])
-        count = 0
         for k in range(positions):
-            item = displayed[row, k]
-            attracted = uniform(bits(seed, item)) < attraction[row, item]
-            examined = uniform(bits(seed, EXAMINATION + k)) < examination[row, k]
-            clicked = attracted & examined  # not `and`: a branch on a random coin is slower
-            clicks[row, k] = clicked
-            count += clicked & (k < cutoff)
-        reward[row] = count
+            seeds[row, k] = seed
+            places[row, k] = EXAMINATION + k
+            attractive[row, k] = attraction[row, displayed[row, k]]
+    throw(seeds.ravel(), displayed.ravel(), places.ravel(), attractive.ravel(), examination.ravel(), clicks.ravel())
+
+
+@kernel
+def throw(seeds, items, places, attraction, examination, clicks):
+    """The coins of all lists (entries,)."""
+    for i in range(clicks.shape[0]):
+        clicks[i] = clicked(seeds[i], items[i], places[i], attraction[i], examination[i])
 
 
 @kernel
