@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, one_of
-from rankgym.kernels import kernel, session_seed, shuffle
+from rankgym.kernels import draw_item, kernel, session_seed, shuffle
 
 SCHEDULE = {"authors": False, "paper": True}
 ACCURACY = 1e-9  # width of the interval in which a bound is found; the promise is 1e-8
@@ -64,16 +64,13 @@ def rank(s, displayed):
         seed = session_seed(s.key[row], s.round[row])
         for place in range(items.shape[0]):
             items[place] = s.order[row, place]
-        first = 0
-        while first < positions:
-            stop = first + s.size[row, first]
-            if s.paper[row]:
-                least_observed_first(items, s.counted[row], first, stop, min(stop, positions), seed)
-            else:
-                shuffle(items, first, stop, positions - first, seed, 0)
-            first = stop
-        for k in range(positions):
-            displayed[row, k] = items[k]
+        stop = 0
+        for place in range(positions):
+            if place == stop:
+                stop += s.size[row, place]
+                if s.paper[row]:
+                    least_observed_first(items, s.counted[row], place, stop, min(stop, positions), seed)
+            displayed[row, place] = items[place] if s.paper[row] else draw_item(items, place, stop, seed)
 
 
 @kernel
@@ -86,7 +83,7 @@ def learn(s, displayed, clicks):
             stop = first + s.size[row, first]
             if stop - first > 1:
                 collect_clicks(s, row, first, min(stop, positions), displayed, clicks)
-                if fewest(s.order[row], s.counted[row], first, stop) >= s.unit[row] * (1 << 2 * s.stage[row, first]):
+                if enough(s, row, first, stop):
                     update_batch(s, row, first, stop, min(stop, positions))
             first = stop
         s.round[row] += 1
@@ -125,6 +122,16 @@ def collect_clicks(s, row, first, shown, displayed, clicks):
         if s.batch_of[row, item] == first and (not s.paper[row] or s.counted[row, item] == least):
             s.counted[row, item] += 1
             s.clicked[row, item] += clicks[row, k]
+
+
+@kernel
+def enough(s, row, first, stop):
+    """Whether each item of the batch ``order[first:stop]`` was counted as often as its stage asks."""
+    end = s.unit[row] * (1 << 2 * s.stage[row, first])
+    for place in range(first, stop):  # noqa: SIM110  numba compiles no generators
+        if s.counted[row, s.order[row, place]] < end:
+            return False
+    return True
 
 
 @kernel

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, open_unit
-from rankgym.kernels import bits, kernel, session_seed, uniform_below
+from rankgym.kernels import draw_item, kernel, session_seed
 
 C = 4 * math.sqrt(2 / math.pi) / math.erf(math.sqrt(2))  # line 1: 3.34; Lemma 6 says 3.43
 
@@ -48,8 +48,7 @@ def rank(s, displayed):
             if place == stop:
                 d += 1
                 stop = s.start[row, d + 1]
-            drawn = place + uniform_below(bits(seed, place), stop - place)
-            displayed[row, place], items[drawn] = items[drawn], items[place]
+            displayed[row, place] = draw_item(items, place, stop, seed)
 
 
 @kernel

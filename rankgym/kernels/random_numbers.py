@@ -84,6 +84,18 @@ def shuffle(items, start, stop, places, seed, index):
         items[place], items[other] = items[other], items[place]
 
 
+@kernel
+def draw_item(items, place, stop, seed):
+    """Draw one of ``items[place:stop]`` by the bits numbered ``place`` of ``seed``; the first of them takes its place.
+
+    Places that are drawn one after another get the items that ``shuffle`` moves there.
+    """
+    drawn = place + uniform_below(bits(seed, place), stop - place)
+    item = items[drawn]
+    items[drawn] = items[place]
+    return item
+
+
 LN_2 = math.log(2.0)
 
 
