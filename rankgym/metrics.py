@@ -31,14 +31,28 @@ def misordered_pairs(better, displayed, misordered):
     rows, positions = displayed.shape
     for row in range(rows):
         total = 0
-        for word in range(better.shape[2]):
+        if better.shape[2] == 1:  # one word has all items
             below = ALL_BITS
             for k in range(positions):
-                item = displayed[row, k]
-                total += popcount(better[row, item, word] & below)
-                if item >> 6 == word:
-                    below &= ~(ONE << np.uint64(item & 63))
+                item = np.uint64(displayed[row, k])  # an index that cannot be negative takes half the time
+                total += popcount(better[row, item, 0] & below)
+                below ^= ONE << item
+        else:
+            for word in range(better.shape[2]):
+                total += misordered_in_word(better, displayed, row, word)
         misordered[row] = total
+
+
+@kernel
+def misordered_in_word(better, displayed, row, word):
+    """The number of the row's incorrectly ordered pairs whose more attractive item is in this word."""
+    total, below = 0, ALL_BITS
+    for k in range(displayed.shape[1]):
+        item = displayed[row, k]
+        total += popcount(better[row, item, word] & below)
+        if item >> 6 == word:
+            below &= ~(ONE << np.uint64(item & 63))
+    return total
 
 
 def rank_discounts(positions: int) -> NDArray[np.float64]:
