@@ -70,6 +70,7 @@ STRETCH_GOALS = {  # stretches over steps, with as many rows as in STRETCH_ROWS
     ("cascade-kl-ucb", "CM"): (30.0, 3.0, 1.3),
 }
 STRETCH_GOAL, FAST_STRETCH_GOAL, THREADS_GOAL = 1.3, 3.0, 1.8  # other agents; some dueling agents; two threads over one
+FASTEST, FAST_STRETCH = (("toprank", "PBM"), ("bubblerank", "PBM")), 15e6  # sessions a second
 FAST_STRETCHES = ("mergerucb", "rucb", "mergedts")
 STEPPED = ("cascade-swucb", "restarting")  # agents with an update of their own, which play no stretches
 
@@ -90,6 +91,11 @@ def goals() -> dict[str, tuple[tuple[Any, ...], float]]:
         "Duel step, probabilistic interleaving of 10 documents, 100 rows": (("duel", RANKERS_DUEL, "nothing"), 0.5e6),
         **{f"{name} on {model}": (("agent", name, model), rate) for (name, model), rate in agents.items()},
         **{f"{name} on {MATRIX}": (("dueler", name), 1e6) for name in FAST_DUELERS},
+        **{
+            f"Stretches of {rows} rows, {name} on {model}": (("stretch", name, model, rows, "stretches"), FAST_STRETCH)
+            for name, model, rows in stretch_goals()
+            if (name, model) in FASTEST and rows == AGENT_ROWS
+        },
     }
 
 
