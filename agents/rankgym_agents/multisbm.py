@@ -76,9 +76,9 @@ def name(s, candidate):
     arms = s.asked.shape[1]
     played = np.empty(arms, np.int64)
     for row in range(candidate.shape[0]):
-        for y in range(arms):
-            played[y] = 0
-            for x in range(arms):
+        played[:] = 0
+        for x in range(arms):
+            for y in range(arms):  # in the order of memory
                 played[y] += s.played[row, x, y]
         candidate[row] = place_of_largest(played, bits(session_seed(s.key[row], s.round[row]), arms + 1))
 

@@ -7,6 +7,8 @@ import numpy as np
 from rankgym.kernels.compiling import kernel
 from rankgym.kernels.random_numbers import bits, shuffle, uniform_below
 
+ZERO = np.uint64(0)  # uint64 mixed with int64 would become float64
+
 
 @kernel
 def first_then_shuffled(order, first, positions, seed):
@@ -38,19 +40,36 @@ def select_top(order, index, row, places, seed):
 
 @kernel
 def place_of_largest(values, word):
-    """Return the index of the largest of ``values`` (number,); ``word`` draws one of several."""
-    most, ties = values[0], 0
-    for place in range(values.shape[0]):
-        most = max(most, values[place])
-    for place in range(values.shape[0]):
-        ties += values[place] == most
+    """Return the index of the largest of ``values`` (number,); ``word`` draws one of several.
+
+    ``values`` are int64, or float64 and not below zero: those are in the order of their bits, read as integers.
+    """
+    marks = values.view(np.int64)
+    most, ties, found = largest(marks)
+    if ties == 1:
+        return found
     n = uniform_below(word, ties)
-    for place in range(values.shape[0]):
-        if values[place] == most:
+    for place in range(marks.shape[0]):
+        if marks[place] == most:
             if n == 0:
                 return place
             n -= 1
     return -1  # not reached
+
+
+@kernel
+def largest(marks):
+    """Return the largest of ``marks`` (number,), how many are as large, and the sum of their indices.
+
+    Loops without a branch over integers are vectorised; the largest of floats is not, because of NaN.
+    """
+    most, ties, places = marks[0], 0, 0
+    for place in range(marks.shape[0]):
+        most = max(most, marks[place])
+    for place in range(marks.shape[0]):
+        ties += marks[place] == most
+        places += place if marks[place] == most else 0
+    return most, ties, places
 
 
 @kernel
@@ -83,15 +102,16 @@ def largest_upper_bound(won, played, budget, seed, index, upper):
     """Return the arm with the largest mean + sqrt(budget / played); the bound of an arm never played is infinite.
 
     ``won`` and ``played`` (arms,) are counts. Ties take the bits numbered ``index`` + arm of ``seed``. ``upper``
-    (arms,) receives the bounds: a loop of their own is vectorised.
+    (arms,) is overwritten.
     """
     for arm in range(upper.shape[0]):
         n = played[arm]
         upper[arm] = np.true_divide(won[arm] + np.sqrt(budget * n), n) if n > 0 else np.inf
-    found = 0
-    for arm in range(1, upper.shape[0]):
-        if upper[arm] > upper[found] or (
-            upper[arm] == upper[found] and bits(seed, index + arm) > bits(seed, index + found)
-        ):
-            found = arm
+    words = upper.view(np.uint64)  # the order of floats that are not below zero is that of their bits
+    most, ties, found = largest(words)
+    if ties > 1:
+        for arm in range(words.shape[0]):
+            word = bits(seed, index + arm)
+            words[arm] = word if words[arm] == most else ZERO
+        most, ties, found = largest(words)  # the words of two arms are never equal
     return found
