@@ -38,7 +38,6 @@ COIN, CHAMPION, CHALLENGER, TIE = range(4)  # the random words of a round
 NO_ARM = -1
 FREE = -1.0  # the barrier of an arm in C
 UNMET = (0.5, 1e300)  # the bound of n = 0: practically infinite
-STRETCH = 16  # arms
 OWN = (0.0, 0.0)  # at [c, c]: below u_cc = 1/2, of which ``challenger`` takes care
 
 
@@ -61,6 +60,7 @@ class State(NamedTuple):
 @kernel
 def choose(s, left, right):
     """Lines 4 to 12."""
+    upper = np.empty(s.barrier.shape[1])
     for row in range(left.shape[0]):
         seed = session_seed(s.key[row], s.round[row])
         width = width_of(s.alpha[row], s.round[row])
@@ -75,7 +75,7 @@ def choose(s, left, right):
                     size += look_for_barrier(s.bound[row, arm], barrier, s.barred_by[row], arm, width)
         c = contender(barrier, s.best, row, size, seed)  # line 6
         left[row] = c
-        right[row] = challenger(s.bound[row, c], width, c, bits(seed, CHALLENGER))
+        right[row] = challenger(s.bound[row, c], width, c, bits(seed, CHALLENGER), upper)
 
 
 @kernel
@@ -118,70 +118,20 @@ def contender(barrier, bests, row, size, seed):
 @kernel
 def nth_free(barrier, n, but):
     """Number ``n``, from 0, of the arms in C, without ``but``."""
-    arms, start = barrier.shape[0], 0
-    while start < arms:  # whole stretches are counted faster than their arms are looked at
-        stop, free = min(start + STRETCH, arms), 0
-        for arm in range(start, stop):
-            free += (barrier[arm] == FREE) & (arm != but)
-        if n < free:
-            break
-        n -= free
-        start = stop
-    place, seen = start, 0
-    for arm in range(start, min(start + STRETCH, arms)):  # without a branch, which could not be predicted
-        seen += (barrier[arm] == FREE) & (arm != but)
-        place += seen <= n
-    return place
+    for arm in range(barrier.shape[0]):
+        n -= (barrier[arm] <= FREE) & (arm != but)  # a branch on each could not be predicted
+        if n < 0:
+            return arm
+    return NO_ARM  # unreachable
 
 
 @kernel
-def challenger(bound, width, c, word):
-    """Line 12, from c's ``bound`` (2, arms); ``word`` decides ties."""
-    highest = largest_bound(bound, width)
-    ties, places = 0, 0
-    for j in range(bound.shape[1]):
-        equal = bound[0, j] + width * bound[1, j] == highest
-        ties += equal
-        places += j if equal else 0
-    if ties == 1:
-        return places
-    if ties == 0:
-        return c
-    return nth_equal(bound, width, highest, uniform_below(word, ties))
-
-
-@kernel
-def nth_equal(bound, width, highest, n):
-    """Number ``n``, from 0, of the arms whose u_jc is ``highest``; as in ``nth_free``."""
-    arms, start = bound.shape[1], 0
-    while start < arms:
-        stop, equal = min(start + STRETCH, arms), 0
-        for j in range(start, stop):
-            equal += bound[0, j] + width * bound[1, j] == highest
-        if n < equal:
-            break
-        n -= equal
-        start = stop
-    place, seen = start, 0
-    for j in range(start, min(start + STRETCH, arms)):
-        seen += bound[0, j] + width * bound[1, j] == highest
-        place += seen <= n
-    return place
-
-
-@kernel
-def largest_bound(bound, width):
-    """The largest u_jc, at least u_cc = 1/2. Four maxima side by side, none of which waits for another."""
-    first = second = third = fourth = 0.5
-    arms = bound.shape[1]
-    for j in range(0, arms - 3, 4):
-        first = max(first, bound[0, j] + width * bound[1, j])
-        second = max(second, bound[0, j + 1] + width * bound[1, j + 1])
-        third = max(third, bound[0, j + 2] + width * bound[1, j + 2])
-        fourth = max(fourth, bound[0, j + 3] + width * bound[1, j + 3])
-    for j in range(arms - arms % 4, arms):
-        first = max(first, bound[0, j] + width * bound[1, j])
-    return max(max(first, second), max(third, fourth))
+def challenger(bound, width, c, word, upper):
+    """Line 12, from c's ``bound`` (2, arms); ``word`` decides ties, ``upper`` (arms,) is overwritten."""
+    for j in range(upper.shape[0]):
+        upper[j] = bound[0, j] + width * bound[1, j]
+    d = place_of_largest(upper, word)
+    return d if upper[d] >= 0.5 else c  # u_cc = 1/2
 
 
 @kernel
@@ -197,15 +147,13 @@ def learn(s, left, right, left_won):
         lead, root = won - lost, math.sqrt(won + lost)
         s.bound[row, j, 0, i], s.bound[row, i, 0, j] = won / (won + lost), lost / (won + lost)
         s.bound[row, j, 1, i] = s.bound[row, i, 1, j] = 1.0 / root
-        if lead == 1:
-            s.beaten[row, i] += 1
-        elif lead == 0:
-            s.beaten[row, j] -= 1
+        s.beaten[row, i] += lead == 1
+        s.beaten[row, j] -= lead == 0
         barrier = 0.5 * lead / root  # of arm j, as in look_for_barrier
         if s.barred_by[row, i] == j:  # where it has become too low, the next round sees to it
             s.barrier[row, i] = max(0.0, -barrier)
         width = width_of(s.alpha[row], s.round[row])
-        if lead > 0 and (s.barred_by[row, j] == i or barrier > max(width, s.barrier[row, j])):
+        if (s.barred_by[row, j] == i or barrier > max(width, s.barrier[row, j])) and lead > 0:
             s.barrier[row, j], s.barred_by[row, j] = barrier, i
 
 

@@ -50,10 +50,9 @@ def place_of_largest(values, word):
         return found
     n = uniform_below(word, ties)
     for place in range(marks.shape[0]):
-        if marks[place] == most:
-            if n == 0:
-                return place
-            n -= 1
+        n -= marks[place] == most  # a branch on each could not be predicted
+        if n < 0:
+            return place
     return -1  # not reached
 
 
