@@ -18,9 +18,10 @@ How the paper is read.
 The tournament has K (K - 1) / 2 samples, but it matters only which of them exceed 1/2, and that is a coin whose chance
 is kept for each pair: with n = w_ij + w_ji it grows by C(n, w_ij) / 2^(n + 1) when i wins the n-th duel, and shrinks by
 as much when j does (the recurrence of the incomplete beta function at 1/2). Not all of these coins are computed. They
-are numbered by the pair, so their values do not depend on the order of computation. An arm meets the others one after
-the other, and an arm that beats it takes its place: all but the last one have lost. It only remains to check whether
-the last one beats the arms that it has not met, down to its first defeat: at most 2 K - 3 coins.
+are numbered by the pair, so their values do not depend on the order of computation. The last champion is checked first,
+down to its first defeat. If it has one, the arms play a knockout, in which half of the coins are independent and none
+decides a branch; all but its winner have lost. It only remains to check the winner, down to its first defeat: at most
+3 K - 3 coins.
 """
 
 import math
@@ -38,7 +39,6 @@ from rankgym.kernels import (
     place_of_least,
     session_seed,
     uniform,
-    uniform_below,
 )
 
 SUBSTITUTE, CHALLENGER, TIE, COINS = range(4)  # random words of a round; the last ones are a pair's each
@@ -63,6 +63,7 @@ class State(NamedTuple):
 @kernel
 def choose(s, left, right):
     """The champion and its challenger."""
+    upper = np.empty(s.mean.shape[1])
     for row in range(left.shape[0]):
         seed = session_seed(s.key[row], s.round[row])
         c = tournament(s.chance[row], s.previous[row], seed)
@@ -70,24 +71,41 @@ def choose(s, left, right):
             c = place_of_least(s.crowned[row], NO_ARM, bits(seed, SUBSTITUTE))
         width = math.sqrt(s.alpha[row] * math.log(s.round[row] + 1))
         left[row] = c
-        right[row] = challenger(s.mean[row, c], s.spread[row, c], width, c, bits(seed, CHALLENGER))
+        right[row] = challenger(s.mean[row, c], s.spread[row, c], width, c, bits(seed, CHALLENGER), upper)
 
 
 @kernel
 def tournament(chance, opening, seed):
     """The arm that beats all others in the samples, or NO_ARM. ``opening`` does not change the result."""
-    arms = chance.shape[0]
-    leader = opening
-    for j in range(arms):
-        if j != opening and not beats(chance, leader, j, seed):
-            leader = j
-    if leader != opening:
-        if not beats(chance, leader, opening, seed):
-            return NO_ARM
-        for j in range(leader):
-            if j != opening and not beats(chance, leader, j, seed):
-                return NO_ARM
-    return leader
+    if beats_all(chance, opening, seed):
+        return opening
+    winner = knockout(chance, seed)
+    return winner if beats_all(chance, winner, seed) else NO_ARM
+
+
+@kernel
+def knockout(chance, seed):
+    """The winner of a knockout of all arms in the samples."""
+    players = np.arange(chance.shape[0])  # rising, also the winners
+    size = players.shape[0]
+    while size > 1:
+        for pair in range(size // 2):
+            i, j = players[2 * pair], players[2 * pair + 1]
+            players[pair] = players[2 * pair + (not beats(chance, i, j, seed))]  # without a branch
+        if size % 2 == 1:
+            players[size // 2] = players[size - 1]
+        size -= size // 2
+    return players[0]
+
+
+@kernel
+def beats_all(chance, i, seed):
+    """Whether arm i beats all others in the samples."""
+    for j in range(chance.shape[0]):
+        lost = j != i and not beats(chance, i, j, seed)
+        if lost:
+            return False
+    return True
 
 
 @kernel
@@ -99,24 +117,12 @@ def beats(chance, i, j, seed):
 
 
 @kernel
-def challenger(mean, spread, width, c, word):
-    """The arm of the largest u_dc, from c's rows of means and spreads (arms,); ``word`` decides ties."""
-    highest = 0.5  # u_cc
-    for j in range(mean.shape[0]):
-        upper = mean[j] + width * spread[j]
-        highest = upper if upper > highest else highest
-    ties = 0
-    for j in range(mean.shape[0]):
-        ties += mean[j] + width * spread[j] == highest
-    if ties == 0:
-        return c
-    n = uniform_below(word, ties)
-    for j in range(mean.shape[0]):
-        if mean[j] + width * spread[j] == highest:
-            if n == 0:
-                return j
-            n -= 1
-    return c
+def challenger(mean, spread, width, c, word, upper):
+    """The arm of the largest u_dc, from c's means and spreads (arms,); ``word`` decides ties, ``upper`` is scratch."""
+    for j in range(upper.shape[0]):
+        upper[j] = mean[j] + width * spread[j]
+    d = place_of_largest(upper, word)
+    return d if upper[d] >= 0.5 else c  # u_cc = 1/2
 
 
 @kernel

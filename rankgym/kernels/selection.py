@@ -8,6 +8,7 @@ from rankgym.kernels.compiling import kernel
 from rankgym.kernels.random_numbers import bits, shuffle, uniform_below
 
 ZERO = np.uint64(0)  # uint64 mixed with int64 would become float64
+LARGEST = np.iinfo(np.int64).max
 
 
 @kernel
@@ -73,18 +74,25 @@ def largest(marks):
 
 @kernel
 def place_of_least(values, but, word):
-    """Return the index of the least of ``values`` (number,), ``but`` left out; ``word`` draws one of several."""
-    low, ties = math.inf, 0
-    for place in range(values.shape[0]):
-        if values[place] <= low and place != but:
-            ties = ties + 1 if values[place] == low else 1
-            low = values[place]
+    """Return the index of the least of ``values`` (number,), ``but`` left out; ``word`` draws one of several.
+
+    ``values`` are as in ``place_of_largest``.
+    """
+    marks = values.view(np.int64)
+    low, ties, found = LARGEST, 0, 0
+    for place in range(marks.shape[0]):
+        low = min(low, marks[place] if place != but else LARGEST)
+    for place in range(marks.shape[0]):
+        equal = (marks[place] == low) & (place != but)
+        ties += equal
+        found += place if equal else 0
+    if ties == 1:
+        return found
     n = uniform_below(word, ties)
-    for place in range(values.shape[0]):
-        if values[place] == low and place != but:
-            if n == 0:
-                return place
-            n -= 1
+    for place in range(marks.shape[0]):
+        n -= (marks[place] == low) & (place != but)
+        if n < 0:
+            return place
     return -1  # ``but`` was the only one
 
 
