@@ -19,7 +19,8 @@ How the paper is read.
 * A duel of an arm with itself is not counted, but it takes a round.
 * The candidate is i*, the arm with the least I; the paper names none.
 
-A duel changes the I of two arms, which are added up anew from their terms, so that no rounding is carried along.
+A duel changes one term of I of each arm, unless that is and stays 0. Then I is added up anew from its terms, so that no
+rounding is carried along.
 """
 
 import math
@@ -34,6 +35,7 @@ from rankgym.kernels import bits, kernel, place_of_least, session_seed
 LIKELIEST, OPPONENT = range(2)  # the random words of a round
 NO_ARM = -1
 LN_2 = math.log(2.0)
+ANY = np.uint64(0)  # a word for ties that make no difference
 
 
 class State(NamedTuple):
@@ -98,11 +100,12 @@ def compare(wins, mean, term, unlikely, i, j):
     """Bring mu_ij, its term and I_i up to date."""
     won, lost = wins[i, j], wins[j, i]
     mean[i, j] = won / (won + lost)
-    term[i, j] = evidence(won, lost) if won < lost else 0.0
-    total = 0.0
-    for k in range(mean.shape[0]):
-        total += term[i, k]
-    unlikely[i] = total
+    before, term[i, j] = term[i, j], evidence(won, lost) if won < lost else 0.0
+    if term[i, j] != before:
+        total = 0.0
+        for k in range(mean.shape[0]):
+            total += term[i, k]
+        unlikely[i] = total
 
 
 @kernel
@@ -130,13 +133,11 @@ def next_pair(s, row):
 def next_arm(unlikely, current, following, firsts, row, t, leeway):
     """The end of the loop over L_C: collect L_N; it becomes L_C once all arms of L_C were drawn."""
     arms, first = unlikely.shape[0], firsts[row]
-    lowest = math.inf
-    for j in range(arms):
-        lowest = unlikely[j] if unlikely[j] < lowest else lowest
+    lowest = unlikely[place_of_least(unlikely, NO_ARM, ANY)]
     bound = lowest + (math.log(t) + leeway)
     for j in range(arms):
-        to_come = current[j] and j > first  # j in L_R
-        following[j] |= not to_come and unlikely[j] <= bound  # J_j(t)
+        to_come = current[j] & (j > first)  # j in L_R
+        following[j] |= (not to_come) & (unlikely[j] <= bound)  # J_j(t)
     for j in range(first + 1, arms):
         if current[j]:
             firsts[row] = j
