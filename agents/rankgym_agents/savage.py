@@ -154,16 +154,29 @@ def best(wins, alive, row, seed):
     for arm in range(arms):
         if not alive[row, arm]:
             continue
-        trails, won, lost = 0, 0, 0
+        trails = trailed(wins[row], arm, fewest)
+        if trails > fewest:
+            continue
+        won, lost = 0, 0
         for other in range(arms):
-            trails += wins[row, arm, other] < wins[row, other, arm]
             won += wins[row, arm, other]
             lost += wins[row, other, arm]
         share = won / (won + lost) if won + lost > 0 else 0.5
-        better = trails < fewest or (trails == fewest and share > most)
-        if better or (trails == fewest and share == most and bits(seed, 1 + arm) > bits(seed, 1 + first)):
+        better = trails < fewest or share > most
+        if better or (share == most and bits(seed, 1 + arm) > bits(seed, 1 + first)):
             first, fewest, most = arm, trails, share
     return first
+
+
+@kernel
+def trailed(wins, arm, limit):
+    """How many others ``arm`` trails in its duels; above ``limit`` they are not all counted."""
+    trails = 0
+    for other in range(wins.shape[0]):
+        trails += wins[arm, other] < wins[other, arm]
+        if trails > limit:
+            break
+    return trails
 
 
 def log_eta(num_arms: int, horizon: int | None, delta: float) -> float:
