@@ -70,7 +70,7 @@ class State(NamedTuple):
 def choose(s, left, right):
     """Lines 4 to 14."""
     arms = s.doubts.shape[1]
-    votes = np.empty(arms, np.int64)
+    votes, others = np.empty(arms, np.int64), np.empty(arms, np.int64)
     for row in range(left.shape[0]):
         seed = session_seed(s.key[row], s.round[row])
         width = math.sqrt(s.alpha[row] * math.log(s.round[row] + 1))
@@ -85,7 +85,7 @@ def choose(s, left, right):
         if size == 1:  # lines 7 to 11
             left[row] = only
         else:
-            left[row] = first(s.chance[row], doubts, fewest, votes, seed)
+            left[row] = first(s.chance[row], doubts, fewest, votes, others, seed)
         i = left[row]
         right[row] = second(s.wins[row, i], s.losses[row, i], trail[i], i, width, seed)  # lines 13 and 14
 
@@ -105,22 +105,37 @@ def count(trail, doubts, recount, i, width):
 
 
 @kernel
-def first(chance, doubts, fewest, votes, seed):
-    """Lines 7 to 11, with C the arms of the ``fewest`` doubts."""
-    for i in range(doubts.shape[0]):
-        votes[i] = voted(chance[i], i, seed) if doubts[i] == fewest else -1
+def first(chance, doubts, fewest, votes, others, seed):
+    """Lines 7 to 11, with C the arms of the ``fewest`` doubts; ``votes`` and ``others`` (arms,) are overwritten."""
+    arms, size = doubts.shape[0], 0
+    for i in range(arms):
+        votes[i], others[size] = 0, i
+        size += doubts[i] != fewest
+    for i in range(arms):
+        if doubts[i] == fewest:
+            votes[i] += vote(chance[i, i + 1 :], votes[i + 1 :], seed, COINS + i * arms + i + 1)
+            for place in range(size):
+                j = others[place]
+                if j > i:
+                    break
+                votes[i] += uniform(bits(seed, COINS + j * arms + i)) >= chance[i, j]
+    for place in range(size):
+        votes[others[place]] = -1
     return place_of_largest(votes, bits(seed, FIRST))
 
 
 @kernel
-def voted(chance, i, seed):
-    """How many others arm i beats in the first sample, from its row of chances (arms,)."""
-    arms, votes = chance.shape[0], 0
-    for j in range(i):  # the pair's one coin shows whether its lower number has won
-        votes += uniform(bits(seed, COINS + j * arms + i)) >= chance[j]
-    for j in range(i + 1, arms):
-        votes += uniform(bits(seed, COINS + i * arms + j)) < chance[j]
-    return votes
+def vote(chance, votes, seed, index):
+    """Count for both sides who wins the pairs of an arm with all higher numbers.
+
+    ``chance`` and ``votes`` (arms,) are of these arms, their coins those numbered ``index`` and on. Returns the wins.
+    """
+    won = 0
+    for j in range(chance.shape[0]):  # the pair's one coin shows whether its lower number has won
+        lost = uniform(bits(seed, index + j)) >= chance[j]
+        votes[j] += lost
+        won += not lost
+    return won
 
 
 @kernel
