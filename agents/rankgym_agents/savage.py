@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, one_of, open_unit
-from rankgym.kernels import bits, kernel, session_seed, uniform_below
+from rankgym.kernels import bits, kernel, session_seed, trailed, uniform_below
 
 SAMPLING = {"least": False, "uniform": True}
 NO_ARM = -1
@@ -166,17 +166,6 @@ def best(wins, alive, row, seed):
         if better or (share == most and bits(seed, 1 + arm) > bits(seed, 1 + first)):
             first, fewest, most = arm, trails, share
     return first
-
-
-@kernel
-def trailed(wins, arm, limit):
-    """How many others ``arm`` trails in its duels; above ``limit`` they are not all counted."""
-    trails = 0
-    for other in range(wins.shape[0]):
-        trails += wins[arm, other] < wins[other, arm]
-        if trails > limit:
-            break
-    return trails
 
 
 def log_eta(num_arms: int, horizon: int | None, delta: float) -> float:

@@ -14,6 +14,7 @@ from rankgym.kernels.batches import (
     size_of,
     smallest_size,
     some_arm_beats,
+    trailed,
 )
 from rankgym.kernels.compiling import MANY_ROWS, cache_folder, kernel
 from rankgym.kernels.random_numbers import (
@@ -91,6 +92,7 @@ __all__ = [
     "size_of",
     "smallest_size",
     "some_arm_beats",
+    "trailed",
     "uniform",
     "uniform_below",
     "upper_bound",

@@ -87,15 +87,29 @@ def least_beaten(order, remaining, wins):
     """
     first, fewest, best = order[0], order.shape[0], -1.0
     for place in range(remaining):
-        arm, trails, won, lost = order[place], 0, 0, 0
+        arm = order[place]
+        trails = trailed(wins, arm, fewest)
+        if trails > fewest:
+            continue
+        won, lost = 0, 0
         for other in range(order.shape[0]):
-            trails += wins[arm, other] < wins[other, arm]
             won += wins[arm, other]
             lost += wins[other, arm]
         share = won / (won + lost) if won + lost > 0 else 0.5
-        if trails < fewest or (trails == fewest and share > best):
+        if trails < fewest or share > best:
             first, fewest, best = arm, trails, share
     return first
+
+
+@kernel
+def trailed(wins, arm, limit):
+    """How many others ``arm`` trails in its duels; above ``limit`` they are not all counted."""
+    trails = 0
+    for other in range(wins.shape[0]):
+        trails += wins[arm, other] < wins[other, arm]
+        if trails > limit:
+            break
+    return trails
 
 
 @kernel
