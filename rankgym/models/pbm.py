@@ -46,15 +46,16 @@ def clicked(seed, item, place, attraction, examination):
 def click_together(attraction, examination, key, session, displayed, clicks):
     """The clicks of many rows: what coins need is gathered first, so that the compiler throws several at a time."""
     rows, positions = displayed.shape
-    words = np.empty((3, rows, positions), np.uint64)
-    seeds, places, attractive = words[0], words[1], words[2].view(np.float64)
+    words, attractive = np.empty((2, rows * positions), np.uint64), np.empty(rows * positions)
+    seeds, places = words[0], words[1]
+    entry = 0
     for row in range(rows):
         seed = session_seed(key[row], session[row])
         for k in range(positions):
-            seeds[row, k] = seed
-            places[row, k] = EXAMINATION + k
-            attractive[row, k] = attraction[row, displayed[row, k]]
-    throw(seeds.ravel(), displayed.ravel(), places.ravel(), attractive.ravel(), examination.ravel(), clicks.ravel())
+            seeds[entry], places[entry] = seed, EXAMINATION + k
+            attractive[entry] = attraction[row, displayed[row, k]]
+            entry += 1
+    throw(seeds, displayed.ravel(), places, attractive, examination.ravel(), clicks.ravel())
 
 
 @kernel
