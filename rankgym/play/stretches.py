@@ -87,7 +87,9 @@ class Stretches:
         if len(blocks) == 1 or self._threads == 1:
             played = [self.stretch(*block) for block in blocks]
         else:
-            futures = [_threads(self._threads).submit(self.stretch, *block) for block in blocks]
+            share = math.ceil(len(blocks) / self._threads)
+            apart = [block for first in range(share) for block in blocks[first::share]]  # neighbours share cache lines
+            futures = [_threads(self._threads).submit(self.stretch, *block) for block in apart]
             try:
                 played = [future.result() for future in futures]
             finally:
