@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from rankgym.agent import DuelingKernelAgent, positive
 from rankgym.kernels import (
     bits,
+    challenger,
     fair_coins_show,
     kernel,
     place_of_largest,
@@ -114,15 +115,6 @@ def beats(chance, i, j, seed):
     arms = chance.shape[0]
     coin = COINS + (i * arms + j if i < j else j * arms + i)
     return (uniform(bits(seed, coin)) < chance[i, j]) == (i < j)
-
-
-@kernel
-def challenger(mean, spread, width, c, word, upper):
-    """The arm of the largest u_dc, from c's means and spreads (arms,); ``word`` decides ties, ``upper`` is scratch."""
-    for j in range(upper.shape[0]):
-        upper[j] = mean[j] + width * spread[j]
-    d = place_of_largest(upper, word)
-    return d if upper[d] >= 0.5 else c  # u_cc = 1/2
 
 
 @kernel

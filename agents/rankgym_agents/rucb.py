@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
-from rankgym.kernels import bits, kernel, place_of_largest, session_seed, uniform_below
+from rankgym.kernels import bits, challenger, kernel, place_of_largest, session_seed, uniform_below
 
 COIN, CHAMPION, CHALLENGER, TIE = range(4)  # the random words of a round
 NO_ARM = -1
@@ -75,7 +75,9 @@ def choose(s, left, right):
                     size += look_for_barrier(s.bound[row, arm], barrier, s.barred_by[row], arm, width)
         c = contender(barrier, s.best, row, size, seed)  # line 6
         left[row] = c
-        right[row] = challenger(s.bound[row, c], width, c, bits(seed, CHALLENGER), upper)
+        right[row] = challenger(
+            s.bound[row, c, 0], s.bound[row, c, 1], width, c, bits(seed, CHALLENGER), upper
+        )  # line 12
 
 
 @kernel
@@ -123,15 +125,6 @@ def nth_free(barrier, n, but):
         if n < 0:
             return arm
     return NO_ARM  # unreachable
-
-
-@kernel
-def challenger(bound, width, c, word, upper):
-    """Line 12, from c's ``bound`` (2, arms); ``word`` decides ties, ``upper`` (arms,) is overwritten."""
-    for j in range(upper.shape[0]):
-        upper[j] = bound[0, j] + width * bound[1, j]
-    d = place_of_largest(upper, word)
-    return d if upper[d] >= 0.5 else c  # u_cc = 1/2
 
 
 @kernel

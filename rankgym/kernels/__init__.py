@@ -41,6 +41,7 @@ from rankgym.kernels.random_numbers import (
 )
 from rankgym.kernels.rankings import FEEDBACK, first_fault, last_observed, popcount
 from rankgym.kernels.selection import (
+    challenger,
     first_then_shuffled,
     largest_upper_bound,
     place_of_largest,
@@ -69,6 +70,7 @@ __all__ = [
     "bits",
     "both_accepted",
     "cache_folder",
+    "challenger",
     "draw_item",
     "fair_coins_show",
     "first_fault",

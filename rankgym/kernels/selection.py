@@ -97,6 +97,18 @@ def place_of_least(values, but, word):
 
 
 @kernel
+def challenger(mean, spread, width, c, word, upper):
+    """Return the arm of the largest ``mean`` + ``width`` ``spread`` (arms,), or ``c`` if that is below u_cc = 1/2.
+
+    It is RUCB's upper bound u_dc of the chance to beat arm c. ``word`` decides ties; ``upper`` (arms,) is overwritten.
+    """
+    for d in range(upper.shape[0]):
+        upper[d] = mean[d] + width * spread[d]
+    d = place_of_largest(upper, word)
+    return d if upper[d] >= 0.5 else c
+
+
+@kernel
 def upper_bound(won, tried, budget):
     """The mean ``won`` / ``tried`` plus sqrt(``budget`` / ``tried``); infinite where nothing was tried."""
     if tried == 0:
