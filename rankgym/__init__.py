@@ -20,6 +20,7 @@ trains policies with stable-baselines3, and ``check_agent`` and ``check_vector_e
 
 from rankgym.agent import Agent, DuelingAgent, KernelAgent
 from rankgym.conformance import check_agent, check_vector_env
+from rankgym.one_user import per_row
 from rankgym.play.history import DuelingHistory, History
 from rankgym.play.simulate import simulate
 from rankgym.registry import ENVS, register_all
@@ -41,6 +42,7 @@ __all__ = [
     "__version__",
     "check_agent",
     "check_vector_env",
+    "per_row",
     "simulate",
 ]
 

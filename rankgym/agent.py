@@ -231,6 +231,24 @@ class Agent(Learner, ABC):
     def update(self, displayed: NDArray[np.int64], clicks: NDArray[Any]) -> None:
         """Learn from the clicks, (num_envs, num_positions) of 0 and 1, on the displayed lists."""
 
+    def checked_session(self, displayed: Any, clicks: Any) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+        """Return ``update``'s arguments as contiguous arrays of int64 and int8; a ValueError names what is wrong."""
+        lists, marks = np.asarray(displayed), np.asarray(clicks)
+        shape = (self.num_envs, self.num_positions)
+        if lists.shape != shape or marks.shape != shape:
+            raise ValueError(f"displayed has shape {lists.shape} and clicks {marks.shape}; allowed: {shape} each")
+        if lists.dtype.kind not in "iu":
+            raise ValueError(f"displayed has dtype {lists.dtype}; allowed: whole numbers")
+        lists, marks = np.ascontiguousarray(lists, np.int64), as_marks(marks)
+        row = first_fault(lists, self.num_items)
+        if row >= 0:
+            allowed = f"{self.num_positions} different items out of 0..{self.num_items - 1}"
+            raise ValueError(f"displayed[{row}] = {lists[row].tolist()} is not a ranking; allowed: {allowed}")
+        row = first_odd_click(marks)
+        if row >= 0:
+            raise ValueError(f"clicks[{row}] = {np.asarray(clicks)[row].tolist()} are not clicks; allowed: 0 and 1")
+        return lists, marks
+
 
 def _space_and_rows(env: Any, kind: ActionKind, horizon: int | None) -> tuple[Any, dict[str, Any]]:
     """Return the action space of a row of ``env``, which has to be of this kind, and what every learner gets of it."""
@@ -272,21 +290,7 @@ class KernelAgent(StatefulLearner, Agent):
         return displayed
 
     def update(self, displayed: NDArray[np.int64], clicks: NDArray[Any]) -> None:
-        lists, marks = np.asarray(displayed), np.asarray(clicks)
-        shape = (self.num_envs, self.num_positions)
-        if lists.shape != shape or marks.shape != shape:
-            raise ValueError(f"displayed has shape {lists.shape} and clicks {marks.shape}; allowed: {shape} each")
-        if lists.dtype.kind not in "iu":
-            raise ValueError(f"displayed has dtype {lists.dtype}; allowed: whole numbers")
-        lists, marks = np.ascontiguousarray(lists, np.int64), as_marks(marks)
-        row = first_fault(lists, self.num_items)
-        if row >= 0:
-            allowed = f"{self.num_positions} different items out of 0..{self.num_items - 1}"
-            raise ValueError(f"displayed[{row}] = {lists[row].tolist()} is not a ranking; allowed: {allowed}")
-        row = first_odd_click(marks)
-        if row >= 0:
-            raise ValueError(f"clicks[{row}] = {np.asarray(clicks)[row].tolist()} are not clicks; allowed: 0 and 1")
-        self.learn(self.state, lists, marks)
+        self.learn(self.state, *self.checked_session(displayed, clicks))
 
 
 class DuelingAgent(Learner, ABC):
@@ -334,6 +338,36 @@ class DuelingAgent(Learner, ABC):
     def update(self, duel: Mapping[str, Any], won: NDArray[Any]) -> None:
         """Learn from the duels. ``won`` (num_envs, 2) has 1 for the arm that won, left before right."""
 
+    def checked_duel(
+        self, duel: Mapping[str, Any], won: Any
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+        """Return ``update``'s arguments as contiguous arrays: left and right arms, and whether the left one won.
+
+        Raises:
+            ValueError: they are not a duel of every row and its winner; the message names what is wrong.
+        """
+        left, right, marks = self._arms("left", duel), self._arms("right", duel), np.asarray(won)
+        if marks.shape != (self.num_envs, 2):
+            raise ValueError(f"won has shape {marks.shape}; allowed: ({self.num_envs}, 2)")
+        left_won = np.empty(self.num_envs, np.bool_)
+        row = first_odd_duel(left, right, as_marks(marks), self.num_arms, left_won)
+        if row >= 0:
+            for side, arms in (("left", left), ("right", right)):
+                if not 0 <= arms[row] < self.num_arms:
+                    name = f"duel[{side!r}][{row}] = {duel[side][row]}"
+                    raise ValueError(f"{name} is not an arm; allowed: 0 .. {self.num_arms - 1}")
+            raise ValueError(f"won[{row}] = {marks[row].tolist()} does not name a winner; allowed: [1, 0] and [0, 1]")
+        return left, right, left_won
+
+    def _arms(self, side: str, duel: Mapping[str, Any]) -> NDArray[np.int64]:
+        if not isinstance(duel, Mapping) or side not in duel:
+            raise ValueError(f"duel = {duel!r} does not have {side!r}; allowed: a dict of the arms left and right")
+        arms = np.asarray(duel[side])
+        if arms.shape != (self.num_envs,) or arms.dtype.kind not in "iu":
+            allowed = f"whole numbers of shape ({self.num_envs},)"
+            raise ValueError(f"duel[{side!r}] has shape {arms.shape} and dtype {arms.dtype}; allowed: {allowed}")
+        return np.ascontiguousarray(arms, np.int64)
+
 
 class DuelingKernelAgent(StatefulLearner, DuelingAgent):
     """A dueling agent that is a state (a NamedTuple of arrays with a leading row axis) and three kernels on it.
@@ -364,27 +398,7 @@ class DuelingKernelAgent(StatefulLearner, DuelingAgent):
         return {"left": left, "right": right}
 
     def update(self, duel: Mapping[str, Any], won: NDArray[Any]) -> None:
-        left, right, marks = self._arms("left", duel), self._arms("right", duel), np.asarray(won)
-        if marks.shape != (self.num_envs, 2):
-            raise ValueError(f"won has shape {marks.shape}; allowed: ({self.num_envs}, 2)")
-        left_won = np.empty(self.num_envs, np.bool_)
-        row = first_odd_duel(left, right, as_marks(marks), self.num_arms, left_won)
-        if row >= 0:
-            for side, arms in (("left", left), ("right", right)):
-                if not 0 <= arms[row] < self.num_arms:
-                    name = f"duel[{side!r}][{row}] = {duel[side][row]}"
-                    raise ValueError(f"{name} is not an arm; allowed: 0 .. {self.num_arms - 1}")
-            raise ValueError(f"won[{row}] = {marks[row].tolist()} does not name a winner; allowed: [1, 0] and [0, 1]")
-        self.learn(self.state, left, right, left_won)
-
-    def _arms(self, side: str, duel: Mapping[str, Any]) -> NDArray[np.int64]:
-        if not isinstance(duel, Mapping) or side not in duel:
-            raise ValueError(f"duel = {duel!r} does not have {side!r}; allowed: a dict of the arms left and right")
-        arms = np.asarray(duel[side])
-        if arms.shape != (self.num_envs,) or arms.dtype.kind not in "iu":
-            allowed = f"whole numbers of shape ({self.num_envs},)"
-            raise ValueError(f"duel[{side!r}] has shape {arms.shape} and dtype {arms.dtype}; allowed: {allowed}")
-        return np.ascontiguousarray(arms, np.int64)
+        self.learn(self.state, *self.checked_duel(duel, won))
 
 
 def as_marks(values: NDArray[Any]) -> NDArray[np.int8]:

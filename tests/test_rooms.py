@@ -30,7 +30,7 @@ LEVELS = [
     {"models"},
     {"envs"},
     {"wrappers", "registry"},
-    {"conformance", "play"},
+    {"conformance", "one_user", "play"},
     {"", "rankgym_agents"},  # the front door, and the papers' agents
     {"sb3"},
     {"experiments.bench", "experiments.plan"},
