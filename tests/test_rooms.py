@@ -32,6 +32,7 @@ LEVELS = [
     {"wrappers", "registry"},
     {"conformance", "one_user", "play"},
     {"", "rankgym_agents"},  # the front door, and the papers' agents
+    {"submissions"},
     {"sb3"},
     {"experiments.bench", "experiments.plan"},
     {"experiments.run"},
@@ -39,6 +40,7 @@ LEVELS = [
     {"experiments.show"},
     {"experiments.papers"},
     {"experiments"},
+    {"exercises"},
     {"commands"},
     {"cli"},
     {"__main__"},

@@ -1,0 +1,70 @@
+"""Handouts and submissions as files: where handouts are, and what a script or notebook has to say in Python."""
+
+import shutil
+from os import PathLike
+from pathlib import Path
+
+from rankgym.exercises.exercise import Exercise
+from rankgym.extras import require
+
+PACKAGED = Path(__file__).with_name("handouts")  # in an installed package
+CHECKOUT = Path(__file__).resolve().parents[2] / "examples" / "exercises"
+HANDOUTS = PACKAGED if PACKAGED.is_dir() else CHECKOUT
+LARGEST_SUBMISSION = 5 << 20  # bytes
+
+
+def read_submission(file: str | PathLike[str]) -> tuple[str, str]:
+    """Return the Python text of a script or a notebook, and the file's name.
+
+    Raises:
+        ValueError: the file is neither, or too large.
+        OSError: the file cannot be read.
+    """
+    path = Path(file)
+    if path.suffix not in (".py", ".ipynb"):
+        raise ValueError(f"{path.name} is not a submission; allowed: a script (.py) or a notebook (.ipynb)")
+    if not path.is_file():
+        raise FileNotFoundError(2, "No such file", str(path))
+    if path.stat().st_size > LARGEST_SUBMISSION:
+        raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; allowed: up to {LARGEST_SUBMISSION:,}")
+    text = path.read_bytes().decode("utf-8", "replace")
+    if path.suffix == ".ipynb":
+        text = notebook_source(text, path.name)
+    return text, path.name
+
+
+def notebook_source(text: str, name: str) -> str:
+    """Return a notebook as a script: its code cells, without the lines that are Jupyter's (% and !).
+
+    Raises:
+        ValueError: it is not a notebook.
+    """
+    jupytext = require("jupytext", "teaching")
+    try:
+        return str(jupytext.writes(jupytext.reads(text, fmt="ipynb"), fmt="py:percent"))
+    except Exception as error:  # whatever the library meets in a damaged file
+        raise ValueError(f"{name} cannot be read as a notebook: {error}") from None
+
+
+def start(exercise: Exercise, folder: str | PathLike[str]) -> list[Path]:
+    """Copy an exercise's handout into ``folder``, as a script and as a notebook, with its picture.
+
+    Raises:
+        ValueError: a file of that name is there; nothing is written.
+    """
+    target = Path(folder)
+    script, notebook = target / exercise.handout.name, target / f"{exercise.name}.ipynb"
+    for file in (script, notebook):
+        if file.exists():
+            raise ValueError(f"{file} is there already; move it, or choose another folder with --to")
+    jupytext = require("jupytext", "teaching")
+    text = exercise.handout.read_text(encoding="utf-8")
+    target.mkdir(parents=True, exist_ok=True)
+    made = [script, notebook]
+    picture = exercise.handout.parent / "pictures" / f"{exercise.name}.svg"
+    if picture.is_file():
+        (target / "pictures").mkdir(exist_ok=True)
+        made.append(Path(shutil.copyfile(picture, target / "pictures" / picture.name)))
+    script.write_text(text, encoding="utf-8")
+    jupytext.write(jupytext.reads(text, fmt="py:percent"), notebook)
+    return made

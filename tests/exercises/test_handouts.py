@@ -1,0 +1,38 @@
+"""Handouts run as they are, and filled in, as scripts and as notebooks."""
+
+import runpy
+
+import jupytext
+import pytest
+from mistakes import filled
+
+from rankgym.exercises.topics.table import EXERCISES
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=lambda exercise: exercise.name)
+def test_a_handout_runs_before_anything_is_written(exercise):
+    runpy.run_path(str(exercise.handout), run_name="__main__")
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=lambda exercise: exercise.name)
+def test_a_handout_runs_as_a_notebook_when_it_is_filled_in(exercise, tmp_path):
+    client = pytest.importorskip("nbclient").NotebookClient(
+        jupytext.reads(filled(exercise.name), fmt="py:percent"),
+        timeout=120,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(tmp_path)}},
+    )
+    client.execute()
+    printed = [out.get("text", "") for cell in client.nb.cells for out in cell.get("outputs", [])]
+    assert any(printed), "the demonstrations print nothing"
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=lambda exercise: exercise.name)
+def test_a_handout_has_a_picture_and_a_function_for_each_check(exercise):
+    text = exercise.handout.read_text()
+    assert f"](pictures/{exercise.name}.svg)" in text
+    assert (exercise.handout.parent / "pictures" / f"{exercise.name}.svg").is_file()
+    for check in exercise.checks:
+        assert f"def {check.of}(" in text or f"class {check.of}" in text, check.of
+        assert check.hints, check.name
+        assert check.statement.endswith("."), check.statement
