@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rankgym.commands import data, sweep
+from rankgym.commands import data, exercise, sweep
 from rankgym.commands.agents import agents
 from rankgym.commands.assumptions import assumptions
 from rankgym.commands.bench import bench
@@ -52,6 +52,7 @@ for command in (compare, train, assumptions, envs, agents, bench, reproduce):
     app.command()(command)
 app.add_typer(data.app, name="data")
 app.add_typer(sweep.app, name="sweep")
+app.add_typer(exercise.app, name="exercise")
 
 
 def main() -> None:

@@ -36,3 +36,9 @@ def test_a_handout_has_a_picture_and_a_function_for_each_check(exercise):
         assert f"def {check.of}(" in text or f"class {check.of}" in text, check.of
         assert check.hints, check.name
         assert check.statement.endswith("."), check.statement
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=lambda exercise: exercise.name)
+def test_a_picture_can_be_drawn_again(exercise):
+    drawing = runpy.run_path(str(exercise.handout.parent / "pictures" / f"{exercise.name}.py"), run_name="drawing")
+    assert drawing["draw"]().axes

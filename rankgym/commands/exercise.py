@@ -1,0 +1,236 @@
+"""``rankgym exercise``: exercises that check themselves."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankgym.commands.errors import OneLineErrors
+from rankgym.commands.options import option
+from rankgym.commands.tables import show_table
+from rankgym.extras import require
+from rankgym.outputs import atomic_path
+from rankgym.progress import working
+
+if TYPE_CHECKING:
+    from rankgym.exercises import Exercise
+    from rankgym.exercises.checking import Outcome, Report
+
+UNWRITTEN = "not written yet"  # what a function that still raises NotImplementedError gives
+
+app = typer.Typer(cls=OneLineErrors, no_args_is_help=True, rich_markup_mode="markdown")
+
+Exercised = Annotated[
+    str | None,
+    option(
+        "N|NAME|CHECKER.py",
+        "The exercise. Default: the one that FILE's name ends with. Your own: a Python file with `EXERCISE`.",
+    ),
+]
+TimeLimit = Annotated[float, option("SECONDS", "Time for all checks of a submission; a call may take a tenth of it.")]
+Memory = Annotated[float, option("GB", "Memory of a submission.")]
+
+
+@app.callback()
+def exercise() -> None:
+    """Exercises for a course: handouts to fill in, checks with points and hints, and grades for a class.
+
+    Begin with `rankgym exercise start 1`, fill in the file, and run `rankgym exercise check`.
+    """
+
+
+@app.command("list")
+def list_() -> None:
+    """List the exercises and their points."""
+    from rankgym.exercises.topics.table import EXERCISES
+
+    rows = [
+        (str(number), exercise.title, exercise.handout.name, f"{len(exercise.checks)}", f"{exercise.points}")
+        for number, exercise in EXERCISES.items()
+    ]
+    show_table(("", "exercise", "file", "checks", "points"), rows, labels=3)
+    typer.echo("rankgym exercise start N copies the handout of one into this folder.")
+
+
+@app.command()
+def start(
+    number: Annotated[str, typer.Argument(metavar="N", help="A number from `rankgym exercise list`.")],
+    to: Annotated[Path, option("DIR", "Folder to put it in.")] = Path(),
+) -> None:
+    """Copy an exercise's handout and its picture here.
+
+    There is a script and a notebook with the same text: work on one of them.
+    """
+    from rankgym.exercises import handouts
+    from rankgym.exercises.finding import find_exercise
+
+    found = find_exercise(number)
+    for file in handouts.start(found, to):
+        typer.echo(str(file))
+    name = to / found.handout.name
+    typer.echo(f"Fill in the functions of one of them, and check it: rankgym exercise check {name}")
+
+
+@app.command()
+def check(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="A script or notebook. Default: the one handout in this folder."),
+    ] = None,
+    exercise: Exercised = None,
+    json_file: Annotated[
+        Path | None, option("FILE", "Write the report as JSON, too; - for standard output.", "--json")
+    ] = None,
+    picture: Annotated[bool, typer.Option(help="Draw what passed, into a file beside FILE.")] = True,
+    seed: Annotated[int, option("S", "Of the cases that are tried.")] = 0,
+    time_limit: TimeLimit = 120.0,
+    memory: Memory = 2.0,
+    hide: Annotated[
+        list[Path] | None, option("DIR", "A folder that the submission must not see; may be repeated.")
+    ] = None,
+) -> None:
+    """Check a filled-in handout: which functions are right, and of the others the smallest case that is wrong.
+
+    The file runs in a process of its own, whose time and memory are limited.
+
+    Example: `rankgym exercise check 01_click_models.py`
+    """
+    from rankgym.exercises.checking import check_file
+
+    file = file or _only_handout()
+    found = _exercise_of(file, exercise)
+    require("psutil", "teaching")
+    with working(f"checking {file.name}"):
+        report = check_file(
+            found, file, seed=seed, limits=limits_of(time_limit, memory), hidden=hide or (), picture=picture
+        )
+    if json_file is not None:
+        text = json.dumps(report.as_json(), indent=1)
+        if str(json_file) == "-":
+            typer.echo(text)
+            return
+        with atomic_path(json_file) as path:
+            path.write_text(text, encoding="utf-8")
+    show_report(report)
+    if report.picture:
+        drawn = file.with_name(f"{file.stem}_yours.svg")
+        drawn.write_text(report.picture, encoding="utf-8")
+        typer.echo(f"Your picture: {drawn}")
+
+
+@app.command()
+def hint(
+    number: Annotated[str, typer.Argument(metavar="N", help="A number from `rankgym exercise list`.")],
+    name: Annotated[
+        str | None, typer.Argument(metavar="[CHECK]", help="The check, or the function that it is about.")
+    ] = None,
+    level: Annotated[int, option("L", "1 is the mildest hint.", "--level", "-l")] = 1,
+) -> None:
+    """Help with a check, in levels: the first hint asks, the last one nearly tells.
+
+    Example: `rankgym exercise hint 1 cascade_clicks --level 2`
+    """
+    from rankgym.exercises.finding import find_exercise
+
+    found = find_exercise(number)
+    asked = f"rankgym exercise hint {number}"
+    if name is None:
+        for check in found.checks:
+            typer.echo(f"{check.name} ({check.of}, {len(check.hints)} hints)\n    {check.statement}")
+        typer.echo(f"{asked} CHECK shows the first hint; --level 2 the next one.")
+        return
+    meant = [check for check in found.checks if name in (check.name, check.of)]
+    if not meant:
+        names = ", ".join(check.name for check in found.checks)
+        raise ValueError(f"check = {name!r} is not in exercise {found.name}; allowed: {names}")
+    for check in meant:
+        if not 1 <= level <= len(check.hints):
+            raise ValueError(f"--level {level} is out of range for {check.name}; allowed: 1 .. {len(check.hints)}")
+        typer.echo(f"{check.name}: {check.hints[level - 1]}")
+        if level < len(check.hints):
+            typer.echo(f"More: {asked} {check.name} --level {level + 1}")
+
+
+def limits_of(time_limit: float, memory: float) -> Any:
+    """Return the limits of --time-limit and --memory."""
+    from rankgym.submissions import Limits
+
+    for name, value in (("--time-limit", time_limit), ("--memory", memory)):
+        if not 0 < value < 1e6:
+            raise ValueError(f"{name} {value:g} is out of range; allowed: more than 0, less than 1,000,000")
+    return Limits(seconds=time_limit, call_seconds=max(time_limit / 10, 1.0), memory_gb=memory)
+
+
+def _only_handout() -> Path:
+    """Return the submission in this folder; of a script and a notebook of one exercise the one that was saved last."""
+    from rankgym.exercises.finding import exercise_of_file
+
+    here = [path for path in sorted(Path().iterdir()) if path.suffix in (".py", ".ipynb") and exercise_of_file(path)]
+    if not here:
+        raise ValueError("there is no handout here; begin with: rankgym exercise start 1")
+    if len({path.stem for path in here}) > 1:
+        raise ValueError(f"there are several files here; name one of them: {', '.join(map(str, here))}")
+    return max(here, key=lambda path: path.stat().st_mtime)
+
+
+def _exercise_of(file: Path, text: str | None) -> "Exercise":
+    """Return the exercise of --exercise, or of the file's name."""
+    from rankgym.exercises.finding import exercise_of_file, find_exercise
+
+    found = exercise_of_file(file) if text is None else find_exercise(text)
+    if found is None:
+        raise ValueError(f"{file.name} does not name an exercise; rename it, or add --exercise N")
+    return found
+
+
+def show_report(report: "Report") -> None:
+    """Print a report: a line for each check, the counterexamples of those that failed, and the points."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    console.print(Text(f"{report.file}: {report.exercise.title}", "bold"))
+    for outcome in report.outcomes:
+        passed = outcome.fault is None
+        line = Text.assemble(("✓ " if passed else "✗ ", "green" if passed else "red"), (outcome.check.name, "bold"))
+        line.append(f"  {outcome.points} of {outcome.check.points}")
+        console.print(line)
+        if not passed:
+            _show_fault(console, outcome, report.file)
+    if report.output:
+        cut = f" (the first {len(report.output):,} of {report.output_length:,} bytes)"
+        console.print(Text(f"It printed{cut if report.output_length > len(report.output) else ''}:", "dim"))
+        console.print(Text(report.output.rstrip()))
+    points = Text(f"{report.points} of {report.exercise.points} points", "bold")
+    console.print(points)
+    wrong = (outcome.check for outcome in report.outcomes if outcome.fault and outcome.fault.got != UNWRITTEN)
+    failed = next(wrong, None)
+    if failed is not None and len(failed.hints) > 1:
+        typer.echo(f"More help: rankgym exercise hint {report.exercise.name[:2].lstrip('0')} {failed.name} --level 2")
+
+
+def _show_fault(console: Any, outcome: "Outcome", file: str) -> None:
+    """Print how a check failed."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    fault = outcome.fault
+    assert fault is not None
+    lines = [(outcome.check.statement, "")]
+    if fault.got == UNWRITTEN:
+        lines = [(f"{fault.where}: not written yet ({file}, line {fault.line})", "dim")]
+    else:
+        lines.append((fault.call, ""))
+        if fault.expected:
+            lines.append((f"expected  {fault.expected}", ""))
+        lines.append((f"{'got       ' if fault.expected else 'failed: '}{fault.got}", "red"))
+        if fault.mistake:
+            lines.append((f"It looks as if: {fault.mistake}", "yellow"))
+        if fault.line is not None:
+            code = f": {fault.code}" if fault.code else f", {fault.where}"
+            lines.append((f"{file}, line {fault.line}{code}", "dim"))
+        if outcome.check.hints:
+            lines.append((f"Hint: {outcome.check.hints[0]}", ""))
+    for text, style in lines:
+        console.print(Padding(Text(text, style), (0, 0, 0, 4)))
