@@ -197,7 +197,7 @@ def show_report(report: "Report") -> None:
         line.append(f"  {outcome.points} of {outcome.check.points}")
         console.print(line)
         if not passed:
-            _show_fault(console, outcome, report.file)
+            _show_fault(console, outcome)
     if report.output:
         cut = f" (the first {len(report.output):,} of {report.output_length:,} bytes)"
         console.print(Text(f"It printed{cut if report.output_length > len(report.output) else ''}:", "dim"))
@@ -210,7 +210,7 @@ def show_report(report: "Report") -> None:
         typer.echo(f"More help: rankgym exercise hint {report.exercise.name[:2].lstrip('0')} {failed.name} --level 2")
 
 
-def _show_fault(console: Any, outcome: "Outcome", file: str) -> None:
+def _show_fault(console: Any, outcome: "Outcome") -> None:
     """Print how a check failed."""
     from rich.padding import Padding
     from rich.text import Text
@@ -219,7 +219,7 @@ def _show_fault(console: Any, outcome: "Outcome", file: str) -> None:
     assert fault is not None
     lines = [(outcome.check.statement, "")]
     if fault.got == UNWRITTEN:
-        lines = [(f"{fault.where}: not written yet ({file}, line {fault.line})", "dim")]
+        lines = [(f"{fault.where}: not written yet ({fault.place})", "dim")]
     else:
         lines.append((fault.call, ""))
         if fault.expected:
@@ -227,9 +227,8 @@ def _show_fault(console: Any, outcome: "Outcome", file: str) -> None:
         lines.append((f"{'got       ' if fault.expected else 'failed: '}{fault.got}", "red"))
         if fault.mistake:
             lines.append((f"It looks as if: {fault.mistake}", "yellow"))
-        if fault.line is not None:
-            code = f": {fault.code}" if fault.code else f", {fault.where}"
-            lines.append((f"{file}, line {fault.line}{code}", "dim"))
+        code = f": {fault.code}" if fault.code else f", {fault.where}"
+        lines.append((f"{fault.place}{code}", "dim"))
         if outcome.check.hints:
             lines.append((f"Hint: {outcome.check.hints[0]}", ""))
     for text, style in lines:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankgym.exercises.exercise import Check, Exercise, Failed, Fault, Trial
-from rankgym.exercises.handouts import read_submission
+from rankgym.exercises.handouts import place_of, read_submission
 from rankgym.submissions import DEFAULT_LIMITS, Limits, NoAnswer, Submission
 
 
@@ -115,23 +115,23 @@ def try_check(check: Check, student: Submission, seed: int) -> Outcome:
         student.load()
         check.run(Trial(student, rng))
     except Failed as error:
-        fault = _with_line(error.fault, student.source)
+        fault = error.fault
     except NoAnswer as error:  # the file cannot be loaded
         fault = Fault("", f"loading {student.name}", "", str(error), "", error.line, error.code)
+    if fault is not None:
+        line = fault.line or _line_of(fault.where, student.source)
+        fault = fault._replace(line=line, place=place_of(student.name, student.source, line))
     return Outcome(check, fault, time.perf_counter() - began)
 
 
-def _with_line(fault: Fault, source: str) -> Fault:
-    """Return ``fault`` with the line at which its function is defined, if it has no other line."""
-    if fault.line is not None:
-        return fault
+def _line_of(name: str, source: str) -> int | None:
+    """Return the line at which a function or class is defined."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return fault
+        return None
     kinds = (ast.FunctionDef, ast.ClassDef)
-    lines = [node.lineno for node in tree.body if isinstance(node, kinds) and node.name == fault.where]
-    return fault._replace(line=lines[-1] if lines else None)
+    return max((node.lineno for node in tree.body if isinstance(node, kinds) and node.name == name), default=None)
 
 
 def _picture(exercise: Exercise, student: Submission, passed: frozenset[str]) -> str:

@@ -1,5 +1,7 @@
 """What an exercise is: a handout, and named checks with points. Write your own with ``Exercise`` and ``check``."""
 
+import contextlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +23,9 @@ class Fault(NamedTuple):
     expected: str  # "" if there is no single right answer
     got: str
     mistake: str = ""  # what the answer looks like
-    line: int | None = None  # of the submission
+    line: int | None = None  # of the submission; of a notebook as one script
     code: str = ""
+    place: str = ""  # the line in words
 
 
 class Failed(Exception):
@@ -261,7 +264,8 @@ def same(one: Any, other: Any, tolerance: float = TOLERANCE) -> bool:
         lists = isinstance(one, list) and isinstance(other, list) and len(one) == len(other)
         return lists and all(same(a, b, tolerance) for a, b in zip(one, other, strict=True))
     if isinstance(one, int | float) and isinstance(other, int | float):
-        return bool(one == other or abs(one - other) <= tolerance * max(1.0, abs(one), abs(other)))
+        with contextlib.suppress(OverflowError):  # whole numbers beyond floats are the same only if they are equal
+            return bool(one == other or math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance))
     return bool(one == other)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from rankgym.exercises.exercise import Exercise
 from rankgym.extras import require
 
-PACKAGED = Path(__file__).with_name("handouts")  # in an installed package
+PACKAGED = Path(__file__).with_name("handout_files")  # in an installed package
 CHECKOUT = Path(__file__).resolve().parents[2] / "examples" / "exercises"
 HANDOUTS = PACKAGED if PACKAGED.is_dir() else CHECKOUT
 LARGEST_SUBMISSION = 5 << 20  # bytes
@@ -44,6 +44,20 @@ def notebook_source(text: str, name: str) -> str:
         return str(jupytext.writes(jupytext.reads(text, fmt="ipynb"), fmt="py:percent"))
     except Exception as error:  # whatever the library meets in a damaged file
         raise ValueError(f"{name} cannot be read as a notebook: {error}") from None
+
+
+def place_of(file: str, source: str, line: int | None) -> str:
+    """Return where a line of a submission is, in words; of a notebook its code cells are counted from 1."""
+    if line is None:
+        return file
+    if not file.endswith(".ipynb"):
+        return f"{file}, line {line}"
+    marks = [(number, text) for number, text in enumerate(source.splitlines(), 1) if text.startswith("# %%")]
+    above = [number for number, text in marks if number < line and "[markdown]" not in text]
+    if not above:
+        return file
+    first = next(number for number, text in enumerate(source.splitlines(), 1) if number > above[-1] and text.strip())
+    return f"{file}, code cell {len(above)}, line {line - min(first, line) + 1}"
 
 
 def start(exercise: Exercise, folder: str | PathLike[str]) -> list[Path]:

@@ -1,0 +1,179 @@
+"""The frame of checks: what counts as the same answer, which mistake is named, where a line of a notebook is."""
+
+import jupytext
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mistakes import outcomes, solution
+
+from rankgym.exercises import Exercise, check
+from rankgym.exercises.exercise import played, same
+from rankgym.exercises.finding import exercise_of_file, find_exercise
+from rankgym.exercises.handouts import notebook_source, place_of
+from rankgym.exercises.topics.click_models import EXERCISE
+
+PLAIN = st.recursive(
+    st.one_of(st.integers(), st.floats(allow_nan=False), st.booleans(), st.text(), st.none()), st.lists, max_leaves=6
+)
+
+
+def outcome(run, source):
+    """What one check, made of ``run``, says of a submission; its name is that of the function."""
+    made = check(points=1, of="f")(run)
+    return outcomes(Exercise("", EXERCISE.handout, (made,)), source)[run.__name__].fault
+
+
+@given(PLAIN)
+def test_a_value_is_the_same_as_itself(value):
+    assert same(value, value)
+
+
+@given(PLAIN, PLAIN)
+def test_being_the_same_does_not_depend_on_the_order(one, other):
+    assert same(one, other) == same(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        (0.1 + 0.2, 0.3, True),
+        (1, True, True),  # clicks may be bools
+        (1.0, 1 + 1e-8, False),
+        (1e12, 1e12 + 1, True),  # relative
+        ([1, 2], [1, 2, 3], False),
+        ([1], 1, False),
+        (float("nan"), float("nan"), False),
+        (float("inf"), float("inf"), True),
+        (float("inf"), 1.0, False),
+        ("1", 1, False),
+        (None, 0, False),
+        (10**400, 1.0, False),
+    ],
+)
+def test_what_counts_as_the_same(one, other, equal):
+    assert same(one, other) == equal
+
+
+def test_the_first_wrong_case_is_shown_and_the_mistake_that_gives_all_answers_is_named():
+    def doubles(trial):
+        mistakes = {"the square": lambda x: x * x, "one too many": lambda x: 2 * x + 1, "fails": lambda x: 1 / 0}
+        trial.compare("f", lambda x: 2 * x, [(0,), (2,), (3,), (4,)], mistakes=mistakes)
+
+    fault = outcome(doubles, "def f(x): return x * x")
+    assert (fault.call, fault.expected, fault.got, fault.mistake) == ("f(3)", "6", "9", "the square")
+    assert outcome(doubles, "def f(x): return x + x") is None
+    assert outcome(doubles, "def f(x): return 2 * x if x < 4 else 9").mistake == ""  # none of them gives all
+    assert outcome(doubles, "import numpy as np\ndef f(x): return np.int64(2) * x") is None
+
+
+def test_an_answer_that_is_wrong_once_and_then_raises_is_shown_as_wrong():
+    def halves(trial):
+        trial.compare("f", lambda x: x / 2, [(1,), (0,)])
+
+    assert outcome(halves, "def f(x): return 1 / x").got == "1"
+
+
+@pytest.mark.parametrize(
+    ("source", "got"),
+    [
+        ("def f(x):\n    raise NotImplementedError('1.1')", "not written yet"),
+        ("def g(x): pass", "there is no f in 01_click_models.py"),
+        ("def f(x):\n    return x[5]", "TypeError: 'int' object is not subscriptable"),
+        ("def f(x): return {x}", "returned a set; return a list, a number or a bool"),
+        ("def f(:", "SyntaxError: invalid syntax"),
+        ("import rankgym", "rankgym may not be imported here"),
+        ("def f(x):\n    while True: pass", "an endless loop?"),
+        ("import os\ndef f(x): os._exit(3)", "it ended its process (exit code 3)"),
+        ("def f(x): return input()", "it asked for input"),
+        ("raise SystemExit", "SystemExit"),
+    ],
+)
+def test_what_is_said_of_a_submission_that_does_not_answer(source, got):
+    def is_itself(trial):
+        trial.expect(1, "f", 1)
+
+    made = Exercise("", EXERCISE.handout, (check(points=1, of="f")(is_itself),))
+    fault = outcomes(made, source, call_seconds=1.0)["is_itself"].fault
+    assert got in fault.got
+
+
+def test_functions_after_an_accident_still_get_their_points():
+    source = solution("01_click_models").replace("def cascade_clicks", "import os\ndef cascade_clicks", 1)
+    source = source.replace("clicks = [0] * len(ranking)\n", "os._exit(1)\n", 1)
+    found = outcomes(EXERCISE, source)
+    assert [name for name, one in found.items() if one.fault] == ["cascade_stops_at_the_first_click"]
+
+
+def test_the_first_list_that_differs_is_shown_with_what_came_before():
+    class Fixed:
+        def __init__(self, num_items):
+            self.order = list(range(num_items))
+
+        def act(self):
+            return self.order[:2]
+
+        def update(self, displayed, clicks):
+            if 1 in clicks:
+                self.order.remove(displayed[clicks.index(1)])
+                self.order.insert(0, displayed[clicks.index(1)])
+
+    def moves_to_front(trial):
+        liked = np.array([[False, True, False]] * 4)
+        trial.expect_lists(Fixed, "Mine", {"num_items": 3}, liked, np.ones((4, 2), bool))
+
+    head = "class Mine:\n    def __init__(self, num_items): self.n = num_items\n    def act(self): return [0, {}]\n"
+    update = "    def update(self, displayed, clicks): pass\n"
+    fault = outcome(moves_to_front, head.format(1) + update)
+    assert fault.call == "Mine(num_items=3).act() in round 1 (counted from 0), after the list [0, 1] got [0, 1]"
+    assert (fault.expected, fault.got, fault.where) == ("[1, 0]", "[0, 1]", "Mine")
+    repeated = outcome(moves_to_front, head.format(0) + update)
+    assert (repeated.expected, repeated.got) == ("2 different items out of 0 .. 2", "[0, 0]")
+    assert "round 0" in repeated.call
+    raised = outcome(moves_to_front, head.format(1) + update.replace("pass", "return clicks[7]"))
+    assert raised.got == "IndexError: list index out of range (in round 0, counted from 0)"
+    assert (raised.line, raised.code) == (4, "def update(self, displayed, clicks): return clicks[7]")
+
+
+def test_the_users_of_a_play_are_the_models():
+    """First clicks only: the cascade model; all of them: attraction and examination, the PBM."""
+
+    class Whole:
+        def act(self):
+            return [2, 0, 1]
+
+        def update(self, displayed, clicks): ...
+
+    liked, seen = [[True, True, True], [True, False, True]], [[True, True, False], [False, True, True]]
+    assert played(Whole(), liked, seen, False)[1] == [[1, 1, 0], [0, 1, 0]]
+    assert played(Whole(), liked, [[True] * 3] * 2, True)[1] == [[1, 0, 0], [1, 0, 0]]
+
+
+def test_a_line_of_a_notebook_is_found_in_its_cell():
+    text = "# %% [markdown]\n# # Title\n\n# %%\nimport math\n\n# %%\ndef f(x):\n    return 1 / 0\n"
+    source = notebook_source(jupytext.writes(jupytext.reads(text, fmt="py:percent"), fmt="ipynb"), "a.ipynb")
+    line = source.splitlines().index("    return 1 / 0") + 1
+    assert place_of("a.ipynb", source, line) == "a.ipynb, code cell 2, line 2"
+    assert place_of("a.py", source, 7) == "a.py, line 7"
+    assert place_of("a.ipynb", source, None) == "a.ipynb"
+    with pytest.raises(ValueError, match=r"b\.ipynb cannot be read as a notebook"):
+        notebook_source("{", "b.ipynb")
+
+
+@pytest.mark.parametrize(
+    ("file", "found"),
+    [
+        ("01_click_models.py", True),
+        ("Alice Smith_12345_assignsubmission_file_01_click_models.ipynb", True),
+        ("alice-01_click_models (2).py", True),
+        ("alice_01_click_models-1.py", True),
+        ("01_click_models_old.py", False),
+        ("click_models.py", False),
+    ],
+)
+def test_a_submission_names_its_exercise_at_the_end(file, found):
+    assert exercise_of_file(file) is (EXERCISE if found else None)
+
+
+def test_an_exercise_is_found_by_number_and_name():
+    assert find_exercise("1") is find_exercise("01") is find_exercise("01_click_models") is EXERCISE
