@@ -1,6 +1,7 @@
 """``rankgym exercise``: from the handout to full points, hints, a teacher's own exercise, and helpful errors."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,17 +11,16 @@ pytest.importorskip("psutil")
 
 SOLUTION = Path(__file__).parent / "exercises" / "solutions" / "01_click_models.py"
 
-OWN = '''
-from pathlib import Path
-from rankgym.exercises import Exercise, check
 
-@check(points=3, of="double", hints=["x + x"])
-def doubles(trial):
-    """double(x) is twice x."""
-    trial.compare("double", lambda x: 2 * x, [(0,), (1,), (-3,)], mistakes={"the square": lambda x: x * x})
-
-EXERCISE = Exercise(title="Twice", handout=Path("21_twice.py"), checks=(doubles,))
-'''
+@pytest.fixture
+def own_exercise(run):
+    """The exercise of a teacher's own from the docs."""
+    text = (Path(__file__).parents[1] / "docs" / "teaching.md").read_text()
+    Path("checker.py").write_text(re.search(r"```python\n(.*?)```", text, flags=re.S)[1])
+    Path("21_smoothed_rates.py").write_text(
+        "# %%\ndef smoothed_rates(clicks, displays):\n    raise NotImplementedError\n"
+    )
+    return run
 
 
 def test_from_the_handout_to_full_points(run):
@@ -69,12 +69,22 @@ def test_hints_come_in_levels(run):
     assert "Divide by the number of users" in last
 
 
-def test_a_teachers_own_exercise(run):
-    Path("checker.py").write_text(OWN)
-    Path("twice.py").write_text("def double(x):\n    return x * x\n")
-    output = run("exercise", "check", "twice.py", "--exercise", "checker.py").output
-    for words in ("double(1)", "expected  2", "got       1", "It looks as if: the square", "0 of 3 points"):
-        assert words in output
+def test_a_teachers_own_exercise_is_set_and_checked(own_exercise):
+    started = own_exercise("exercise", "start", "checker.py", "--to", "handed_out")
+    assert started.exit_code == 0, started.output
+    mine = Path("handed_out/21_smoothed_rates.py")
+    assert "not written yet" in own_exercise("exercise", "check", str(mine), "--exercise", "checker.py").output
+    mine.write_text("def smoothed_rates(clicks, displays):\n    return [c / n for c, n in zip(clicks, displays)]\n")
+    wrong = own_exercise("exercise", "check", str(mine), "--exercise", "checker.py").output
+    assert "failed: ZeroDivisionError: division by zero" in wrong
+    mine.write_text(mine.read_text().replace("c / n", "c / max(n, 1)"))
+    wrong = own_exercise("exercise", "check", str(mine), "--exercise", "checker.py").output
+    for words in ("smoothed_rates([0], [0])", "expected  [0.5]", "got       [0]", "0 of 4 points"):
+        assert words in wrong
+    mine.write_text(mine.read_text().replace("c / max(n, 1)", "(c + 1) / (n + 2)"))
+    assert "4 of 4 points" in own_exercise("exercise", "check", str(mine), "--exercise", "checker.py").output
+    hints = own_exercise("exercise", "hint", "checker.py", "smoothed_rates", "--level", "2").output
+    assert "Add 1 to the clicks" in hints
 
 
 @pytest.mark.parametrize(

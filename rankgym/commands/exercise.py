@@ -191,21 +191,23 @@ def show_report(report: "Report") -> None:
 
     console = Console(highlight=False)
     console.print(Text(f"{report.file}: {report.exercise.title}", "bold"))
+    shown: list[object] = []
     for outcome in report.outcomes:
         passed = outcome.fault is None
         line = Text.assemble(("✓ " if passed else "✗ ", "green" if passed else "red"), (outcome.check.name, "bold"))
         line.append(f"  {outcome.points} of {outcome.check.points}")
         console.print(line)
-        if not passed:
+        if not passed and outcome.fault not in shown:
             _show_fault(console, outcome)
+            shown.append(outcome.fault)  # of a file that cannot be loaded all checks say the same
     if report.output:
         cut = f" (the first {len(report.output):,} of {report.output_length:,} bytes)"
         console.print(Text(f"It printed{cut if report.output_length > len(report.output) else ''}:", "dim"))
         console.print(Text(report.output.rstrip()))
     points = Text(f"{report.points} of {report.exercise.points} points", "bold")
     console.print(points)
-    wrong = (outcome.check for outcome in report.outcomes if outcome.fault and outcome.fault.got != UNWRITTEN)
-    failed = next(wrong, None)
+    faults = [(outcome.check, outcome.fault) for outcome in report.outcomes if outcome.fault]
+    failed = next((check for check, fault in faults if fault.where and fault.got != UNWRITTEN), None)
     if failed is not None and len(failed.hints) > 1:
         typer.echo(f"More help: rankgym exercise hint {report.exercise.name[:2].lstrip('0')} {failed.name} --level 2")
 
@@ -217,7 +219,7 @@ def _show_fault(console: Any, outcome: "Outcome") -> None:
 
     fault = outcome.fault
     assert fault is not None
-    lines = [(outcome.check.statement, "")]
+    lines = [(outcome.check.statement, "")] if fault.where else []
     if fault.got == UNWRITTEN:
         lines = [(f"{fault.where}: not written yet ({fault.place})", "dim")]
     else:
@@ -227,9 +229,9 @@ def _show_fault(console: Any, outcome: "Outcome") -> None:
         lines.append((f"{'got       ' if fault.expected else 'failed: '}{fault.got}", "red"))
         if fault.mistake:
             lines.append((f"It looks as if: {fault.mistake}", "yellow"))
-        code = f": {fault.code}" if fault.code else f", {fault.where}"
+        code = f": {fault.code}" if fault.code else f", {fault.where}" if fault.where else ""
         lines.append((f"{fault.place}{code}", "dim"))
-        if outcome.check.hints:
+        if outcome.check.hints and fault.where:
             lines.append((f"Hint: {outcome.check.hints[0]}", ""))
     for text, style in lines:
         console.print(Padding(Text(text, style), (0, 0, 0, 4)))

@@ -1,5 +1,6 @@
 """Find an exercise: by number, by name, by a teacher's own checker file, or by the name of a submission."""
 
+import dataclasses
 import importlib.util
 import re
 import sys
@@ -31,7 +32,7 @@ def find_exercise(text: str) -> Exercise:
 
 
 def own_exercise(file: Path) -> Exercise:
-    """Return the ``EXERCISE`` of a teacher's checker file."""
+    """Return the ``EXERCISE`` of a teacher's checker file; its handout's path is relative to that file."""
     if not file.is_file():
         raise FileNotFoundError(2, "No such file", str(file))
     spec = importlib.util.spec_from_file_location(f"checker_{file.stem}", file)
@@ -43,7 +44,7 @@ def own_exercise(file: Path) -> Exercise:
     found = getattr(module, "EXERCISE", None)
     if not isinstance(found, Exercise):
         raise ValueError(f"{file} has no EXERCISE; add: EXERCISE = Exercise(title=..., handout=..., checks=(...))")
-    return found
+    return dataclasses.replace(found, handout=file.parent / found.handout)
 
 
 def exercise_of_file(file: str | PathLike[str]) -> Exercise | None:

@@ -1,10 +1,12 @@
 """Handouts and submissions as files: where handouts are, and what a script or notebook has to say in Python."""
 
+import contextlib
 import shutil
 from os import PathLike
 from pathlib import Path
 
 from rankgym.exercises.exercise import Exercise
+from rankgym.exercises.marimo_files import is_marimo, marimo_source
 from rankgym.extras import require
 
 PACKAGED = Path(__file__).with_name("handout_files")  # in an installed package
@@ -14,7 +16,7 @@ LARGEST_SUBMISSION = 5 << 20  # bytes
 
 
 def read_submission(file: str | PathLike[str]) -> tuple[str, str]:
-    """Return the Python text of a script or a notebook, and the file's name.
+    """Return the Python text of a script or a notebook (of Jupyter or of marimo), and the file's name.
 
     Raises:
         ValueError: the file is neither, or too large.
@@ -30,6 +32,9 @@ def read_submission(file: str | PathLike[str]) -> tuple[str, str]:
     text = path.read_bytes().decode("utf-8", "replace")
     if path.suffix == ".ipynb":
         text = notebook_source(text, path.name)
+    elif is_marimo(text):
+        with contextlib.suppress(SyntaxError):  # which is reported when it is loaded
+            text = marimo_source(text)
     return text, path.name
 
 

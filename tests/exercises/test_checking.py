@@ -10,7 +10,7 @@ from mistakes import outcomes, solution
 from rankgym.exercises import Exercise, check
 from rankgym.exercises.exercise import played, same
 from rankgym.exercises.finding import exercise_of_file, find_exercise
-from rankgym.exercises.handouts import notebook_source, place_of
+from rankgym.exercises.handouts import notebook_source, place_of, read_submission
 from rankgym.exercises.topics.click_models import EXERCISE
 
 PLAIN = st.recursive(
@@ -158,6 +158,60 @@ def test_a_line_of_a_notebook_is_found_in_its_cell():
     assert place_of("a.ipynb", source, None) == "a.ipynb"
     with pytest.raises(ValueError, match=r"b\.ipynb cannot be read as a notebook"):
         notebook_source("{", "b.ipynb")
+
+
+MARIMO = '''import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App()
+
+with app.setup:
+    import math
+
+
+@app.cell(hide_code=True)
+def _(mo):
+    mo.md(r"""
+    # Title
+    """)
+    return
+
+
+@app.cell
+def _():
+    import marimo as mo
+    import random
+
+    def g(x):
+        text = """
+not indented"""
+        return math.sqrt(x)
+
+    return g, mo, random
+
+
+@app.function
+def f(x):
+    return 1 / x
+
+
+if __name__ == "__main__":
+    app.run()
+'''
+
+
+def test_a_notebook_of_marimo_is_a_script_with_the_same_lines(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(MARIMO)
+    source, _ = read_submission(file)
+    names = {}
+    exec(compile(source, "mine.py", "exec"), names)
+    assert names["g"](9) == 3
+    assert (names["f"](4), names["random"].__name__) == (0.25, "random")
+    assert source.splitlines().index("    return 1 / x") == MARIMO.splitlines().index("    return 1 / x")
+    assert not {"app", "marimo", "mo"} & names.keys()
+    file.write_text(MARIMO + "def f(:")
+    assert read_submission(file)[0] == MARIMO + "def f(:"
 
 
 @pytest.mark.parametrize(
