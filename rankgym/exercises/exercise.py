@@ -115,18 +115,21 @@ class Trial:
         self, class_name: str, arguments: Mapping[str, Any], attracted: Any, examined: Any, *, first_only: bool = False
     ) -> list[list[int]]:
         """Play an agent of the submission's class; return its lists, (rounds, positions), all of them valid."""
-        agent = self.make(class_name, **arguments)
-        called_as = called(class_name, (), plain(dict(arguments)))
-        try:
-            lists = self.student.play(agent, attracted, examined, first_only=first_only)
-        except NoAnswer as error:
-            self._no_answer(class_name, f"{called_as}, played", error)
-        self.student.drop(agent)
+        lists, called_as = self._played(class_name, arguments, "play", attracted, examined, first_only=first_only)
         items, positions = len(attracted[0]), len(examined[0])
         if lists and not is_ranking(lists[-1], items, positions):
             call = f"{called_as}.act() in round {len(lists) - 1} (counted from 0)"
             self.fail(class_name, call, f"{positions} different items out of 0 .. {items - 1}", lists[-1])
         return lists
+
+    def duels(self, class_name: str, arguments: Mapping[str, Any], wins: Any) -> list[list[int]]:
+        """Play a dueling agent of the submission's class; return its duels, (rounds, 2), all of them of two arms."""
+        duels, called_as = self._played(class_name, arguments, "play_duels", wins)
+        arms = len(wins[0])
+        if duels and not (len(duels[-1]) == 2 and all(type(arm) is int and 0 <= arm < arms for arm in duels[-1])):
+            call = f"{called_as}.act() in round {len(duels) - 1} (counted from 0)"
+            self.fail(class_name, call, f"two arms out of 0 .. {arms - 1}", duels[-1])
+        return duels
 
     def expect_lists(
         self,
@@ -150,26 +153,83 @@ class Trial:
             first_only: whether the first click ends a session.
             mistakes: makers of wrong oracles by what is wrong with them.
         """
-        users = attracted, examined, first_only
+
+        def play(agent: Any, rounds: int | None) -> tuple[list[list[int]], list[list[int]]]:
+            return played(agent, attracted, examined, first_only, rounds=rounds)
+
         lists = self.lists(class_name, arguments, attracted, examined, first_only=first_only)
-        right, clicks = played(make_oracle(**arguments), *users)
-        wrong_round = next((t for t, (one, other) in enumerate(zip(lists, right, strict=False)) if one != other), None)
+        self._expect_same(class_name, arguments, lists, [("", make_oracle), *(mistakes or {}).items()], play)
+
+    def expect_duels(
+        self,
+        make_oracle: Callable[..., Any],
+        class_name: str,
+        arguments: Mapping[str, Any],
+        wins: Any,
+        *,
+        mistakes: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
+        """Check that a dueling agent chooses the same duels as an oracle that meets the same users.
+
+        Args:
+            make_oracle: called with ``arguments``, makes an agent with ``act()`` and ``update(left, right, left_won)``.
+            class_name: of the submission's agent.
+            arguments: of its constructor.
+            wins: (rounds, arms, arms) bool: whether the first arm would beat the second one.
+            mistakes: makers of wrong oracles by what is wrong with them.
+        """
+
+        def play(agent: Any, rounds: int | None) -> tuple[list[list[int]], list[int]]:
+            return played_duels(agent, wins, rounds=rounds)
+
+        duels = self.duels(class_name, arguments, wins)
+        self._expect_same(class_name, arguments, duels, [("", make_oracle), *(mistakes or {}).items()], play)
+
+    def _played(self, class_name: str, arguments: Mapping[str, Any], how: str, *users: Any, **more: Any) -> Any:
+        """Play an agent of the submission's class by a method of ``Submission``; return its choices, and its making."""
+        agent = self.make(class_name, **arguments)
+        called_as = called(class_name, (), plain(dict(arguments)))
+        try:
+            choices = getattr(self.student, how)(agent, *users, **more)
+        except NoAnswer as error:
+            self._no_answer(class_name, f"{called_as}, played", error)
+        self.student.drop(agent)
+        return choices, called_as
+
+    def _expect_same(
+        self,
+        class_name: str,
+        arguments: Mapping[str, Any],
+        choices: list[list[int]],
+        makers: Sequence[tuple[str, Callable[..., Any]]],
+        play: Callable[[Any, int | None], tuple[list[list[int]], Any]],
+    ) -> None:
+        """Check that an agent's choices are those of the first of ``makers``; the others are mistakes.
+
+        ``play(agent, rounds)`` returns an oracle's choices and what they got, of all rounds if ``rounds`` is None.
+        """
+        (_, make_oracle), *mistakes = makers
+        right, got = play(make_oracle(**arguments), None)
+        wrong_round = next(
+            (t for t, (one, other) in enumerate(zip(choices, right, strict=False)) if one != other), None
+        )
         if wrong_round is None:
             return
-        shown = lists[: wrong_round + 1]
+        shown = choices[: wrong_round + 1]
         mistake = ""
-        for why, make_wrong in (mistakes or {}).items():
-            if played(make_wrong(**arguments), *users)[0][: len(lists)] == lists:
+        for why, make_wrong in mistakes:
+            if play(make_wrong(**arguments), None)[0][: len(choices)] == choices:
                 mistake = why
         if not mistake:  # not the same to the end, but up to here
-            for why, make_wrong in (mistakes or {}).items():
-                if played(make_wrong(**arguments), *users, rounds=wrong_round + 1)[0] == shown:
+            for why, make_wrong in mistakes:
+                if play(make_wrong(**arguments), wrong_round + 1)[0] == shown:
                     mistake = mistake or why
-        history = "; ".join(f"{lists[t]} got {clicks[t]}" for t in range(max(wrong_round - 3, 0), wrong_round))
+        what, verb = ("duel", "won by") if isinstance(got[0], int) else ("list", "got")
+        history = "; ".join(f"{choices[t]} {verb} {got[t]}" for t in range(max(wrong_round - 3, 0), wrong_round))
         call = f"{called(class_name, (), plain(dict(arguments)))}.act() in round {wrong_round} (counted from 0)"
         if history:
-            call += f", after {'the lists ' if wrong_round > 1 else 'the list '}{history}"
-        self.fail(class_name, call, right[wrong_round], lists[wrong_round], mistake)
+            call += f", after the {what}{'s' if wrong_round > 1 else ''} {history}"
+        self.fail(class_name, call, right[wrong_round], choices[wrong_round], mistake)
 
     def fail(self, where: str, call: str, expected: Any, got: Any, mistake: str = "") -> NoReturn:
         """End the check: it has failed."""
@@ -317,3 +377,16 @@ def played(
         lists.append(ranking)
         all_clicks.append(clicks)
     return lists, all_clicks
+
+
+def played_duels(agent: Any, wins: Any, *, rounds: int | None = None) -> tuple[list[list[int]], list[int]]:
+    """Play a dueling agent for one duel at a time; return its duels and the arms that won them."""
+    duels: list[list[int]] = []
+    winners: list[int] = []
+    for won in list(wins)[:rounds]:
+        left, right = agent.act()
+        left_won = bool(won[left][right])
+        agent.update(left, right, left_won)
+        duels.append([left, right])
+        winners.append(left if left_won else right)
+    return duels, winners
