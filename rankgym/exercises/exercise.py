@@ -12,6 +12,7 @@ import numpy as np
 from rankgym.submissions import NoAnswer, Submission
 
 TOLERANCE = 1e-9  # relative and absolute, of floats
+SHOWN_ROUNDS = 20  # entries of an argument with one for each round, if there are fewer rounds
 LONGEST_TEXT = 400  # characters of a value in a message
 
 
@@ -188,7 +189,7 @@ class Trial:
     def _played(self, class_name: str, arguments: Mapping[str, Any], how: str, *users: Any, **more: Any) -> Any:
         """Play an agent of the submission's class by a method of ``Submission``; return its choices, and its making."""
         agent = self.make(class_name, **arguments)
-        called_as = called(class_name, (), plain(dict(arguments)))
+        called_as = _made(class_name, arguments, len(users[0]))
         try:
             choices = getattr(self.student, how)(agent, *users, **more)
         except NoAnswer as error:
@@ -215,20 +216,17 @@ class Trial:
         )
         if wrong_round is None:
             return
-        shown = choices[: wrong_round + 1]
-        mistake = ""
-        for why, make_wrong in mistakes:
-            if play(make_wrong(**arguments), None)[0][: len(choices)] == choices:
-                mistake = why
-        if not mistake:  # not the same to the end, but up to here
-            for why, make_wrong in mistakes:
-                if play(make_wrong(**arguments), wrong_round + 1)[0] == shown:
-                    mistake = mistake or why
+        first = choices[: wrong_round + 1]
+        alike = [(why, make) for why, make in mistakes if _chooses(play, make, arguments, wrong_round + 1) == first]
+        whole = [why for why, make in alike if (_chooses(play, make, arguments) or [])[: len(choices)] == choices]
+        mistake = next(iter([*whole, *(why for why, _ in alike)]), "")
         what, verb = ("duel", "won by") if isinstance(got[0], int) else ("list", "got")
         history = "; ".join(f"{choices[t]} {verb} {got[t]}" for t in range(max(wrong_round - 3, 0), wrong_round))
-        call = f"{called(class_name, (), plain(dict(arguments)))}.act() in round {wrong_round} (counted from 0)"
+        call = f"{_made(class_name, arguments, len(right))}.act() in round {wrong_round} (counted from 0)"
         if history:
             call += f", after the {what}{'s' if wrong_round > 1 else ''} {history}"
+        for name, value in _by_round(arguments, len(right)).items():
+            call += f"; {name}[{wrong_round}] is {shown(value[wrong_round])}"
         self.fail(class_name, call, right[wrong_round], choices[wrong_round], mistake)
 
     def fail(self, where: str, call: str, expected: Any, got: Any, mistake: str = "") -> NoReturn:
@@ -347,6 +345,35 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_text, value))}]"
     return f"{value:.10g}" if isinstance(value, float) else repr(value)
+
+
+def _by_round(arguments: Mapping[str, Any], rounds: int) -> dict[str, Any]:
+    """Return the arguments that have an entry for each round, such as coins."""
+    return {name: value for name, value in plain(dict(arguments)).items() if _is_long(value, rounds)}
+
+
+def _is_long(value: Any, rounds: int) -> bool:
+    return isinstance(value, list) and len(value) >= max(rounds, SHOWN_ROUNDS)
+
+
+def _made(class_name: str, arguments: Mapping[str, Any], rounds: int) -> str:
+    """Return the making of an agent as Python text, without what has an entry for each round."""
+    long = _by_round(arguments, rounds)
+    texts = [f"{name}={'...' if name in long else shown(value)}" for name, value in plain(dict(arguments)).items()]
+    return f"{class_name}({', '.join(texts)})"
+
+
+def _chooses(
+    play: Callable[[Any, int | None], Any],
+    make: Callable[..., Any],
+    arguments: Mapping[str, Any],
+    rounds: int | None = None,
+) -> Any:
+    """Return the choices of a wrong oracle; None if it fails, as some do."""
+    try:
+        return play(make(**arguments), rounds)[0]
+    except (ArithmeticError, LookupError, ValueError):
+        return None
 
 
 def called(function: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> str:

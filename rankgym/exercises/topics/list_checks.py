@@ -4,9 +4,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rankgym.exercises.exercise import Failed, Trial, plain, played
+from rankgym.exercises.exercise import Failed, Trial, played
 
-COINS = re.compile(r"coins=\[.* \.\.\.(?=\))")  # as they are shown, long and cut
 FAILING_ROUND = re.compile(r"\.act\(\) in round (\d+)")
 
 
@@ -34,8 +33,7 @@ def expect_all_lists(
     """Check that an agent displays the oracle's lists in each setting.
 
     In a short run several mistakes look alike. So a mistake is named if its lists are the submission's in all settings;
-    if there is none, the only one whose lists are the submission's up to the failing round. If the constructor gets
-    coins, those of the failing round are shown.
+    if there is none, the only one whose lists are the submission's up to the failing round.
 
     Args:
         make_oracle: as in ``Trial.expect_lists``.
@@ -52,9 +50,6 @@ def expect_all_lists(
             if failing is None:
                 raise
             t = int(failing[1])
-            if "coins" in arguments:
-                call = COINS.sub("coins=...", fault.call)
-                fault = fault._replace(call=f"{call}; coins[{t}] is {plain(arguments['coins'][t])}")
             try:
                 lists = [
                     trial.lists(class_name, one.arguments, *one[1:3], first_only=one.first_only) for one in settings
