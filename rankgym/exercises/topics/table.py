@@ -1,10 +1,22 @@
 """The exercises by their number."""
 
 from rankgym.exercises.exercise import Exercise
-from rankgym.exercises.topics import changing_users, click_models, safe_ranking
+from rankgym.exercises.topics import (
+    cascade_bandits,
+    changing_users,
+    click_models,
+    duels,
+    off_policy,
+    position_bias,
+    safe_ranking,
+)
 
 EXERCISES: dict[int, Exercise] = {
     1: click_models.EXERCISE,
+    3: cascade_bandits.EXERCISE,
+    4: position_bias.EXERCISE,
     5: safe_ranking.EXERCISE,
     6: changing_users.EXERCISE,
+    7: duels.EXERCISE,
+    9: off_policy.EXERCISE,
 }

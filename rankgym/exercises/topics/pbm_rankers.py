@@ -1,0 +1,230 @@
+"""The agents of exercise 4: oracles of PBM-UCB and of its like with click-through rates, typical mistakes, users.
+
+The bound is that of Lagree, Vernade and Cappe ("Multiple-play bandits in the position-based model", NIPS 2016) with
+delta = log t. Where the paper is silent the handout decides: an item never displayed has the bound infinity, t counts
+from 1, and ties go to the smaller number.
+
+Lists are compared exactly, although two right programs may compute the same bound with different rounding. The
+examination is a multiple of 1 / 64, so that its sums are exact in any order; items with equal statistics have equal
+bounds in any program. Users whose oracle comes to a decision between other bounds less than ``SMALLEST_GAP`` apart are
+drawn again.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rankgym.exercises.exercise import Trial, played
+from rankgym.exercises.topics.cascade_bandits import best
+
+SMALLEST_GAP = 1e-8  # between two different bounds at a decision
+FIRST_USERS = 3  # their seed
+SIZES = [(5, 3, 2_000), (2, 2, 2_000), (5, 5, 2_000), (6, 2, 2_000), (10, 4, 2_000)]  # items, positions, rounds
+Index: TypeAlias = Callable[[int, int, float, int], float]
+Gain: TypeAlias = tuple[int, float, int, float]  # an item, and what its S, N and N~ gain
+
+
+def pbm_ucb(clicked: float, displays: int, looks: float, t: int) -> float:
+    """S / N~ + sqrt(N / N~) sqrt(log t / (2 N~))."""
+    if not displays:
+        return math.inf
+    return clicked / looks + math.sqrt(displays / looks) * math.sqrt(math.log(t) / (2 * looks))
+
+
+def rate_ucb(clicked: float, displays: int, looks: float, t: int) -> float:
+    """S / N + sqrt(log t / (2 N))."""
+    return pbm_ucb(clicked, displays, float(displays), t)
+
+
+class Oracle:
+    """An algorithm that displays the items with the largest bounds, of one kind or another.
+
+    ``gap`` is the smallest difference of different bounds at a decision so far.
+
+    Args:
+        index: the bound, of an item's S, N and N~, and t.
+        learned: what the statistics of a round gain, given the list, its clicks and the examination.
+        select: the list of these bounds.
+        time: t of an item, given the round from 1 and the displays of the item and of all items.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        num_items: int,
+        num_positions: int,
+        examination: list[float],
+        *,
+        learned: Callable[[list[int], list[int], list[float]], list[Gain]] | None = None,
+        select: Callable[[list[float], int], list[int]] = best,
+        time: Callable[[int, int, int], int] = lambda t, own, all_: t,
+    ) -> None:
+        self.index, self.learned, self.select, self.time = index, learned or displays_and_looks, select, time
+        self.num_positions, self.examination, self.round, self.gap = num_positions, examination, 1, math.inf
+        self.statistics: list[tuple[float, int, float]] = [(0, 0, 0.0)] * num_items
+
+    def act(self) -> list[int]:
+        total = sum(displays for _, displays, _ in self.statistics)
+        bounds = [self.index(s, n, x, self.time(self.round, n, total)) for s, n, x in self.statistics]
+        for one, other in itertools.pairwise(best(bounds, self.num_positions + 1)):
+            if self.statistics[one] != self.statistics[other]:
+                self.gap = min(self.gap, abs(bounds[one] - bounds[other]))
+        return self.select(bounds, self.num_positions)
+
+    def update(self, displayed: list[int], clicks: list[int]) -> None:
+        for item, clicked, display, look in self.learned(displayed, clicks, self.examination):
+            s, n, x = self.statistics[item]
+            self.statistics[item] = s + clicked, n + display, x + look
+        self.round += 1
+
+
+def displays_and_looks(displayed: list[int], clicks: list[int], examination: list[float]) -> list[Gain]:
+    return [(item, click, 1, chi) for item, click, chi in zip(displayed, clicks, examination, strict=True)]
+
+
+# -- users ------------------------------------------------------------------------------------------------------------
+
+
+def falling(rng: np.random.Generator, positions: int) -> list[float]:
+    """Draw an examination: multiples of 1 / 64, decreasing."""
+    return (np.sort(rng.choice(np.arange(6, 64), positions, replace=False))[::-1] / 64).tolist()
+
+
+def users(size: tuple[int, int, int], rng: np.random.Generator, knows: bool) -> tuple[list[float], Any, Any]:
+    """Return an examination, and users with whom the algorithm comes to no decision that rounding could change.
+
+    ``size`` is (items, positions, rounds); ``knows``: whether the algorithm knows the examination. Users are what
+    ``Trial.expect_lists`` wants.
+    """
+    items, positions, rounds = size
+    while True:
+        examination = falling(rng, positions)
+        likes = rng.random((rounds, items)) < rng.uniform(0.1, 0.9, items)
+        looks = rng.random((rounds, positions)) < examination
+        oracle = Oracle(pbm_ucb, items, positions, examination if knows else [1.0] * positions)
+        played(oracle, likes, looks, False)
+        if oracle.gap > SMALLEST_GAP:
+            return examination, likes, looks
+
+
+def makers(examination: list[float], knows: bool) -> dict[str, Callable[..., Oracle]]:
+    """Return what makes an oracle of an agent's arguments: the right one, named "", and those with mistakes.
+
+    An algorithm that does not know the examination takes it to be 1.
+    """
+    chi = examination if knows else [1.0] * len(examination)
+
+    def maker(changes: Mapping[str, Any]) -> Callable[..., Oracle]:
+        more = {"index": pbm_ucb, **changes}
+        return lambda num_items, num_positions, examination=None: Oracle(
+            num_items=num_items, num_positions=num_positions, examination=chi, **more
+        )
+
+    mistakes = agent_mistakes() | (pbm_mistakes() if knows else {})
+    return {"": maker({})} | {why: maker(changes) for why, changes in mistakes.items()}
+
+
+def expect_lists(trial: Trial, class_name: str, knows: bool) -> None:
+    """Check that the class displays the oracle's lists, with users of each of ``SIZES``.
+
+    The first users are always the same: they tell the mistakes apart. ``knows``: whether the agent is told the
+    examination.
+    """
+    for number, size in enumerate(SIZES):
+        rng = trial.rng if number else np.random.default_rng(FIRST_USERS)
+        examination, likes, looks = users(size, rng, knows)
+        arguments: dict[str, Any] = {"num_items": size[0], "num_positions": size[1]}
+        if knows:
+            arguments["examination"] = examination
+        mistakes = makers(examination, knows)
+        trial.expect_lists(mistakes.pop(""), class_name, arguments, likes, looks, mistakes=mistakes)
+
+
+# -- mistakes ---------------------------------------------------------------------------------------------------------
+
+
+def agent_mistakes() -> dict[str, dict[str, Any]]:
+    """Return what is different in wrong oracles of both algorithms, by what is wrong with them."""
+
+    def down_to(displayed: list[int], clicks: list[int], examination: list[float]) -> list[Gain]:
+        return displays_and_looks(displayed, clicks, examination)[: [*clicks, 1].index(1) + 1]
+
+    def first_click(displayed: list[int], clicks: list[int], examination: list[float]) -> list[Gain]:
+        first = [*clicks, 1].index(1)
+        gains = displays_and_looks(displayed, clicks, examination)
+        return [(item, int(k == first and s), n, x) for k, (item, s, n, x) in enumerate(gains)]
+
+    def clicked_only(displayed: list[int], clicks: list[int], examination: list[float]) -> list[Gain]:
+        return [gain for gain in displays_and_looks(displayed, clicks, examination) if gain[1]]
+
+    def unseen_last(clicked: float, displays: int, looks: float, t: int) -> float:
+        return pbm_ucb(clicked, displays, looks, t) if displays else 0.0
+
+    def estimate(clicked: float, displays: int, looks: float, t: int) -> float:
+        return pbm_ucb(clicked, displays, looks, 1)
+
+    learned = {
+        "only clicked items count as displayed: all displayed items do": clicked_only,
+        "only the items down to the first click count, as in the cascade model: all displayed items do": down_to,
+        "only the first click counts: there may be several": first_click,
+        "clicks are not counted": lambda d, c, x: [
+            (item, 0, 1, chi) for item, _, _, chi in displays_and_looks(d, c, x)
+        ],
+        "it does not learn: its lists are those of the first round": lambda d, c, x: [],
+    }
+    times = {
+        "t is one too small: the first list is chosen in round t = 1": lambda t, own, all_: max(t - 1, 1),
+        "t is one too large: the first list is chosen in round t = 1": lambda t, own, all_: t + 1,
+        "t grows by 2 a round: count it in act or in update, not in both": lambda t, own, all_: 2 * t - 1,
+        "t is the item's own number of displays, not the round": lambda t, own, all_: max(own, 1),
+        "t counts displays: it grows by one a round": lambda t, own, all_: all_ + 1,
+    }
+    selections = {
+        "the items with the smallest bounds are displayed": lambda x, k: best([-one for one in x], k),
+        "the list has the right items, worst first": lambda x, k: best(x, k)[::-1],
+        "the list has the right items by their numbers, not by their bounds": lambda x, k: sorted(best(x, k)),
+        "ties go to the larger number": lambda x, k: sorted(range(len(x)), key=lambda item: (-x[item], -item))[:k],
+    }
+    found: dict[str, dict[str, Any]] = {why: {"learned": wrong} for why, wrong in learned.items()}
+    found |= {why: {"time": wrong} for why, wrong in times.items()}
+    found |= {why: {"select": wrong} for why, wrong in selections.items()}
+    found["an item that was never displayed has the bound 0: it must be infinity"] = {"index": unseen_last}
+    found["there is no bonus, or t does not grow: items are ranked by their estimates"] = {"index": estimate}
+    return found
+
+
+def pbm_mistakes() -> dict[str, dict[str, Any]]:
+    """Return what is different in wrong oracles of PBM-UCB alone, by what is wrong with them."""
+
+    def looks(chi_of: Callable[[list[int], int, list[float]], float]) -> dict[str, Any]:
+        def learned(displayed: list[int], clicks: list[int], examination: list[float]) -> list[Gain]:
+            gains = enumerate(displays_and_looks(displayed, clicks, examination))
+            return [(item, s, n, chi_of(displayed, k, examination)) for k, (item, s, n, _) in gains]
+
+        return {"learned": learned}
+
+    def weighted(displayed: list[int], clicks: list[int], examination: list[float]) -> list[Gain]:
+        return [(item, s / x, n, x) for item, s, n, x in displays_and_looks(displayed, clicks, examination)]
+
+    def unlooked(displayed: list[int], clicks: list[int], examination: list[float]) -> list[Gain]:
+        return [(item, s, n, x if s else 0.0) for item, s, n, x in displays_and_looks(displayed, clicks, examination)]
+
+    return {
+        "its lists are those of ClickThroughRate: looks must gain the examination of the position": {"index": rate_ucb},
+        "looks gain the examination of the next position": looks(lambda d, k, x: x[min(k + 1, len(x) - 1)]),
+        "looks gain the examination of the position above": looks(lambda d, k, x: x[max(k - 1, 0)]),
+        "examination is taken by item, not by position": looks(lambda d, k, x: x[d[k] % len(x)]),
+        "examination is taken in the reverse order": looks(lambda d, k, x: x[-1 - k]),
+        "looks gain the examination only after a click: every display counts": {
+            "learned": unlooked,
+            "index": lambda s, n, x, t: pbm_ucb(s, n, x, t) if x else math.inf,
+        },
+        "clicks are divided by the examination, and again by the looks": {"learned": weighted},
+        "the estimate is the mean of clicks / examination: divide all clicks by all looks": {
+            "learned": weighted,
+            "index": lambda s, n, x, t: s / n + pbm_ucb(0, n, x, t) if n else math.inf,
+        },
+    }
