@@ -134,8 +134,25 @@ def test_agents_cannot_see_the_truth(name):
 
 def test_only_the_room_kernels_compiles():
     for name, tree in trees().items():
-        if name not in ("rankgym.kernels.compiling", "rankgym.kernels.stretching"):
-            assert not any(other.split(".")[0] == "numba" for other in imports(tree)), name
+        if name not in ("rankgym.kernels.compiling", "rankgym.kernels.memory", "rankgym.kernels.stretching"):
+            assert not any(other.split(".")[0] in ("numba", "llvmlite") for other in imports(tree)), name
+
+
+def test_kernels_give_back_what_they_borrow():
+    """Once each, and at the end: a kernel that borrows returns nowhere else."""
+    borrowing = 0
+    for name, tree in trees().items():
+        for function in tree.body:
+            text = ast.unparse(function)
+            if name.startswith("rankgym.kernels.") or "borrowed(" not in text:
+                continue
+            borrowing += 1
+            assert text.count("borrowed(") == text.count("give_back("), f"{name}.{function.name}"
+            *_, last = [node for node in function.body if not isinstance(node, ast.Return)]
+            assert "give_back(" in ast.unparse(last), f"{name}.{function.name}"
+            returns = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
+            assert all(node is function.body[-1] for node in returns), f"{name}.{function.name}"
+    assert borrowing > 15
 
 
 def test_kernels_call_kernels_of_their_own_file_or_of_the_room_kernels_only():

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, KernelAgent
-from rankgym.kernels import bits, kernel, session_seed, shuffle, uniform_below
+from rankgym.kernels import bits, borrowed, give_back, kernel, session_seed, shuffle, uniform_below
 
 
 class StaticState(NamedTuple):
@@ -54,13 +54,14 @@ def show_random(s, displayed):
     """A uniform draw of ``positions`` out of all items; place p takes the bits numbered p of the round's seed."""
     rows, positions = displayed.shape
     num_items = s.items.shape[1]
-    items = np.empty(num_items, np.int64)
+    items = borrowed(num_items, np.int64)
     for row in range(rows):
         for place in range(num_items):
             items[place] = s.items[row, place]
         shuffle(items, 0, num_items, positions, session_seed(s.key[row], s.round[row]), 0)
         for k in range(positions):
             displayed[row, k] = items[k]
+    give_back(items)
 
 
 @kernel

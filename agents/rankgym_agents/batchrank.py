@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, one_of
-from rankgym.kernels import draw_item, kernel, session_seed, shuffle
+from rankgym.kernels import borrowed, draw_item, give_back, kernel, session_seed, shuffle
 
 SCHEDULE = {"authors": False, "paper": True}
 ACCURACY = 1e-9  # width of the interval in which a bound is found; the promise is 1e-8
@@ -59,7 +59,7 @@ class State(NamedTuple):
 def rank(s, displayed):
     """DisplayBatch for all batches: place p takes the bits numbered p of the round's seed; the paper's, more."""
     rows, positions = displayed.shape
-    items = np.empty(s.order.shape[1], np.int64)
+    items = borrowed(s.order.shape[1], np.int64)
     for row in range(rows):
         seed = session_seed(s.key[row], s.round[row])
         for place in range(items.shape[0]):
@@ -71,6 +71,7 @@ def rank(s, displayed):
                 if s.paper[row]:
                     least_observed_first(items, s.counted[row], place, stop, min(stop, positions), seed)
             displayed[row, place] = items[place] if s.paper[row] else draw_item(items, place, stop, seed)
+    give_back(items)
 
 
 @kernel

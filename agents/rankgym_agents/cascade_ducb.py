@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, one_of, open_unit, positive
-from rankgym.kernels import FEEDBACK, kernel, last_observed, select_top, session_seed
+from rankgym.kernels import FEEDBACK, borrowed, give_back, kernel, last_observed, select_top, session_seed
 
 MAX_HORIZON = 2**62  # a longer horizon is cut to this: rounds are counted in 64 bits
 
@@ -48,7 +48,7 @@ def rank(s, displayed):
     """Lines 6 to 10."""
     rows, positions = displayed.shape
     num_items = s.order.shape[1]
-    upper = np.empty(num_items)
+    upper = borrowed(num_items, np.float64)
     for row in range(rows):
         budget = s.epsilon[row] * math.log(s.weight[row])
         for item in range(num_items):  # line 6
@@ -56,6 +56,7 @@ def rank(s, displayed):
         select_top(s.order, upper, row, positions, session_seed(s.key[row], s.round[row]))  # line 10
         for k in range(positions):
             displayed[row, k] = s.order[row, k]
+    give_back(upper)
 
 
 @kernel

@@ -25,7 +25,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, one_of
-from rankgym.kernels import FEEDBACK, MANY_ROWS, bits, first_then_shuffled, kernel, last_observed, session_seed
+from rankgym.kernels import (
+    FEEDBACK,
+    MANY_ROWS,
+    bits,
+    borrowed,
+    first_then_shuffled,
+    give_back,
+    kernel,
+    last_observed,
+    session_seed,
+)
 
 EXPLORATION = {"log+3loglog": 3.0, "log": 0.0}
 UNKNOWN = -1.0
@@ -53,7 +63,8 @@ def rank(s, displayed):
     """Compute UCBs (lines 6 to 8); recommend the items with the largest ones (line 10)."""
     rows, positions = displayed.shape
     num_items = s.order.shape[1]
-    found, budgets = np.zeros((rows, num_items), np.bool_), np.empty(rows)
+    found, budgets = borrowed(rows * num_items, np.bool_), borrowed(rows, np.float64)
+    found[:] = False
     explore(s, budgets)
     if rows >= MANY_ROWS:
         one_step(s, budgets, found)
@@ -64,7 +75,9 @@ def rank(s, displayed):
         else:
             for item in range(num_items):  # line 6
                 observed = s.observed[row, item]
-                if observed > 0 and not found[row, item]:  # never observed: somebody else chose the lists; it stays 1
+                if (
+                    observed > 0 and not found[row * num_items + item]
+                ):  # never observed: somebody else chose the lists; it stays 1
                     mean = s.clicked[row, item] / observed
                     upper, point, divergence = kl_ucb_index(  # line 8
                         mean, observed, budgets[row], s.point[row, item], s.divergence[row, item]
@@ -73,6 +86,8 @@ def rank(s, displayed):
             select(s.order, s.upper, s.observed, s.clicked, row, positions, seed)  # line 10
         for k in range(positions):
             displayed[row, k] = s.order[row, k]
+    give_back(found)
+    give_back(budgets)
 
 
 @kernel
@@ -185,8 +200,18 @@ def one_step(s, budgets, found):
 
     The divergences that it needs come first, so that ``step_all`` has no branches.
     """
-    rows, num_items = found.shape
-    spread = np.empty((rows, num_items))
+    spread = np.empty(s.order.shape)
+    refresh(s, budgets, spread)
+    step_all(
+        s.clicked.ravel(), s.observed.ravel(), spread.ravel(), s.point.ravel(), s.divergence.ravel(),
+        s.upper.ravel(), found,
+    )  # fmt: skip
+
+
+@kernel
+def refresh(s, budgets, spread):
+    """Fill ``spread`` (rows, items) with the rows' budgets, and compute the divergences that are unknown."""
+    rows, num_items = spread.shape
     for row in range(rows):
         for item in range(num_items):
             spread[row, item] = budgets[row]
@@ -194,10 +219,6 @@ def one_step(s, budgets, found):
                 mean = s.clicked[row, item] / s.observed[row, item]
                 if mean >= NOTHING and mean < s.point[row, item] < 1.0:
                     s.divergence[row, item] = kl(mean, s.point[row, item])
-    step_all(
-        s.clicked.ravel(), s.observed.ravel(), spread.ravel(), s.point.ravel(), s.divergence.ravel(),
-        s.upper.ravel(), found.ravel(),
-    )  # fmt: skip
 
 
 @kernel

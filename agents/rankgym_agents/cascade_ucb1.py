@@ -23,7 +23,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, one_of
-from rankgym.kernels import FEEDBACK, first_then_shuffled, kernel, last_observed, select_top, session_seed, upper_bound
+from rankgym.kernels import (
+    FEEDBACK,
+    borrowed,
+    first_then_shuffled,
+    give_back,
+    kernel,
+    last_observed,
+    select_top,
+    session_seed,
+    upper_bound,
+)
 
 
 class State(NamedTuple):
@@ -42,7 +52,7 @@ def rank(s, displayed):
     """Compute UCBs (lines 6 to 8); recommend the items with the largest ones (line 10)."""
     rows, positions = displayed.shape
     num_items = s.order.shape[1]
-    upper = np.empty(num_items)
+    upper = borrowed(num_items, np.float64)
     for row in range(rows):
         seed = session_seed(s.key[row], s.round[row])
         if s.round[row] < num_items:  # initialization
@@ -54,6 +64,7 @@ def rank(s, displayed):
             select_top(s.order, upper, row, positions, seed)  # line 10
         for k in range(positions):
             displayed[row, k] = s.order[row, k]
+    give_back(upper)
 
 
 @kernel

@@ -40,7 +40,9 @@ from rankgym.kernels import (
     BETA_WORDS,
     beta_variate,
     bits,
+    borrowed,
     fair_coins_show,
+    give_back,
     kernel,
     place_of_largest,
     session_seed,
@@ -70,7 +72,7 @@ class State(NamedTuple):
 def choose(s, left, right):
     """Lines 4 to 14."""
     arms = s.doubts.shape[1]
-    votes, others = np.empty(arms, np.int64), np.empty(arms, np.int64)
+    votes, others = borrowed(arms, np.int64), borrowed(arms, np.int64)
     for row in range(left.shape[0]):
         seed = session_seed(s.key[row], s.round[row])
         width = math.sqrt(s.alpha[row] * math.log(s.round[row] + 1))
@@ -88,6 +90,8 @@ def choose(s, left, right):
             left[row] = first(s.chance[row], doubts, fewest, votes, others, seed)
         i = left[row]
         right[row] = second(s.wins[row, i], s.losses[row, i], trail[i], i, width, seed)  # lines 13 and 14
+    give_back(votes)
+    give_back(others)
 
 
 @kernel

@@ -22,7 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
-from rankgym.kernels import bits, kernel, largest_upper_bound, place_of_largest, session_seed, uniform, uniform_below
+from rankgym.kernels import (
+    bits,
+    borrowed,
+    give_back,
+    kernel,
+    largest_upper_bound,
+    place_of_largest,
+    session_seed,
+    uniform,
+    uniform_below,
+)
 
 
 class State(NamedTuple):
@@ -51,12 +61,13 @@ def begin(s):
 def choose(s, left, right):
     """x_t from L with the bits numbered K, y_t from the machine; ties take the bits numbered by the arms."""
     arms = s.played.shape[1]
-    upper = np.empty(arms)
+    upper = borrowed(arms, np.float64)
     for row in range(left.shape[0]):
         seed = session_seed(s.key[row], s.round[row])
         left[row] = member(s.pool[row], np.int64(uniform(bits(seed, arms)) * s.total[row]))
         budget = s.alpha[row] * math.log(s.spent[row] + 1)
         right[row] = largest_upper_bound(s.won[row], s.played[row], budget, seed, 0, upper)
+    give_back(upper)
 
 
 @kernel

@@ -45,6 +45,8 @@ from rankgym.kernels import (
     beaten,
     beta_variate,
     bits,
+    borrowed,
+    give_back,
     join_batches,
     kernel,
     leave_batch,
@@ -87,7 +89,7 @@ class State(NamedTuple):
 def choose(s, left, right):
     """The champion and the challenger of the batch whose turn it is."""
     arms = s.order.shape[1]
-    score = np.empty(arms, np.int64)
+    score = borrowed(arms, np.int64)
     for row in range(left.shape[0]):
         first, stop = s.start[row, s.turn[row]], s.start[row, s.turn[row] + 1]
         if stop - first == 1:
@@ -117,6 +119,7 @@ def choose(s, left, right):
                 if theta < least:
                     d, least = arm, theta
         left[row], right[row] = c, d
+    give_back(score)
 
 
 @kernel

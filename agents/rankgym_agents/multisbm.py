@@ -23,7 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
-from rankgym.kernels import bits, kernel, largest_upper_bound, place_of_largest, session_seed, uniform_below
+from rankgym.kernels import (
+    bits,
+    borrowed,
+    give_back,
+    kernel,
+    largest_upper_bound,
+    place_of_largest,
+    session_seed,
+    uniform_below,
+)
 
 
 class State(NamedTuple):
@@ -49,12 +58,13 @@ def begin(s):
 @kernel
 def choose(s, left, right):
     """x_t = y_(t - 1), y_t from its machine; ties between arms take the bits numbered by the arms."""
-    upper = np.empty(s.asked.shape[1])
+    upper = borrowed(s.asked.shape[1], np.float64)
     for row in range(left.shape[0]):
         seed = session_seed(s.key[row], s.round[row])
         x = s.last[row]
         budget = s.alpha[row] * math.log(s.asked[row, x] + 1)
         left[row], right[row] = x, largest_upper_bound(s.won[row, x], s.played[row, x], budget, seed, 0, upper)
+    give_back(upper)
 
 
 @kernel
@@ -74,13 +84,14 @@ def learn(s, left, right, left_won):
 def name(s, candidate):
     """The arm that was most often the right one; ties take the bits numbered K + 1."""
     arms = s.asked.shape[1]
-    played = np.empty(arms, np.int64)
+    played = borrowed(arms, np.int64)
     for row in range(candidate.shape[0]):
         played[:] = 0
         for x in range(arms):
             for y in range(arms):  # in the order of memory
                 played[y] += s.played[row, x, y]
         candidate[row] = place_of_largest(played, bits(session_seed(s.key[row], s.round[row]), arms + 1))
+    give_back(played)
 
 
 class MultiSBM(DuelingKernelAgent):

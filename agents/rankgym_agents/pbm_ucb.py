@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankgym.agent import KernelAgent, probabilities
-from rankgym.kernels import kernel, select_top, session_seed
+from rankgym.kernels import borrowed, give_back, kernel, select_top, session_seed
 
 
 class State(NamedTuple):
@@ -42,7 +42,7 @@ class State(NamedTuple):
 def rank(s, displayed):
     """The items with the largest upper confidence bounds, at the positions by falling examination."""
     rows, positions = displayed.shape
-    bounds = np.empty(s.order.shape[1], np.float64)
+    bounds = borrowed(s.order.shape[1], np.float64)
     for row in range(rows):
         seed = session_seed(s.key[row], s.round[row])
         delta = s.factor[row] * math.log(s.round[row] + 1)
@@ -51,6 +51,7 @@ def rank(s, displayed):
         select_top(s.order, bounds, row, positions, seed)
         for k in range(positions):
             displayed[row, s.best_first[row, k]] = s.order[row, k]
+    give_back(bounds)
 
 
 @kernel

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, positive
-from rankgym.kernels import bits, kernel, session_seed, uniform, uniform_below
+from rankgym.kernels import bits, borrowed, give_back, kernel, session_seed, uniform, uniform_below
 
 MAX_HORIZON = 2**62  # a longer horizon is cut to this: rounds are counted in 64 bits
 FLOOR = -600.0  # exponent of the least weight: exp of it, and 1 over that, are still float64 numbers
@@ -53,7 +53,8 @@ class State(NamedTuple):
 def rank(s, displayed):
     """Draw an item for each position, replace repeats. The draw at position k takes the bits numbered k."""
     rows, positions = displayed.shape
-    placed = np.zeros(s.loss.shape[2], np.bool_)
+    placed = borrowed(s.loss.shape[2], np.bool_)
+    placed[:] = False
     for row in range(rows):
         seed = session_seed(s.key[row], s.round[row])
         for k in range(positions):
@@ -64,6 +65,7 @@ def rank(s, displayed):
             displayed[row, k] = item
         for k in range(positions):
             placed[displayed[row, k]] = False
+    give_back(placed)
 
 
 @kernel

@@ -33,8 +33,10 @@ from numpy.typing import NDArray
 from rankgym.agent import DuelingKernelAgent, positive
 from rankgym.kernels import (
     bits,
+    borrowed,
     challenger,
     fair_coins_show,
+    give_back,
     kernel,
     place_of_largest,
     place_of_least,
@@ -64,7 +66,7 @@ class State(NamedTuple):
 @kernel
 def choose(s, left, right):
     """The champion and its challenger."""
-    upper = np.empty(s.mean.shape[1])
+    upper = borrowed(s.mean.shape[1], np.float64)
     for row in range(left.shape[0]):
         seed = session_seed(s.key[row], s.round[row])
         c = tournament(s.chance[row], s.previous[row], seed)
@@ -73,6 +75,7 @@ def choose(s, left, right):
         width = math.sqrt(s.alpha[row] * math.log(s.round[row] + 1))
         left[row] = c
         right[row] = challenger(s.mean[row, c], s.spread[row, c], width, c, bits(seed, CHALLENGER), upper)
+    give_back(upper)
 
 
 @kernel
@@ -87,8 +90,10 @@ def tournament(chance, opening, seed):
 @kernel
 def knockout(chance, seed):
     """The winner of a knockout of all arms in the samples."""
-    players = np.arange(chance.shape[0])  # rising, also the winners
-    size = players.shape[0]
+    size = chance.shape[0]
+    players = borrowed(size, np.int64)  # rising, also the winners
+    for arm in range(size):
+        players[arm] = arm
     while size > 1:
         for pair in range(size // 2):
             i, j = players[2 * pair], players[2 * pair + 1]
@@ -96,7 +101,9 @@ def knockout(chance, seed):
         if size % 2 == 1:
             players[size // 2] = players[size - 1]
         size -= size // 2
-    return players[0]
+    winner = players[0]
+    give_back(players)
+    return winner
 
 
 @kernel

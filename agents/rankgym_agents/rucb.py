@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
-from rankgym.kernels import bits, challenger, kernel, place_of_largest, session_seed, uniform_below
+from rankgym.kernels import bits, borrowed, challenger, give_back, kernel, place_of_largest, session_seed, uniform_below
 
 COIN, CHAMPION, CHALLENGER, TIE = range(4)  # the random words of a round
 NO_ARM = -1
@@ -60,7 +60,7 @@ class State(NamedTuple):
 @kernel
 def choose(s, left, right):
     """Lines 4 to 12."""
-    upper = np.empty(s.barrier.shape[1])
+    upper = borrowed(s.barrier.shape[1], np.float64)
     for row in range(left.shape[0]):
         seed = session_seed(s.key[row], s.round[row])
         width = width_of(s.alpha[row], s.round[row])
@@ -78,6 +78,7 @@ def choose(s, left, right):
         right[row] = challenger(
             s.bound[row, c, 0], s.bound[row, c, 1], width, c, bits(seed, CHALLENGER), upper
         )  # line 12
+    give_back(upper)
 
 
 @kernel

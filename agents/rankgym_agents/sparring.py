@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingKernelAgent, positive
-from rankgym.kernels import bits, kernel, largest_upper_bound, place_of_largest, session_seed
+from rankgym.kernels import bits, borrowed, give_back, kernel, largest_upper_bound, place_of_largest, session_seed
 
 
 class State(NamedTuple):
@@ -36,12 +36,13 @@ class State(NamedTuple):
 def choose(s, left, right):
     """Advance both machines; ties between arms take the bits numbered by the arms, behind them those of the right."""
     arms = s.played.shape[2]
-    upper = np.empty(arms)
+    upper = borrowed(arms, np.float64)
     for row in range(left.shape[0]):
         seed = session_seed(s.key[row], s.round[row])
         budget = s.alpha[row] * math.log(s.round[row] + 1)
         left[row] = largest_upper_bound(s.won[row, 0], s.played[row, 0], budget, seed, 0, upper)
         right[row] = largest_upper_bound(s.won[row, 1], s.played[row, 1], budget, seed, arms, upper)
+    give_back(upper)
 
 
 @kernel
@@ -61,11 +62,12 @@ def learn(s, left, right, left_won):
 def name(s, candidate):
     """The arm played most often by both machines together; ties take the bits behind those of the choice."""
     arms = s.played.shape[2]
-    played = np.empty(arms, np.int64)
+    played = borrowed(arms, np.int64)
     for row in range(candidate.shape[0]):
         for arm in range(arms):
             played[arm] = s.played[row, 0, arm] + s.played[row, 1, arm]
         candidate[row] = place_of_largest(played, bits(session_seed(s.key[row], s.round[row]), 2 * arms))
+    give_back(played)
 
 
 class Sparring(DuelingKernelAgent):

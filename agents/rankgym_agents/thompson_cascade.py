@@ -17,7 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, one_of
-from rankgym.kernels import BETA_WORDS, FEEDBACK, beta_variate, kernel, last_observed, select_top, session_seed
+from rankgym.kernels import (
+    BETA_WORDS,
+    FEEDBACK,
+    beta_variate,
+    borrowed,
+    give_back,
+    kernel,
+    last_observed,
+    select_top,
+    session_seed,
+)
 
 
 class State(NamedTuple):
@@ -38,7 +48,7 @@ class State(NamedTuple):
 def rank(s, displayed):
     """Sample every item's attraction; display the items with the largest samples. Item i takes lane i of the bits."""
     rows, positions = displayed.shape
-    samples = np.empty(s.order.shape[1], np.float64)
+    samples = borrowed(s.order.shape[1], np.float64)
     for row in range(rows):
         seed = session_seed(s.key[row], s.round[row])
         for item in range(samples.shape[0]):
@@ -48,6 +58,7 @@ def rank(s, displayed):
         select_top(s.order, samples, row, positions, seed)
         for k in range(positions):
             displayed[row, k] = s.order[row, k]
+    give_back(samples)
 
 
 @kernel

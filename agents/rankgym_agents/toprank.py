@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import KernelAgent, open_unit
-from rankgym.kernels import draw_item, kernel, session_seed
+from rankgym.kernels import borrowed, draw_item, give_back, kernel, session_seed
 
 C = 4 * math.sqrt(2 / math.pi) / math.erf(math.sqrt(2))  # line 1: 3.34; Lemma 6 says 3.43
 
@@ -38,7 +38,7 @@ class State(NamedTuple):
 def rank(s, displayed):
     """Line 7: shuffle each block; place p of the list takes the bits numbered p of the round's seed."""
     rows, positions = displayed.shape
-    items = np.empty(s.order.shape[1], np.int64)
+    items = borrowed(s.order.shape[1], np.int64)
     for row in range(rows):
         seed = session_seed(s.key[row], s.round[row])
         for place in range(items.shape[0]):
@@ -49,6 +49,7 @@ def rank(s, displayed):
                 d += 1
                 stop = s.start[row, d + 1]
             displayed[row, place] = draw_item(items, place, stop, seed)
+    give_back(items)
 
 
 @kernel
@@ -58,7 +59,8 @@ def learn(s, displayed, clicks):
     S(i, j) is wins[i, j] - wins[j, i], and N(i, j) is their sum: a pair with U = 0 changes nothing.
     """
     rows, positions = displayed.shape
-    clicked = np.zeros(s.order.shape[1], np.bool_)
+    clicked = borrowed(s.order.shape[1], np.bool_)
+    clicked[:] = False
     for row in range(rows):
         for k in range(positions):
             clicked[displayed[row, k]] = clicks[row, k] != 0
@@ -78,6 +80,7 @@ def learn(s, displayed, clicks):
         if grown:
             partition(s.worse[row], s.order[row], s.block[row], s.start[row])
         s.round[row] += 1
+    give_back(clicked)
 
 
 @kernel

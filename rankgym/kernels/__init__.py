@@ -17,6 +17,7 @@ from rankgym.kernels.batches import (
     trailed,
 )
 from rankgym.kernels.compiling import MANY_ROWS, cache_folder, kernel
+from rankgym.kernels.memory import borrowed, give_back
 from rankgym.kernels.random_numbers import (
     ABANDONMENT,
     AGENT,
@@ -68,6 +69,7 @@ __all__ = [
     "bernoulli",
     "beta_variate",
     "bits",
+    "borrowed",
     "both_accepted",
     "cache_folder",
     "challenger",
@@ -75,6 +77,7 @@ __all__ = [
     "fair_coins_show",
     "first_fault",
     "first_then_shuffled",
+    "give_back",
     "join_batches",
     "kernel",
     "largest_upper_bound",

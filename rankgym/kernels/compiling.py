@@ -18,6 +18,17 @@ CONFIG: Any = numba.config
 ROOM = Path(__file__).parent
 MANY_ROWS = 8  # from this many on it pays to gather the operands of a loop over all rows' entries, to be vectorised
 DIVISION: Final = "numpy"  # x / 0 is infinite or NaN: a check of every divisor would keep loops from being vectorised
+MAKERS = {"empty", "zeros", "ones", "full", "arange", "copy", "ravel"}  # what our kernels make arrays with
+
+
+def makes_arrays(func: Callable[..., Any]) -> bool:
+    """Whether a kernel may make arrays by NumPy: it is somebody else's, or calls one of ``MAKERS``.
+
+    Such a kernel counts references to the arrays that it touches, by atomic instructions. All others are compiled
+    without; they get room for what they remember by ``borrowed`` (``memory.py``).
+    """
+    ours = str(func.__module__).partition(".")[0] in ("rankgym", "rankgym_agents")
+    return not ours or not MAKERS.isdisjoint(func.__code__.co_names)
 
 
 def cache_folder() -> Path:
@@ -51,17 +62,18 @@ def kernel(func: F) -> F:
     if CONFIG.DISABLE_JIT:
         # the generator's arithmetic is modulo 2^64 by design, and x / 0 is infinite or NaN as in compiled code
         return np.errstate(over="ignore", divide="ignore", invalid="ignore")(func)
+    options: Any = {"error_model": DIVISION, "_nrt": makes_arrays(func)}
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         warnings.warn(f"compiled kernels are not kept between processes: {error}", stacklevel=2)
-        return _for_any_constant(numba.njit(error_model=DIVISION)(func))
+        return _for_any_constant(numba.njit(**options)(func))
     before, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, str(folder)
     try:
-        compiled: Any = numba.njit(cache=True, error_model=DIVISION)(func)
+        compiled: Any = numba.njit(cache=True, **options)(func)
     except RuntimeError:  # a function typed at a prompt has no file that its cache could be checked against
-        compiled = numba.njit(error_model=DIVISION)(func)
+        compiled = numba.njit(**options)(func)
     finally:
         CONFIG.CACHE_DIR = before
     return _for_any_constant(compiled)

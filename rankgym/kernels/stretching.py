@@ -32,7 +32,7 @@ import numpy as np
 {imports}
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True, cache=True, _nrt=False)
 {loop}
 """
 CHECKSUMS = "sha256"

@@ -81,7 +81,8 @@ def examine(attraction, noclick, irrelevant, relevant, displayed, examination):
 
 def best_lists(parameters: Parameters, num_positions: int, cutoff: int) -> NDArray[np.int64]:
     """The exact best lists: whether a user goes on depends on the item alone, see ``scanned_lists``."""
-    onward = onward_of(*(a.reshape(len(a), -1) for a in parameters))  # of all items at once
+    formula = getattr(onward_of, "py_func", onward_of)  # of all items at once: a kernel makes no arrays
+    onward = formula(*(a.reshape(len(a), -1) for a in parameters))
     return scanned_lists(parameters.attraction, onward, num_positions, cutoff)
 
 

@@ -45,9 +45,17 @@ def clicked(seed, item, place, attraction, examination):
 @kernel
 def click_together(attraction, examination, key, session, displayed, clicks):
     """The clicks of many rows: what coins need is gathered first, so that the compiler throws several at a time."""
-    rows, positions = displayed.shape
-    words, attractive = np.empty((2, rows * positions), np.uint64), np.empty(rows * positions)
+    entries = displayed.shape[0] * displayed.shape[1]
+    words, attractive = np.empty((2, entries), np.uint64), np.empty(entries)
     seeds, places = words[0], words[1]
+    gather(attraction, key, session, displayed, seeds, places, attractive)
+    throw(seeds, displayed.ravel(), places, attractive, examination.ravel(), clicks.ravel())
+
+
+@kernel
+def gather(attraction, key, session, displayed, seeds, places, attractive):
+    """Fill in the session's seed, the number of the examination's coin, and the attraction of each entry."""
+    rows, positions = displayed.shape
     entry = 0
     for row in range(rows):
         seed = session_seed(key[row], session[row])
@@ -55,7 +63,6 @@ def click_together(attraction, examination, key, session, displayed, clicks):
             seeds[entry], places[entry] = seed, EXAMINATION + k
             attractive[entry] = attraction[row, displayed[row, k]]
             entry += 1
-    throw(seeds, displayed.ravel(), places, attractive, examination.ravel(), clicks.ravel())
 
 
 @kernel

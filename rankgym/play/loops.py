@@ -3,23 +3,22 @@
 Each loop is written once. Its first arguments are kernels: of an agent, of an environment, and of measures;
 ``stretches.py`` has a copy compiled for each agent and environment. ``rows`` (a NamedTuple, see the environment's
 ``compiled``), ``parameters``, ``state``, ``truth`` and ``totals`` are arrays of some consecutive rows, changed in
-place.
+place; ``room`` is two arrays of floats and one of bools for what the loop remembers of a round. A loop makes no
+arrays, see ``makes_arrays`` of ``kernels/compiling.py``.
 
 All rounds have the truth of the last one before (``alike`` of environments). If ``checked``, the first round whose
 action is not valid ends the loop before anything happens in it. Returns the number of rounds played.
 """
 
-import numpy as np
-
 
 def rankings(
     rank, learn, click, value, open_session, misordered_pairs, first_fault, ndcg,
-    state, action, rows, parameters, truth, totals, shared, checked, rounds,
+    state, action, rows, parameters, truth, totals, room, shared, checked, rounds,
 ):  # fmt: skip
     """Lists are displayed and clicked."""
     cutoff, items, discounts = shared
     shown, displayed = rows.displayed, action
-    paid, gain = np.empty(len(rows.key)), np.empty(len(rows.key))
+    paid, gain, _ = room
     ndcg(truth.attraction, discounts, truth.ideal, shown, gain)
     for played in range(rounds):
         rank(state, displayed)
@@ -41,12 +40,12 @@ def rankings(
 
 def duels(
     choose, learn, duel, first_wrong_arm,
-    state, action, rows, parameters, truth, totals, shared, checked, rounds,
+    state, action, rows, parameters, truth, totals, room, shared, checked, rounds,
 ):  # fmt: skip
     """Two arms are compared by a preference matrix."""
     preference, matrix, arms, gap, kind = shared
     left, right = action
-    left_won, paid = np.empty(len(left), np.bool_), np.empty(len(left))
+    paid, _, left_won = room
     for played in range(rounds):
         choose(state, left, right)
         if checked and first_wrong_arm(left, right, arms.shape[1]) >= 0:
@@ -66,12 +65,12 @@ def duels(
 
 def interleaved_rankings(
     rank, learn, click, value, keep, copy_rankings, count_session, interleave, credit, decide, first_fault,
-    state, action, rows, parameters, truth, totals, shared, checked, rounds,
+    state, action, rows, parameters, truth, totals, room, shared, checked, rounds,
 ):  # fmt: skip
     """One list is on both sides of a duel, and learns from the clicks on it."""
     lists, cutoff, items, extra = shared
     ranking, first_left, first_right = action, rows.left_list[0], rows.right_list[0]
-    paid = np.empty(len(rows.key))
+    paid, _, _ = room
     for played in range(rounds):
         rank(state, ranking)
         if checked and first_fault(ranking, items) >= 0:
@@ -98,12 +97,12 @@ def interleaved_rankings(
 
 def interleaved_rankers(
     choose, learn, click, count_session, draw_query, interleave, credit, decide, first_wrong_arm,
-    state, action, rows, parameters, truth, totals, shared, checked, rounds,
+    state, action, rows, parameters, truth, totals, room, shared, checked, rounds,
 ):  # fmt: skip
     """Two rankers are compared by interleaving their lists for a query."""
     lists, user, labels, start, pool, regret_of, extra = shared
     left, right = action
-    left_won, paid = np.empty(len(left), np.bool_), np.empty(len(left))
+    paid, _, left_won = room
     for played in range(rounds):
         choose(state, left, right)
         if checked and first_wrong_arm(left, right, len(regret_of)) >= 0:

@@ -48,6 +48,7 @@ class Stretches:
         self._always, self._threads = threads is not None, num_threads() if threads is None else threads
         self._checks = not type(agent).__module__.startswith("rankgym_agents.")  # its actions may be wrong
         shape = (env.num_envs,) if isinstance(agent, DuelingKernelAgent) else (env.num_envs, agent.num_positions)
+        self._room = np.empty(env.num_envs), np.empty(env.num_envs), np.empty(env.num_envs, np.bool_)
         self._action = [np.empty(shape, np.int64) for _ in range(2 if len(shape) == 1 else 1)]
 
     @classmethod
@@ -105,7 +106,15 @@ class Stretches:
         sessions, measured = self.env.compiled(), self.records.measured()
         assert sessions is not None
         action = tuple(self._action) if len(self._action) == 2 else self._action[0]
-        rows = (self.agent.state, action, sessions.rows, sessions.parameters, measured.truth, measured.totals)
+        rows = (
+            self.agent.state,
+            action,
+            sessions.rows,
+            sessions.parameters,
+            measured.truth,
+            measured.totals,
+            self._room,
+        )
         rest = ((*sessions.shared, *measured.shared), self._checks, 0)
         number = self.env.num_envs
         size = block_size(number, sum(map(_bytes, rows)) / number, self._threads)
