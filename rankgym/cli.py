@@ -12,6 +12,7 @@ from rankgym.commands.bench import bench
 from rankgym.commands.compare import compare
 from rankgym.commands.envs import envs
 from rankgym.commands.errors import OneLineErrors
+from rankgym.commands.grade import grade
 from rankgym.commands.reproduce import reproduce
 from rankgym.commands.train import train
 
@@ -48,7 +49,7 @@ def rankgym(
     """
 
 
-for command in (compare, train, assumptions, envs, agents, bench, reproduce):
+for command in (compare, train, assumptions, envs, agents, bench, reproduce, grade):
     app.command()(command)
 app.add_typer(data.app, name="data")
 app.add_typer(sweep.app, name="sweep")

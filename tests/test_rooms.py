@@ -41,6 +41,7 @@ LEVELS = [
     {"experiments.papers"},
     {"experiments"},
     {"exercises"},
+    {"grading"},
     {"commands"},
     {"cli"},
     {"__main__"},

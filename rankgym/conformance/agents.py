@@ -15,6 +15,7 @@ KEYWORDS = {
 }
 
 RULES = {
+    "parts": "the agent has act and update, and a subclass of Agent or DuelingAgent calls super().__init__",
     "sizes": "more positions than items, or less than one arm, raise a ValueError; other sizes work",
     "actions": "act returns distinct items in range for each row, or arms in range; candidate is an arm, too",
     "arguments": "act, update and the constructor leave their arguments unchanged; reading candidate changes nothing",
@@ -48,6 +49,7 @@ def check_agent(
     A ranking agent is checked with more items than positions, with as many, and with one of each; a dueling agent with
     ``num_arms`` arms, with two, and with one. Details of some rules:
 
+    * parts: if one is missing, no other rule is tried.
     * sizes: more items than positions may be refused, too, by algorithms that rank all items, but then always.
     * bad duels: agents of other classes than ``DuelingAgent`` need not refuse.
     * settled, snapshot: for agents that have these methods. ``snapshot`` returns a dict of arrays with a leading axis

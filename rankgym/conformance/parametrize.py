@@ -38,7 +38,7 @@ def parametrize_with_checks(
     ...     check()
     >>> cases = test_my_agents.pytestmark[0].args[1]
     >>> [case.id for case in cases][:3]
-    ['AlwaysTheSame-sizes', 'AlwaysTheSame-actions', 'AlwaysTheSame-arguments']
+    ['AlwaysTheSame-parts', 'AlwaysTheSame-sizes', 'AlwaysTheSame-actions']
     >>> test_my_agents(*cases[0].values)  # what pytest does
     """
     import pytest  # here, so that rankgym is imported without it

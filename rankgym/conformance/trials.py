@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingAgent, Learner, seed_argument
+from rankgym.conformance.parts import MissingPart, make_agent
 from rankgym.conformance.rulebook import Rulebook, fail, refuses
 from rankgym.kernels import first_fault
 
@@ -70,7 +71,8 @@ class Trial(ABC):
 
     def made(self, rows: slice, **arguments: Any) -> Any:
         num_envs = len(range(self.ROWS)[rows])
-        return self.factory(num_envs=num_envs, horizon=self.rounds, seed=self.seed_of(rows), **arguments)
+        shape = {"num_envs": num_envs, "horizon": self.rounds, "seed": self.seed_of(rows)}
+        return make_agent(self.factory, **shape, **arguments)
 
     @abstractmethod
     def answer(self, t: int, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int8]:
@@ -99,7 +101,12 @@ class Trial(ABC):
             self.first = self.agent()
         except Exception as error:
             self.refusal = error
-        attempt("sizes", (), self.check_sizes)
+        attempt("parts", (), self.check_parts)
+        attempt("sizes", ("parts",), self.check_sizes)
+        if "parts" in self.book.broken:
+            for rule in self.book.rules:
+                self.book.skipped.setdefault(rule, "rule 'parts' is broken")
+            return
         if self.refusal is not None:
             if self.may_refuse():
                 return
@@ -122,12 +129,14 @@ class Trial(ABC):
         """Return whether the factory may refuse these sizes as it did."""
         return False
 
+    def check_parts(self) -> None:
+        if isinstance(self.refusal, MissingPart):
+            fail("parts", self.refusal.seen, self.refusal.expected, self.refusal)
+
     @abstractmethod
     def check_sizes(self) -> None: ...
 
     def check_actions(self) -> None:
-        if not (hasattr(self.first, "act") and hasattr(self.first, "update")):
-            fail("actions", f"the factory made {self.first!r}", "an object with act and update")
         self.shown = self.play(self.first)
 
     def check_arguments(self) -> None:  # noqa: B027
@@ -430,7 +439,7 @@ class DuelingTrial(Trial):
 
     def after_round(self, agent: Any, t: int, rows: int) -> None:
         """Check the candidate: an arm, and the same when asked for again, whatever became of the array."""
-        if not self.asks or not hasattr(agent, "candidate"):
+        if not self.asks or not (isinstance(agent, DuelingAgent) or hasattr(agent, "candidate")):
             return
         first = self.arms("candidate", agent.candidate, rows, t)
         given = agent.candidate

@@ -120,6 +120,12 @@ class Answerer:
         methods = [method for method in ("act", "update", "settled", "snapshot") if hasattr(found, method)]
         return {"duels": duels, "methods": methods, "parameters": list(parameters)}
 
+    def agents(self, ask: str, **given: Any) -> Any:
+        """Answer a request about agents: a function of ``agents_inside``, which imports rankgym."""
+        from rankgym.submissions import agents_inside
+
+        return getattr(agents_inside, ask)(self, **given)
+
     def method(self, of: int, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return getattr(self.objects[of], name)(*args, **kwargs)
 
@@ -197,10 +203,11 @@ def displayable(ranking: Any, num_items: int, num_positions: int) -> bool:
 
 
 def takes_rows(cls: type) -> bool:
-    """Whether a class serves many users at a time: its constructor has ``num_envs``."""
+    """Whether a class serves many users at a time: its constructor, or one that it inherits, has ``num_envs``."""
     import inspect
 
-    return "num_envs" in inspect.signature(cls).parameters
+    makers = [vars(base)["__init__"] for base in cls.__mro__[:-1] if "__init__" in vars(base)]
+    return any("num_envs" in inspect.signature(maker).parameters for maker in makers)
 
 
 def serve(requests: int, answers: int) -> None:
@@ -221,7 +228,7 @@ def main() -> None:
     import isolation  # type: ignore[import-not-found]  # a script of its own, not a part of the package
 
     sys.path.pop(0)
-    isolation.enter(answers, **limits)
+    isolation.enter(answers, requests, **limits)
     serve(requests, answers)
 
 

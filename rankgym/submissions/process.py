@@ -5,7 +5,9 @@ checks. What it prints is read and cut, what it asks of the keyboard is refused,
 """
 
 import contextlib
+import importlib.util
 import json
+import math
 import os
 import select
 import signal
@@ -19,11 +21,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankgym.extras import require
+from rankgym.submissions import isolation
 
 SCRIPT = Path(__file__).with_name("answering.py")
-PASSED_ON = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "VIRTUAL_ENV", "NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT")
+PASSED_ON = (
+    *("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "SYSTEMROOT", "VIRTUAL_ENV"),
+    *("NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT"),
+)
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 LONGEST_ANSWER = 16 << 20  # bytes
+DEEPEST_ANSWER = 50  # lists within lists
+LARGEST_NUMBER = 10**300  # of whole numbers: a float can hold it
+LONGEST_MESSAGE = 2_000  # characters
 SHOWN_OUTPUT = 4_000  # characters of what a submission prints that are kept
 WATCH_EVERY = 0.1  # seconds
 STARTING = 30.0  # seconds: of Python itself
@@ -69,7 +78,8 @@ class Submission:
         name: the file's name, for messages.
         refused: packages that it may not import.
         limits: see ``Limits``.
-        hidden: folders that the process must not see, where the system allows to hide them.
+        hidden: folders that the process must not see, where the system allows to hide them; those of refused packages
+            are added.
         batches: whether ``make`` turns classes that serve one user at a time into batch agents (``rankgym.per_row``).
     """
 
@@ -85,6 +95,7 @@ class Submission:
     ) -> None:
         self.source, self.name, self.refused, self.limits = source, name, list(refused), limits
         self.hidden, self.batches = [str(Path(folder).resolve()) for folder in hidden], batches
+        self.hidden += [folder for package in refused for folder in _folders(package)]
         self.output, self.output_length = "", 0
         self.isolated = False  # whether the last process had namespaces of its own
         self.names: list[str] = []
@@ -129,7 +140,10 @@ class Submission:
             the lists, up to the first that is not ``positions`` different items.
         """
         users = {"attracted": _bits(attracted), "examined": _bits(examined), "first_only": first_only}
-        return list(self._ask_about(handle, {"do": "play", **users}))
+        lists = _lists(self._ask_about(handle, {"do": "play", **users}), len(attracted))
+        if len(lists) < len(attracted) and _different(lists[-1], len(attracted[0]), len(examined[0])):
+            raise NoAnswer("answer", f"{len(lists)} lists came back, not {len(attracted)}")
+        return lists
 
     def play_duels(self, handle: Handle, wins: Any) -> list[Any]:
         """Play an agent for one duel at a time; return its duels, up to the first that is not two arms.
@@ -140,7 +154,10 @@ class Submission:
         """
         arms = len(wins[0])
         outcomes = _bits([[won for row in table for won in row] for table in wins])
-        return list(self._ask_about(handle, {"do": "play_duels", "wins": outcomes, "num_arms": arms}))
+        duels = _lists(self._ask_about(handle, {"do": "play_duels", "wins": outcomes, "num_arms": arms}), len(wins))
+        if len(duels) < len(wins) and _arms(duels[-1], arms):
+            raise NoAnswer("answer", f"{len(duels)} duels came back, not {len(wins)}")
+        return duels
 
     def attribute(self, handle: Handle, name: str) -> Any:
         """Return an object's attribute."""
@@ -161,7 +178,15 @@ class Submission:
 
     def signature(self, class_name: str) -> dict[str, Any]:
         """Return {"duels": whether its agents duel, "methods": [...], "parameters": [...]} of a class of agents."""
-        return dict(self._ask_loaded({"do": "signature", "name": class_name}))
+        answer = self._ask_loaded({"do": "signature", "name": class_name})
+        if not isinstance(answer, dict) or answer.keys() != {"duels", "methods", "parameters"}:
+            raise NoAnswer("answer", "what came back is not a signature")
+        return answer
+
+    def agents(self, ask: str, handle: Handle | None = None, **given: Any) -> Any:
+        """Ask a function of ``agents_inside``, about the agent of ``handle`` if there is one."""
+        request = {"do": "agents", "ask": ask, **given}
+        return self._ask_loaded(request) if handle is None else self._ask_about(handle, request)
 
     def load(self) -> list[str]:
         """Start the process, if it does not run, and load the file; return the names that it defines."""
@@ -171,7 +196,8 @@ class Submission:
             self._start()
             try:
                 load = {"do": "load", "source": self.source, "name": self.name, "refused": self.refused}
-                self.names = list(self._ask({**load, "batches": self.batches}))
+                names = self._ask({**load, "batches": self.batches})
+                self.names = [str(name) for name in names] if isinstance(names, list) else []
             except NoAnswer as error:
                 self.close()
                 self._broken = error
@@ -179,12 +205,19 @@ class Submission:
         return self.names
 
     @property
+    def running(self) -> bool:
+        """Whether there is a process."""
+        return self._process is not None
+
+    @property
     def seconds_left(self) -> float:
         """Time that is left of ``limits.seconds``."""
         return self.limits.seconds - (0.0 if self._began is None else time.monotonic() - self._began)
 
     def _kept(self, number: Any) -> Handle:
-        return Handle(self.starts, int(number))
+        if type(number) is not int:
+            raise NoAnswer("answer", "what came back is not an object's number")
+        return Handle(self.starts, number)
 
     def _ask_about(self, handle: Handle, request: dict[str, Any]) -> Any:
         if self._process is None or handle.start != self.starts:
@@ -198,21 +231,38 @@ class Submission:
     # -- the process --------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
+        """Start the process, in namespaces of its own if the system allows it. Raises RuntimeError."""
         if self._began is None:
             self._began = time.monotonic()
+        how = self._begin(namespaces=True)
+        if how == isolation.REFUSED:
+            self.close()
+            how = self._begin(namespaces=False)
+        if self._inner == 0:
+            self.close()
+            folder = how.removeprefix(isolation.SHUT).strip()
+            raise RuntimeError(
+                f"root's submissions run as another user, who may not enter {folder}, where Python is installed; "
+                "install Python and rankgym elsewhere, or do not work as root"
+            )
+        self.isolated = how == isolation.NAMESPACES
+        if not self.isolated:
+            isolation.protect_asker()
+        self._watcher = threading.Thread(target=self._watch, args=(self._inner, self._watched), daemon=True)
+        self._watcher.start()
+
+    def _begin(self, namespaces: bool) -> str:
+        """Start the process; return how it started. ``_inner`` is the number of the process that runs the file."""
         self._folder = tempfile.TemporaryDirectory(prefix="submission-", ignore_cleanup_errors=True)
         os.chmod(self._folder.name, 0o777)  # it may run as another user
         request, self._requests = os.pipe()
         self._answers, answer = os.pipe()
-        environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-        environment |= dict.fromkeys(ONE_THREAD, "1")
-        environment |= {"HOME": self._folder.name, "TMPDIR": self._folder.name, "MPLBACKEND": "agg"}
-        environment |= {"RANKGYM_ASKED_BY": str(os.getpid()), "PYTHONIOENCODING": "utf-8:replace"}
         limits = {
             "memory": int(self.limits.memory_gb * (1 << 30)),
             "seconds": int(self.limits.seconds) + 5,
             "processes": self.limits.processes,
             "hidden": self.hidden,
+            "namespaces": namespaces,
         }
         command = [sys.executable, "-P", str(SCRIPT), str(request), str(answer), json.dumps(limits)]
         try:
@@ -223,27 +273,24 @@ class Submission:
                 stderr=subprocess.STDOUT,
                 pass_fds=(request, answer),
                 cwd=self._folder.name,
-                env=environment,
+                env=_environment(self._folder.name),
                 start_new_session=True,
             )
         finally:
             os.close(request)
             os.close(answer)
         self.starts += 1
-        self._unread, self._dead_of = b"", ""
+        self._unread, self._dead_of, self._inner = b"", "", 0
         self._reader = threading.Thread(target=self._drain, args=(self._process.stdout,), daemon=True)
         self._reader.start()
         self._watched = threading.Event()
-        number, _, how = self._line(STARTING).decode().partition(" ")
-        self._inner, self.isolated = int(number), how == "namespaces"
-        if not self._inner:
+        try:
+            number, _, how = self._line(STARTING).decode().partition(" ")
+        except (TimeoutError, EOFError):
             self.close()
-            raise RuntimeError(
-                f"root's submissions run as another user, who may not enter {how}, where Python is installed; "
-                "install Python and rankgym elsewhere, or do not work as root"
-            )
-        self._watcher = threading.Thread(target=self._watch, args=(self._inner, self._watched), daemon=True)
-        self._watcher.start()
+            raise RuntimeError(f"{self.name}: its process did not start: {self.output[-300:]}") from None
+        self._inner = int(number)
+        return how
 
     def _drain(self, pipe: Any) -> None:
         """Read all that the submission prints; keep the beginning."""
@@ -264,12 +311,13 @@ class Submission:
             except psutil.Error:
                 return
             used = 0
-            for process in family:
+            for one in family:
                 with contextlib.suppress(psutil.Error):
-                    used += process.memory_info().rss
+                    used += one.memory_info().rss
             if used > most:
                 self._dead_of = "memory"
-                self._kill()
+                if process := self._process:
+                    self._kill_all(process)
                 return
 
     def _ask(self, request: dict[str, Any]) -> Any:
@@ -279,7 +327,7 @@ class Submission:
             if seconds <= 0:
                 raise TimeoutError
             self._send(json.dumps(request, default=_plain).encode() + b"\n", seconds)
-            answer = json.loads(self._line(seconds))
+            answer = _sane(json.loads(self._line(seconds)))
             if not isinstance(answer, dict) or not (answer.keys() == {"value"} or isinstance(answer["error"], dict)):
                 raise ValueError
         except TimeoutError:
@@ -289,9 +337,11 @@ class Submission:
             raise NoAnswer("time", f"no answer within {seconds:.3g} s: an endless loop?") from None
         except (EOFError, OSError):
             raise self._end() from None
-        except (ValueError, KeyError, RecursionError):
+        except (ValueError, KeyError, RecursionError) as error:
             self.close()
-            raise NoAnswer("answer", "what came back is not an answer") from None
+            raise NoAnswer(
+                "answer", str(error) if type(error) is OddAnswer else "what came back is not an answer"
+            ) from None
         if "value" in answer:
             return answer["value"]
         raise _raised(answer["error"])
@@ -333,11 +383,6 @@ class Submission:
             return NoAnswer("memory", f"it used more than {self.limits.memory_gb:g} GB of memory")
         return NoAnswer("ended", f"it ended its process (exit code {code})")
 
-    def _kill(self) -> None:
-        for number in {self._inner, self._process.pid if self._process else 0} - {0}:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(number, signal.SIGKILL)
-
     def close(self) -> None:
         """End the process with all that it has started. It starts anew at the next call."""
         process, self._process = self._process, None
@@ -363,11 +408,74 @@ class Submission:
             for one in family:
                 with contextlib.suppress(psutil.Error):
                     one.kill()
-            if not family:
+            if not any(map(_lives, family)):
                 break
         for number in {self._inner, process.pid} - {0}:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(number, signal.SIGKILL)
+
+
+class OddAnswer(ValueError):
+    """An answer that the asking side had better not compute with."""
+
+
+def _environment(folder: str) -> dict[str, str]:
+    """Return the environment of a submission whose own folder is ``folder``."""
+    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    environment |= dict.fromkeys(ONE_THREAD, "1")
+    environment |= {"HOME": folder, "TMPDIR": folder, "MPLBACKEND": "agg"}
+    return environment | {"RANKGYM_ASKED_BY": str(os.getpid()), "PYTHONIOENCODING": "utf-8:replace"}
+
+
+def _folders(package: str) -> list[str]:
+    """Return the folders of an installed package."""
+    found = importlib.util.find_spec(package)
+    return [str(Path(folder).resolve()) for folder in found.submodule_search_locations or ()] if found else []
+
+
+def _lives(process: Any) -> bool:
+    """Whether a process is not a zombie, which nobody can kill."""
+    psutil = require("psutil", "teaching")
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+def _sane(value: Any, depth: int = 0) -> Any:
+    """Return an answer's value, with half characters replaced.
+
+    Raises:
+        OddAnswer: lists are nested too deeply, or a whole number is too large.
+    """
+    if isinstance(value, dict | list):
+        if depth > DEEPEST_ANSWER:
+            raise OddAnswer(f"returned lists that are nested more than {DEEPEST_ANSWER} deep")
+        if isinstance(value, list):
+            return [_sane(one, depth + 1) for one in value]
+        return {_sane(name): _sane(one, depth + 1) for name, one in value.items()}
+    if type(value) is int and abs(value) > LARGEST_NUMBER:
+        raise OddAnswer(f"returned a whole number of more than {round(math.log10(LARGEST_NUMBER))} digits")
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def _lists(answer: Any, most: int) -> list[Any]:
+    """Return the answer to a play, which is at least one list and at most ``most``. Raises ``NoAnswer``."""
+    if not isinstance(answer, list) or not all(isinstance(one, list | str) for one in answer):
+        raise NoAnswer("answer", "what came back is not the lists of a play")
+    if not 0 < len(answer) <= most and most:
+        raise NoAnswer("answer", f"{len(answer)} lists came back, not {most}")
+    return answer
+
+
+def _different(ranking: Any, items: int, positions: int) -> bool:
+    """Whether ``ranking`` is a list of ``positions`` different items."""
+    numbers = isinstance(ranking, list) and all(type(item) is int and 0 <= item < items for item in ranking)
+    return numbers and len(ranking) == positions == len(set(ranking))
+
+
+def _arms(duel: Any, arms: int) -> bool:
+    return isinstance(duel, list) and len(duel) == 2 and all(type(arm) is int and 0 <= arm < arms for arm in duel)
 
 
 def _bits(table: Any) -> list[str]:
@@ -384,9 +492,9 @@ def _plain(value: Any) -> Any:
 
 def _raised(error: dict[str, Any]) -> NoAnswer:
     """Return the exception of the submission as a ``NoAnswer``."""
-    name, message = str(error.get("kind", "")), str(error.get("message", ""))
+    name, message = str(error.get("kind", ""))[:100], str(error.get("message", ""))[:LONGEST_MESSAGE]
     line = error.get("line")
-    place: Any = {"line": line if isinstance(line, int) else None, "code": str(error.get("code") or "")}
+    place: Any = {"line": line if type(line) is int else None, "code": str(error.get("code") or "")[:LONGEST_MESSAGE]}
     if name == "NotImplementedError":
         return NoAnswer("unfinished", message or "not written yet", error=name, **place)
     if name == "AttributeError" and message.startswith("there is no "):

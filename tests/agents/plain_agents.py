@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 
-from rankgym.agent import DuelingAgent
+from rankgym.agent import Agent, DuelingAgent
 
 
 def generators(seed, num_envs):
@@ -43,6 +43,48 @@ class ArrayAgent(PlainAgent):
 
     def act(self, observation):
         return np.array(super().act(observation))
+
+
+# parts: methods, and what base classes set.
+
+
+class Fixed(Agent):
+    """Good: always the same lists."""
+
+    def act(self, observation=None):
+        return np.tile(np.arange(self.num_positions), (self.num_envs, 1))
+
+    def update(self, displayed, clicks):
+        pass
+
+
+class OnlyActs(Agent):
+    def act(self, observation=None):
+        return np.tile(np.arange(self.num_positions), (self.num_envs, 1))
+
+
+class OnlyUpdates:
+    def __init__(self, *, num_items, num_positions, num_envs=1, horizon=None, seed=0, initial_list=None):
+        pass
+
+    def update(self, displayed, clicks):
+        pass
+
+
+class ForgetsSuper(Fixed):
+    def __init__(self, *, num_items, num_positions, num_envs=1, horizon=None, seed=0, initial_list=None):
+        self.counts = np.zeros(num_items)
+
+
+class UsesWhatSuperSets(Fixed):
+    def __init__(self, *, num_items, num_positions, num_envs=1, horizon=None, seed=0, initial_list=None):
+        self.counts = np.zeros((self.num_envs, num_items))
+        super().__init__(num_items=num_items, num_positions=num_positions, num_envs=num_envs)
+
+
+class DrawsBeforeSuper(Fixed):
+    def __init__(self, *, num_items, num_positions, num_envs=1, horizon=None, seed=0, initial_list=None):
+        self.key = self.keys()
 
 
 # actions: lists of distinct items in range.
@@ -421,8 +463,9 @@ class KeepsWhatItWasGiven(GivesItsMemoryAway):
         self.counts = snapshot["counts"]
 
 
-GOOD = [PlainAgent, ArrayAgent, ReRanks, Decides, WrittenDown, IsNotWrittenDown]
+GOOD = [PlainAgent, ArrayAgent, Fixed, ReRanks, Decides, WrittenDown, IsNotWrittenDown]
 MUTANTS = {
+    "parts": [OnlyActs, OnlyUpdates, ForgetsSuper, UsesWhatSuperSets, DrawsBeforeSuper],
     "actions": [Transposes, ShowsOneMore, SpeaksInFloats, Repeats, CountsFromOne, CountsFromBelow, Ragged],
     "fresh results": [ReusesItsArray, LearnsLate, LearnsFromItsOwnList],
     "arguments": [ClearsTheClicks, SortsTheDisplayed, SortsTheInitialList, ClearsTheObservation],
@@ -480,6 +523,31 @@ class ArrayDuelist(PlainDuelist):
     @property
     def candidate(self):
         return np.array([wins.index(max(wins)) for wins in self.wins])
+
+
+class FixedDuelist(DuelingAgent):
+    """Good: always the same duel."""
+
+    candidate = property(lambda self: np.zeros(self.num_envs, int))
+
+    def act(self, observation=None):
+        return {"left": np.zeros(self.num_envs, int), "right": np.zeros(self.num_envs, int)}
+
+    def update(self, duel, won):
+        self.checked_duel(duel, won)
+
+
+class NamesNoCandidate(DuelingAgent):
+    act, update = FixedDuelist.act, FixedDuelist.update
+
+
+class ForgetsSuperOfDuels(FixedDuelist):
+    def __init__(self, *, num_arms, num_envs=1, horizon=None, seed=0):
+        self.wins = np.zeros((num_arms, num_arms))
+
+
+class NamesWhatItNeverSets(FixedDuelist):
+    candidate = property(lambda self: self.best)
 
 
 class NamesOnlyTheLeft(ArrayDuelist):
@@ -727,9 +795,11 @@ class WritesNoDuelsDown(WritesDuelsDown):
         super().restore({**snapshot, "wins": 0 * snapshot["wins"]})
 
 
-DUELING_GOOD = [PlainDuelist, ArrayDuelist, RefusesNoDuel, EndsItsDuels, WritesDuelsDown]
+DUELING_GOOD = [PlainDuelist, FixedDuelist, ArrayDuelist, RefusesNoDuel, EndsItsDuels, WritesDuelsDown]
 DUELING_MUTANTS = {
+    "parts": [NamesNoCandidate, ForgetsSuperOfDuels],
     "actions": [
+        NamesWhatItNeverSets,
         NamesOnlyTheLeft,
         DuelsInAnArray,
         DuelsInFloats,

@@ -48,16 +48,15 @@ def test_a_factory_need_not_be_a_class():
 def test_the_kind_decides_over_what_the_factory_looks_like():
     class Both:
         def __init__(self, *, num_arms=2, num_items=2, **shape):
-            self.update = None
+            self.act = self.update = None
 
     words = {
         "ranking": r"'sizes' \(6 items, 3 positions\): num_positions = 7",
         "dueling": r"'sizes' \(5 arms\): num_arms = 0",
     }
     for kind, line in words.items():
-        with pytest.raises(AgentError, match=f"^rule {line}") as caught:
+        with pytest.raises(AgentError, match=f"^rule {line}"):
             check_agent(Both, kind=kind)
-        assert caught.value.broken["actions"].expected == "an object with act and update"
     with pytest.raises(ValueError, match=r"^kind = 'duel' is unknown; allowed: 'ranking', 'dueling', or None$"):
         check_agent(Both, kind="duel")
 
@@ -118,6 +117,32 @@ def test_rules_that_cannot_be_tried_are_told_with_the_reason():
     because = {rule for rule, reason in caught.value.skipped.items() if reason == "rule 'seed' is broken"}
     assert because >= {"fresh results", "row independence", "copies"}
     assert "\nskipped rule 'copies': rule 'seed' is broken" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "seen", "expected"),
+    [
+        ("OnlyActs", "OnlyActs has no update", "def update(self, displayed, clicks)"),
+        ("OnlyUpdates", "OnlyUpdates has no act", "def act(self, observation)"),
+        ("ForgetsSuper", "ForgetsSuper.__init__ does not call super().__init__(...)", "seed=seed, initial_list="),
+        (
+            "UsesWhatSuperSets",
+            "does not call super().__init__(...) before it uses self.num_envs",
+            "in its first line: ",
+        ),
+        ("DrawsBeforeSuper", "does not call super().__init__(...) before it uses self.seeds", "in its first line: "),
+        ("NamesNoCandidate", "NamesNoCandidate has no candidate", "def candidate(self), a property"),
+        ("ForgetsSuperOfDuels", "does not call super().__init__(...)", "super().__init__(num_arms=num_arms, num_envs="),
+    ],
+)
+def test_a_missing_part_is_named_and_nothing_else_is_tried(mutant, seen, expected):
+    (found,) = (one for _, one in EACH if one.__name__ == mutant)
+    with pytest.raises(AgentError) as caught:
+        check_agent(found)
+    assert list(caught.value.broken) == ["parts"]
+    assert seen in caught.value.broken["parts"].seen
+    assert expected in caught.value.broken["parts"].expected
+    assert set(caught.value.skipped) == set(RULES) - {"parts"}
 
 
 def test_every_rule_has_a_mutant():
