@@ -12,6 +12,7 @@ from rankgym.commands.bench import bench
 from rankgym.commands.compare import compare
 from rankgym.commands.envs import envs
 from rankgym.commands.errors import OneLineErrors
+from rankgym.commands.exercise_grade import grade as exercise_grade
 from rankgym.commands.grade import grade
 from rankgym.commands.reproduce import reproduce
 from rankgym.commands.train import train
@@ -53,6 +54,7 @@ for command in (compare, train, assumptions, envs, agents, bench, reproduce, gra
     app.command()(command)
 app.add_typer(data.app, name="data")
 app.add_typer(sweep.app, name="sweep")
+exercise.app.command("grade")(exercise_grade)
 app.add_typer(exercise.app, name="exercise")
 
 

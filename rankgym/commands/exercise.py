@@ -82,7 +82,7 @@ def check(
     json_file: Annotated[
         Path | None, option("FILE", "Write the report as JSON, too; - for standard output.", "--json")
     ] = None,
-    picture: Annotated[bool, typer.Option(help="Draw what passed, into a file beside FILE.")] = True,
+    picture: Annotated[bool, typer.Option(help="Draw what passed; into a file beside FILE, or into the JSON.")] = True,
     seed: Annotated[int, option("S", "Of the cases that are tried.")] = 0,
     time_limit: TimeLimit = 120.0,
     memory: Memory = 2.0,
@@ -113,7 +113,7 @@ def check(
         with atomic_path(json_file) as path:
             path.write_text(text, encoding="utf-8")
     show_report(report)
-    if report.picture:
+    if report.picture and json_file is None:
         drawn = file.with_name(f"{file.stem}_yours.svg")
         drawn.write_text(report.picture, encoding="utf-8")
         typer.echo(f"Your picture: {drawn}")

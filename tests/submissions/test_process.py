@@ -383,7 +383,9 @@ def f():
 
 
 def test_values_that_can_be_written_and_shown(kind):
-    nan, infinite, large, text = answer_of(kind, "def f():\n    return [float('nan'), float('inf'), 10**299, '\\ud800']\n")
+    nan, infinite, large, text = answer_of(
+        kind, "def f():\n    return [float('nan'), float('inf'), 10**299, '\\ud800']\n"
+    )
     assert (nan != nan, infinite, large, text) == (True, float("inf"), 10**299, "?")
 
 

@@ -251,6 +251,7 @@ def draw(student: Submission, passed: frozenset[str], figure: Any) -> bool:
         )
         curves[f"probability, {name}"] = student.call("click_probabilities", attraction, chi, ranking)
     draw_curves(axes, curves, x_label="position", y_label="clicks a user")
+    axes.set_xticks(range(1, 6))
     return True
 
 

@@ -145,7 +145,7 @@ def report(
     """
     body = [f"<h1>{escape(title)}</h1>"]
     body += [f"<p>{escape(' '.join(part.split()))}</p>" for part in summary.split("\n\n") if part.strip()]
-    body += map(_picture, pictures)
+    body += map(figure, pictures)
     if judgements:
         body += ["<h2>Claims</h2>", f"<p>{escape(tally(judgements))}</p>", _claims(judgements)]
     for table in tables:
@@ -154,7 +154,12 @@ def report(
         body.append(_folded("Settings", json.dumps(settings, indent=2, ensure_ascii=False, default=str)))
     if versions is not None:
         body.append(_folded("Versions", "\n".join(f"{name} {version}" for name, version in versions.items())))
-    return PAGE.format(title=escape(title), css=CSS, body="\n".join(body))
+    return page(title, body)
+
+
+def page(title: str, body: Sequence[str], more_css: str = "") -> str:
+    """Return an HTML file with a body of HTML; it may load nothing, and images must be in its text."""
+    return PAGE.format(title=escape(title), css=CSS + more_css, body="\n".join(body))
 
 
 # -- a sweep's figures and tables -------------------------------------------------------------------------------------
@@ -222,7 +227,8 @@ def _ranks(results: Results) -> Iterator[Table]:
 # -- in HTML ----------------------------------------------------------------------------------------------------------
 
 
-def _picture(picture: Picture) -> str:
+def figure(picture: Picture) -> str:
+    """Return a picture as HTML."""
     data = base64.b64encode(picture.svg.encode()).decode()  # an image of its own: ids of two images cannot clash
     caption = f"\n<figcaption>{escape(picture.caption)}</figcaption>" if picture.caption else ""
     return f'<figure>\n<img src="data:image/svg+xml;base64,{data}" alt="{escape(picture.alt)}">{caption}\n</figure>'

@@ -1,0 +1,132 @@
+"""``rankgym exercise grade``: a class's submissions; pages of feedback, and a table of grades."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankgym.commands.errors import complain
+from rankgym.commands.exercise import Memory, TimeLimit, limits_of
+from rankgym.commands.options import option
+from rankgym.commands.tables import show_table
+
+if TYPE_CHECKING:
+    from rankgym.exercises.grading import Graded
+
+MOST_LEFT_OUT = 10  # files that are listed in the terminal
+
+
+def grade(
+    submissions: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="Folder with what was handed in.")],
+    out: Annotated[Path, option("FILE.csv", "The table of grades.")] = Path("grades.csv"),
+    feedback: Annotated[
+        Path | None,
+        option("DIR", "Folder of the pages and of what is kept. Default: `grades_feedback` beside FILE."),
+    ] = None,
+    exercise: Annotated[
+        str | None,
+        option("N|NAME|CHECKER.py", "The exercise of all files. Default: the one that a file's name ends with."),
+    ] = None,
+    jobs: Annotated[int, option("J", "Submissions that are checked at the same time.")] = 1,
+    time_limit: TimeLimit = 120.0,
+    memory: Memory = 2.0,
+    seed: Annotated[
+        int | None, option("S", "Of the cases that are tried. Default: drawn once for the class, and kept.")
+    ] = None,
+) -> None:
+    """Grade a class: a table of grades, a page of feedback for each student, and a page for the class.
+
+    Which file is whose:
+
+    * A file in a folder belongs to the student whose name the folder in SUBMISSIONS has: `alice/01_click_models.py`.
+    * A file in no folder begins with the student's name: `alice_01_click_models.ipynb`.
+    * What Moodle and Canvas make of these names is understood, such as
+      `Alice Smith_12345_assignsubmission_file_01_click_models.py`.
+
+    A file's name ends with the exercise's, perhaps with a copy's number: `01_click_models (1).py`. With `--exercise` all
+    files are of that exercise and may have any name. Of several files of a student and an exercise the one that was
+    saved last is graded; one in which nothing is filled in gives way to another. Files that cannot be matched are
+    listed, here and on the class's page.
+
+    Each submission is played in a process of its own, which is only sent what it is asked to compute. Its time, memory,
+    processes and files are limited. Endless loops, crashes, prompts and prints cost that student the points of the
+    checks that they spoil, and nobody else anything.
+
+    The cases are drawn from a seed that nobody knows before the class is graded; it is kept in the folder of feedback.
+    After Ctrl-C, or when late submissions have come, the same command continues: it checks only what is new or changed.
+
+    Writes `grades.csv`; in the folder of feedback `class.html`, which shows what the class found hard, and a page
+    in `students` for each student, a single file to send.
+
+    Examples:
+
+    * `rankgym exercise grade handed_in --out grades.csv --jobs 2`
+    * An exercise of your own: `rankgym exercise grade handed_in --exercise checker.py --out grades.csv`
+    * What three hundred students handed in for exercise 3, in a hurry:
+      `rankgym exercise grade handed_in --exercise 3 --jobs 8 --time-limit 60`
+    """
+    from rankgym.exercises.feedback import CLASS_PAGE, write_feedback
+    from rankgym.exercises.grading import grade_class
+
+    folder = feedback or out.with_name(f"{out.stem}_feedback")
+    if out.is_dir() or not out.name:
+        raise ValueError(f"--out {out} is a folder; allowed: a file for the table, such as grades.csv")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    limits = limits_of(time_limit, memory)
+    with _Bar() as bar:
+        graded = grade_class(
+            submissions,
+            folder,
+            exercise=exercise,
+            seed=seed,
+            jobs=jobs,
+            limits=limits,
+            hidden=[out.resolve().parent],
+            progress=bar.show,
+        )
+    write_feedback(graded, folder.resolve(), out.resolve())
+    _show(graded)
+    kept = len(graded.grades) - graded.new
+    checked = f"{graded.new:,} submissions checked" + (f", {kept:,} unchanged" if kept else "")
+    typer.echo(f"{checked}. Grades: {out}; pages: {folder / CLASS_PAGE}")
+
+
+class _Bar:
+    """Context manager: a progress bar of submissions, on standard error."""
+
+    def __enter__(self) -> "_Bar":
+        from rankgym.progress import count_bar
+
+        self.bar: Any = count_bar("submissions")
+        self.task = self.bar.add_task("grading", total=None)
+        self.bar.start()
+        return self
+
+    def show(self, done: int, total: int) -> None:
+        self.bar.update(self.task, completed=done, total=total)
+
+    def __exit__(self, *_: Any) -> None:
+        self.bar.stop()
+
+
+def _show(graded: "Graded") -> None:
+    """Print a line for each exercise, and what needs the teacher's attention."""
+    rows = []
+    for name, exercise in graded.exercises.items():
+        points = [grade.points for grade in graded.grades if grade.exercise == name and grade.points is not None]
+        mean = f"{sum(points) / len(points):.1f}" if points else "-"
+        full = sum(one == exercise.points for one in points)
+        rows.append((name, f"{len(points)}", f"{mean} of {exercise.points}", f"{full}"))
+    show_table(("exercise", "graded", "mean", "full points"), rows, labels=1)
+    for grade in graded.grades:
+        if grade.points is None:
+            complain(f"not graded: {grade.student}, {grade.file}: {grade.error}")
+    for one in graded.left_out[:MOST_LEFT_OUT]:
+        complain(f"left out: {one.file}: {one.why}")
+    if len(graded.left_out) > MOST_LEFT_OUT:
+        complain(f"left out: {len(graded.left_out) - MOST_LEFT_OUT} more files; see the class's page")
+    if not graded.isolated:
+        complain(
+            "this system gives submissions no namespaces: they could read this user's files; "
+            "grade in a container, or as a user made for that"
+        )

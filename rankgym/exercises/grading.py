@@ -1,0 +1,297 @@
+"""Grade a class: find what was handed in, check each submission in a process of its own, keep what is finished.
+
+A submission is checked by the command ``rankgym exercise check``, which starts the submission's own process in turn. So
+whatever a submission or a check does, even a crash of the checker, concerns that submission alone.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rankgym.exercises.exercise import Exercise
+from rankgym.exercises.finding import find_exercise
+from rankgym.exercises.handed_in import HandedIn, LeftOut, collect, read
+from rankgym.extras import require
+from rankgym.outputs import atomic_path, check_writable
+from rankgym.submissions import DEFAULT_LIMITS, Limits, Submission
+from rankgym.version import __version__
+
+START_UP = 60.0  # seconds that a check may take beyond the submission's time
+RECORDS = "records"  # folder of finished submissions
+SETTINGS = "grading.json"
+REPORT_KEYS = {"title", "points", "out_of", "checks", "output", "output_length", "picture", "seconds"}
+
+
+class Grade(NamedTuple):
+    """What one submission got. ``report`` is ``Report.as_json()``, or None where ``error`` says why there is none."""
+
+    student: str
+    exercise: str  # name
+    title: str
+    out_of: int
+    file: str
+    report: dict[str, Any] | None
+    error: str = ""
+    final: bool = True  # whether a second try would say the same
+    remark: str = ""
+
+    @property
+    def points(self) -> int | None:
+        """Points; 0 if the file cannot be read, None if it could not be graded."""
+        if self.report is not None:
+            return int(self.report["points"])
+        return 0 if self.final else None
+
+    @property
+    def failed(self) -> list[str]:
+        """Names of the checks that failed."""
+        return [check["name"] for check in self.report["checks"] if check["fault"]] if self.report else []
+
+
+class Graded(NamedTuple):
+    """A class."""
+
+    grades: list[Grade]  # by student and exercise
+    left_out: list[LeftOut]
+    exercises: dict[str, Exercise]  # those that something was handed in for, by name
+    seed: int
+    limits: Limits
+    isolated: bool  # whether submissions had namespaces of their own
+    new: int  # submissions that were checked now
+
+
+class Settings(NamedTuple):
+    """What all submissions of a class have in common."""
+
+    seed: int
+    limits: Limits
+    hidden: tuple[Path, ...]
+    key: str | None  # what --exercise says
+
+
+def grade_class(
+    submissions: str | os.PathLike[str],
+    feedback: str | os.PathLike[str],
+    *,
+    exercise: str | None = None,
+    seed: int | None = None,
+    jobs: int = 1,
+    limits: Limits = DEFAULT_LIMITS,
+    hidden: Sequence[str | os.PathLike[str]] = (),
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Graded:
+    """Check everything that was handed in.
+
+    Args:
+        submissions: folder; ``handed_in.collect`` says how its files are matched with students and exercises.
+        feedback: folder for what is kept: a record of each finished submission, and the seed. A submission whose
+            record was made from the same file, exercise, seed and limits, and with the same version, is not checked
+            again.
+        exercise: as ``find_exercise`` takes it, if all files are of one; else the files' names say it.
+        seed: of the cases. By default it is drawn when a class is first graded, so that nobody can know the cases.
+        jobs: submissions that are checked at the same time.
+        limits: of each submission.
+        hidden: further folders that no submission must see.
+        progress: called with the numbers of finished submissions and of all.
+
+    Raises:
+        ValueError: nothing can be graded, or an argument is out of range.
+        OSError: a folder cannot be read or written.
+        RuntimeError: submissions cannot be started here.
+        KeyboardInterrupt: with a note that says how many are finished.
+    """
+    folder, kept = Path(submissions).resolve(), Path(feedback).resolve()
+    if not folder.is_dir():
+        raise ValueError(f"{os.fspath(submissions)} is not a folder; allowed: a folder with what was handed in")
+    if jobs < 1:
+        raise ValueError(f"jobs = {jobs} is out of range; allowed: 1 or more")
+    if folder == kept or folder in kept.parents:
+        raise ValueError(f"{os.fspath(feedback)} is within the submissions; choose a folder elsewhere")
+    one = None if exercise is None else find_exercise(exercise)
+    found, left_out = collect(folder, one)
+    if not found:
+        why = f": {left_out[0].file}: {left_out[0].why}" if left_out else ""
+        raise ValueError(f"nothing in {os.fspath(submissions)} can be graded{why}")
+    check_writable(feedback, kept / RECORDS)
+    checker = () if exercise is None or not exercise.endswith(".py") else (Path(exercise).resolve().parent,)
+    everywhere = (folder, kept, *checker, *(Path(path).resolve() for path in hidden))
+    settings = Settings(_seed(kept, seed), limits, everywhere, exercise)
+    isolated = _try_out(limits)
+    grades, new = _check_all(found, kept / RECORDS, settings, jobs, progress)
+    exercises = {each.exercise.name: each.exercise for each in sorted(found, key=lambda each: each.exercise.name)}
+    return Graded(grades, left_out, exercises, settings.seed, limits, isolated, new)
+
+
+def _seed(folder: Path, seed: int | None) -> int:
+    """Return the class's seed, which is kept in ``folder``."""
+    file = folder / SETTINGS
+    if seed is None:
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            return int(json.loads(file.read_text(encoding="utf-8"))["seed"])
+        seed = secrets.randbits(48)
+    if seed < 0:
+        raise ValueError(f"seed = {seed} is out of range; allowed: 0 or more")
+    with atomic_path(file) as path:
+        path.write_text(json.dumps({"seed": seed}), encoding="utf-8")
+    return seed
+
+
+def _try_out(limits: Limits) -> bool:
+    """Start a process as submissions get it; return whether it has namespaces. Raises RuntimeError."""
+    require("psutil", "teaching")
+    with Submission("", limits=limits) as nobody:
+        nobody.load()
+        return nobody.isolated
+
+
+# -- all submissions --------------------------------------------------------------------------------------------------
+
+
+def _check_all(
+    found: Sequence[HandedIn], records: Path, settings: Settings, jobs: int, progress: Callable[[int, int], None]
+) -> tuple[list[Grade], int]:
+    """Return the grades in the order of ``found``, and the number of submissions that were checked now."""
+    grades: dict[HandedIn, Grade] = {}
+    to_do = []
+    for each in found:
+        try:
+            content = read(each.file)
+        except OSError as error:
+            grades[each] = _grade(each, None, f"cannot be read: {error.strerror}", False)
+            continue
+        digest = _digest(each, content, settings)
+        kept = _kept(_record(records, each), digest)
+        if kept is None:
+            to_do.append((each, content, digest))
+        else:
+            grades[each] = _grade(each, kept["report"], kept["error"], True)
+    progress(len(grades), len(found))
+    stop = threading.Event()
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = {pool.submit(_check_one, *work, records, settings, stop): work[0] for work in to_do}
+        try:
+            for future in as_completed(futures):
+                grades[futures[future]] = future.result()
+                progress(len(grades), len(found))
+        except KeyboardInterrupt as interruption:
+            interruption.add_note(f"{len(grades)} of {len(found)} submissions are graded; the same command continues")
+            raise
+        finally:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+    return [grades[each] for each in found], len(to_do)
+
+
+def _record(records: Path, each: HandedIn) -> Path:
+    return records / f"{file_name(each.student)}_{file_name(each.exercise.name)}.json"
+
+
+def _digest(each: HandedIn, content: bytes, settings: Settings) -> str:
+    """Return a digest of everything that decides a grade."""
+    checker = Path(settings.key).read_bytes() if settings.key and settings.key.endswith(".py") else b""
+    decides = [each.file.name, each.exercise.name, settings.seed, *settings.limits, __version__]
+    decides += [platform.python_version(), hashlib.sha256(checker).hexdigest()]
+    return hashlib.sha256(json.dumps(decides).encode() + b"\n" + content).hexdigest()
+
+
+def _kept(record: Path, digest: str) -> dict[str, Any] | None:
+    """Return what is kept of a submission; None if nothing is, or of another file or other settings."""
+    try:
+        kept = json.loads(record.read_text(encoding="utf-8"))
+        report = kept["report"]
+        whole = kept["digest"] == digest and isinstance(kept["error"], str)
+        return kept if whole and (report is None or report.keys() >= REPORT_KEYS) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _grade(each: HandedIn, report: dict[str, Any] | None, error: str, final: bool) -> Grade:
+    meant = each.exercise
+    return Grade(each.student, meant.name, meant.title, meant.points, each.file.name, report, error, final, each.remark)
+
+
+def _check_one(
+    each: HandedIn, content: bytes, digest: str, records: Path, settings: Settings, stop: threading.Event
+) -> Grade:
+    """Check a submission, and keep its record if a second try would say the same."""
+    report, error, final = None, "interrupted", False
+    if not stop.is_set():
+        try:
+            report, error, final = _checked(each, content, settings, stop)
+        except OSError as failure:  # of this machine: no room, no processes
+            error = str(failure)
+    if final:
+        with atomic_path(_record(records, each)) as path:
+            path.write_text(json.dumps({"digest": digest, "report": report, "error": error}), encoding="utf-8")
+    return _grade(each, report, error, final)
+
+
+def _checked(
+    each: HandedIn, content: bytes, settings: Settings, stop: threading.Event
+) -> tuple[dict[str, Any] | None, str, bool]:
+    """Run ``rankgym exercise check`` on a copy; return its report, or why there is none and whether that is final."""
+    seconds = settings.limits.seconds + START_UP
+    with tempfile.TemporaryDirectory(prefix="grading-", ignore_cleanup_errors=True) as folder:
+        copy, answer = Path(folder) / each.file.name, Path(folder) / ".report.json"
+        copy.write_bytes(content)
+        command = [sys.executable, "-m", "rankgym", "exercise", "check", str(copy)]
+        command += ["--exercise", settings.key or each.exercise.name, "--json", str(answer)]
+        command += ["--seed", str(settings.seed), "--time-limit", repr(settings.limits.seconds)]
+        command += ["--memory", repr(settings.limits.memory_gb)]
+        command += [word for path in settings.hidden for word in ("--hide", str(path))]
+        code, said = _run(command, seconds, stop)
+        if code is None:
+            return None, f"its check did not end within {seconds:g} s", False
+        try:
+            report = json.loads(answer.read_text(encoding="utf-8"))
+            return report, "", True
+        except (OSError, ValueError):
+            last = (said.strip().splitlines() or [f"exit code {code}"])[-1].removeprefix("error: ")
+            return None, last[:500].replace(str(copy), copy.name), code == 2
+
+
+def _run(command: list[str], seconds: float, stop: threading.Event) -> tuple[int | None, str]:
+    """Run a command; return its exit code, None if it was ended, and what it said on standard error."""
+    environment = {**os.environ, "COLUMNS": "100", "RANKGYM_DEBUG": "0"}
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            env=environment,
+            start_new_session=True,  # Ctrl-C is for this process, which ends the others
+        )
+        ended = False
+        for _ in range(int(seconds * 5) + 1):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.2)
+                ended = True
+            if ended or stop.is_set():
+                break
+        if not ended:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)  # its submission ends with it
+            process.wait()
+        said.seek(0)
+        return process.returncode if ended else None, said.read(1 << 20).decode("utf-8", "replace")
+
+
+def file_name(text: str) -> str:
+    """Return a file's name: ``text`` itself if it is plain, else a likeness with a digest. No two texts share one."""
+    plain = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "_" for letter in text)
+    if plain == text == text.lower() and 0 < len(text) <= 60:
+        return text
+    return f"{plain[:40].strip('_-') or 'student'}-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:10]}"
