@@ -395,9 +395,8 @@ def test_values_that_can_be_written_and_shown(kind):
 )
 def test_a_forged_answer_costs_that_call(kind, line):
     source = f"import os, sys\ndef f():\n    os.write(int(sys.argv[2]), {line!r}.encode() + b'\\n')\n    return 2\n"
-    with kind(source, limits=QUICK) as student:
-        with pytest.raises(NoAnswer):
-            student.call("f")
+    with kind(source, limits=QUICK) as student, pytest.raises(NoAnswer):
+        student.call("f")
 
 
 @pytest.mark.parametrize("forged", [[], [[0, 1]], 3, {}, [3], [[0, 1]] * 4, None])
