@@ -9,6 +9,7 @@ from rankgym.commands.errors import complain
 from rankgym.commands.exercise import Memory, TimeLimit, limits_of
 from rankgym.commands.options import option
 from rankgym.commands.tables import show_table
+from rankgym.outputs import check_writable
 
 if TYPE_CHECKING:
     from rankgym.exercises.grading import Graded
@@ -38,13 +39,13 @@ def grade(
 
     Which file is whose:
 
-    * A file in a folder belongs to the student whose name the folder in SUBMISSIONS has: `alice/01_click_models.py`.
+    * A file in a folder belongs to the student after whom that folder is named: `alice/01_click_models.py`.
     * A file in no folder begins with the student's name: `alice_01_click_models.ipynb`.
     * What Moodle and Canvas make of these names is understood, such as
       `Alice Smith_12345_assignsubmission_file_01_click_models.py`.
 
-    A file's name ends with the exercise's, perhaps with a copy's number: `01_click_models (1).py`. With `--exercise` all
-    files are of that exercise and may have any name. Of several files of a student and an exercise the one that was
+    A file's name ends with the exercise's, perhaps with a copy's number: `01_click_models (1).py`. With `--exercise`
+    all files are of that exercise and may have any name. Of several files of a student and an exercise the one that was
     saved last is graded; one in which nothing is filled in gives way to another. Files that cannot be matched are
     listed, here and on the class's page.
 
@@ -69,9 +70,11 @@ def grade(
     from rankgym.exercises.grading import grade_class
 
     folder = feedback or out.with_name(f"{out.stem}_feedback")
-    if out.is_dir() or not out.name:
-        raise ValueError(f"--out {out} is a folder; allowed: a file for the table, such as grades.csv")
-    out.parent.mkdir(parents=True, exist_ok=True)
+    if out.suffix != ".csv":
+        raise ValueError(f"--out {out} is not a CSV file; allowed: a name such as grades.csv")
+    if jobs < 1:
+        raise ValueError(f"--jobs {jobs} is out of range; allowed: 1 or more")
+    check_writable(out, out.parent)
     limits = limits_of(time_limit, memory)
     with _Bar() as bar:
         graded = grade_class(
@@ -82,6 +85,7 @@ def grade(
             jobs=jobs,
             limits=limits,
             hidden=[out.resolve().parent],
+            skip=[out],
             progress=bar.show,
         )
     write_feedback(graded, folder.resolve(), out.resolve())

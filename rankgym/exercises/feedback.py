@@ -52,9 +52,11 @@ pre.printed { white-space: pre-wrap; overflow-wrap: anywhere; max-height: 20rem;
 .grades tfoot td { border-top: 2px solid #999; color: #555; }
 .bar { display: block; height: .5rem; min-width: 4rem; background: #f0d9cc; margin-top: .3rem; }
 .bar i { display: block; height: 100%; background: #2c8c66; }
+.hard { margin-top: 1.6rem; }
 .hard td:nth-child(2) { min-width: 5.5rem; }
 ul { padding-left: 1.2rem; margin: .4rem 0; } li { overflow-wrap: anywhere; margin: .15rem 0; }
 @media (max-width: 44rem) {
+  figure img { max-width: 100%; }
   dl { grid-template-columns: minmax(0, 1fr); gap: 0; } dd { margin-bottom: .5rem; }
   .grades th:first-child, .grades td:first-child { max-width: 8.5rem; }
   .grades th, .grades td { padding: .3rem .4rem; }
@@ -88,14 +90,14 @@ def student_file(student: str) -> str:
 
 def student_page(student: str, grades: Sequence[Grade]) -> str:
     """Return a student's page: each exercise with its checks."""
-    body = [f"<h1>{escape(student)}</h1>"]
+    body = [f"<h1>{_shown(student)}</h1>"]
     if len(grades) > 1:
         known = [grade for grade in grades if grade.points is not None]
         total, most = sum(grade.points or 0 for grade in known), sum(grade.out_of for grade in known)
         body.append(f'<p class="total">{total} of {most} points in {len(known)} exercises</p>')
     for grade in grades:
         body += _exercise(grade)
-    return page(f"Feedback for {student}", body, CSS)
+    return page(f"Feedback for {printable(student)}", body, CSS)
 
 
 def _exercise(grade: Grade) -> list[str]:
@@ -104,17 +106,17 @@ def _exercise(grade: Grade) -> list[str]:
     if grade.report is None:
         points = "Not graded" if grade.points is None else f"0 of {grade.out_of} points"
         lines.append(f'<p class="total">{points}</p>')
-        return [*lines, f"<p>{escape(grade.file)}: {_shown(grade.error)}</p>", *_remark(grade)]
+        return [*lines, f"<p>{_shown(grade.file)}: {_shown(grade.error)}</p>", *_remark(grade)]
     report = grade.report
     lines.append(f'<p class="total">{grade.points} of {grade.out_of} points</p>')
-    lines.append(f'<p class="note">{escape(grade.file)}, checked in {report["seconds"]:.0f} s</p>')
+    lines.append(f'<p class="note">{_shown(grade.file)}, checked in {report["seconds"]:.0f} s</p>')
     lines += _remark(grade)
     seen: list[Any] = []
     for check in report["checks"]:
         lines.append(_check(check, check["fault"] not in seen))
         seen += [check["fault"]] if check["fault"] else []
     if report["picture"]:
-        lines.append(figure(Picture(report["picture"], "What you have written", f"Picture of {grade.file}")))
+        lines.append(figure(Picture(report["picture"], "What you have written", f"Picture of {printable(grade.file)}")))
     if report["output"]:
         cut = report["output_length"] > len(report["output"])
         size = f"; it printed {report['output_length']:,} bytes, this is the beginning" if cut else ""
@@ -260,8 +262,10 @@ def _mistake(grade: Grade, name: str) -> str:
     for check in grade.report["checks"] if grade.report else ():
         if check["name"] == name and check["fault"]:
             fault = check["fault"]
+            if not fault["where"]:
+                return "the file cannot be loaded"
             return str(fault["mistake"] or ("another answer" if fault["expected"] else fault["got"]))[:LONGEST_REMARK]
-    return "" if grade.report else grade.error
+    return ""
 
 
 def _passed(grade: Grade, name: str) -> bool:
@@ -292,7 +296,7 @@ def _table(head: str, rows: Sequence[str], foot: str) -> str:
 
 
 def _link(student: str) -> str:
-    return f'<a href="{escape(student_file(student))}" title="{escape(student)}">{escape(student)}</a>'
+    return f'<a href="{escape(student_file(student))}" title="{_shown(student)}">{_shown(student)}</a>'
 
 
 def _left_out(files: Sequence[LeftOut]) -> str:

@@ -90,6 +90,7 @@ def grade_class(
     jobs: int = 1,
     limits: Limits = DEFAULT_LIMITS,
     hidden: Sequence[str | os.PathLike[str]] = (),
+    skip: Sequence[str | os.PathLike[str]] = (),
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Graded:
     """Check everything that was handed in.
@@ -104,6 +105,7 @@ def grade_class(
         jobs: submissions that are checked at the same time.
         limits: of each submission.
         hidden: further folders that no submission must see.
+        skip: files in the folder of submissions that are none.
         progress: called with the numbers of finished submissions and of all.
 
     Raises:
@@ -117,10 +119,10 @@ def grade_class(
         raise ValueError(f"{os.fspath(submissions)} is not a folder; allowed: a folder with what was handed in")
     if jobs < 1:
         raise ValueError(f"jobs = {jobs} is out of range; allowed: 1 or more")
-    if folder == kept or folder in kept.parents:
-        raise ValueError(f"{os.fspath(feedback)} is within the submissions; choose a folder elsewhere")
+    if folder == kept:
+        raise ValueError(f"{os.fspath(feedback)} is the folder of submissions; choose another one")
     one = None if exercise is None else find_exercise(exercise)
-    found, left_out = collect(folder, one)
+    found, left_out = collect(folder, one, skip=(kept, *(Path(path).resolve() for path in skip)))
     if not found:
         why = f": {left_out[0].file}: {left_out[0].why}" if left_out else ""
         raise ValueError(f"nothing in {os.fspath(submissions)} can be graded{why}")
@@ -294,4 +296,5 @@ def file_name(text: str) -> str:
     plain = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "_" for letter in text)
     if plain == text == text.lower() and 0 < len(text) <= 60:
         return text
-    return f"{plain[:40].strip('_-') or 'student'}-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:10]}"
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{plain[:40].strip('_-') or 'student'}-{digest[:10]}"

@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ LITTER = (
 UNWRITTEN = b"raise NotImplementedError"
 PLATFORMS = (  # how learning platforms begin the name of a file or folder; the student comes first
     re.compile(r"(?P<student>.+?)_\d+_assignsubmission_[a-z]+(?:_|$)"),  # Moodle
-    re.compile(r"(?P<student>.+?)(?:_LATE)?_\d+_\d+_"),  # Canvas
+    re.compile(r"(?P<student>.+?)(?:_LATE)?_\d{3,}_\d{3,}(?:_|$)"),  # Canvas
 )
 COPY = r"(?:[ _-]*\((?P<browser>\d+)\)|-(?P<platform>\d+))?$"  # of what was downloaded or handed in again: (1), -1
 LARGEST_READ = LARGEST_SUBMISSION + 1  # bytes
@@ -42,22 +42,26 @@ class LeftOut(NamedTuple):
     why: str
 
 
-def collect(folder: Path, exercise: Exercise | None = None) -> tuple[list[HandedIn], list[LeftOut]]:
+def collect(
+    folder: Path, exercise: Exercise | None = None, *, skip: Collection[Path] = ()
+) -> tuple[list[HandedIn], list[LeftOut]]:
     """Find what was handed in; return it by student and exercise, and what is left out and why.
 
     * A file in a folder is that of the student after whom the outermost folder is named.
     * A file that is in no folder begins with the student's name: ``alice_01_click_models.py``.
-    * Names that Moodle and Canvas make are understood, of files and of folders, such as
-      ``Alice Smith_12345_assignsubmission_file_01_click_models.py`` and ``smithalice_LATE_12_34_01_click_models-1.py``.
+    * Names that Moodle and Canvas make are understood, of files and of folders:
+      ``Alice Smith_12345_assignsubmission_file_01_click_models.py``,
+      ``smithalice_LATE_12345_67890_01_click_models-1.py``.
     * A file's name ends with the exercise's: ``01_click_models``, perhaps with a copy's number: ``(1)``. With
       ``exercise`` all files are of that exercise, and may have any name.
     * Of several files of one student and exercise the one that was saved last is graded, but none in which nothing is
       filled in, if there is another: students hand in the script beside the notebook in which they worked.
-    * Scripts (.py) and notebooks (.ipynb) are graded. Links are not followed.
+    * Scripts (.py) and notebooks (.ipynb) are graded. Links are not followed. Files and folders in ``skip`` are not
+      looked at.
     """
     found: dict[tuple[str, str], list[tuple[Path, Exercise]]] = {}
     left_out = []
-    for path in _files(folder):
+    for path in _files(folder, skip):
         meant = exercise or exercise_of_file(path)
         inner = path.relative_to(folder)
         student = _student(inner, meant)
@@ -75,13 +79,13 @@ def collect(folder: Path, exercise: Exercise | None = None) -> tuple[list[Handed
     return handed_in, left_out
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _files(folder: Path, skip: Collection[Path]) -> Iterator[Path]:
     """Yield all files and links, and folders without any file, but litter."""
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        if entry.name in LITTER or entry.name.startswith("."):
+        if entry.name in LITTER or entry.name.startswith(".") or Path(entry.path) in skip:
             continue
         if entry.is_dir(follow_symlinks=False):
-            inner = list(_files(Path(entry.path)))
+            inner = list(_files(Path(entry.path), skip))
             yield from inner or [Path(entry.path)]
         else:
             yield Path(entry.path)
@@ -106,12 +110,12 @@ def _why_not(path: Path, exercise: Exercise | None, student: str) -> str:
 def _student(inner: Path, exercise: Exercise | None) -> str:
     """Return the student of a file whose path within the folder of submissions is ``inner``; "" if it names none."""
     name = inner.parts[0] if len(inner.parts) > 1 else inner.stem
+    if len(inner.parts) == 1 and exercise is not None:
+        name = re.sub(re.escape(exercise.name) + COPY, "", name)
     for platform in PLATFORMS:
         found = platform.match(name)
         if found:
             return found["student"].strip()
-    if len(inner.parts) == 1 and exercise is not None:
-        name = re.sub(re.escape(exercise.name) + COPY, "", name)
     return name.strip(" _-")
 
 

@@ -72,6 +72,13 @@ def after_pick(first, i, j, count, in_right, in_left):
 
 
 @kernel
+def add(to, users):
+    """Add ``users`` to ``to``, entry by entry."""
+    for difference in range(to.shape[0]):
+        to[difference] += users[difference]
+
+
+@kernel
 def team_draft(left, right, count, click, stop, in_right, in_left, at, users, done):
     """Follow all users through the two rankings' team drafts. Arguments are those of ``win``."""
     now, then = 0, 1
@@ -93,7 +100,7 @@ def team_draft(left, right, count, click, stop, in_right, in_left, at, users, do
                         after = users[then, i_next]
                         pick(between, after, done, shown + 1, -credit, click[document], stop[document], 1.0)
                     else:
-                        users[then, i_next] += between
+                        add(users[then, i_next], between)
                     at[then, i_next] = j_next
         at[now] = -1
         now, then = then, now
@@ -153,8 +160,11 @@ def win(left, right, click, stop, picks, in_right, in_left, at, users, done):
         last = greedy(left, right, count, click, stop, in_right, in_left, at, users, done)
     for i in range(count + 1):
         if at[last, i] >= 0:
-            done += users[last, i]
-    return done[middle + 1 :].sum() + 0.5 * done[middle]
+            add(done, users[last, i])
+    won = 0.0
+    for difference in range(middle + 1, done.shape[0]):
+        won += done[difference]
+    return won + 0.5 * done[middle]
 
 
 @kernel
