@@ -118,6 +118,10 @@ def try_check(check: Check, student: Submission, seed: int) -> Outcome:
         fault = error.fault
     except NoAnswer as error:  # the file cannot be loaded
         fault = Fault("", f"loading {student.name}", "", str(error), "", error.line, error.code)
+    except Exception as error:  # of a checker that did not expect the answer; the other checks go on
+        fault = Fault(
+            check.of, "the check itself", "", f"{type(error).__name__}: {error}; tell whoever wrote the check"
+        )
     if fault is not None:
         line = fault.line or _line_of(fault.where, student.source)
         fault = fault._replace(line=line, place=place_of(student.name, student.source, line))
@@ -142,5 +146,5 @@ def _picture(exercise: Exercise, student: Submission, passed: frozenset[str]) ->
 
     try:
         return drawn(lambda figure: bool(exercise.draw and exercise.draw(student, passed, figure)))
-    except NoAnswer:  # it does not answer here; the picture is worth no points
+    except Exception:  # no answer here, or an odd one; the picture is worth no points
         return ""

@@ -98,6 +98,14 @@ def test_what_is_said_of_a_submission_that_does_not_answer(source, got):
     assert got in fault.got
 
 
+def test_a_check_that_fails_itself_is_reported_and_the_others_go_on():
+    def adds(trial):
+        assert trial.call("f", 1) + "?" == "1?"
+
+    fault = outcome(adds, "def f(x): return x")
+    assert fault.got == "TypeError: unsupported operand type(s) for +: 'int' and 'str'; tell whoever wrote the check"
+
+
 def test_functions_after_an_accident_still_get_their_points():
     source = solution("01_click_models").replace("def cascade_clicks", "import os\ndef cascade_clicks", 1)
     source = source.replace("clicks = [0] * len(ranking)\n", "os._exit(1)\n", 1)

@@ -1,0 +1,326 @@
+"""A class is graded: who handed in what, the points that a check gives, and what a submission does costs it alone."""
+
+import csv
+import json
+import os
+import string
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("jupytext")
+pytest.importorskip("psutil")
+
+from mistakes import filled, solution  # after the skips
+
+from rankgym.exercises import grading
+from rankgym.exercises.grading import file_name, grade_class
+from rankgym.exercises.handed_in import collect
+from rankgym.exercises.handouts import HANDOUTS
+from rankgym.exercises.topics.click_models import EXERCISE
+from rankgym.submissions import Limits
+
+NAME = "01_click_models"
+RIGHT = solution(NAME)
+WRONG = RIGHT.replace("reached *= 1 - attr", "reached *= attr")
+LOOP = RIGHT.replace("            break", "            while True: pass")
+
+
+@pytest.fixture
+def hand_in(tmp_path):
+    """A function that writes a submission into the folder handed_in, which it returns."""
+    folder = tmp_path / "handed_in"
+
+    def write(name, text=RIGHT, saved=None):
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        if saved is not None:
+            os.utime(file, (saved, saved))
+        return folder
+
+    return write
+
+
+def points_of(csv_file="grades.csv"):
+    with open(csv_file, encoding="utf-8-sig", newline="") as file:
+        return {line["student"]: line["points"] for line in csv.DictReader(file)}
+
+
+# -- which file is whose ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("file", "student"),
+    [
+        (f"alice_{NAME}.py", "alice"),
+        (f"alice {NAME} (1).ipynb", "alice"),
+        (f"s1234_{NAME}.py", "s1234"),
+        (f"group_12_{NAME}-2.py", "group_12"),
+        (f"Alice Smith_12345_assignsubmission_file_{NAME}.py", "Alice Smith"),
+        (f"Alice Smith_12345_assignsubmission_file_/{NAME}.py", "Alice Smith"),
+        (f"Alice Smith_12345_assignsubmission_file/work/{NAME}.ipynb", "Alice Smith"),
+        (f"smithalice_123_456_{NAME}-1.py", "smithalice"),
+        (f"smithalice_LATE_123_456_{NAME}.py", "smithalice"),
+        (f"Zoë Müller/{NAME}.py", "Zoë Müller"),
+        (f"=1+1/{NAME}.py", "=1+1"),
+    ],
+)
+def test_a_file_says_whose_it_is_and_of_which_exercise(hand_in, file, student):
+    folder = hand_in(file)
+    found, left_out = collect(folder)
+    assert [(one.student, one.exercise, one.file) for one in found] == [(student, EXERCISE, folder / file)]
+    assert not left_out
+
+
+@pytest.mark.parametrize(
+    ("file", "why"),
+    [
+        (f"{NAME}.py", "does not begin with a student's"),
+        ("alice/notes.py", "does not end with an exercise's"),
+        ("alice_99_nothing.py", "does not end with an exercise's"),
+        (f"alice_{NAME}.txt", "neither a script"),
+        (f"alice_{NAME}.zip", "neither a script"),
+    ],
+)
+def test_what_cannot_be_matched_is_listed(hand_in, file, why):
+    hand_in(f"zoe_{NAME}.py")
+    found, left_out = collect(hand_in(file))
+    assert [one.student for one in found] == ["zoe"]
+    assert [one.file for one in left_out] == [file]
+    assert why in left_out[0].why
+
+
+def test_links_and_empty_folders_are_listed(hand_in, tmp_path):
+    folder = hand_in(f"zoe/{NAME}.py")
+    (tmp_path / "secret.py").write_text("the teacher's")
+    (folder / f"mallory_{NAME}.py").symlink_to(tmp_path / "secret.py")
+    (folder / "eve").symlink_to(tmp_path)
+    (folder / "nobody").mkdir()
+    os.mkfifo(folder / f"pipe_{NAME}.py")
+    found, left_out = collect(folder)
+    assert [one.student for one in found] == ["zoe"]
+    assert {one.file for one in left_out} == {f"mallory_{NAME}.py", "eve", "nobody", f"pipe_{NAME}.py"}
+
+
+@given(st.text(string.ascii_letters + "äß-. '", min_size=1).map(str.strip).filter(lambda name: name[:1].isalpha()))
+def test_any_name_comes_back(name):
+    from rankgym.exercises.handed_in import _student
+
+    asked = name.rstrip(" _-")
+    assert _student(Path(f"{name}_{NAME}.py"), EXERCISE) == asked
+    assert _student(Path(f"{name}_12_assignsubmission_file_{NAME}.py"), EXERCISE) == name
+    assert _student(Path(name, f"{NAME}.py"), EXERCISE) == asked
+
+
+def test_all_files_may_be_of_one_exercise(hand_in):
+    hand_in("alice/answer.py")
+    hand_in("group-1.py")
+    folder = hand_in("group-2.py")
+    assert [one.student for one in collect(folder, EXERCISE)[0]] == ["alice", "group-1", "group-2"]
+    assert not collect(folder)[0]
+
+
+def test_of_several_files_the_last_one_that_is_filled_in_is_graded(hand_in):
+    handout = (HANDOUTS / f"{NAME}.py").read_text()
+    hand_in(f"alice/{NAME}.py", handout, saved=3)
+    hand_in(f"alice/{NAME}.ipynb", filled(NAME), saved=2)
+    hand_in(f"alice/{NAME} (1).py", WRONG, saved=1)
+    hand_in(f"bob_{NAME}.py", saved=1)
+    hand_in(f"bob_{NAME} (1).py", saved=1)
+    folder = hand_in(f"bob_{NAME} (10).py", saved=1)
+    (alice, bob), left_out = collect(folder)
+    assert alice.file.name == f"{NAME}.ipynb"
+    assert bob.file.name == f"bob_{NAME} (10).py"
+    assert f"{NAME}.py" in alice.remark
+    assert len(left_out) == 4
+
+
+# -- grades -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_class_is_graded_and_again_only_where_something_changed(hand_in, run):
+    for student, source in (("right", RIGHT), ("wrong", WRONG), ("loops", LOOP)):
+        folder = hand_in(f"{student}_{NAME}.py", source)
+    hand_in(f"leaves_{NAME}.py", f"import os\nos._exit(0)\n{RIGHT}")
+    spied = str(folder / f"wrong_{NAME}.py")
+    hand_in(f"reads_{NAME}.py", RIGHT.replace("    return clicks\n", f"    return open({spied!r}).read()\n"))
+    hand_in(f"damaged_{NAME}.ipynb", "{")
+    hand_in("notes.py", "")
+    command = ("exercise", "grade", str(folder), "--out", "grades.csv", "--jobs", "2", "--time-limit", "20")
+    result = run(*command)
+    assert result.exit_code == 0, result.output
+    assert "left out: notes.py: its name does not end with an exercise's" in result.stderr
+    assert "6 submissions checked." in result.output
+    grades = {"right": "10", "wrong": "8", "loops": "8", "leaves": "0", "reads": "8", "damaged": "0"}
+    assert points_of() == grades
+    page = Path("grades_feedback/students/loops.html").read_text()
+    assert "no answer within 2 s: an endless loop?" in page
+    assert "cannot be read as a notebook" in Path("grades_feedback/students/damaged.html").read_text()
+    assert "8 of 10 points" in Path("grades_feedback/students/wrong.html").read_text()
+
+    hand_in(f"wrong_{NAME}.py", RIGHT)
+    assert "1 submissions checked, 5 unchanged" in run(*command).output
+    assert points_of() == {**grades, "wrong": "10"}
+    seed = json.loads(Path("grades_feedback/grading.json").read_text())["seed"]
+    assert "0 submissions checked" in run(*command, "--seed", str(seed)).output
+    assert "6 submissions checked" in run(*command, "--seed", str(seed + 1)).output
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"digest": 1}', '{"report": {}}'])
+def test_a_damaged_record_is_made_again(hand_in, tmp_path, damage, quick_check):
+    folder = hand_in(f"alice_{NAME}.py")
+    assert grade_class(folder, tmp_path / "kept").new == 1
+    assert grade_class(folder, tmp_path / "kept").new == 0
+    (record,) = (tmp_path / "kept" / "records").iterdir()
+    record.write_text(damage)
+    assert grade_class(folder, tmp_path / "kept").new == 1
+
+
+@pytest.fixture
+def quick_check(monkeypatch):
+    """Checks are instant; what they got can be set by student."""
+    report = {"title": "", "points": 7, "out_of": 10, "checks": [], "output": "", "output_length": 0}
+    said = {}
+
+    def checked(each, content, settings, stop):
+        stop.wait(said.get("seconds", 0))
+        return said.get(each.student, ({**report, "picture": "", "seconds": 1.0}, "", True))
+
+    monkeypatch.setattr(grading, "_checked", checked)
+    monkeypatch.setattr(grading, "_try_out", lambda limits: True)
+    return said
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"seed": 8},
+        {"limits": Limits(seconds=119.0)},
+        {"limits": Limits(memory_gb=1.0)},
+        {"exercise": "1"},
+    ],
+)
+def test_a_record_is_of_one_seed_and_limits(hand_in, tmp_path, quick_check, changed):
+    folder, kept = hand_in(f"alice_{NAME}.py"), tmp_path / "kept"
+    assert grade_class(folder, kept, seed=7).new == 1
+    assert grade_class(folder, kept, seed=7).new == 0
+    assert grade_class(folder, kept, **{"seed": 7, **changed}).new == (changed.keys() != {"exercise"})
+
+
+def test_the_seed_of_a_class_is_drawn_once(hand_in, tmp_path, quick_check):
+    folder = hand_in(f"alice_{NAME}.py")
+    drawn = grade_class(folder, tmp_path / "one").seed
+    assert grade_class(folder, tmp_path / "one").seed == drawn
+    assert grade_class(folder, tmp_path / "two").seed != drawn  # equal by chance with probability 4e-15
+    assert grade_class(folder, tmp_path / "one", seed=7).seed == grade_class(folder, tmp_path / "one").seed == 7
+
+
+def test_a_check_that_fails_by_itself_is_tried_again(hand_in, tmp_path, quick_check):
+    hand_in(f"alice_{NAME}.py")
+    folder = hand_in(f"bob_{NAME}.py")
+    quick_check["bob"] = None, "its check did not end within 180 s", False
+    graded = grade_class(folder, tmp_path / "kept")
+    assert [(grade.student, grade.points, grade.error[:9]) for grade in graded.grades] == [
+        ("alice", 7, ""),
+        ("bob", None, "its check"),
+    ]
+    del quick_check["bob"]
+    again = grade_class(folder, tmp_path / "kept")
+    assert [grade.points for grade in again.grades] == [7, 7]
+    assert again.new == 1
+
+
+def test_an_interrupted_class_is_continued(hand_in, tmp_path, quick_check):
+    quick_check["seconds"] = 0.3
+    for number in range(6):
+        folder = hand_in(f"s{number}_{NAME}.py")
+
+    def interrupt(done, total):
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        grade_class(folder, tmp_path / "kept", progress=interrupt)
+    assert caught.value.__notes__ == ["3 of 6 submissions are graded; the same command continues"]
+    assert 0 < grade_class(folder, tmp_path / "kept").new <= 3
+
+
+def test_pages_may_be_written_beside_the_submissions(hand_in, run, quick_check):
+    folder = hand_in(f"alice_{NAME}.py")
+    os.chdir(folder)
+    for _ in range(2):
+        result = run("exercise", "grade", ".", "--out", "grades.csv")
+        assert (result.exit_code, "left out" in result.stderr) == (0, False), result.output
+        assert {path.name for path in folder.iterdir()} == {f"alice_{NAME}.py", "grades.csv", "grades_feedback"}
+
+
+def test_a_check_that_never_ends_is_ended():
+    stop = threading.Event()
+    code, said = grading._run(["sh", "-c", "echo begun >&2; sleep 600"], 1.0, stop)
+    assert (code, said) == (None, "begun\n")
+    assert grading._run(["sh", "-c", "echo error: oh >&2; exit 3"], 9.0, stop) == (3, "error: oh\n")
+    stop.set()
+    assert grading._run(["sleep", "600"], 600.0, stop)[0] is None
+
+
+def test_a_crash_of_the_checker_costs_one_submission(hand_in, run):
+    """A teacher's checker that ends its process for one student's answer."""
+    Path("checker.py").write_text(
+        """
+import os
+from pathlib import Path
+from rankgym.exercises import Exercise, check
+
+@check(points=3, of="f", hints=["3"])
+def f_is_three(trial):
+    '''f() is 3.'''
+    if trial.call("f") == "crash":
+        os._exit(9)
+    trial.expect(3, "f")
+
+EXERCISE = Exercise(title="Three", handout=Path("21_three.py"), checks=(f_is_three,))
+"""
+    )
+    hand_in("alice.py", "def f():\n    return 3\n")
+    folder = hand_in("bob.py", "def f():\n    return 'crash'\n")
+    result = run("exercise", "grade", str(folder), "--exercise", "checker.py", "--out", "g.csv")
+    assert result.exit_code == 0
+    assert "not graded: bob, bob.py: exit code 9" in result.stderr
+    assert points_of("g.csv") == {"alice": "3", "bob": ""}
+    assert "Not graded: bob (21_three)" in Path("g_feedback/class.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["none"], "none is not a folder"),
+        ([".", "--jobs", "0"], "--jobs 0 is out of range; allowed: 1 or more"),
+        ([".", "--out", "grades.txt"], "--out grades.txt is not a CSV file"),
+        ([".", "--exercise", "77"], "exercise = '77' is not there"),
+        (["empty"], "nothing in empty can be graded"),
+        (["texts"], "nothing in texts can be graded: a.txt: neither a script (.py) nor a notebook (.ipynb)"),
+        ([".", "--feedback", "."], ". is the folder of submissions; choose another one"),
+        ([".", "--memory", "0"], "--memory 0 is out of range"),
+        ([".", "--seed", "-1"], "seed = -1 is out of range; allowed: 0 or more"),
+    ],
+)
+def test_errors_say_what_to_do(run, words, said):
+    Path(f"ann_{NAME}.py").write_text(RIGHT)
+    Path("empty").mkdir()
+    Path("texts").mkdir()
+    Path("texts/a.txt").write_text("")
+    result = run("exercise", "grade", *words)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not Path("grades.csv").exists()
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_files_of_different_students_have_different_names(one, other):
+    assert (file_name(one).lower() == file_name(other).lower()) == (one == other)
+    assert set(file_name(one)) <= {*string.ascii_letters, *string.digits, *"-_"}
+    assert len(file_name(one)) <= 60
