@@ -26,7 +26,7 @@ from rankgym.submissions import isolation
 SCRIPT = Path(__file__).with_name("answering.py")
 PASSED_ON = (
     *("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "SYSTEMROOT", "VIRTUAL_ENV"),
-    *("NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT"),
+    "NUMBA_DISABLE_JIT",
 )
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 LONGEST_ANSWER = 16 << 20  # bytes
@@ -424,6 +424,7 @@ def _environment(folder: str) -> dict[str, str]:
     environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     environment |= dict.fromkeys(ONE_THREAD, "1")
     environment |= {"HOME": folder, "TMPDIR": folder, "MPLBACKEND": "agg"}
+    environment |= {"NUMBA_CACHE_DIR": str(Path(folder) / "kernels")}  # no other folder can be written to
     return environment | {"RANKGYM_ASKED_BY": str(os.getpid()), "PYTHONIOENCODING": "utf-8:replace"}
 
 
