@@ -55,7 +55,9 @@ def list_() -> None:
 
 @app.command()
 def start(
-    number: Annotated[str, typer.Argument(metavar="N", help="A number from `rankgym exercise list`.")],
+    number: Annotated[
+        str, typer.Argument(metavar="N", help="A number from `rankgym exercise list`, or your own checker file.")
+    ],
     to: Annotated[Path, option("DIR", "Folder to put it in.")] = Path(),
 ) -> None:
     """Copy an exercise's handout and its picture here.
@@ -69,7 +71,8 @@ def start(
     for file in handouts.start(found, to):
         typer.echo(str(file))
     name = to / found.handout.name
-    typer.echo(f"Fill in the functions of one of them, and check it: rankgym exercise check {name}")
+    own = f" --exercise {number}" if number.endswith(".py") else ""
+    typer.echo(f"Fill in the functions of one of them, and check it: rankgym exercise check {name}{own}")
 
 
 @app.command()
@@ -112,7 +115,7 @@ def check(
             return
         with atomic_path(json_file) as path:
             path.write_text(text, encoding="utf-8")
-    show_report(report)
+    show_report(report, exercise or found.name[:2].lstrip("0"))
     if report.picture and json_file is None:
         drawn = file.with_name(f"{file.stem}_yours.svg")
         drawn.write_text(report.picture, encoding="utf-8")
@@ -121,7 +124,9 @@ def check(
 
 @app.command()
 def hint(
-    number: Annotated[str, typer.Argument(metavar="N", help="A number from `rankgym exercise list`.")],
+    number: Annotated[
+        str, typer.Argument(metavar="N", help="A number from `rankgym exercise list`, or your own checker file.")
+    ],
     name: Annotated[
         str | None, typer.Argument(metavar="[CHECK]", help="The check, or the function that it is about.")
     ] = None,
@@ -184,8 +189,8 @@ def _exercise_of(file: Path, text: str | None) -> "Exercise":
     return found
 
 
-def show_report(report: "Report") -> None:
-    """Print a report: a line for each check, the counterexamples of those that failed, and the points."""
+def show_report(report: "Report", number: str) -> None:
+    """Print a report: each check, the counterexamples of those that failed, and the points. ``number`` as in `hint`."""
     from rich.console import Console
     from rich.text import Text
 
@@ -209,7 +214,7 @@ def show_report(report: "Report") -> None:
     faults = [(outcome.check, outcome.fault) for outcome in report.outcomes if outcome.fault]
     failed = next((check for check, fault in faults if fault.where and fault.got != UNWRITTEN), None)
     if failed is not None and len(failed.hints) > 1:
-        typer.echo(f"More help: rankgym exercise hint {report.exercise.name[:2].lstrip('0')} {failed.name} --level 2")
+        typer.echo(f"More help: rankgym exercise hint {number} {failed.name} --level 2")
 
 
 def _show_fault(console: Any, outcome: "Outcome") -> None:

@@ -120,7 +120,7 @@ def try_check(check: Check, student: Submission, seed: int) -> Outcome:
         fault = Fault("", f"loading {student.name}", "", str(error), "", error.line, error.code)
     except Exception as error:  # of a checker that did not expect the answer; the other checks go on
         fault = Fault(
-            check.of, "the check itself", "", f"{type(error).__name__}: {error}; tell whoever wrote the check"
+            "", f"the check {check.name} itself", "", f"{type(error).__name__}: {error}; tell whoever wrote the check"
         )
     if fault is not None:
         line = fault.line or _line_of(fault.where, student.source)

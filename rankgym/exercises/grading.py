@@ -116,7 +116,9 @@ def grade_class(
     """
     folder, kept = Path(submissions).resolve(), Path(feedback).resolve()
     if not folder.is_dir():
-        raise ValueError(f"{os.fspath(submissions)} is not a folder; allowed: a folder with what was handed in")
+        raise ValueError(
+            f"{os.fspath(submissions)} is not a folder; allowed: a folder of submissions (unpack an archive first)"
+        )
     if jobs < 1:
         raise ValueError(f"jobs = {jobs} is out of range; allowed: 1 or more")
     if folder == kept:

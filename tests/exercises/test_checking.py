@@ -103,6 +103,7 @@ def test_a_check_that_fails_itself_is_reported_and_the_others_go_on():
         assert trial.call("f", 1) + "?" == "1?"
 
     fault = outcome(adds, "def f(x): return x")
+    assert fault.call == "the check adds itself"
     assert fault.got == "TypeError: unsupported operand type(s) for +: 'int' and 'str'; tell whoever wrote the check"
 
 
