@@ -120,12 +120,17 @@ def try_check(check: Check, student: Submission, seed: int) -> Outcome:
         fault = Fault("", f"loading {student.name}", "", str(error), "", error.line, error.code)
     except Exception as error:  # of a checker that did not expect the answer; the other checks go on
         fault = Fault(
-            "", f"the check {check.name} itself", "", f"{type(error).__name__}: {error}; tell whoever wrote the check"
+            "", broken_check(check.name), "", f"{type(error).__name__}: {error}; tell whoever wrote the check"
         )
     if fault is not None:
         line = fault.line or _line_of(fault.where, student.source)
         fault = fault._replace(line=line, place=place_of(student.name, student.source, line))
     return Outcome(check, fault, time.perf_counter() - began)
+
+
+def broken_check(name: str) -> str:
+    """Return the ``call`` of a fault that is the check's own, not the submission's."""
+    return f"the check {name} itself"
 
 
 def _line_of(name: str, source: str) -> int | None:

@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rankgym.exercises.checking import broken_check
 from rankgym.exercises.exercise import Exercise
 from rankgym.exercises.finding import find_exercise
 from rankgym.exercises.handed_in import HandedIn, LeftOut, collect, read
@@ -260,8 +261,11 @@ def _checked(
             return None, f"its check did not end within {seconds:g} s", False
         try:
             report = json.loads(answer.read_text(encoding="utf-8"))
+            for one in report["checks"]:  # a mistake of the check's author costs nobody points
+                if one["fault"] and one["fault"]["call"] == broken_check(one["name"]):
+                    return None, f"the check {one['name']} failed itself: {one['fault']['got']}", False
             return report, "", True
-        except (OSError, ValueError):
+        except (OSError, ValueError, KeyError, TypeError):
             last = (said.strip().splitlines() or [f"exit code {code}"])[-1].removeprefix("error: ")
             return None, last[:500].replace(str(copy), copy.name), code == 2
 

@@ -267,6 +267,19 @@ def test_a_check_that_never_ends_is_ended():
     assert grading._run(["sleep", "600"], 600.0, stop)[0] is None
 
 
+def test_a_mistake_of_the_checks_author_costs_nobody_points(hand_in, tmp_path):
+    checker = tmp_path / "checker.py"
+    checker.write_text(
+        "from pathlib import Path\nfrom rankgym.exercises import Exercise, check\n\n"
+        "@check(points=1, of='f')\ndef adds(trial):\n    'f adds.'\n    trial.call('f', 1) + '?'\n\n"
+        "EXERCISE = Exercise(title='Own', handout=Path('own.py'), checks=(adds,))\n"
+    )
+    folder = hand_in("alice/own.py", "def f(x):\n    return x\n")
+    (grade,) = grade_class(folder, tmp_path / "feedback", exercise=str(checker)).grades
+    assert grade.points is None
+    assert grade.error.startswith("the check adds failed itself: TypeError: unsupported operand")
+
+
 def test_a_crash_of_the_checker_costs_one_submission(hand_in, run):
     """A teacher's checker that ends its process for one student's answer."""
     Path("checker.py").write_text(
