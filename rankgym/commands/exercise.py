@@ -79,7 +79,9 @@ def start(
 def check(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="A script or notebook. Default: the one handout in this folder."),
+        typer.Argument(
+            metavar="[FILE]", help="A script or notebook. Default: the one in this folder that was saved last."
+        ),
     ] = None,
     exercise: Exercised = None,
     json_file: Annotated[
@@ -101,7 +103,7 @@ def check(
     """
     from rankgym.exercises.checking import check_file
 
-    file = file or _only_handout()
+    file = file or _last_handout()
     found = _exercise_of(file, exercise)
     require("psutil", "teaching")
     with working(f"checking {file.name}"):
@@ -167,15 +169,13 @@ def limits_of(time_limit: float, memory: float) -> Any:
     return Limits(seconds=time_limit, call_seconds=max(time_limit / 10, 1.0), memory_gb=memory)
 
 
-def _only_handout() -> Path:
-    """Return the submission in this folder; of a script and a notebook of one exercise the one that was saved last."""
+def _last_handout() -> Path:
+    """Return the submission in this folder that was saved last."""
     from rankgym.exercises.finding import exercise_of_file
 
     here = [path for path in sorted(Path().iterdir()) if path.suffix in (".py", ".ipynb") and exercise_of_file(path)]
     if not here:
         raise ValueError("there is no handout here; begin with: rankgym exercise start 1")
-    if len({path.stem for path in here}) > 1:
-        raise ValueError(f"there are several files here; name one of them: {', '.join(map(str, here))}")
     return max(here, key=lambda path: path.stat().st_mtime)
 
 

@@ -219,7 +219,8 @@ class Trial:
         first = choices[: wrong_round + 1]
         alike = [(why, make) for why, make in mistakes if _chooses(play, make, arguments, wrong_round + 1) == first]
         whole = [why for why, make in alike if (_chooses(play, make, arguments) or [])[: len(choices)] == choices]
-        mistake = next(iter([*whole, *(why for why, _ in alike)]), "")
+        early = [f"perhaps (it gives the same up to this round): {why}" for why, _ in alike]
+        mistake = next(iter([*whole, *early]), "")
         what, verb = ("duel", "won by") if isinstance(got[0], int) else ("list", "got")
         history = "; ".join(f"{choices[t]} {verb} {got[t]}" for t in range(max(wrong_round - 3, 0), wrong_round))
         call = f"{_made(class_name, arguments, len(right))}.act() in round {wrong_round} (counted from 0)"
