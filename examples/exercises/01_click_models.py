@@ -36,8 +36,8 @@
 # * `position_coins[k]` belongs to **position** k: the user looks at position k if
 #   `position_coins[k] < examination[k]`.
 #
-# Each item and each position has a coin of its own: with one coin for two items you would simulate other users. In code,
-# positions count from 0.
+# Each item and each position has a coin of its own: with one coin for two items you would simulate other users. In
+# code, positions count from 0.
 #
 # ## What to do
 #
