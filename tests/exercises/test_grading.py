@@ -62,7 +62,7 @@ def points_of(csv_file="grades.csv"):
         (f"group_12_{NAME}-2.py", "group_12"),
         (f"Alice Smith_12345_assignsubmission_file_{NAME}.py", "Alice Smith"),
         (f"Alice Smith_12345_assignsubmission_file_/{NAME}.py", "Alice Smith"),
-        (f"Alice Smith_12345_assignsubmission_file/work/{NAME}.ipynb", "Alice Smith"),
+        (f"Alice Smith_12345_assignsubmission_file/answers/{NAME}.ipynb", "Alice Smith"),
         (f"smithalice_123_456_{NAME}-1.py", "smithalice"),
         (f"smithalice_LATE_123_456_{NAME}.py", "smithalice"),
         (f"Zoë Müller/{NAME}.py", "Zoë Müller"),
