@@ -17,8 +17,8 @@
 #
 # ## Background
 #
-# * There are $L$ items, numbered from 0. A *ranking* is a list of $K$ different items, best first; position $k$ of the
-#   ranking $R$ has item $R(k)$.
+# * There are $L$ items. A *ranking* is a list of $K$ different items, best first; position $k$ of the ranking $R$ has
+#   item $R(k)$. Items and positions are counted from 0, in formulas as in code: the top of the list is $R(0)$.
 # * Item $i$ has an *attraction* $\alpha(i)$: the probability that a user who looks at it clicks it.
 # * **Cascade model** (CM; Craswell et al., 2008): the user looks at the items from the top, clicks the first attractive
 #   one, and leaves. Position $k$ is examined with probability
@@ -36,8 +36,7 @@
 # * `position_coins[k]` belongs to **position** k: the user looks at position k if
 #   `position_coins[k] < examination[k]`.
 #
-# Each item and each position has a coin of its own: with one coin for two items you would simulate other users. In
-# code, positions count from 0.
+# Each item and each position has a coin of its own: with one coin for two items you would simulate other users.
 #
 # ## What to do
 #
@@ -49,7 +48,6 @@
 # ```
 
 # %%
-import contextlib
 import random
 
 # %% [markdown]
@@ -124,17 +122,28 @@ def click_rates(attraction, examination, ranking, all_item_coins, all_position_c
 # %% [markdown]
 # ## Try it
 #
-# The rates should be close to the probabilities. How close, for 1,000 users? And for 100,000?
+# Show one ranking to 1,000 users of each model. The rates should be close to the probabilities. How close? And for
+# 100,000 users?
 
 # %%
 if __name__ == "__main__":
-    with contextlib.suppress(NotImplementedError):
-        attraction, examination, ranking = [0.1, 0.7, 0.4, 0.2], [1.0, 0.6, 0.3], [1, 2, 0]
-        users = range(1_000)
-        item_coins = [[random.random() for _ in attraction] for _ in users]
-        position_coins = [[random.random() for _ in examination] for _ in users]
-        print("probabilities", click_probabilities(attraction, examination, ranking))
-        print("rates        ", click_rates(attraction, examination, ranking, item_coins, position_coins))
+    attraction, examination, ranking = [0.1, 0.7, 0.4, 0.2], [1.0, 0.6, 0.3], [1, 2, 0]
+    users = range(1_000)
+    item_coins = [[random.random() for _ in attraction] for _ in users]
+    position_coins = [[random.random() for _ in examination] for _ in users]
+
+    def show(name, numbers):
+        print(name, [round(number, 3) for number in numbers])
+
+    try:
+        sessions = [cascade_clicks(attraction, ranking, coins) for coins in item_coins]
+        show("CM:  rates        ", [sum(clicks) / len(users) for clicks in zip(*sessions, strict=True)])
+        chi = cascade_examination(attraction, ranking)
+        show("     probabilities", click_probabilities(attraction, chi, ranking))
+        show("PBM: rates        ", click_rates(attraction, examination, ranking, item_coins, position_coins))
+        show("     probabilities", click_probabilities(attraction, examination, ranking))
+    except NotImplementedError as error:
+        print(f"This demonstration needs {error}: fill in the functions, then run this file again.")
 
 # %% [markdown]
 # ## To think about

@@ -19,19 +19,19 @@
 # ## Background
 #
 # As in exercise 1 there are $L$ items with attractions $\alpha(i)$, and a ranking $R$ is a list of $K$ different items,
-# with $R(1)$ at the top. In formulas positions count from 1; in code items and positions count from 0.
+# with $R(0)$ at the top. Items, positions and rounds are counted from 0, in formulas as in code.
 #
 # **Expected reward** $r(R)$: the expected number of clicks on the list. It belongs to the list and not to one user.
 #
 # * **Cascade model** (CM): the user clicks at most once, so it is the probability of a click,
-#   $$r(R) = 1 - \prod_{k=1}^{K} \bigl(1 - \alpha(R(k))\bigr).$$
+#   $$r(R) = 1 - \prod_{k=0}^{K-1} \bigl(1 - \alpha(R(k))\bigr).$$
 # * **Position-based model** (PBM): every examined position may be clicked,
-#   $$r(R) = \sum_{k=1}^{K} \chi(k)\,\alpha(R(k)).$$
+#   $$r(R) = \sum_{k=0}^{K-1} \chi(k)\,\alpha(R(k)).$$
 # * **Dependent click model** (DCM; Guo et al., 2009): the user goes down the list as in the cascade model, but after a
 #   click at position $k$ they leave only with the *termination* probability $v(k)$, and go on otherwise. Without a
 #   click they always go on. Position $k$ is examined by users who have not left above it:
 #   $$\chi(R, k) = \prod_{j < k} \bigl(1 - v(j)\,\alpha(R(j))\bigr), \qquad
-#     r(R) = \sum_{k=1}^{K} \chi(R, k)\,\alpha(R(k)).$$
+#     r(R) = \sum_{k=0}^{K-1} \chi(R, k)\,\alpha(R(k)).$$
 #
 # **Best list** $R^*$: the one with the largest expected reward among all lists of $K$ items. There are
 # $L (L - 1) \cdots (L - K + 1)$ lists. You can try all of them if that is a small number. Sometimes sorting is enough:
@@ -42,8 +42,8 @@
 # * in the DCM sorting by attraction may fail: a good item at the top ends the session of a user who would have clicked
 #   more.
 #
-# **Regret**: what was lost by not displaying the best list. After $n$ rounds with the lists $R_1, \dots, R_n$ it is
-# $$\sum_{t=1}^{n} \bigl(r(R^*) - r(R_t)\bigr).$$
+# **Regret**: what was lost by not displaying the best list. After $n$ rounds with the lists $R_0, \dots, R_{n-1}$ it is
+# $$\sum_{t=0}^{n-1} \bigl(r(R^*) - r(R_t)\bigr).$$
 # It compares *expected* rewards. Clicks do not occur in it: a ranker that is lucky with its users has not lost less.
 # (The expected reward of a list that was chosen by chance is still that of the list: this is also called
 # pseudo-regret.) Only whoever knows $\alpha$ can compute the regret: a simulator can, a ranker cannot.
@@ -63,7 +63,6 @@
 # ```
 
 # %%
-import contextlib
 import itertools
 import random
 
@@ -73,7 +72,7 @@ import random
 
 # %%
 def cascade_reward(attraction, ranking):
-    """Return the probability that a user of the cascade model clicks, a float.
+    """Return the probability that a user of the cascade model clicks any item of the ranking, a float.
 
     attraction: for each of the L items, a probability
     ranking: K different items, best first
@@ -98,7 +97,7 @@ def pbm_reward(attraction, examination, ranking):
 # ### 2.3 The position-based model's best list (2 points)
 #
 # Sort; do not try all lists: the check has 300 items and 30 positions. Examination need not fall from position to
-# position: users of a page with two columns may look at position 3 more often than at position 2.
+# position: users of a page with two columns may look at position 2 more often than at position 1.
 
 
 # %%
@@ -177,17 +176,20 @@ def misordered_pairs(attraction, ranking):
 
 # %%
 if __name__ == "__main__":
-    with contextlib.suppress(NotImplementedError):
+    try:
         attraction, termination = [0.9, 0.6, 0.5], [0.9, 0.3, 0.1]
+        best = dcm_best_list(attraction, termination)
         print("all lists of three items, with their expected clicks in the DCM and their misordered pairs:")
         for ranking in itertools.permutations(range(3)):
             clicks, pairs = dcm_reward(attraction, termination, ranking), misordered_pairs(attraction, list(ranking))
             print(f"  {list(ranking)}  {clicks:.4f} clicks, {pairs} misordered pairs")
-        print("best:", dcm_best_list(attraction, termination))
+        print("best:", best)
+    except NotImplementedError as error:
+        print(f"This demonstration needs {error}: fill in the functions, then run this file again.")
 
 # %%
 if __name__ == "__main__":
-    with contextlib.suppress(NotImplementedError):
+    try:
         attraction, rounds = [0.1, 0.5, 0.3, 0.4, 0.2], 1_000
         rankers = {
             "always [2, 3]": lambda: [2, 3],
@@ -201,17 +203,20 @@ if __name__ == "__main__":
                 all_clicks.append([int(liked and not any(attracted[:k])) for k, liked in enumerate(attracted)])
             regret = cumulative_regret(attraction, rankings, all_clicks)
             print(f"{name}: {sum(map(sum, all_clicks))} clicks, regret {regret[-1]:.1f} after {rounds} rounds")
+    except NotImplementedError as error:
+        print(f"This demonstration needs {error}: fill in the functions, then run this file again.")
 
 # %% [markdown]
 # ## To think about
 #
-# 1. The best list's own clicks change from run to run, its regret does not. How large can the difference be between
-#    "best expected reward minus clicks", added up over 1,000 rounds, and the regret?
+# 1. Run the last demonstration several times. The best list's regret is 0 each time, but its clicks change. Someone
+#    measures the regret of 1,000 rounds by clicks: as $1000\, r(R^*)$ minus the number of clicks. For the best list,
+#    how far from 0 is this number, typically? Can it be negative?
 # 2. Exchange two neighbouring items of a DCM's list. When does the list get better? What follows for lists when $v(k)$
 #    rises from position to position, and when it falls? Why does the order of the last two items never matter?
 # 3. Show that with two positions a list sorted by attraction is always best in the DCM. Then find a DCM with three
 #    positions in which the *least* attractive of four items belongs at the top.
 # 4. In the CM every order of the best items has regret 0, but not every order has $|V(R)| = 0$. Which of them would you
 #    rather show to users whose click model you do not know?
-# 5. NDCG is another measure of order: $\sum_k \alpha(R(k)) / \log_2(k + 1)$, divided by its largest value. For which
+# 5. NDCG is another measure of order: $\sum_k \alpha(R(k)) / \log_2(k + 2)$, divided by its largest value. For which
 #    click model is it the expected reward, up to a factor?

@@ -19,10 +19,10 @@
 #
 # ## Background
 #
-# * There are $L$ items, numbered from 0. In each round $t = 1, 2, \dots$ one user comes, the algorithm displays a list
-#   of $K \le L$ different items, and the user clicks as in the *cascade model*: they look at the items from the top,
-#   click the first attractive one and leave. The *attraction* of an item is the probability that it attracts a user.
-# * **Observed items.** After a click at position $k$, the user has looked at the items down to position $k$, the
+# * There are $L$ items. In each round $t = 1, 2, \dots$ one user comes, the algorithm displays a list of $K \le L$
+#   different items, and the user clicks as in the *cascade model*: they look at the items from the top, click the first
+#   attractive one and leave. The *attraction* of an item is the probability that it attracts a user.
+# * **Observed items.** After a click at position $k$ the user has looked at the items down to position $k$, the
 #   clicked one included. Nothing is known about the items below. Without a click the user has looked at all displayed
 #   items.
 # * $T(i)$ is the number of rounds in which item $i$ was observed, and $\hat w(i)$ the share of these in which it was
@@ -39,6 +39,8 @@
 #   face of uncertainty*.
 #
 # ## Conventions
+#
+# These rules are the handout's. The paper has another $t$ and another beginning, and leaves ties open.
 #
 # * Items and positions are counted from 0, rounds from 1: $t = 1$ when the first list is chosen, and $t$ grows by one
 #   with each round, whatever was observed. All items share the same $t$. All logarithms are natural.
@@ -59,7 +61,6 @@
 # ```
 
 # %%
-import contextlib
 import math
 import random
 
@@ -126,8 +127,8 @@ def kl(p, q):
 #
 # From $q = \hat w(i)$ to $q = 1$ the divergence only grows. So *bisection* finds the largest $q$: keep two ends, `low`
 # (plausible) and `high`; look at the middle, and move one end there. Each halving adds a binary digit: after 40 of them
-# the answer is exact to 12 decimal digits. The check wants 9, and so do the lists of 3.7: bounds of two items may be
-# close to each other.
+# the answer is exact to 12 decimal digits. The check wants 9. With only a few digits the lists of 3.7 can be wrong,
+# too: the bounds of two items may be close to each other.
 #
 # Where $f(t)$ is negative ($t = 2$) or not defined ($t = 1$), take $f(t) = 0$; then $U(i) = \hat w(i)$. If
 # $\hat w(i) = 1$, then $U(i) = 1$ exactly.
@@ -194,18 +195,15 @@ class CascadeKLUCB:
 
 # %%
 if __name__ == "__main__":
-    with contextlib.suppress(NotImplementedError):
+    try:
         attraction, positions = [0.1, 0.2, 0.15, 0.5, 0.3, 0.1], 3
 
         def click_probability(displayed):
             return 1 - math.prod(1 - attraction[item] for item in displayed)
 
         optimal = click_probability([3, 4, 1])
-        for name, agent in (
-            ("CascadeUCB1   ", CascadeUCB1(len(attraction), positions)),
-            ("CascadeKL-UCB ", CascadeKLUCB(len(attraction), positions)),
-        ):
-            regret = 0.0
+        for name, algorithm in ("CascadeUCB1   ", CascadeUCB1), ("CascadeKL-UCB ", CascadeKLUCB):
+            agent, regret = algorithm(len(attraction), positions), 0.0
             for t in range(1, 2_001):
                 displayed = agent.act()
                 regret += optimal - click_probability(displayed)
@@ -216,6 +214,8 @@ if __name__ == "__main__":
                 agent.update(displayed, clicks)
                 if t in (100, 500, 2_000):
                     print(f"{name} regret after {t:5,} rounds: {regret:6.1f}, last list {displayed}")
+    except NotImplementedError as error:
+        print(f"This demonstration needs {error}: fill in the functions, then run this file again.")
 
 # %% [markdown]
 # ## To think about

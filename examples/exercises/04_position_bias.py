@@ -13,13 +13,13 @@
 # display therefore confirms its own lists, right or wrong. You will see how, and write an algorithm that is not fooled:
 # PBM-UCB (Lagree, Vernade and Cappe, NIPS 2016).
 #
-# ![Left: item b at position 1 has 40 clicks of 100 displays; item a at position 2, where half of the users look, has
-# 30. Right: by clicks per display item b looks better, by clicks per look item a does](pictures/04_position_bias.svg)
+# ![Left: item 1 at position 0 has 40 clicks of 100 displays; item 0 at position 1, where half of the users look, has
+# 30. Right: by clicks per display item 1 looks better, by clicks per look item 0 does](pictures/04_position_bias.svg)
 #
 # ## Background
 #
-# * There are $L$ items, numbered from 0. In each round $t = 1, 2, \dots$ one user comes and sees a list of $K \le L$
-#   different items.
+# * There are $L$ items. In each round $t = 1, 2, \dots$ one user comes and sees a list of $K \le L$ different items.
+#   Items and positions are counted from 0, in formulas as in code; rounds are counted from 1.
 # * The user is that of the *position-based model* (PBM): they look at position $k$ with probability $\chi(k)$, its
 #   *examination*, and an item $i$ that they look at is clicked with probability $\alpha(i)$, its *attraction*. Item $i$
 #   at position $k$ is clicked with probability $\chi(k)\,\alpha(i)$, whatever happens at other positions. There may be
@@ -35,8 +35,8 @@
 #
 # ## Conventions
 #
-# * Items and positions are counted from 0, rounds from 1: $t = 1$ when the first list is chosen, and $t$ grows by one
-#   with each round. All items share the same $t$. All logarithms are natural.
+# * $t = 1$ when the first list is chosen, and $t$ grows by one with each round. All items share the same $t$. All
+#   logarithms are natural.
 # * An item that was never displayed has no click-through rate and no estimate: `None`. Its upper confidence bound is
 #   `math.inf`, so it is displayed before all others. There is no other initialization.
 # * A list has the items with the largest bounds, in decreasing order. Of items with equal bounds the one with the
@@ -54,7 +54,6 @@
 # ```
 
 # %%
-import contextlib
 import itertools
 import math
 import random
@@ -200,16 +199,19 @@ class PBMUCB:
 if __name__ == "__main__":
     attraction, examination = [0.3, 0.4, 0.5, 0.6], [1.0, 0.6, 0.3, 0.15]
 
-    with contextlib.suppress(NotImplementedError):
+    try:
         rankings = [list(ranking) for ranking in itertools.permutations(range(4))]
         stuck = [ranking for ranking in rankings if confirms_itself(attraction, examination, ranking)]
         print(len(stuck), "lists confirm themselves:", stuck)
+    except NotImplementedError as error:
+        print(f"This demonstration needs {error}: fill in the functions, then run this file again.")
 
-    with contextlib.suppress(NotImplementedError):
-        for name, agent in (
-            ("click-through rate", ClickThroughRate(4, 4)),
-            ("PBM-UCB           ", PBMUCB(4, 4, examination)),
+    try:
+        for name, make in (
+            ("click-through rate", lambda: ClickThroughRate(4, 4)),
+            ("PBM-UCB           ", lambda: PBMUCB(4, 4, examination)),
         ):
+            agent = make()
             for _ in range(5_000):
                 displayed = agent.act()
                 clicks = [
@@ -218,6 +220,8 @@ if __name__ == "__main__":
                 ]
                 agent.update(displayed, clicks)
             print(name, "displays", agent.act())
+    except NotImplementedError as error:
+        print(f"This demonstration needs {error}: fill in the functions, then run this file again.")
 
 # %% [markdown]
 # ## To think about

@@ -18,8 +18,9 @@
 #
 # ## Background: TopRank
 #
-# * There are $L$ items, numbered from 0, and $K \le L$ positions. User $t$ clicks item $i$ ($C_{ti} = 1$) or not
-#   ($C_{ti} = 0$). **An item that is not displayed counts as not clicked.**
+# * There are $L$ items and $K \le L$ positions. Items, positions and rounds are counted from 0, in formulas as in code.
+#   User $t$ clicks item $i$ ($C_{ti} = 1$) or not ($C_{ti} = 0$). **An item that is not displayed counts as not
+#   clicked.**
 # * TopRank (Lattimore et al., 2018) keeps a relation $G$ of pairs: $(j, i) \in G$ says that item $j$ was found *worse*
 #   than item $i$. In each round it divides the items into *blocks*: the first one has the items that are not worse than
 #   any other; the next one has the items that are not worse than any of **those that remain**; and so on.
@@ -38,13 +39,13 @@
 # ## Coins
 #
 # Both algorithms draw lots. The random numbers are *arguments*, so that the same numbers give the same lists.
-# `coins[t]` belongs to round $t$, **counted from 0**, and has $L$ numbers in [0, 1). No two of a round are equal, and
-# there are coins for more rounds than are played.
+# `coins[t]` belongs to round $t$ and has $L$ numbers in [0, 1). No two of a round are equal, and there are coins for
+# more rounds than are played.
 #
 # * In TopRank coin `i` belongs to **item** i: a block is displayed in the order of its items' coins, the smallest
 #   first.
-# * In BubbleRank coin `k` belongs to **position** k, counted from 0: it decides whether the items at the positions k
-#   and k + 1 are exchanged. They are if `coins[t][k] < 0.5`.
+# * In BubbleRank coin `k` belongs to **position** k: it decides whether the items at the positions k and k + 1 are
+#   exchanged. They are if `coins[t][k] < 0.5`.
 #
 # ## What to do
 #
@@ -57,7 +58,6 @@
 # ```
 
 # %%
-import contextlib
 import math
 import random
 
@@ -130,10 +130,8 @@ class TopRank:
 #
 # * BubbleRank (Li et al., 2019) displays all items, $K = L$. It starts from the *production list* $R_0$ and keeps a
 #   *base list*, which is $R_0$ at first.
-# * The paper counts rounds $t = 1, 2, \ldots$ and positions from 1, and sets $h = t \bmod 2$. In round $t$ it looks at
-#   the pairs of neighbouring positions $(2k - 1 + h,\; 2k + h)$ for $k = 1, \ldots, \lfloor (K - h) / 2 \rfloor$.
-#   **Counted from 0**: in rounds 0, 2, 4, ... the pairs are (1, 2), (3, 4), ...; in rounds 1, 3, 5, ... they are (0,
-#   1), (2, 3), ...
+# * In each round it looks at some pairs of neighbouring positions: in rounds 0, 2, 4, ... at the pairs (1, 2), (3, 4),
+#   ...; in rounds 1, 3, 5, ... at (0, 1), (2, 3), ... (The paper counts rounds and positions from 1.)
 # * Each of these pairs is exchanged in the *displayed* list, by a fair coin, unless it is settled. The pair is
 #   *settled* if its upper item $i$ was found better than its lower item $j$: $s(i, j) > 2 \sqrt{n(i, j) \log(1 /
 #   \delta)}$.
@@ -162,7 +160,7 @@ def misordered(ranking, attraction):
 
 # %%
 def exchanged(base, settled, coins, played):
-    """Return the displayed list of BubbleRank's round number `played`, counted from 0. Leave `base` as it is.
+    """Return the displayed list of BubbleRank's round `played`. Leave `base` as it is.
 
     base: the base list
     settled: for each pair of neighbouring positions k, k + 1 of the base list, whether it is settled (K - 1 bools)
@@ -212,7 +210,7 @@ class BubbleRank:
 
 # %%
 if __name__ == "__main__":
-    with contextlib.suppress(NotImplementedError):
+    try:
         attraction, examination = [0.9, 0.7, 0.5, 0.3, 0.1], [1.0, 0.9, 0.8, 0.7, 0.6]
         initial_list, rounds = [1, 0, 3, 2, 4], 5_000
         coins = [[random.random() for _ in attraction] for _ in range(rounds)]
@@ -225,6 +223,8 @@ if __name__ == "__main__":
                 chances = [attraction[item] * chi for item, chi in zip(displayed, examination, strict=True)]
                 agent.update(displayed, [int(random.random() < chance) for chance in chances])
             print(f"{type(agent).__name__:10} {violations:5} violations, the last list is {displayed}")
+    except NotImplementedError as error:
+        print(f"This demonstration needs {error}: fill in the functions, then run this file again.")
 
 # %% [markdown]
 # ## To think about

@@ -17,10 +17,11 @@
 #
 # ## Background
 #
-# * There are $L$ items, numbered from 0, and $K \le L$ positions. Users follow the cascade model: they go through the
-#   list from the top, click the first item that attracts them, and leave. So a click says: this item was seen and
-#   clicked, those above it were seen and not clicked, and **nothing is known about those below it**. Without a click
-#   all displayed items were seen.
+# * There are $L$ items and $K \le L$ positions. Items, positions, rounds and observations are counted from 0, in
+#   formulas as in code.
+# * Users follow the cascade model: they go through the list from the top, click the first item that attracts them, and
+#   leave. So a click says: this item was seen and clicked, those above it were seen and not clicked, and **nothing is
+#   known about those below it**. Without a click all displayed items were seen.
 # * $\alpha_t(i)$, the probability that user $t$ is attracted by item $i$, is the same for a while and then changes, at
 #   rounds that nobody announces.
 # * An optimistic learner displays the $K$ items with the largest *indices*, the largest first. An index is an estimate
@@ -28,10 +29,11 @@
 #   number** comes first. An item without observations has the index $\infty$.
 #
 # **A sliding window** (CascadeSWUCB; Li and de Rijke, 2019). Let $N_t(i)$ be the number of observations of item $i$ in
-# the last $\tau$ **rounds** before round $t$, and $X_t(i)$ the number of clicks among them. In the paper's round
-# $t = 1, 2, \ldots$ the index is
-# $$U_t(i) = \frac{X_t(i)}{N_t(i)} + \sqrt{\frac{\epsilon \ln(\min(t, \tau))}{N_t(i)}}$$
-# (its equations 7 and 8). An item that was not observed in the window is new again: its index is $\infty$.
+# the last $\tau$ **rounds** before round $t$, and $X_t(i)$ the number of clicks among them. In round
+# $t = 0, 1, \ldots$ the index is
+# $$U_t(i) = \frac{X_t(i)}{N_t(i)} + \sqrt{\frac{\epsilon \ln(\min(t + 1, \tau))}{N_t(i)}}$$
+# (equations 7 and 8 of the paper, which counts rounds from 1). An item that was not observed in the window is new
+# again: its index is $\infty$.
 #
 # **Discounts** (CascadeDUCB, the same paper). Instead of forgetting at once, multiply $N(i)$ and $X(i)$ of **all**
 # items by $\gamma < 1$ in each round, and then add the new observations.
@@ -47,7 +49,6 @@
 # ```
 
 # %%
-import contextlib
 import math
 import random
 
@@ -99,7 +100,7 @@ def discounted_counts(history, num_items, gamma):
 # %% [markdown]
 # ### 6.4 The index (1 point)
 #
-# Python counts rounds from 0: after `played` rounds the next one is number `played`, the paper's $t$ is `played + 1`.
+# After `played` rounds the next one is round `played`: this is $t$ in the formula.
 
 
 # %%
@@ -136,10 +137,10 @@ class SlidingWindowUCB:
 # %% [markdown]
 # ## Background: detecting changes
 #
-# **The test** of M-UCB (Cao, Wen, Kveton and Xie, 2019) looks at the last $w$ observations $Y_1, \ldots, Y_w$ of one
-# item, each of them 0 or 1, the oldest first. ($w$ is even. These are observations of this item, in as many rounds as
-# it takes.) A change is detected if the sums of the two halves differ by **more** than a threshold $b$:
-# $$\Bigl|\sum_{l = w/2 + 1}^{w} Y_l - \sum_{l = 1}^{w/2} Y_l\Bigr| > b.$$
+# **The test** of M-UCB (Cao, Wen, Kveton and Xie, 2019) looks at the last $w$ observations $Y_0, \ldots, Y_{w - 1}$ of
+# one item, each of them 0 or 1, the oldest first. ($w$ is even. These are observations of this item, in as many rounds
+# as it takes.) A change is detected if the sums of the two halves differ by **more** than a threshold $b$:
+# $$\Bigl|\sum_{l = w/2}^{w - 1} Y_l - \sum_{l = 0}^{w/2 - 1} Y_l\Bigr| > b.$$
 # With fewer than $w$ observations nothing is detected.
 #
 # **The agent.** Let $s$ be the number of rounds played since the last restart: 0 in the very first round and in the
@@ -194,7 +195,7 @@ class RestartingUCB:
 
 # %%
 if __name__ == "__main__":
-    with contextlib.suppress(NotImplementedError):
+    try:
         before, after = [0.7, 0.6, 0.3, 0.2, 0.1], [0.05, 0.1, 0.3, 0.2, 0.1]
         agents = (
             SlidingWindowUCB(5, 2, window=300, epsilon=0.5),
@@ -214,6 +215,8 @@ if __name__ == "__main__":
                 agent.update(displayed, clicks)
                 happy[t // 500] += sum(clicks)
             print(f"{type(agent).__name__:17} {happy}")
+    except NotImplementedError as error:
+        print(f"This demonstration needs {error}: fill in the functions, then run this file again.")
 
 # %% [markdown]
 # ## To think about

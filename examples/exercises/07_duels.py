@@ -17,10 +17,11 @@
 #
 # ## Team-draft interleaving
 #
-# (Radlinski, Kurup and Joachims, 2008.) Two rankers, *left* and *right*, rank the same items. They choose the
-# interleaved list like two captains who choose their teams, in rounds. In each round a coin says who picks first, then
-# the other one picks. Whoever picks takes the best item of the own ranking that **nobody has taken yet**, and puts it
-# at the end of the list. The ranker whose team has more clicked items wins the duel; a fair coin decides a tie.
+# (Radlinski, Kurup and Joachims, 2008.) Items, positions and rounds of the draft are counted from 0. Two rankers,
+# *left* and *right*, rank the same items. They choose the interleaved list like two captains who choose their teams, in
+# rounds. In each round a coin says who picks first, then the other one picks. Whoever picks takes the best item of the
+# own ranking that **nobody has taken yet**, and puts it at the end of the list. The ranker whose team has more clicked
+# items wins the duel; a fair coin decides a tie.
 #
 # A user who clicks without looking at the items prefers neither ranker: each position is as probably left's as right's.
 # That is not so for every method. *Balanced interleaving* (Joachims, 2002) seems as fair, and below you see it fail.
@@ -59,7 +60,6 @@
 # ```
 
 # %%
-import contextlib
 import itertools
 import math
 import random
@@ -67,7 +67,7 @@ import random
 # %% [markdown]
 # ### 7.1 Team draft (2 points)
 #
-# `coins[r]` belongs to round r of the draft, counted from 0: **left picks first in that round if `coins[r] < 0.5`**,
+# `coins[r]` belongs to round r of the draft: **left picks first in that round if `coins[r] < 0.5`**,
 # else right. One coin a round, not one for each position. The draft ends as soon as the list has `length` items, also
 # in the middle of a round.
 
@@ -226,7 +226,7 @@ def balanced_winner(left, right, clicked):
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(NotImplementedError):
+    try:
         left, right = [0, 1, 2], [1, 2, 0]
         duels = [balanced_winner(left, right, item) for first in (True, False) for item in balanced(left, right, first)]
         print(
@@ -253,6 +253,8 @@ if __name__ == "__main__":
             len(duels),
             "equally likely",
         )
+    except NotImplementedError as error:
+        print(f"This demonstration needs {error}: fill in the functions, then run this file again.")
 
 # %% [markdown]
 # **RUCB** meets rock, paper and scissors, and an arm that beats them all by a little. Compare its regret with that of
@@ -260,7 +262,7 @@ if __name__ == "__main__":
 
 # %%
 if __name__ == "__main__":
-    with contextlib.suppress(NotImplementedError):
+    try:
         preference = [[0.5, 0.6, 0.6, 0.6], [0.4, 0.5, 0.9, 0.1], [0.4, 0.1, 0.5, 0.9], [0.4, 0.9, 0.1, 0.5]]
         print("Condorcet, Copeland and Borda winner:", winners(preference))
         rounds = 3_000
@@ -272,12 +274,14 @@ if __name__ == "__main__":
             regret += duel_regret(preference, 0, left, right, "average")
             if t % 500 == 0:
                 print(f"round {t}: cumulative regret {regret:.1f}")
+    except NotImplementedError as error:
+        print(f"This demonstration needs {error}: fill in the functions, then run this file again.")
 
 # %% [markdown]
 # ## To think about
 #
-# 1. Team draft has a blind spot. The only good item is c, and the rankings are (a, b, c, d) and (b, c, d, a). Which
-#    ranker is better? Who wins the duels of a user who clicks c wherever it is?
+# 1. Team draft has a blind spot. Only item 2 is good, and the rankings are [0, 1, 2, 3] and [1, 2, 3, 0]. Which ranker
+#    is better? Who wins the duels of a user who clicks item 2 wherever it is?
 # 2. Can an arm be the Condorcet winner, but not the Borda winner? (Three arms are enough.) Can it be the Condorcet
 #    winner, but not the Copeland winner?
 # 3. When does RUCB let an arm duel with itself? What would it lose if it never did?

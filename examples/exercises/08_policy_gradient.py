@@ -19,13 +19,15 @@
 #
 # ## The policy
 #
+# Items, positions and rounds are counted from 0, in formulas as in code.
+#
 # Item $i$ has a *score* $s(i)$, any real number. A **Plackett-Luce** policy (Luce, 1959; Plackett, 1975) draws a list
 # from the top. Let $A_k$ be the set of items that *remain* when position $k$ is filled: all $L$ items but those at
 # positions above $k$. Item $i$ of $A_k$ is drawn with probability
 # $$p_k(i) = \frac{e^{s(i)}}{\sum_{j \in A_k} e^{s(j)}}.$$
 # So the denominator shrinks from position to position. The list $R$ has the probability
-# $$P(R) = \prod_{k=1}^{K} p_k(R(k)), \qquad
-#   \log P(R) = \sum_{k=1}^{K} \Bigl( s(R(k)) - \log \sum_{j \in A_k} e^{s(j)} \Bigr).$$
+# $$P(R) = \prod_{k=0}^{K-1} p_k(R(k)), \qquad
+#   \log P(R) = \sum_{k=0}^{K-1} \Bigl( s(R(k)) - \log \sum_{j \in A_k} e^{s(j)} \Bigr).$$
 #
 # **Large scores.** `math.exp(1000)` is an error, and `math.exp(-1000)` is 0. But the probabilities stay the same when
 # the same number is subtracted from all scores: subtract the largest score *of the remaining items* before you take the
@@ -62,7 +64,6 @@
 # ```
 
 # %%
-import contextlib
 import itertools
 import math
 import random
@@ -89,9 +90,9 @@ def choice_probabilities(scores, remaining):
 # Draw the first item at which the sum **exceeds** the coin, `total > coins[k]`. (If rounding errors keep the sum below
 # the coin to the end, draw the last remaining item.)
 #
-# For instance, with the scores [0, 1, -0.5] the items have the probabilities 0.23, 0.63, 0.14 at the first position.
+# For instance, with the scores [0, 1, -0.5] the items have the probabilities 0.23, 0.63, 0.14 at position 0.
 # With the coins [0.5, 0.7] item 1 is drawn there, as 0.23 does not exceed 0.5, but 0.86 does. Items 0 and 2 remain,
-# with probabilities 0.62 and 0.38, and the second position gets item 2.
+# with probabilities 0.62 and 0.38, and position 1 gets item 2.
 
 
 # %%
@@ -144,7 +145,7 @@ def reinforce_gradient(scores, ranking, reward, baseline):
 # %% [markdown]
 # ### 8.6 The agent (2 points for its lists, 1 point if it learns)
 #
-# Rounds are counted from 0. In round t
+# In round t
 #
 # 1. `act` draws a list with the current scores and the coins `coins[t]`;
 # 2. `update` gets the list and its clicks. The **reward** is the number of clicks. The **baseline** is the mean reward
@@ -188,7 +189,7 @@ class PolicyGradient:
 
 # %%
 if __name__ == "__main__":
-    with contextlib.suppress(NotImplementedError):
+    try:
         scores, ranking, tiny = [0.0, 1.0, -0.5], [2, 0], 1e-6
         total = sum(math.exp(log_probability(scores, list(some))) for some in itertools.permutations(range(3), 2))
         print(f"the probabilities of all lists add up to {total:.9f}")
@@ -197,13 +198,15 @@ if __name__ == "__main__":
             moved = [score + tiny * (i == item) for i, score in enumerate(scores)]
             difference = (log_probability(moved, ranking) - log_probability(scores, ranking)) / tiny
             print(f"item {item}: gradient {slope:.5f}, difference {difference:.5f}")
+    except NotImplementedError as error:
+        print(f"This demonstration needs {error}: fill in the functions, then run this file again.")
 
 # %% [markdown]
 # Then the agent, with users of the position-based model. Change the step size, and see what happens.
 
 # %%
 if __name__ == "__main__":
-    with contextlib.suppress(NotImplementedError):
+    try:
         attraction, examination, rounds = [0.1, 0.6, 0.3, 0.8, 0.2], [1.0, 0.7, 0.4], 5_000
         for step_size in (0.02, 0.2, 2.0):
             coins = [[random.random() for _ in examination] for _ in range(rounds)]
@@ -219,6 +222,8 @@ if __name__ == "__main__":
             print(f"step size {step_size}: {clicked / rounds:.3f} clicks a round, last list {displayed}")
         best = sum(chi * alpha for chi, alpha in zip(examination, [0.8, 0.6, 0.3], strict=True))
         print(f"the best list has {best:.3f} expected clicks")
+    except NotImplementedError as error:
+        print(f"This demonstration needs {error}: fill in the functions, then run this file again.")
 
 # %% [markdown]
 # ## To think about

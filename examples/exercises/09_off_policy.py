@@ -14,16 +14,19 @@
 # can be weighted so that it answers for the new policy. You will write three such estimators, and see when each is
 # right.
 #
-# ![For a click at the second of three positions: SIPS multiplies the ratios of all three positions, RIPS those of the
-# first two, IIPS takes one ratio, that of the item at this position](pictures/09_off_policy.svg)
+# ![For a click at position 1 of the positions 0, 1 and 2: SIPS multiplies the ratios of all three positions, RIPS those
+# of the positions 0 and 1, IIPS takes one ratio, that of the item at this position](pictures/09_off_policy.svg)
 #
 # ## Policies
+#
+# Items, positions and sessions are counted from 0, in formulas as in code.
 #
 # A *policy* $\pi$ draws a list of $K$ out of $L$ items: $\pi(R)$ is the probability of the list $R$. Here it is a
 # Plackett-Luce policy: item $i$ has a score $s(i)$, and the list is drawn from the top, each item with probability
 # proportional to $e^{s(i)}$ among those that are left. Given the items above, position $k$ has its item with the *step
 # probability*
-# $$p(k) = \frac{e^{s(R(k))}}{\sum_{i \notin \{R(1), \dots, R(k - 1)\}} e^{s(i)}}, \qquad \pi(R) = p(1) \cdots p(K).$$
+# $$p(k) = \frac{e^{s(R(k))}}{\sum_{i \notin \{R(0), \dots, R(k - 1)\}} e^{s(i)}}, \qquad
+#   \pi(R) = p(0) \cdots p(K - 1).$$
 # The *marginal* $\pi(i, k)$ is the probability that the policy's list has item $i$ at position $k$, whatever is
 # elsewhere.
 #
@@ -32,13 +35,13 @@
 # The log has $n$ sessions. Session $t$ has the list $R_t$, drawn by the *logging policy* $\pi_0$, and the clicks
 # $c_t(k)$, 0 or 1. We want the *value* of the *target policy* $\pi$: its expected number of clicks in a session. All
 # three estimators weight the clicks,
-# $$\hat V = \frac{1}{n} \sum_{t = 1}^{n} \sum_{k = 1}^{K} w_t(k)\, c_t(k),$$
+# $$\hat V = \frac{1}{n} \sum_{t = 0}^{n - 1} \sum_{k = 0}^{K - 1} w_t(k)\, c_t(k),$$
 # and differ in the weights. With the ratios $\rho_t(k) = p(k) / p_0(k)$ of the two policies' step probabilities:
 #
 # | estimator | weight $w_t(k)$ | unbiased if a click at position $k$ depends on |
 # |---|---|---|
-# | SIPS, "list" | $\rho_t(1) \cdots \rho_t(K) = \pi(R_t) / \pi_0(R_t)$ | anything in the list |
-# | RIPS, "cascade" | $\rho_t(1) \cdots \rho_t(k)$ | the items at positions $1, \dots, k$ |
+# | SIPS, "list" | $\rho_t(0) \cdots \rho_t(K - 1) = \pi(R_t) / \pi_0(R_t)$ | anything in the list |
+# | RIPS, "cascade" | $\rho_t(0) \cdots \rho_t(k)$ | the items at positions $0, \dots, k$ |
 # | IIPS, "item-position" | $\pi(R_t(k), k) / \pi_0(R_t(k), k)$ | $k$ and the item there |
 #
 # The names are short for standard, reward-interaction (McInerney et al., KDD 2020) and independent (Li et al., KDD
@@ -60,7 +63,7 @@
 #
 # ## What to do
 #
-# Fill in the seven functions. In code positions count from 0. Check your work at any time:
+# Fill in the seven functions. Check your work at any time:
 #
 # ```sh
 # rankgym exercise check 09_off_policy.py
@@ -68,7 +71,6 @@
 # ```
 
 # %%
-import contextlib
 import itertools
 import math
 import random
@@ -227,7 +229,7 @@ def comparing(ranking, clicks):
 ATTRACTION = [0.2, 0.5, 0.8]
 
 if __name__ == "__main__":
-    with contextlib.suppress(NotImplementedError):
+    try:
         target, logging = [-1.0, 0.0, 1.0], [1.0, 0.0, -0.5]
         sessions = list(itertools.product(itertools.permutations(range(3), 2), itertools.product((0, 1), repeat=2)))
         for user in (position_based, cascade, comparing):
@@ -239,13 +241,15 @@ if __name__ == "__main__":
                 mean = sum(p * x for p, x in zip(chances, estimates, strict=True))
                 variance = sum(p * (x - mean) ** 2 for p, x in zip(chances, estimates, strict=True))
                 print(f"    {kind:13}  expectation {mean:.3f}  standard deviation {math.sqrt(variance):.3f}")
+    except NotImplementedError as error:
+        print(f"This demonstration needs {error}: fill in the functions, then run this file again.")
 
 # %% [markdown]
 # **A log.** 2,000 sessions of users of the cascade model, drawn by the logging policy.
 
 # %%
 if __name__ == "__main__":
-    with contextlib.suppress(NotImplementedError):
+    try:
         log = []
         for _ in range(2_000):
             ranking, left = [], [0, 1, 2]
@@ -260,6 +264,8 @@ if __name__ == "__main__":
         print("self-normalised", estimate(weights, clicks, normalise=True))
         low, high, size = precision(weights, clicks, 1.96)
         print(f"95 % interval {low:.3f} .. {high:.3f}, effective sample size {size:.0f} of {len(log)}")
+    except NotImplementedError as error:
+        print(f"This demonstration needs {error}: fill in the functions, then run this file again.")
 
 # %% [markdown]
 # ## To think about
@@ -267,8 +273,8 @@ if __name__ == "__main__":
 # 1. The expectation of a weight is 1. Of which of the three kinds? Why does self-normalisation work, then?
 # 2. The logging policy always displays the same list. What can be learned from its log?
 # 3. Is a user of the dependent click model (several clicks, looks from the top) fit for RIPS? For IIPS?
-# 4. Let $\hat q(k)$ be any guess of the click probability at position $k$ given the items at positions $1, \dots, k$,
+# 4. Let $\hat q(k)$ be any guess of the click probability at position $k$ given the items at positions $0, \dots, k$,
 #    and $\bar q(k)$ its mean if only the item at position $k$ is drawn anew by the target policy. Show that
-#    $\sum_k \bigl(w(k) (c(k) - \hat q(k)) + w(k - 1)\, \bar q(k)\bigr)$ with the weights of RIPS and $w(0) = 1$ has the
-#    same expectation as RIPS, however bad the guess. With a good guess its variance is much smaller: this is *cascade
-#    doubly robust* (Kiyohara et al., WSDM 2022).
+#    $\sum_k \bigl(w(k) (c(k) - \hat q(k)) + w(k - 1)\, \bar q(k)\bigr)$ with the weights of RIPS and $w(-1) = 1$ has
+#    the same expectation as RIPS, however bad the guess. With a good guess its variance is much smaller: this is
+#    *cascade doubly robust* (Kiyohara et al., WSDM 2022).

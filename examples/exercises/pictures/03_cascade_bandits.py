@@ -29,11 +29,11 @@ def draw_feedback(axes):
     axes.set_axis_off()
     axes.set_xlim(0, 4.4)
     axes.set_ylim(-5.3, 0.95)
-    for k, item in enumerate("cafbe"):
+    for k, item in enumerate((2, 0, 5, 1, 4)):
         seen, clicked = k <= 2, k == 2
         color = VERMILION if clicked else INK if seen else GREY
         box = {"boxstyle": "round,pad=0.35", "facecolor": "white" if seen else "#F2F2F2", "edgecolor": color}
-        axes.text(0.9, -k, f"{k + 1}.  item {item}", ha="center", va="center", color=color, bbox=box)
+        axes.text(0.9, -k, f"{k}:  item {item}", ha="center", va="center", color=color, bbox=box)
         text = "clicked" if clicked else "seen, not liked" if seen else "not seen"
         axes.text(1.95, -k + 0.16, text, va="center", color=color, fontweight="bold" if clicked else "normal")
         counts = f"clicks + {int(clicked)},  T + 1" if seen else "nothing changes"

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from rankgym.experiments.show.style import BLUE, GREEN, GREY, RC_PARAMS, VERMILION, write
 
 DARK = "#222222"
-BLOCKS = (("a", "b", "d"), ("c",), ("e",))
-WORSE = (("c", "a"), ("e", "b"), ("e", "c"))  # c is worse than a, ...
+BLOCKS = ((0, 1, 3), (2,), (4,))
+WORSE = ((2, 0), (4, 1), (4, 2))  # item 2 is worse than item 0, ...
 
 
 def draw():
@@ -22,9 +22,9 @@ def draw():
     return figure
 
 
-def item(axes, x, y, name, color=DARK, face="white"):
+def item(axes, x, y, number, color=DARK, face="white"):
     box = {"boxstyle": "round,pad=0.35", "facecolor": face, "edgecolor": color}
-    axes.text(x, y, name, ha="center", va="center", color=color, bbox=box)
+    axes.text(x, y, number, ha="center", va="center", color=color, bbox=box)
 
 
 def blank(axes, title, width, height):
@@ -44,7 +44,7 @@ def draw_toprank(axes):
             (0.1, y - 0.45), 2.6, 0.9, boxstyle="round,pad=0.02,rounding_size=0.15", facecolor="#EAF3FA", edgecolor=BLUE
         )
         axes.add_patch(frame)
-        places |= {name: (x, y) for name, x in zip(block, xs, strict=True)}
+        places |= {number: (x, y) for number, x in zip(block, xs, strict=True)}
     for worse, better in WORSE:
         axes.annotate(
             "",
@@ -52,14 +52,14 @@ def draw_toprank(axes):
             xytext=places[worse],
             arrowprops={"arrowstyle": "-|>", "color": GREY, "shrinkA": 13, "shrinkB": 14, "linewidth": 1.4},
         )
-    for name, (x, y) in places.items():
-        item(axes, x, y, name)
+    for number, (x, y) in places.items():
+        item(axes, x, y, number)
     axes.text(1.4, -0.15, "blocks", ha="center", va="center", color=BLUE)
     axes.text(3.6, -0.15, "displayed", ha="center", va="center", color=GREY)
-    for k, name in enumerate("dabc"):
+    for k, number in enumerate((3, 0, 1, 2)):
         y = -0.75 - 0.72 * k - (0.35 if k == 3 else 0)
-        item(axes, 3.6, y, name, BLUE if k < 3 else DARK)
-    axes.text(3.6, -4.1, "(e is not)", ha="center", va="center", color=GREY)
+        item(axes, 3.6, y, number, BLUE if k < 3 else DARK)
+    axes.text(3.6, -4.1, "(4 is not)", ha="center", va="center", color=GREY)
     axes.annotate(
         "",
         xy=(3.22, -1.2),
@@ -73,14 +73,18 @@ def draw_toprank(axes):
 def draw_bubblerank(axes):
     """Draw the base list beside the lists of two rounds."""
     blank(axes, "BubbleRank", 5.2, 5.6)
-    columns = (("base\nlist", 0.6, "abcde", ()), ("round 0", 2.2, "acbde", (1, 3)), ("round 1", 4.0, "badce", (0, 2)))
-    for title, x, names, pairs in columns:
+    columns = (
+        ("base\nlist", 0.6, (0, 1, 2, 3, 4), ()),
+        ("round 0", 2.2, (0, 2, 1, 3, 4), (1, 3)),
+        ("round 1", 4.0, (1, 0, 3, 2, 4), (0, 2)),
+    )
+    for title, x, ranking, pairs in columns:
         axes.text(x, -0.1, title, ha="center", va="center", color=GREY)
-        for k, name in enumerate(names):
-            moved = name != "abcde"[k]
-            item(axes, x, -0.9 - 0.8 * k, name, VERMILION if moved else DARK)
+        for k, number in enumerate(ranking):
+            moved = number != k
+            item(axes, x, -0.9 - 0.8 * k, number, VERMILION if moved else DARK)
         for k in pairs:
-            exchanged = names[k] != "abcde"[k]
+            exchanged = ranking[k] != k
             y, color = -0.9 - 0.8 * k, VERMILION if exchanged else GREEN
             curve = {"arrowstyle": "<|-|>", "color": color, "connectionstyle": "arc3,rad=-0.6", "linewidth": 1.4}
             axes.annotate("", xy=(x + 0.3, y - 0.8), xytext=(x + 0.3, y), arrowprops=curve)

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from rankgym.experiments.show.style import BLUE, GREY, RC_PARAMS, VERMILION, write
 
 INK = "#222222"
-LEFT, RIGHT = "abcd", "bdac"
-DRAFT = (("a", 0), ("b", 1), ("d", 1), ("c", 0))  # coins: left first in round 1, right first in round 2
-CLICKED = "d"
+LEFT, RIGHT = (0, 1, 2, 3), (1, 3, 0, 2)
+DRAFT = ((0, 0), (1, 1), (3, 1), (2, 0))  # (item, team); left picks first in round 0, right in round 1
+CLICKED = 3
 COLORS = (BLUE, VERMILION)
 BOUNDS = (  # of arms 1, 2, 3 against arm 0: share of won duels, radius, what follows
     (0.46, 0.12, "arm 1 may win", BLUE),
@@ -55,8 +55,8 @@ def draw_draft(axes):
         axes.text(
             1.98, -2 * r - 0.5, f"coin: {who} first", ha="center", va="center", color=GREY, rotation=90, fontsize=8.5
         )
-    axes.text(-0.4, -4.1, "Right's d was clicked: right wins the duel.", ha="left", va="center", color=COLORS[1])
-    axes.text(-0.4, -4.7, "b was taken: left's next item is c.", ha="left", va="center", color=GREY, fontsize=10)
+    axes.text(-0.4, -4.1, "Right's item 3 was clicked: right wins the duel.", ha="left", va="center", color=COLORS[1])
+    axes.text(-0.4, -4.7, "Item 1 was taken: left's next item is 2.", ha="left", va="center", color=GREY, fontsize=10)
 
 
 def draw_bounds(axes):

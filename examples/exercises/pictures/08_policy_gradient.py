@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from rankgym.experiments.show.style import BLUE, GREEN, GREY, ORANGE, PINK, RC_PARAMS, VERMILION, write
 
 INK = "#222222"
-SCORES = {"w": 0.0, "x": 1.0, "y": -0.5, "z": 0.3}
-COLOURS = {"w": BLUE, "x": GREEN, "y": ORANGE, "z": PINK}
+SCORES = (0.0, 1.0, -0.5, 0.3)
+COLOURS = (BLUE, GREEN, ORANGE, PINK)
 COINS = (0.5, 0.75)
-DRAWN = "xz"
+DRAWN = (1, 3)
 BOX = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": INK}
 
 
@@ -28,9 +28,9 @@ def draw():
 
 
 def chances(remaining):
-    """Probabilities of the remaining items, by name."""
-    weights = {name: math.exp(SCORES[name]) for name in remaining}
-    return {name: weight / sum(weights.values()) for name, weight in weights.items()}
+    """Probabilities of the remaining items, by item."""
+    weights = {item: math.exp(SCORES[item]) for item in remaining}
+    return {item: weight / sum(weights.values()) for item, weight in weights.items()}
 
 
 def draw_choices(axes):
@@ -39,22 +39,24 @@ def draw_choices(axes):
     axes.set_axis_off()
     axes.set_xlim(-0.31, 1.34)
     axes.set_ylim(-1.55, 0.8)
-    remaining = list(SCORES)
+    remaining = list(range(len(SCORES)))
     for k, (coin, taken) in enumerate(zip(COINS, DRAWN, strict=True)):
         left, y = 0.0, -k * 1.1
-        axes.text(-0.31, y, f"position {k + 1}", va="center", color=INK)
-        for name, p in chances(remaining).items():
-            own = {"color": COLOURS[name], "alpha": 0.75 if name == taken else 0.22}
+        axes.text(-0.31, y, f"position {k}", va="center", color=INK)
+        for item, p in chances(remaining).items():
+            own = {"color": COLOURS[item], "alpha": 0.75 if item == taken else 0.22}
             axes.barh(y, p, left=left, height=0.42, edgecolor="white", linewidth=2, **own)
-            label = f"{name}\n{p:.2f}"
-            weight = "bold" if name == taken else "normal"
+            label = f"item {item}\n{p:.2f}"
+            weight = "bold" if item == taken else "normal"
             axes.text(left + p / 2, y, label, ha="center", va="center", color=INK, fontsize=10, fontweight=weight)
             left += p
         axes.plot(coin, y + 0.28, marker="v", color=VERMILION, markersize=9)
         axes.text(coin, y + 0.38, f"coin {coin}", ha="center", va="bottom", color=VERMILION, fontsize=10)
-        axes.text(1.04, y, f"→  {taken}", va="center", color=INK, fontweight="bold")
+        axes.text(1.04, y, f"→  item {taken}", va="center", color=INK, fontweight="bold")
         remaining.remove(taken)
-    axes.text(0, -1.36, f"{DRAWN[0]} is taken: the others share the probability 1", va="top", color=GREY, fontsize=10)
+    axes.text(
+        0, -1.36, f"item {DRAWN[0]} is taken: the others share the probability 1", va="top", color=GREY, fontsize=10
+    )
 
 
 def draw_clicks(axes):
@@ -63,8 +65,8 @@ def draw_clicks(axes):
     axes.set_axis_off()
     axes.set_xlim(0, 3)
     axes.set_ylim(-3.6, 0.7)
-    for k, (name, click) in enumerate(zip(DRAWN, (1, 0), strict=True)):
-        axes.text(0.5, -k, f"{k + 1}.  {name}", ha="center", va="center", bbox=BOX, color=INK)
+    for k, (item, click) in enumerate(zip(DRAWN, (1, 0), strict=True)):
+        axes.text(0.5, -k, f"{k}:  item {item}", ha="center", va="center", bbox=BOX, color=INK)
         axes.text(1.2, -k, "click" if click else "no click", va="center", color=VERMILION if click else GREY)
     axes.text(0.05, -1.95, "reward r = 1", va="center", color=INK)
     axes.text(0.05, -2.6, "baseline b = 0.6", va="center", color=INK)
@@ -74,21 +76,21 @@ def draw_clicks(axes):
 def draw_step(axes):
     """Arrows from the old scores along the gradient of log P."""
     axes.set_title("3. Move the scores along (r - b) ∇ log P")
-    slopes, remaining = dict.fromkeys(SCORES, 0.0), list(SCORES)
+    slopes, remaining = [0.0] * len(SCORES), list(range(len(SCORES)))
     for taken in DRAWN:
         slopes[taken] += 1
-        for name, p in chances(remaining).items():
-            slopes[name] -= p
+        for item, p in chances(remaining).items():
+            slopes[item] -= p
         remaining.remove(taken)
-    for x, (name, score) in enumerate(SCORES.items()):
-        end = score + slopes[name]  # longer than a real step, so that it can be seen
-        up = slopes[name] > 0
-        axes.plot([x - 0.25, x + 0.25], [score, score], color=COLOURS[name], linewidth=3)
+    for item, score in enumerate(SCORES):
+        end = score + slopes[item]  # longer than a real step, so that it can be seen
+        up = slopes[item] > 0
+        axes.plot([item - 0.25, item + 0.25], [score, score], color=COLOURS[item], linewidth=3)
         arrow = {"arrowstyle": "-|>", "color": INK, "linewidth": 1.6, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 13}
-        axes.annotate("", xy=(x, end), xytext=(x, score), arrowprops=arrow)
+        axes.annotate("", xy=(item, end), xytext=(item, score), arrowprops=arrow)
         text = "drawn: up" if up else "not drawn: down"
-        axes.text(x, end + (0.12 if up else -0.12), text, ha="center", va="bottom" if up else "top", fontsize=9.5)
-    axes.set_xticks(range(len(SCORES)), list(SCORES))
+        axes.text(item, end + (0.12 if up else -0.12), text, ha="center", va="bottom" if up else "top", fontsize=9.5)
+    axes.set_xticks(range(len(SCORES)), [f"item {item}" for item in range(len(SCORES))])
     axes.set_xlim(-0.75, 3.6)
     axes.set_ylim(-1.75, 1.95)
     axes.set_ylabel("score")

@@ -9,9 +9,9 @@ from rankgym.experiments.show.style import BLUE, GREEN, GREY, RC_PARAMS, VERMILI
 
 INK, PALE = "#222222", "#F4F4F4"
 PANELS = (  # title, positions whose ratios count, weight, what may decide about the click
-    ("SIPS: the whole list", (0, 1, 2), r"$\rho(1)\,\rho(2)\,\rho(3)$", "anything in the list", VERMILION),
-    ("RIPS: down to here", (0, 1), r"$\rho(1)\,\rho(2)$", "items above, and this one", BLUE),
-    ("IIPS: this item, here", (1,), r"$\pi(b, 2)\,/\,\pi_0(b, 2)$", "this item, this position", GREEN),
+    ("SIPS: the whole list", (0, 1, 2), r"$\rho(0)\,\rho(1)\,\rho(2)$", "anything in the list", VERMILION),
+    ("RIPS: down to here", (0, 1), r"$\rho(0)\,\rho(1)$", "items above, and this one", BLUE),
+    ("IIPS: this item, here", (1,), r"$\pi(0, 1)\,/\,\pi_0(0, 1)$", "this item, this position", GREEN),
 )
 
 
@@ -22,7 +22,7 @@ def draw():
         for axes, panel in zip(figure.subplots(1, 3), PANELS, strict=True):
             draw_panel(axes, *panel)
         figure.suptitle(
-            "A click at position 2 of a logged list: how much does it count?", fontsize=12, x=0.02, ha="left"
+            "A click at position 1 of a logged list: how much does it count?", fontsize=12, x=0.02, ha="left"
         )
     return figure
 
@@ -33,7 +33,7 @@ def draw_panel(axes, title, counted, weight, assumption, color):
     axes.set_axis_off()
     axes.set_xlim(0, 3)
     axes.set_ylim(-5.3, 0.7)
-    for k, item in enumerate("abc"):
+    for k, item in enumerate((2, 0, 1)):
         own = k in counted
         box = {
             "boxstyle": "round,pad=0.4",
@@ -41,7 +41,7 @@ def draw_panel(axes, title, counted, weight, assumption, color):
             "edgecolor": color if own else "#CCCCCC",
         }
         box["linewidth"] = 2.0 if own else 1.0
-        axes.text(1.0, -k, f"{k + 1}.  item {item}", ha="center", va="center", color=INK if own else GREY, bbox=box)
+        axes.text(1.0, -k, f"{k}:  item {item}", ha="center", va="center", color=INK if own else GREY, bbox=box)
         if k == 1:
             axes.text(1.95, -k, "click", ha="left", va="center", color=INK, fontweight="bold")
     axes.text(0.15, -3.05, "weight", ha="left", va="center", color=GREY, fontsize=10)
