@@ -26,13 +26,14 @@ def grade(
     ] = None,
     exercise: Annotated[
         str | None,
-        option("N|NAME|CHECKER.py", "The exercise of all files. Default: the one that a file's name ends with."),
+        option("N|NAME|CHECKER.py", "The exercise of all files. Default: the one that a file's name contains."),
     ] = None,
     jobs: Annotated[int, option("J", "Submissions that are checked at the same time.")] = 1,
     time_limit: TimeLimit = 120.0,
     memory: Memory = 2.0,
     seed: Annotated[
-        int | None, option("S", "Of the cases that are tried. Default: drawn once for the class, and kept.")
+        int | None,
+        option("S", "Of the cases that are tried. Default: drawn once for the class, and kept. Replaces the kept one."),
     ] = None,
 ) -> None:
     """Grade a class: a table of grades, a page of feedback for each student, and a page for the class.
@@ -44,10 +45,13 @@ def grade(
     * What Moodle and Canvas make of these names is understood, such as
       `Alice Smith_12345_assignsubmission_file_01_click_models.py`.
 
-    A file's name ends with the exercise's, perhaps with a copy's number: `01_click_models (1).py`. With `--exercise`
-    all files are of that exercise and may have any name. Of several files of a student and an exercise the one that was
-    saved last is graded; one in which nothing is filled in gives way to another. Files that cannot be matched are
-    listed, here and on the class's page.
+    A file's name contains the exercise's, perhaps with more behind it: `01_click_models (1).py`,
+    `01_click_models_final.py`; but not `_old`, `_backup` or `_bak`. With `--exercise` all files are of that exercise
+    and may have any name. Of several files of a student and an exercise the one that was saved last is graded; one in
+    which nothing is filled in gives way to another. Files that cannot be matched are listed, here and on the class's
+    page; a student who handed in nothing else gets a line without points.
+
+    Students of the same name are told apart by the platform's numbers, as `Alice Smith (12345)`.
 
     Each submission is played in a process of its own, which is only sent what it is asked to compute. Its time, memory,
     processes and files are limited. Endless loops, crashes, prompts and prints cost that student the points of the
@@ -55,6 +59,9 @@ def grade(
 
     The cases are drawn from a seed that nobody knows before the class is graded; it is kept in the folder of feedback.
     After Ctrl-C, or when late submissions have come, the same command continues: it checks only what is new or changed.
+    With another seed, time limit or memory all submissions are checked again.
+
+    The exit code is 0 if the class is graded, whatever the points, and 2 if nothing can be graded.
 
     Writes `grades.csv`; in the folder of feedback `class.html`, which shows what the class found hard, and a page
     in `students` for each student, a single file to send.
@@ -66,7 +73,7 @@ def grade(
     * What three hundred students handed in for exercise 3, in a hurry:
       `rankgym exercise grade handed_in --exercise 3 --jobs 8 --time-limit 60`
     """
-    from rankgym.exercises.feedback import CLASS_PAGE, write_feedback
+    from rankgym.exercises.feedback import CLASS_PAGE, count, write_feedback
     from rankgym.exercises.grading import grade_class
 
     folder = feedback or out.with_name(f"{out.stem}_feedback")
@@ -87,11 +94,12 @@ def grade(
             hidden=[out.resolve().parent],
             skip=[out],
             progress=bar.show,
+            say=complain,
         )
     write_feedback(graded, folder.resolve(), out.resolve())
     _show(graded)
-    kept = len(graded.grades) - graded.new
-    checked = f"{graded.new:,} submissions checked" + (f", {kept:,} unchanged" if kept else "")
+    kept = sum(grade.matched for grade in graded.grades) - graded.new
+    checked = f"{count(graded.new, 'submission')} checked" + (f", {kept:,} unchanged" if kept else "")
     typer.echo(f"{checked}. Grades: {out}; pages: {folder / CLASS_PAGE}")
 
 
@@ -124,11 +132,13 @@ def _show(graded: "Graded") -> None:
     show_table(("exercise", "graded", "mean", "full points"), rows, labels=1)
     for grade in graded.grades:
         if grade.points is None:
-            complain(f"not graded: {grade.student}, {grade.file}: {grade.error}")
-    for one in graded.left_out[:MOST_LEFT_OUT]:
+            complain(f"not graded: {', '.join(filter(None, (grade.student, grade.file)))}: {grade.error}")
+    without = {grade.student for grade in graded.grades if not grade.matched}  # whose files are named above
+    left_out = [one for one in graded.left_out if one.student not in without]
+    for one in left_out[:MOST_LEFT_OUT]:
         complain(f"left out: {one.file}: {one.why}")
-    if len(graded.left_out) > MOST_LEFT_OUT:
-        complain(f"left out: {len(graded.left_out) - MOST_LEFT_OUT} more files; see the class's page")
+    if len(left_out) > MOST_LEFT_OUT:
+        complain(f"left out: {len(left_out) - MOST_LEFT_OUT} more files; see the class's page")
     if not graded.isolated:
         complain(
             "this system gives submissions no namespaces: they could read this user's files; "

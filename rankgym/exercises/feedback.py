@@ -3,8 +3,11 @@
 Pages are single HTML files without scripts, which need no network; they look like the reports of experiments.
 """
 
+import contextlib
 import csv
+import hashlib
 import io
+import json
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,18 +17,21 @@ from pathlib import Path
 from typing import Any
 
 from rankgym.exercises.exercise import Check, Exercise
-from rankgym.exercises.grading import Grade, Graded, file_name
+from rankgym.exercises.finding import hints_of
+from rankgym.exercises.grading import RECORDS, Grade, Graded, file_name
 from rankgym.exercises.handed_in import LeftOut
 from rankgym.experiments.show.report import Picture, figure, page
 from rankgym.outputs import atomic_path
 
 CLASS_PAGE = "class.html"
 STUDENTS = "students"  # folder of their pages
+PAGES = "pages.json"  # in the folder of records: the students' pages that were written, with digests
 COLUMNS = ("student", "exercise", "points", "out_of", "failed", "seconds", "remark", "page")
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # with these a spreadsheet's formula may begin
 UNWRITTEN = "not written yet"
 MOST_MISTAKES = 4  # that are listed for each check
 LONGEST_REMARK = 300
+CAPTION = "Drawn by running your code. Curves whose names begin with “yours” come from it."
 NOTHING, TIMES = "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
 
 CSS = """\
@@ -33,7 +39,8 @@ CSS = """\
 .check.passed { border-color: #2c8c66; }
 .check.failed { border-color: #c05621; }
 .check h3 { font-size: 1rem; margin: .2rem 0; overflow-wrap: anywhere; }
-.check p { margin: .3rem 0; overflow-wrap: anywhere; }
+p, h2 { overflow-wrap: anywhere; }
+.check p { margin: .3rem 0; }
 .points { font-weight: 400; color: #555; white-space: nowrap; }
 .total { font-size: 1.15rem; font-weight: 600; }
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .3rem .8rem; margin: .6rem 0; }
@@ -53,7 +60,7 @@ pre.printed { white-space: pre-wrap; overflow-wrap: anywhere; max-height: 20rem;
 .bar { display: block; height: .5rem; min-width: 4rem; background: #f0d9cc; margin-top: .3rem; }
 .bar i { display: block; height: 100%; background: #2c8c66; }
 .hard { margin-top: 1.6rem; }
-.hard td:nth-child(2) { min-width: 5.5rem; }
+.hard td:nth-child(2) { min-width: 5.5rem; white-space: nowrap; }
 ul { padding-left: 1.2rem; margin: .4rem 0; } li { overflow-wrap: anywhere; margin: .15rem 0; }
 @media (max-width: 44rem) {
   figure img { max-width: 100%; }
@@ -68,11 +75,36 @@ ul { padding-left: 1.2rem; margin: .4rem 0; } li { overflow-wrap: anywhere; marg
 
 def write_feedback(graded: Graded, feedback: Path, table: Path) -> None:
     """Write the class's page and the students' into ``feedback``, and the table of grades."""
-    (feedback / STUDENTS).mkdir(parents=True, exist_ok=True)
-    for student, grades in groupby(graded.grades, key=lambda grade: grade.student):
-        _write(feedback / student_file(student), student_page(student, list(grades)))
+    for folder in (STUDENTS, RECORDS):
+        (feedback / folder).mkdir(parents=True, exist_ok=True)
+    pages = {
+        student_file(student): student_page(student, list(grades))
+        for student, grades in groupby(graded.grades, key=lambda grade: grade.student)
+    }
+    _write_pages(feedback, pages)
     _write(feedback / CLASS_PAGE, class_page(graded))
     _write(table, "\ufeff" + grades_csv(graded.grades, feedback, table.parent))
+
+
+def _write_pages(feedback: Path, pages: dict[str, str]) -> None:
+    """Write the students' pages, and remove earlier ones of students who are not there any more.
+
+    Only pages that are as they were written are removed, byte for byte.
+    """
+    file = feedback / RECORDS / PAGES
+    earlier: dict[str, Any] = {}
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        earlier = dict(json.loads(file.read_text(encoding="utf-8")))
+    written = {}
+    for name, text in pages.items():
+        _write(feedback / name, text)
+        written[name] = hashlib.sha256((feedback / name).read_bytes()).hexdigest()
+    for name in earlier.keys() - written.keys():
+        stale = feedback / STUDENTS / Path(name).name
+        with contextlib.suppress(OSError):
+            if hashlib.sha256(stale.read_bytes()).hexdigest() == earlier[name]:
+                stale.unlink()
+    _write(file, json.dumps(written))
 
 
 def _write(file: Path, text: str) -> None:
@@ -94,7 +126,7 @@ def student_page(student: str, grades: Sequence[Grade]) -> str:
     if len(grades) > 1:
         known = [grade for grade in grades if grade.points is not None]
         total, most = sum(grade.points or 0 for grade in known), sum(grade.out_of for grade in known)
-        body.append(f'<p class="total">{total} of {most} points in {len(known)} exercises</p>')
+        body.append(f'<p class="total">{total} of {most} points in {count(len(known), "exercise")}</p>')
     for grade in grades:
         body += _exercise(grade)
     return page(f"Feedback for {printable(student)}", body, CSS)
@@ -102,21 +134,23 @@ def student_page(student: str, grades: Sequence[Grade]) -> str:
 
 def _exercise(grade: Grade) -> list[str]:
     """Return what a student's page says of one exercise."""
-    lines = [f"<h2>{escape(_number(grade.exercise))}{escape(grade.title)}</h2>"]
+    lines = [f"<h2>{escape(_number(grade.exercise))}{_shown(grade.title or 'Files that cannot be graded')}</h2>"]
     if grade.report is None:
         points = "Not graded" if grade.points is None else f"0 of {grade.out_of} points"
         lines.append(f'<p class="total">{points}</p>')
-        return [*lines, f"<p>{_shown(grade.file)}: {_shown(grade.error)}</p>", *_remark(grade)]
+        why = f"{grade.file}: {grade.error}" if grade.file else f"{grade.error[:1].upper()}{grade.error[1:]}."
+        return [*lines, f"<p>{_shown(why)}</p>", *_remark(grade)]
     report = grade.report
+    seconds = f"{report['seconds']:.0f} s" if report["seconds"] >= 1 else "less than a second"
     lines.append(f'<p class="total">{grade.points} of {grade.out_of} points</p>')
-    lines.append(f'<p class="note">{_shown(grade.file)}, checked in {report["seconds"]:.0f} s</p>')
+    lines.append(f'<p class="note">{_shown(grade.file)}, checked in {seconds}</p>')
     lines += _remark(grade)
     seen: list[Any] = []
-    for check in report["checks"]:
-        lines.append(_check(check, check["fault"] not in seen))
+    for number, check in enumerate(report["checks"], 1):
+        lines.append(_check(number, check, check["fault"] not in seen, _more_hints(grade.exercise, check)))
         seen += [check["fault"]] if check["fault"] else []
     if report["picture"]:
-        lines.append(figure(Picture(report["picture"], "What you have written", f"Picture of {printable(grade.file)}")))
+        lines.append(figure(Picture(report["picture"], CAPTION, f"Picture of {printable(grade.file)}")))
     if report["output"]:
         cut = report["output_length"] > len(report["output"])
         size = f"; it printed {report['output_length']:,} bytes, this is the beginning" if cut else ""
@@ -129,33 +163,46 @@ def _remark(grade: Grade) -> list[str]:
     return [f'<p class="note">{_shown(grade.remark[:1].upper() + grade.remark[1:])}.</p>'] if grade.remark else []
 
 
-def _check(check: dict[str, Any], new: bool) -> str:
+def _more_hints(exercise: str, check: dict[str, Any]) -> str:
+    """Return the command that shows a check's second hint; "" if there is none."""
+    if len(hints_of(exercise, check["name"])) < 2:
+        return ""
+    return f"rankgym exercise hint {int(exercise[:2])} {check['name']} --level 2"
+
+
+def _check(number: int, check: dict[str, Any], new: bool, more: str) -> str:
     """Return one check as HTML; ``new`` unless another check has failed by the very same fault."""
     fault = check["fault"]
     look, sign, verdict = ("failed", "✗", "failed") if fault else ("passed", "✓", "passed")
     lines = [
         f'<section class="check {look}">',
-        f"<h3>{sign} <span>{escape(_words(check['name']))}</span> "
+        f"<h3>{sign} {number}. <span>{escape(_words(check['name']))}</span> "
         f'<span class="points">{verdict}, {check["points"]} of {check["out_of"]} points</span></h3>',
         f"<p>{_shown(check['statement'])}</p>",
     ]
     if fault and not new:
         lines.append('<p class="note">For the same reason as above.</p>')
     elif fault:
-        lines += _fault(fault, check["hint"])
+        lines += _fault(fault, check["hint"], more)
     return "\n".join([*lines, "</section>"])
 
 
-def _fault(fault: dict[str, Any], hint: str) -> list[str]:
-    """Return how a check failed: the smallest case, and where to look."""
+def _fault(fault: dict[str, Any], hint: str, more: str) -> list[str]:
+    """Return how a check failed: the smallest case, and where to look. ``more`` is the command for another hint."""
     if fault["got"] == UNWRITTEN:
         return [
             f'<p class="note"><code>{_shown(fault["where"])}</code> is not written yet; {_shown(_place(fault))}.</p>'
         ]
     rows = [("Called", fault["call"], True), ("Expected", fault["expected"], True)]
     rows += [("Got" if fault["expected"] else "What happened", fault["got"], bool(fault["expected"]))]
-    rows += [("It looks as if", fault["mistake"], False), ("Where", _place(fault), False)]
-    rows += [("Code", fault["code"], True), ("Hint", hint if fault["where"] else "", False)]
+    rows += [("It looks as if", fault["mistake"], False), ("Just before", fault.get("state", ""), True)]
+    rows += [
+        ("Begin with", fault.get("begin", ""), True),
+        ("Where", _place(fault), False),
+        ("Code", fault["code"], True),
+    ]
+    if fault["where"]:
+        rows += [("Hint", hint, False), ("More hints", more, True)]
     lines = ["<dl>"]
     for name, text, is_code in rows:
         if text:
@@ -175,15 +222,21 @@ def _place(fault: dict[str, Any]) -> str:
 def class_page(graded: Graded) -> str:
     """Return the class's page: a table of each exercise, and what the class found hard."""
     students = {grade.student for grade in graded.grades}
-    body = [f"<h1>Grades of {_count(len(students), 'student')}</h1>"]
-    undecided = [grade for grade in graded.grades if grade.points is None]
+    body = [f"<h1>Grades of {count(len(students), 'student')}</h1>"]
+    if graded.date:
+        body.append(f'<p class="note">Graded on {graded.date}</p>')
+    without = [grade.student for grade in graded.grades if not grade.matched]
+    if without:
+        body.append(f"<p><strong>No file can be graded of {', '.join(map(_link, without))}.</strong></p>")
+    undecided = [grade for grade in graded.grades if grade.points is None and grade.matched]
     if undecided:
         names = ", ".join(f"{grade.student} ({grade.exercise})" for grade in undecided)
         body.append(f"<p><strong>Not graded: {_shown(names)}.</strong> The same command tries these again.</p>")
     if len(graded.exercises) > 1:
         body += _overview(graded)
     for name, exercise in graded.exercises.items():
-        body += _exercise_of_class(exercise, [grade for grade in graded.grades if grade.exercise == name])
+        mine = [grade for grade in graded.grades if grade.exercise == name and grade.matched]
+        body += _exercise_of_class(exercise, mine)
     if graded.left_out:
         body += ["<h2>Files that were not graded</h2>", _left_out(graded.left_out)]
     limits = graded.limits
@@ -203,7 +256,8 @@ def _overview(graded: Graded) -> list[str]:
     for student in dict.fromkeys(grade.student for grade in graded.grades):
         mine = [points.get((student, name)) for name in graded.exercises]
         cells = [f"<td>{NOTHING}</td>" if grade is None else f"<td>{_points(grade)}</td>" for grade in mine]
-        total = sum(grade.points or 0 for grade in mine if grade)
+        known = [grade.points for grade in mine if grade and grade.points is not None]
+        total = sum(known) if known else "?"
         rows.append(f'<tr><td>{_link(student)}</td>{"".join(cells)}<td class="sum">{total}</td></tr>')
     means = []
     for name in graded.exercises:
@@ -220,7 +274,7 @@ def _exercise_of_class(exercise: Exercise, grades: Sequence[Grade]) -> list[str]
     known = [grade.points for grade in grades if grade.points is not None]
     lines = [f"<h2>{escape(_number(exercise.name))}{escape(exercise.title)}</h2>"]
     lines.append(
-        f"<p>{_count(len(grades), 'submission')}; on average {_mean(known)} of {exercise.points} points; "
+        f"<p>{count(len(grades), 'submission')}; on average {_mean(known)} of {exercise.points} points; "
         f"{sum(points == exercise.points for points in known)} with full points.</p>"
     )
     passed = {check.name: sum(_passed(grade, check.name) for grade in grades) for check in exercise.checks}
@@ -320,7 +374,7 @@ def grades_csv(grades: Iterable[Grade], feedback: Path, folder: Path) -> str:
                 _safe(grade.student),
                 _safe(grade.exercise),
                 "" if grade.points is None else grade.points,
-                grade.out_of,
+                grade.out_of or "",
                 _safe(" ".join(grade.failed)),
                 grade.report["seconds"] if grade.report else "",
                 _safe(remarks[:LONGEST_REMARK]),
@@ -358,7 +412,7 @@ def _number(name: str) -> str:
     return f"{int(name[:2])}. " if name[:2].isdigit() and name[2:3] == "_" else ""
 
 
-def _count(number: int, what: str) -> str:
+def count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from rankgym.exercises.exercise import Exercise
 from rankgym.exercises.topics.table import EXERCISES
 
-STEM = re.compile(r"(\d\d_[a-z][a-z_]*[a-z])(?:[ _(-]*\d*\)?)?$")  # at the end of a submission's stem: 01_topic (2)
+NAME = re.compile(r"(?<![A-Za-z0-9])\d\d_[a-z]")  # how an exercise's name begins
+SET_ASIDE = re.compile(r"(?<![a-z])(?:old|backup|bak)(?![a-z])", re.IGNORECASE)
 
 
 def find_exercise(text: str) -> Exercise:
@@ -31,8 +32,19 @@ def find_exercise(text: str) -> Exercise:
     raise ValueError(f"exercise = {text!r} is not there; allowed: {allowed}")
 
 
+def hints_of(exercise: str, check: str) -> tuple[str, ...]:
+    """Return the hints of a check of an exercise of this package, both by name; none if there is no such check."""
+    meant = (one for each in EXERCISES.values() if each.name == exercise for one in each.checks)
+    return next((one.hints for one in meant if one.name == check), ())
+
+
 def own_exercise(file: Path) -> Exercise:
-    """Return the ``EXERCISE`` of a teacher's checker file; its handout's path is relative to that file."""
+    """Return the ``EXERCISE`` of a teacher's checker file; its handout's path is relative to that file.
+
+    Raises:
+        ValueError: it has no ``EXERCISE``, or one whose handout is missing.
+        OSError: the file cannot be read.
+    """
     if not file.is_file():
         raise FileNotFoundError(2, "No such file", str(file))
     spec = importlib.util.spec_from_file_location(f"checker_{file.stem}", file)
@@ -44,11 +56,32 @@ def own_exercise(file: Path) -> Exercise:
     found = getattr(module, "EXERCISE", None)
     if not isinstance(found, Exercise):
         raise ValueError(f"{file} has no EXERCISE; add: EXERCISE = Exercise(title=..., handout=..., checks=(...))")
-    return dataclasses.replace(found, handout=file.parent / found.handout)
+    handout = file.parent / found.handout
+    if not handout.is_file():
+        raise ValueError(
+            f"{file}: handout = {str(found.handout)!r} is not a file; allowed: the path of the file that students get, "
+            f"relative to the folder of {file.name}"
+        )
+    return dataclasses.replace(found, handout=handout)
 
 
 def exercise_of_file(file: str | PathLike[str]) -> Exercise | None:
-    """Return the exercise that a submission's name ends with, such as alice_01_click_models.py; None if none."""
-    found = STEM.search(Path(file).stem)
-    names = {exercise.name: exercise for exercise in EXERCISES.values()}
-    return names.get(found[1]) if found else None
+    """Return the exercise that a submission's name contains, such as alice_01_click_models_v2.py; None if none.
+
+    Of several exercises' names the last one counts.
+    """
+    stem = Path(file).stem
+    named = [exercise for exercise in EXERCISES.values() if around_name(stem, exercise.name) is not None]
+    return max(named, key=lambda exercise: stem.rfind(exercise.name), default=None)
+
+
+def around_name(stem: str, name: str) -> tuple[str, str] | None:
+    """Return what stands before and after an exercise's name in a file's stem.
+
+    None if the name is not there, if what follows may be the name of another exercise, or if it says that the file is
+    set aside: ``01_click_models_old``, ``_backup``, ``_bak``.
+    """
+    found = re.fullmatch(rf"(.*?){re.escape(name)}(?![A-Za-z])(.*)", stem, flags=re.DOTALL)
+    if not found or NAME.search(found[2]) or SET_ASIDE.search(found[2]):
+        return None
+    return found[1], found[2]

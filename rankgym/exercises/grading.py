@@ -15,15 +15,17 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankgym.exercises.checking import broken_check
 from rankgym.exercises.exercise import Exercise
 from rankgym.exercises.finding import find_exercise
-from rankgym.exercises.handed_in import HandedIn, LeftOut, collect, read
+from rankgym.exercises.handed_in import MOST_NAMED, HandedIn, LeftOut, collect, read
 from rankgym.extras import require
 from rankgym.outputs import atomic_path, check_writable
 from rankgym.submissions import DEFAULT_LIMITS, Limits, Submission
@@ -47,10 +49,11 @@ class Grade(NamedTuple):
     error: str = ""
     final: bool = True  # whether a second try would say the same
     remark: str = ""
+    matched: bool = True  # False: no file of the student can be graded; ``exercise`` is "" if the class has several
 
     @property
     def points(self) -> int | None:
-        """Points; 0 if the file cannot be read, None if it could not be graded."""
+        """Points; 0 if the file cannot be read as a submission, None if it could not be graded."""
         if self.report is not None:
             return int(self.report["points"])
         return 0 if self.final else None
@@ -71,6 +74,7 @@ class Graded(NamedTuple):
     limits: Limits
     isolated: bool  # whether submissions had namespaces of their own
     new: int  # submissions that were checked now
+    date: str = ""  # of grading
 
 
 class Settings(NamedTuple):
@@ -93,12 +97,13 @@ def grade_class(
     hidden: Sequence[str | os.PathLike[str]] = (),
     skip: Sequence[str | os.PathLike[str]] = (),
     progress: Callable[[int, int], None] = lambda done, total: None,
+    say: Callable[[str], None] = lambda text: None,
 ) -> Graded:
     """Check everything that was handed in.
 
     Args:
         submissions: folder; ``handed_in.collect`` says how its files are matched with students and exercises.
-        feedback: folder for what is kept: a record of each finished submission, and the seed. A submission whose
+        feedback: folder for what is kept: a record of each finished submission, and the settings. A submission whose
             record was made from the same file, exercise, seed and limits, and with the same version, is not checked
             again.
         exercise: as ``find_exercise`` takes it, if all files are of one; else the files' names say it.
@@ -108,6 +113,7 @@ def grade_class(
         hidden: further folders that no submission must see.
         skip: files in the folder of submissions that are none.
         progress: called with the numbers of finished submissions and of all.
+        say: called with a sentence if kept settings are changed.
 
     Raises:
         ValueError: nothing can be graded, or an argument is out of range.
@@ -132,25 +138,50 @@ def grade_class(
     check_writable(feedback, kept / RECORDS)
     checker = () if exercise is None or not exercise.endswith(".py") else (Path(exercise).resolve().parent,)
     everywhere = (folder, kept, *checker, *(Path(path).resolve() for path in hidden))
-    settings = Settings(_seed(kept, seed), limits, everywhere, exercise)
+    settings = Settings(_keep_settings(kept, seed, limits, say), limits, everywhere, exercise)
     isolated = _try_out(limits)
     grades, new = _check_all(found, kept / RECORDS, settings, jobs, progress)
     exercises = {each.exercise.name: each.exercise for each in sorted(found, key=lambda each: each.exercise.name)}
-    return Graded(grades, left_out, exercises, settings.seed, limits, isolated, new)
+    grades += _without_file(found, left_out, list(exercises.values()))
+    grades.sort(key=lambda grade: (grade.student.casefold(), grade.student, grade.exercise))
+    date = time.strftime("%Y-%m-%d %H:%M")
+    return Graded(grades, left_out, exercises, settings.seed, limits, isolated, new, date)
 
 
-def _seed(folder: Path, seed: int | None) -> int:
-    """Return the class's seed, which is kept in ``folder``."""
+def _keep_settings(folder: Path, seed: int | None, limits: Limits, say: Callable[[str], None]) -> int:
+    """Keep the class's settings in ``folder``; return the seed, which is the kept one if ``seed`` is None."""
     file = folder / SETTINGS
+    kept: dict[str, Any] = {}
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        kept = dict(json.loads(file.read_text(encoding="utf-8")))
     if seed is None:
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            return int(json.loads(file.read_text(encoding="utf-8"))["seed"])
-        seed = secrets.randbits(48)
+        known = kept.get("seed")
+        seed = known if type(known) is int else secrets.randbits(48)
     if seed < 0:
         raise ValueError(f"seed = {seed} is out of range; allowed: 0 or more")
+    limited = {"time limit": f"{limits.seconds:g} s", "memory": f"{limits.memory_gb:g} GB"}
+    now = {"seed": seed, **limited, "rankgym": __version__, "Python": platform.python_version()}
+    changed = [f"{name} {now[name]} instead of {kept[name]}" for name in now if kept.get(name, now[name]) != now[name]]
+    if changed:
+        say(f"the settings have changed ({'; '.join(changed)}): all submissions are checked again")
     with atomic_path(file) as path:
-        path.write_text(json.dumps({"seed": seed}), encoding="utf-8")
+        path.write_text(json.dumps(now), encoding="utf-8")
     return seed
+
+
+def _without_file(found: Sequence[HandedIn], left_out: Sequence[LeftOut], exercises: Sequence[Exercise]) -> list[Grade]:
+    """Return a grade without points for each student who handed in only files that are left out."""
+    graded = {"", *(each.student for each in found)}
+    files = sorted((one for one in left_out if one.student not in graded), key=lambda one: one.student)
+    only = exercises[0] if len(exercises) == 1 else None
+    name, title, out_of = (only.name, only.title, only.points) if only else ("", "", 0)
+    grades = []
+    for student, group in groupby(files, key=lambda one: one.student):
+        names = [f"{one.file}: {one.why}" for one in group]
+        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+        why = f"no file can be graded ({'; '.join([*names[:MOST_NAMED], *more])})"
+        grades.append(Grade(student, name, title, out_of, "", None, why, final=False, matched=False))
+    return grades
 
 
 def _try_out(limits: Limits) -> bool:

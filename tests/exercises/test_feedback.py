@@ -91,8 +91,8 @@ def grade(student, said=None, file="mine.py", **rest):
     return Grade(student, EXERCISE.name, EXERCISE.title, EXERCISE.points, file, said, **rest)
 
 
-def graded(*grades, left_out=()):
-    return Graded(list(grades), list(left_out), {EXERCISE.name: EXERCISE}, 7, Limits(), True, len(grades))
+def graded(*grades, left_out=(), date=""):
+    return Graded(list(grades), list(left_out), {EXERCISE.name: EXERCISE}, 7, Limits(), True, len(grades), date)
 
 
 def rows(text):
@@ -103,17 +103,50 @@ def test_a_students_page_shows_each_check_and_its_fault():
     page = Reader(student_page("Alice", [grade("Alice", report({0: FAULT}, picture=SVG, output="hello\n"))]))
     for words in (
         "8 of 10 points",
-        "✗ cascade stops at the first click failed, 0 of 2 points",
-        "✓ pbm needs a look and a liking passed, 2 of 2 points",
+        "mine.py, checked in 2 s",
+        "✗ 1. cascade stops at the first click failed, 0 of 2 points",
+        "✓ 2. pbm needs a look and a liking passed, 2 of 2 points",
         "Called cascade_clicks([0.5], [0], [0]) Expected [1] Got [0]",
         "It looks as if the user stops one position late",
         "Where alice.py, line 4, cascade_clicks",
-        f"Hint {EXERCISE.checks[0].hints[0]}",
+        f"Hint {EXERCISE.checks[0].hints[0]} More hints rankgym exercise hint 1 {EXERCISE.checks[0].name} --level 2",
+        "Curves whose names begin with “yours” come from it.",
         "Printed while it was checked: hello",
     ):
         assert words in page.text
     assert EXERCISE.checks[1].hints[0] not in page.text
     assert [tag for tag, _ in page.tags].count("img") == 1
+
+
+def test_what_else_a_fault_knows_is_shown():
+    fault = {**FAULT, "state": "clicks = [1, 2]", "begin": "click_rates"}
+    text = Reader(student_page("Alice", [grade("Alice", report({0: fault}, seconds=0.04))])).text
+    assert "Just before clicks = [1, 2] Begin with click_rates" in text
+    assert "checked in less than a second" in text
+
+
+def test_hints_of_own_exercises_are_not_offered():
+    own = Grade("Alice", "21_own", "Own", 10, "mine.py", report({0: FAULT}))
+    assert "More hints" not in Reader(student_page("Alice", [own])).text
+
+
+def test_a_student_without_a_file_has_a_page():
+    said = ("no file can be graded (bob/a.zip: neither a script nor a notebook)", False, "", False)
+    lost = [
+        Grade("Bob", EXERCISE.name, EXERCISE.title, EXERCISE.points, "", None, *said),
+        Grade("Cyd", "", "", 0, "", None, *said),
+    ]
+    for one, title in zip(lost, (EXERCISE.title, "Files that cannot be graded"), strict=True):
+        text = Reader(student_page(one.student, [one])).text
+        assert f"{title} Not graded No file can be graded (bob/a.zip: neither a script nor a notebook)." in text
+    page = Reader(class_page(graded(grade("Ann", report()), *lost, date="2027-01-31 12:00")))
+    for words in (
+        "Grades of 3 students Graded on 2027-01-31 12:00 No file can be graded of Bob , Cyd .",
+        "1 submission; on average 10.0 of 10 points; 1 with full points.",
+        "1 of 1 passed",
+    ):
+        assert words in page.text
+    assert "tries these again" not in page.text
 
 
 def test_unwritten_functions_and_faults_of_all_checks_are_said_briefly():
@@ -246,4 +279,26 @@ def test_all_is_written_whole(tmp_path):
     assert (tmp_path / "g.csv").read_bytes().startswith("\ufeffstudent,exercise".encode())
     pages = {path.name.lower() for path in (tmp_path / "f" / "students").iterdir()}
     assert len(pages) == 3
-    assert {path.name for path in (tmp_path / "f").iterdir()} == {"students", "class.html"}
+    assert {path.name for path in (tmp_path / "f").iterdir()} == {"students", "records", "class.html"}
+
+
+def test_pages_of_students_who_are_gone_are_removed(tmp_path):
+    feedback, table = tmp_path / "f", tmp_path / "g.csv"
+    write_feedback(graded(*(grade(name, report()) for name in ("ann", "bob", "cyd"))), feedback, table)
+    own = feedback / "students" / "zoe.html"
+    own.write_text("the teacher's")
+    (feedback / student_file("cyd")).write_text("the teacher has changed it")
+    for _ in range(2):
+        write_feedback(graded(grade("ann", report())), feedback, table)
+        assert {path.name for path in own.parent.iterdir()} == {"ann.html", "cyd.html", "zoe.html"}
+
+
+@pytest.mark.parametrize("pages", ["", "[]", '{"../../g.csv": 1, "students/../class.html": "0"}'])
+def test_a_damaged_list_of_pages_removes_nothing(tmp_path, pages):
+    feedback, table = tmp_path / "f", tmp_path / "g.csv"
+    write_feedback(graded(grade("ann", report()), grade("bob", report())), feedback, table)
+    (feedback / "records" / "pages.json").write_text(pages)
+    write_feedback(graded(grade("ann", report())), feedback, table)
+    assert table.is_file()
+    assert (feedback / "class.html").is_file()
+    assert len(list((feedback / "students").iterdir())) == 2

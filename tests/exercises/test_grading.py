@@ -18,7 +18,7 @@ from mistakes import filled, solution  # after the skips
 
 from rankgym.exercises import grading
 from rankgym.exercises.grading import file_name, grade_class
-from rankgym.exercises.handed_in import collect
+from rankgym.exercises.handed_in import Owner, _owner, collect
 from rankgym.exercises.handouts import HANDOUTS
 from rankgym.exercises.topics.click_models import EXERCISE
 from rankgym.submissions import Limits
@@ -65,6 +65,10 @@ def points_of(csv_file="grades.csv"):
         (f"Alice Smith_12345_assignsubmission_file/answers/{NAME}.ipynb", "Alice Smith"),
         (f"smithalice_123_456_{NAME}-1.py", "smithalice"),
         (f"smithalice_LATE_123_456_{NAME}.py", "smithalice"),
+        (f"alice_{NAME}_final.py", "alice"),
+        (f"alice_{NAME}_v2 (1).ipynb", "alice"),
+        (f"Alice Smith/{NAME} final version.py", "Alice Smith"),
+        (f"alice_02_best_lists_or_{NAME}.py", "alice_02_best_lists_or"),
         (f"Zoë Müller/{NAME}.py", "Zoë Müller"),
         (f"=1+1/{NAME}.py", "=1+1"),
     ],
@@ -80,8 +84,11 @@ def test_a_file_says_whose_it_is_and_of_which_exercise(hand_in, file, student):
     ("file", "why"),
     [
         (f"{NAME}.py", "does not begin with a student's"),
-        ("alice/notes.py", "does not end with an exercise's"),
-        ("alice_99_nothing.py", "does not end with an exercise's"),
+        ("alice/notes.py", "contains no exercise's"),
+        ("alice_99_nothing.py", "contains no exercise's"),
+        (f"alice_{NAME}_old.py", "or says that it is old"),
+        (f"alice_{NAME}_21_own.py", "contains no exercise's"),
+        (f"alice_{NAME}s.py", "contains no exercise's"),
         (f"alice_{NAME}.txt", "neither a script"),
         (f"alice_{NAME}.zip", "neither a script"),
     ],
@@ -108,12 +115,71 @@ def test_links_and_empty_folders_are_listed(hand_in, tmp_path):
 
 @given(st.text(string.ascii_letters + "äß-. '", min_size=1).map(str.strip).filter(lambda name: name[:1].isalpha()))
 def test_any_name_comes_back(name):
-    from rankgym.exercises.handed_in import _student
-
     asked = name.rstrip(" _-")
-    assert _student(Path(f"{name}_{NAME}.py"), EXERCISE) == asked
-    assert _student(Path(f"{name}_12_assignsubmission_file_{NAME}.py"), EXERCISE) == name
-    assert _student(Path(name, f"{NAME}.py"), EXERCISE) == asked
+    assert _owner(Path(f"{name}_{NAME}.py"), EXERCISE) == Owner(asked)
+    assert _owner(Path(f"{name}_12_assignsubmission_file_{NAME}.py"), EXERCISE) == Owner(name, "12")
+    assert _owner(Path(f"{name}_LATE_123_456_{NAME}-1.py"), EXERCISE) == Owner(name, "123")
+    assert _owner(Path(name, f"{NAME}.py"), EXERCISE) == Owner(asked)
+
+
+def moodle(number, file=f"{NAME}.py"):
+    return f"Alice Smith_{number}_assignsubmission_file_{file}"
+
+
+def test_namesakes_are_told_apart_by_the_platforms_ids(hand_in, tmp_path, quick_check):
+    for name in (moodle(1), moodle(2), moodle(2, f"{NAME}_v2.py"), f"Alice Smith/{NAME}.py"):
+        folder = hand_in(name)
+    for name in ("annlee_101_900", "annlee_101_901", "annlee_LATE_102_902", "bo_103_903"):
+        hand_in(f"{name}_{NAME}.py")
+    assert [one.student for one in collect(folder)[0]] == [
+        *("Alice Smith", "Alice Smith (1)", "Alice Smith (2)"),
+        *("annlee (101)", "annlee (102)", "bo"),
+    ]
+    grades = grade_class(folder, tmp_path / "kept").grades
+    assert [grade.points for grade in grades] == [7] * 6
+    assert len(list((tmp_path / "kept" / "records").iterdir())) == 6
+
+
+def test_ids_of_different_exercises_and_a_single_one_are_one_students(hand_in):
+    hand_in(moodle(1), saved=1)
+    hand_in(moodle(7, "02_best_lists.py"))
+    folder = hand_in(f"Alice Smith/{NAME}.py", WRONG, saved=2)
+    found, left_out = collect(folder)
+    assert [(one.student, one.exercise.name) for one in found] == [
+        ("Alice Smith", NAME),
+        ("Alice Smith", "02_best_lists"),
+    ]
+    assert (left_out[0].file, left_out[0].why) == (moodle(1), f"{Path('Alice Smith', f'{NAME}.py')} is graded")
+
+
+def test_a_student_whose_files_cannot_be_matched_has_a_line(hand_in, run, quick_check):
+    hand_in(f"zoe/{NAME}.py")
+    hand_in("zoe/answers.zip", "")
+    hand_in("bob/Untitled.py")
+    hand_in(moodle(1, "answers.zip"))
+    hand_in(moodle(2, "Untitled.py"))
+    hand_in("readme.txt", "")
+    folder = hand_in(f"cyd_{NAME}.zip")
+    result = run("exercise", "grade", str(folder))
+    with open("grades.csv", encoding="utf-8-sig", newline="") as file:
+        lines = {line["student"]: (line["exercise"], line["points"], line["remark"]) for line in csv.DictReader(file)}
+    assert lines.keys() == {"zoe", "bob", "Alice Smith (1)", "Alice Smith (2)", "cyd"}
+    assert lines["zoe"] == (NAME, "7", "not graded: zoe/answers.zip")
+    assert lines["bob"][:2] == (NAME, "")
+    assert "no file can be graded (bob/Untitled.py: its name contains no exercise's" in lines["bob"][2]
+    assert "not graded: cyd: no file can be graded" in result.stderr
+    assert "left out: readme.txt" in result.stderr
+    assert "left out: bob" not in result.stderr
+    assert "1 submission checked." in result.output
+    page = Path("grades_feedback/class.html").read_text()
+    assert "Grades of 5 students" in page
+    assert "1 submission; on average 7.0" in page
+
+    hand_in("zoe/02_best_lists.py")
+    run("exercise", "grade", str(folder))
+    with open("grades.csv", encoding="utf-8-sig", newline="") as file:
+        lines = {line["student"]: (line["exercise"], line["out_of"]) for line in csv.DictReader(file)}
+    assert lines["bob"] == ("", "")
 
 
 def test_all_files_may_be_of_one_exercise(hand_in):
@@ -131,12 +197,16 @@ def test_of_several_files_the_last_one_that_is_filled_in_is_graded(hand_in):
     hand_in(f"alice/{NAME} (1).py", WRONG, saved=1)
     hand_in(f"bob_{NAME}.py", saved=1)
     hand_in(f"bob_{NAME} (1).py", saved=1)
-    folder = hand_in(f"bob_{NAME} (10).py", saved=1)
-    (alice, bob), left_out = collect(folder)
+    hand_in(f"bob_{NAME} (10).py", saved=1)
+    hand_in(f"cyd_{NAME}.py", handout, saved=3)
+    hand_in(f"cyd_{NAME}_final.py", saved=1)
+    folder = hand_in(f"cyd_{NAME}_tests.py", "assert cascade_clicks([1.0], [0], [0.0]) == [1]\n", saved=2)
+    (alice, bob, cyd), left_out = collect(folder)
     assert alice.file.name == f"{NAME}.ipynb"
     assert bob.file.name == f"bob_{NAME} (10).py"
+    assert cyd.file.name == f"cyd_{NAME}_final.py"
     assert f"{NAME}.py" in alice.remark
-    assert len(left_out) == 4
+    assert len(left_out) == 6
 
 
 # -- grades -----------------------------------------------------------------------------------------------------------
@@ -153,20 +223,22 @@ def test_a_class_is_graded_and_again_only_where_something_changed(hand_in, run):
     command = ("exercise", "grade", str(folder), "--out", "grades.csv", "--jobs", "2", "--time-limit", "20")
     result = run(*command)
     assert result.exit_code == 0, result.output
-    assert "left out: notes.py: its name does not end with an exercise's" in result.stderr
+    assert "left out: notes.py: its name contains no exercise's" in result.stderr
     assert "6 submissions checked." in result.output
     grades = {"right": "10", "wrong": "8", "loops": "8", "leaves": "0", "reads": "8", "damaged": "0"}
     assert points_of() == grades
     page = Path("grades_feedback/students/loops.html").read_text()
-    assert "no answer within 2 s: an endless loop?" in page
+    assert "no answer within 2 s: an endless loop" in page
     assert "cannot be read as a notebook" in Path("grades_feedback/students/damaged.html").read_text()
     assert "8 of 10 points" in Path("grades_feedback/students/wrong.html").read_text()
 
     hand_in(f"wrong_{NAME}.py", RIGHT)
-    assert "1 submissions checked, 5 unchanged" in run(*command).output
+    assert "1 submission checked, 5 unchanged" in run(*command).output
     assert points_of() == {**grades, "wrong": "10"}
     seed = json.loads(Path("grades_feedback/grading.json").read_text())["seed"]
-    assert "0 submissions checked" in run(*command, "--seed", str(seed)).output
+    same = run(*command, "--seed", str(seed))
+    assert "0 submissions checked" in same.output
+    assert "settings" not in same.stderr
     assert "6 submissions checked" in run(*command, "--seed", str(seed + 1)).output
 
 
@@ -208,7 +280,18 @@ def test_a_record_is_of_one_seed_and_limits(hand_in, tmp_path, quick_check, chan
     folder, kept = hand_in(f"alice_{NAME}.py"), tmp_path / "kept"
     assert grade_class(folder, kept, seed=7).new == 1
     assert grade_class(folder, kept, seed=7).new == 0
-    assert grade_class(folder, kept, **{"seed": 7, **changed}).new == (changed.keys() != {"exercise"})
+    said = []
+    again = grade_class(folder, kept, **{"seed": 7, **changed}, say=said.append)
+    assert again.new == len(said) == (changed.keys() != {"exercise"})
+
+
+def test_it_is_said_that_settings_have_changed(hand_in, run, quick_check):
+    folder = hand_in(f"alice_{NAME}.py")
+    first = run("exercise", "grade", str(folder), "--seed", "7")
+    assert "settings" not in first.stderr
+    changed = run("exercise", "grade", str(folder), "--seed", "8", "--time-limit", "60")
+    words = "seed 8 instead of 7; time limit 60 s instead of 120 s"
+    assert f"the settings have changed ({words}): all submissions are checked again" in changed.stderr
 
 
 def test_the_seed_of_a_class_is_drawn_once(hand_in, tmp_path, quick_check):
@@ -251,11 +334,17 @@ def test_an_interrupted_class_is_continued(hand_in, tmp_path, quick_check):
 
 def test_pages_may_be_written_beside_the_submissions(hand_in, run, quick_check):
     folder = hand_in(f"alice_{NAME}.py")
+    hand_in(f"alice_{NAME}_yours.svg", "<svg/>")
     os.chdir(folder)
     for _ in range(2):
         result = run("exercise", "grade", ".", "--out", "grades.csv")
         assert (result.exit_code, "left out" in result.stderr) == (0, False), result.output
-        assert {path.name for path in folder.iterdir()} == {f"alice_{NAME}.py", "grades.csv", "grades_feedback"}
+        assert {path.name for path in folder.iterdir()} == {
+            f"alice_{NAME}.py",
+            f"alice_{NAME}_yours.svg",
+            "grades.csv",
+            "grades_feedback",
+        }
 
 
 def test_a_check_that_never_ends_is_ended():
@@ -275,6 +364,10 @@ def test_a_mistake_of_the_checks_author_costs_nobody_points(hand_in, tmp_path):
         "EXERCISE = Exercise(title='Own', handout=Path('own.py'), checks=(adds,))\n"
     )
     folder = hand_in("alice/own.py", "def f(x):\n    return x\n")
+    with pytest.raises(ValueError, match=r"handout = 'own\.py' is not a file"):
+        grade_class(folder, tmp_path / "feedback", exercise=str(checker))
+    assert not (tmp_path / "feedback").exists()
+    (tmp_path / "own.py").write_text("def f(x):\n    raise NotImplementedError\n")
     (grade,) = grade_class(folder, tmp_path / "feedback", exercise=str(checker)).grades
     assert grade.points is None
     assert grade.error.startswith("the check adds failed itself: TypeError: unsupported operand")
@@ -298,6 +391,7 @@ def f_is_three(trial):
 EXERCISE = Exercise(title="Three", handout=Path("21_three.py"), checks=(f_is_three,))
 """
     )
+    Path("21_three.py").write_text("def f():\n    raise NotImplementedError\n")
     hand_in("alice.py", "def f():\n    return 3\n")
     folder = hand_in("bob.py", "def f():\n    return 'crash'\n")
     result = run("exercise", "grade", str(folder), "--exercise", "checker.py", "--out", "g.csv")
