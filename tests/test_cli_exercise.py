@@ -29,10 +29,12 @@ def test_from_the_handout_to_full_points(run):
     assert started.exit_code == 0, started.output
     assert {path.name for path in Path().iterdir()} == {"01_click_models.py", "01_click_models.ipynb", "pictures"}
     empty = run("exercise", "check", "01_click_models.ipynb")
+    assert empty.exit_code == 1
     assert empty.output.count("not written yet") == 5
     assert "0 of 10 points" in empty.output
     Path("01_click_models.py").write_text(SOLUTION.read_text())  # the file that was saved last is checked
     full = run("exercise", "check")
+    assert full.exit_code == 0
     assert "01_click_models.py: Simulate" in full.output
     assert "10 of 10 points" in full.output
     assert "<svg" in Path("01_click_models_yours.svg").read_text()
@@ -40,7 +42,8 @@ def test_from_the_handout_to_full_points(run):
 
 def test_a_mistake_is_shown_with_its_place_and_a_hint(run):
     Path("ann_01_click_models.py").write_text(SOLUTION.read_text().replace("reached *= 1 - attr", "reached *= attr"))
-    output = run("exercise", "check", "ann_01_click_models.py", "--json", "report.json", "--no-picture").output
+    checked = run("exercise", "check", "ann_01_click_models.py", "--json", "report.json", "--no-picture")
+    output = checked.output
     for words in (
         "✗ examination_is_that_nothing_above_attracts  0 of 2",
         "cascade_examination([0.25, 0.75], [0, 1])",
@@ -53,7 +56,11 @@ def test_a_mistake_is_shown_with_its_place_and_a_hint(run):
         "More help: rankgym exercise hint 1 examination_is_that_nothing_above_attracts --level 2",
     ):
         assert words in output
+    assert "It printed" not in output
     report = json.loads(Path("report.json").read_text())
+    printed = run("exercise", "check", "ann_01_click_models.py", "--json", "-", "--no-picture")
+    assert checked.exit_code == printed.exit_code == 1
+    assert json.loads(printed.stdout)["points"] == 8
     assert (report["points"], report["out_of"], report["exercise"]) == (8, 10, "01_click_models")
     assert [check["name"] for check in report["checks"] if check["fault"]] == [
         "examination_is_that_nothing_above_attracts"
@@ -61,9 +68,26 @@ def test_a_mistake_is_shown_with_its_place_and_a_hint(run):
     assert not Path("ann_01_click_models_yours.svg").exists()
 
 
+@pytest.mark.parametrize(
+    ("lines", "head", "last"),
+    [
+        (["a", "b"], "It printed:", "b"),
+        ([f"line {n}" for n in range(70)], "It printed 70 lines; the first 10:", "line 9"),
+        (["ä" * 9_999, "b"], "It printed 20,001 bytes; the beginning:", "ä"),
+    ],
+)
+def test_the_beginning_of_what_was_printed_is_shown(run, lines, head, last):
+    Path("01_click_models.py").write_text("".join(f"print({line!r})\n" for line in lines), encoding="utf-8")
+    shown = run("exercise", "check").output.partition("It printed")
+    assert (shown[1] + shown[2]).splitlines()[0] == head
+    assert shown[2].splitlines()[-3][-len(last) :] == last
+
+
 def test_hints_come_in_levels(run):
     overview = run("exercise", "hint", "1").output
-    assert "rates_are_means_over_users (click_rates, 2 hints)" in overview
+    assert "rates_are_means_over_users (1.5 click_rates, 2 hints)" in overview
+    by_name = run("exercise", "hint", "1", "click_rates").output
+    assert run("exercise", "hint", "1.5").output == run("exercise", "hint", "1", "1.5").output == by_name
     first, last = (run("exercise", "hint", "1", "click_rates", "--level", level).output for level in "12")
     assert "More: rankgym exercise hint 1 rates_are_means_over_users --level 2" in first
     assert "Divide by the number of users" in last
@@ -85,6 +109,18 @@ def test_a_teachers_own_exercise_is_set_and_checked(own_exercise):
     assert "4 of 4 points" in own_exercise("exercise", "check", str(mine), "--exercise", "checker.py").output
     hints = own_exercise("exercise", "hint", "checker.py", "smoothed_rates", "--level", "2").output
     assert "Add 1 to the clicks" in hints
+    Path("21_smoothed_rates.py").write_text(f"# %% [markdown]\n# ## 1.1 Rates\n# %%\n{mine.read_text()}")
+    assert own_exercise("exercise", "hint", "checker.py", "1.1", "--level", "2").output == hints
+
+
+def test_a_missing_handout_is_an_error_everywhere(own_exercise):
+    Path("21_smoothed_rates.py").rename("alice.py")
+    Path("handed_in").mkdir()
+    Path("alice.py").rename("handed_in/alice.py")
+    for words in (["check", "handed_in/alice.py"], ["grade", "handed_in"]):
+        result = own_exercise("exercise", *words, "--exercise", "checker.py")
+        assert (result.exit_code, "handout = '21_smoothed_rates.py' is not a file" in result.stderr) == (2, True)
+    assert "handout = '21_smoothed_rates.py' is not a file" in own_exercise("exercise", "start", "checker.py").stderr
 
 
 @pytest.mark.parametrize(
@@ -100,6 +136,7 @@ def test_a_teachers_own_exercise_is_set_and_checked(own_exercise):
         (["check", "01_click_models.py", "--memory", "0"], "--memory 0 is out of range"),
         (["check", "x.py", "--exercise", "99"], "exercise = '99' is not there; allowed: a number in 1 .. "),
         (["hint", "1", "cascade"], "check = 'cascade' is not in exercise 01_click_models; allowed: cascade_stops"),
+        (["hint", "1.9"], "; or a section: 1.1, 1.2, 1.3, 1.4, 1.5"),
         (["hint", "1", "click_rates", "--level", "3"], "--level 3 is out of range for rates_are_means_over_users"),
     ],
 )

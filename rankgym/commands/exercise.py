@@ -1,6 +1,7 @@
 """``rankgym exercise``: exercises that check themselves."""
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,9 +15,14 @@ from rankgym.outputs import atomic_path
 from rankgym.progress import working
 
 if TYPE_CHECKING:
-    from rankgym.exercises import Exercise
+    from collections.abc import Sequence
+
+    from rankgym.exercises import Check, Exercise
     from rankgym.exercises.checking import Outcome, Report
 
+FAILED = 1  # exit code: a check failed
+FIRST_LINES = 10  # of what a submission printed
+SECTION = re.compile(r"(\d+)\.[\d.]+")  # of a handout, such as 1.3
 UNWRITTEN = "not written yet"  # what a function that still raises NotImplementedError gives
 
 app = typer.Typer(cls=OneLineErrors, no_args_is_help=True, rich_markup_mode="markdown")
@@ -87,7 +93,10 @@ def check(
     json_file: Annotated[
         Path | None, option("FILE", "Write the report as JSON, too; - for standard output.", "--json")
     ] = None,
-    picture: Annotated[bool, typer.Option(help="Draw what passed; into a file beside FILE, or into the JSON.")] = True,
+    picture: Annotated[
+        bool,
+        typer.Option(help="Draw what passed, into a file beside FILE: `..._yours.svg`; with --json into the JSON."),
+    ] = True,
     seed: Annotated[int, option("S", "Of the cases that are tried.")] = 0,
     time_limit: TimeLimit = 120.0,
     memory: Memory = 2.0,
@@ -98,6 +107,8 @@ def check(
     """Check a filled-in handout: which functions are right, and of the others the smallest case that is wrong.
 
     The file runs in a process of its own, whose time and memory are limited.
+
+    The exit code is 0 if all checks passed, 1 if one failed, and 2 if the file or an option is not usable.
 
     Example: `rankgym exercise check 01_click_models.py`
     """
@@ -110,50 +121,74 @@ def check(
         report = check_file(
             found, file, seed=seed, limits=limits_of(time_limit, memory), hidden=hide or (), picture=picture
         )
-    if json_file is not None:
-        text = json.dumps(report.as_json(), indent=1)
-        if str(json_file) == "-":
-            typer.echo(text)
-            return
-        with atomic_path(json_file) as path:
-            path.write_text(text, encoding="utf-8")
-    show_report(report, exercise or found.name[:2].lstrip("0"))
-    if report.picture and json_file is None:
-        drawn = file.with_name(f"{file.stem}_yours.svg")
-        drawn.write_text(report.picture, encoding="utf-8")
-        typer.echo(f"Your picture: {drawn}")
+    text = json.dumps(report.as_json(), indent=1)
+    if str(json_file) == "-":
+        typer.echo(text)
+    else:
+        if json_file is not None:
+            with atomic_path(json_file) as path:
+                path.write_text(text, encoding="utf-8")
+        show_report(report, exercise or found.name[:2].lstrip("0"))
+        if report.picture and json_file is None:
+            drawn = file.with_name(f"{file.stem}_yours.svg")
+            drawn.write_text(report.picture, encoding="utf-8")
+            typer.echo(f"A picture, drawn by running your code: {drawn}")
+    if any(outcome.fault for outcome in report.outcomes):
+        raise typer.Exit(FAILED)
 
 
 @app.command()
 def hint(
     number: Annotated[
-        str, typer.Argument(metavar="N", help="A number from `rankgym exercise list`, or your own checker file.")
+        str,
+        typer.Argument(
+            metavar="N", help="A number from `rankgym exercise list`, or your own checker file; a section: 1.3."
+        ),
     ],
     name: Annotated[
-        str | None, typer.Argument(metavar="[CHECK]", help="The check, or the function that it is about.")
+        str | None,
+        typer.Argument(metavar="[CHECK]", help="The check, the function that it is about, or the handout's section."),
     ] = None,
     level: Annotated[int, option("L", "1 is the mildest hint.", "--level", "-l")] = 1,
 ) -> None:
     """Help with a check, in levels: the first hint asks, the last one nearly tells.
 
-    Example: `rankgym exercise hint 1 cascade_clicks --level 2`
+    Examples:
+
+    * `rankgym exercise hint 1.3`: the section of the handout
+    * `rankgym exercise hint 1 cascade_clicks --level 2`
     """
     from rankgym.exercises.finding import find_exercise
+    from rankgym.exercises.handouts import sections
 
+    if name is None and (section := SECTION.fullmatch(number)):
+        number, name = section[1], number
     found = find_exercise(number)
+    places = sections(found)
     asked = f"rankgym exercise hint {number}"
     if name is None:
         for check in found.checks:
-            typer.echo(f"{check.name} ({check.of}, {len(check.hints)} hints)\n    {check.statement}")
+            about = " ".join([*(place for place, names in places.items() if check.of in names), check.of])
+            typer.echo(f"{check.name} ({about}, {len(check.hints)} hints)\n    {check.statement}")
         typer.echo(f"{asked} CHECK shows the first hint; --level 2 the next one.")
         return
-    meant = [check for check in found.checks if name in (check.name, check.of)]
+    meant = [check for check in found.checks if name in (check.name, check.of) or check.of in places.get(name, ())]
     if not meant:
         names = ", ".join(check.name for check in found.checks)
-        raise ValueError(f"check = {name!r} is not in exercise {found.name}; allowed: {names}")
-    for check in meant:
-        if not 1 <= level <= len(check.hints):
-            raise ValueError(f"--level {level} is out of range for {check.name}; allowed: 1 .. {len(check.hints)}")
+        numbers = f"; or a section: {', '.join(places)}" if places else ""
+        raise ValueError(f"check = {name!r} is not in exercise {found.name}; allowed: {names}{numbers}")
+    _show_hints(meant, level, asked)
+
+
+def _show_hints(checks: "Sequence[Check]", level: int, asked: str) -> None:
+    """Print the hints of one level."""
+    most = max(len(check.hints) for check in checks)
+    if not 1 <= level <= most:
+        names = ", ".join(check.name for check in checks)
+        raise ValueError(f"--level {level} is out of range for {names}; allowed: 1 .. {most}")
+    for check in checks:
+        if level > len(check.hints):
+            continue
         typer.echo(f"{check.name}: {check.hints[level - 1]}")
         if level < len(check.hints):
             typer.echo(f"More: {asked} {check.name} --level {level + 1}")
@@ -206,15 +241,25 @@ def show_report(report: "Report", number: str) -> None:
             _show_fault(console, outcome)
             shown.append(outcome.fault)  # of a file that cannot be loaded all checks say the same
     if report.output:
-        cut = f" (the first {len(report.output):,} of {report.output_length:,} bytes)"
-        console.print(Text(f"It printed{cut if report.output_length > len(report.output) else ''}:", "dim"))
-        console.print(Text(report.output.rstrip()))
+        _show_output(console, report)
     points = Text(f"{report.points} of {report.exercise.points} points", "bold")
     console.print(points)
     faults = [(outcome.check, outcome.fault) for outcome in report.outcomes if outcome.fault]
     failed = next((check for check, fault in faults if fault.where and fault.got != UNWRITTEN), None)
     if failed is not None and len(failed.hints) > 1:
         typer.echo(f"More help: rankgym exercise hint {number} {failed.name} --level 2")
+
+
+def _show_output(console: Any, report: "Report") -> None:
+    """Print the beginning of what a submission printed."""
+    from rich.text import Text
+
+    lines = report.output.rstrip().splitlines()
+    cut = f" {len(lines):,} lines; the first {FIRST_LINES}" if len(lines) > FIRST_LINES else ""
+    if report.output_length > len(report.output.encode()):
+        cut = f" {report.output_length:,} bytes; the beginning"
+    console.print(Text(f"It printed{cut}:", "dim"))
+    console.print(Text("\n".join(lines[:FIRST_LINES])))
 
 
 def _show_fault(console: Any, outcome: "Outcome") -> None:
@@ -234,6 +279,11 @@ def _show_fault(console: Any, outcome: "Outcome") -> None:
         lines.append((f"{'got       ' if fault.expected else 'failed: '}{fault.got}", "red"))
         if fault.mistake:
             lines.append((f"It looks as if: {fault.mistake}", "yellow"))
+        more = fault._asdict()
+        if more.get("state"):
+            lines.append((f"just before: {more['state']}", ""))
+        if more.get("begin"):
+            lines.append((f"Begin with: {more['begin']}", "yellow"))
         code = f": {fault.code}" if fault.code else f", {fault.where}" if fault.where else ""
         lines.append((f"{fault.place}{code}", "dim"))
         if outcome.check.hints and fault.where:

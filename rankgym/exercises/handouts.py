@@ -1,6 +1,8 @@
 """Handouts and submissions as files: where handouts are, and what a script or notebook has to say in Python."""
 
+import ast
 import contextlib
+import re
 import shutil
 from os import PathLike
 from pathlib import Path
@@ -12,6 +14,8 @@ from rankgym.extras import require
 PACKAGED = Path(__file__).with_name("handout_files")  # in an installed package
 CHECKOUT = Path(__file__).resolve().parents[2] / "examples" / "exercises"
 HANDOUTS = PACKAGED if PACKAGED.is_dir() else CHECKOUT
+SECTION = re.compile(r"\d+(?:\.\d+)*")
+HEADING = re.compile(rf"# #+ (?:(?P<section>{SECTION.pattern})\.?(?:\s|$))?")  # in the percent format
 LARGEST_SUBMISSION = 5 << 20  # bytes
 
 
@@ -63,6 +67,38 @@ def place_of(file: str, source: str, line: int | None) -> str:
         return file
     first = next(number for number, text in enumerate(source.splitlines(), 1) if number > above[-1] and text.strip())
     return f"{file}, code cell {len(above)}, line {line - min(first, line) + 1}"
+
+
+def sections(exercise: Exercise) -> dict[str, list[str]]:
+    """Return the functions and classes of each numbered section of an exercise's handout: ``{"1.1": ["clicks"]}``.
+
+    A heading begins with a section's number (``# ## 1.1 Clicks``), or what is to be written raises
+    ``NotImplementedError("1.1")``. A handout that is not Python has no sections.
+    """
+    text = exercise.handout.read_text(encoding="utf-8")
+    try:
+        nodes = ast.parse(text).body
+    except SyntaxError:
+        return {}
+    headings = [(number, HEADING.match(line)) for number, line in enumerate(text.splitlines(), 1)]
+    found: dict[str, list[str]] = {}
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            above = [heading["section"] for number, heading in headings if heading and number < node.lineno]
+            section = _unwritten(node) or (above[-1] if above else None)
+            if section:
+                found.setdefault(section, []).append(node.name)
+    return found
+
+
+def _unwritten(node: ast.AST) -> str | None:
+    """Return the section that a function or class names where it is not written yet; None if it names none."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Call) and ast.unparse(one.func) == "NotImplementedError" and one.args:
+            text = one.args[0]
+            if isinstance(text, ast.Constant) and isinstance(text.value, str) and SECTION.fullmatch(text.value):
+                return text.value
+    return None
 
 
 def start(exercise: Exercise, folder: str | PathLike[str]) -> list[Path]:
