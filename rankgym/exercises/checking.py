@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankgym.exercises.exercise import Check, Exercise, Failed, Fault, Trial
+from rankgym.exercises.exercise import Check, Exercise, Trial
+from rankgym.exercises.faults import Failed, Fault
 from rankgym.exercises.handouts import place_of, read_submission
 from rankgym.submissions import DEFAULT_LIMITS, Limits, NoAnswer, Submission
 
@@ -98,7 +99,7 @@ def check_file(
     began = time.perf_counter()
     source, name = read_submission(file)
     with Submission(source, name, refused=exercise.refused, limits=limits, hidden=hidden) as student:
-        outcomes = tuple(try_check(check, student, seed) for check in exercise.checks)
+        outcomes = with_beginnings([try_check(check, student, seed) for check in exercise.checks])
         passed = frozenset(outcome.check.name for outcome in outcomes if not outcome.fault)
         drawn = _picture(exercise, student, passed) if picture and passed else ""
         output, length = student.output, student.output_length
@@ -126,6 +127,17 @@ def try_check(check: Check, student: Submission, seed: int) -> Outcome:
         line = fault.line or _line_of(fault.where, student.source)
         fault = fault._replace(line=line, place=place_of(student.name, student.source, line))
     return Outcome(check, fault, time.perf_counter() - began)
+
+
+def with_beginnings(outcomes: Sequence[Outcome]) -> tuple[Outcome, ...]:
+    """Return the outcomes; those of functions that are built on others that are wrong, too, say so."""
+    failed = {outcome.check.of for outcome in outcomes if outcome.fault}
+    return tuple(
+        one._replace(fault=one.fault._replace(begin=", ".join(wrong)))
+        if one.fault and one.fault.where and (wrong := [name for name in one.check.builds_on if name in failed])
+        else one
+        for one in outcomes
+    )
 
 
 def broken_check(name: str) -> str:

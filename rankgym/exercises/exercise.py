@@ -1,40 +1,18 @@
 """What an exercise is: a handout, and named checks with points. Write your own with ``Exercise`` and ``check``."""
 
 import contextlib
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from rankgym.exercises.faults import TOLERANCE, Failed, Fault, called, plain, same, shown
+from rankgym.exercises.playing import AnySetting, after, first_difference, look_alike, made
 from rankgym.submissions import NoAnswer, Submission
 
-TOLERANCE = 1e-9  # relative and absolute, of floats
-SHOWN_ROUNDS = 20  # entries of an argument with one for each round, if there are fewer rounds
-LONGEST_TEXT = 400  # characters of a value in a message
-
-
-class Fault(NamedTuple):
-    """How a check failed: the smallest case that was found."""
-
-    where: str  # the function or class of the submission
-    call: str  # what was called, as Python text
-    expected: str  # "" if there is no single right answer
-    got: str
-    mistake: str = ""  # what the answer looks like
-    line: int | None = None  # of the submission; of a notebook as one script
-    code: str = ""
-    place: str = ""  # the line in words
-
-
-class Failed(Exception):
-    """Ends a check."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault)
-        self.fault = fault
+SHARED = "an object begins with what an earlier one has learned: make its lists in __init__, not in the class"
 
 
 class Trial:
@@ -112,123 +90,66 @@ class Trial:
         except NoAnswer as error:
             self._no_answer(class_name, called(class_name, (), plain(arguments)), error)
 
-    def lists(
-        self, class_name: str, arguments: Mapping[str, Any], attracted: Any, examined: Any, *, first_only: bool = False
-    ) -> list[list[int]]:
-        """Play an agent of the submission's class; return its lists, (rounds, positions), all of them valid."""
-        lists, called_as = self._played(class_name, arguments, "play", attracted, examined, first_only=first_only)
-        items, positions = len(attracted[0]), len(examined[0])
-        if lists and not is_ranking(lists[-1], items, positions):
-            call = f"{called_as}.act() in round {len(lists) - 1} (counted from 0)"
-            self.fail(class_name, call, f"{positions} different items out of 0 .. {items - 1}", lists[-1])
-        return lists
-
-    def duels(self, class_name: str, arguments: Mapping[str, Any], wins: Any) -> list[list[int]]:
-        """Play a dueling agent of the submission's class; return its duels, (rounds, 2), all of them of two arms."""
-        duels, called_as = self._played(class_name, arguments, "play_duels", wins)
-        arms = len(wins[0])
-        if duels and not (len(duels[-1]) == 2 and all(type(arm) is int and 0 <= arm < arms for arm in duels[-1])):
-            call = f"{called_as}.act() in round {len(duels) - 1} (counted from 0)"
-            self.fail(class_name, call, f"two arms out of 0 .. {arms - 1}", duels[-1])
-        return duels
-
-    def expect_lists(
-        self,
-        make_oracle: Callable[..., Any],
-        class_name: str,
-        arguments: Mapping[str, Any],
-        attracted: Any,
-        examined: Any,
-        *,
-        first_only: bool = False,
-        mistakes: Mapping[str, Callable[..., Any]] | None = None,
-    ) -> None:
-        """Check that an agent displays the same lists as an oracle that meets the same users.
-
-        Args:
-            make_oracle: called with ``arguments``, makes an agent with ``act()`` and ``update(displayed, clicks)``.
-            class_name: of the submission's agent.
-            arguments: of its constructor.
-            attracted: (rounds, items) bool: whether the round's user likes the item.
-            examined: (rounds, positions) bool: whether the user looks at the position.
-            first_only: whether the first click ends a session.
-            mistakes: makers of wrong oracles by what is wrong with them.
-        """
-
-        def play(agent: Any, rounds: int | None) -> tuple[list[list[int]], list[list[int]]]:
-            return played(agent, attracted, examined, first_only, rounds=rounds)
-
-        lists = self.lists(class_name, arguments, attracted, examined, first_only=first_only)
-        self._expect_same(class_name, arguments, lists, [("", make_oracle), *(mistakes or {}).items()], play)
-
-    def expect_duels(
-        self,
-        make_oracle: Callable[..., Any],
-        class_name: str,
-        arguments: Mapping[str, Any],
-        wins: Any,
-        *,
-        mistakes: Mapping[str, Callable[..., Any]] | None = None,
-    ) -> None:
-        """Check that a dueling agent chooses the same duels as an oracle that meets the same users.
-
-        Args:
-            make_oracle: called with ``arguments``, makes an agent with ``act()`` and ``update(left, right, left_won)``.
-            class_name: of the submission's agent.
-            arguments: of its constructor.
-            wins: (rounds, arms, arms) bool: whether the first arm would beat the second one.
-            mistakes: makers of wrong oracles by what is wrong with them.
-        """
-
-        def play(agent: Any, rounds: int | None) -> tuple[list[list[int]], list[int]]:
-            return played_duels(agent, wins, rounds=rounds)
-
-        duels = self.duels(class_name, arguments, wins)
-        self._expect_same(class_name, arguments, duels, [("", make_oracle), *(mistakes or {}).items()], play)
-
-    def _played(self, class_name: str, arguments: Mapping[str, Any], how: str, *users: Any, **more: Any) -> Any:
-        """Play an agent of the submission's class by a method of ``Submission``; return its choices, and its making."""
-        agent = self.make(class_name, **arguments)
-        called_as = _made(class_name, arguments, len(users[0]))
+    def play(self, class_name: str, setting: AnySetting) -> list[list[int]]:
+        """Play an agent of the submission's class; return its lists or duels, all of them valid."""
+        agent = self.make(class_name, **setting.arguments)
+        call = made(class_name, setting)
         try:
-            choices = getattr(self.student, how)(agent, *users, **more)
+            choices = setting.ask(self.student, agent)
         except NoAnswer as error:
-            self._no_answer(class_name, f"{called_as}, played", error)
+            self._no_answer(class_name, f"{call}, played", error)
         self.student.drop(agent)
-        return choices, called_as
+        if choices and not setting.allows(choices[-1]):
+            self.fail(class_name, f"{call}.act() {after(len(choices) - 1)}", setting.allowed, choices[-1])
+        return choices
 
-    def _expect_same(
+    def expect_play(
         self,
+        make_oracle: Callable[..., Any],
         class_name: str,
-        arguments: Mapping[str, Any],
-        choices: list[list[int]],
-        makers: Sequence[tuple[str, Callable[..., Any]]],
-        play: Callable[[Any, int | None], tuple[list[list[int]], Any]],
+        settings: Sequence[AnySetting],
+        *,
+        mistakes: Mapping[str, Callable[..., Any]] | None = None,
+        remark: Callable[[Sequence[Any]], str] = lambda choices: "",
     ) -> None:
-        """Check that an agent's choices are those of the first of ``makers``; the others are mistakes.
+        """Check that an agent makes the choices of an oracle that meets the same users, in each setting.
 
-        ``play(agent, rounds)`` returns an oracle's choices and what they got, of all rounds if ``rounds`` is None.
+        Args:
+            make_oracle: called with a setting's ``arguments``, makes an agent with ``act()`` and
+                ``update(displayed, clicks)``, or ``update(left, right, left_won)`` for duels. If it has a method
+                ``state()``, which returns a dict, that is shown of the round in which the choices first differ.
+            class_name: of the submission's agent.
+            settings: small ones first.
+            mistakes: makers of wrong oracles by what is wrong with them. One that makes all of the submission's choices
+                is named; if there is none, the only one that makes them up to the round that is shown.
+            remark: called after a failure with the submission's choices in all settings; what else is wrong with them.
         """
-        (_, make_oracle), *mistakes = makers
-        right, got = play(make_oracle(**arguments), None)
-        wrong_round = next(
-            (t for t, (one, other) in enumerate(zip(choices, right, strict=False)) if one != other), None
-        )
-        if wrong_round is None:
+        found: list[Any] = []
+        for setting in settings:
+            found.append(self.play(class_name, setting))
+            wrong = first_difference(class_name, make_oracle, setting, found[-1])
+            if wrong is not None:
+                break
+        else:
             return
-        first = choices[: wrong_round + 1]
-        alike = [(why, make) for why, make in mistakes if _chooses(play, make, arguments, wrong_round + 1) == first]
-        whole = [why for why, make in alike if (_chooses(play, make, arguments) or [])[: len(choices)] == choices]
-        early = [f"perhaps (it gives the same up to this round): {why}" for why, _ in alike]
-        mistake = next(iter([*whole, *early]), "")
-        what, verb = ("duel", "won by") if isinstance(got[0], int) else ("list", "got")
-        history = "; ".join(f"{choices[t]} {verb} {got[t]}" for t in range(max(wrong_round - 3, 0), wrong_round))
-        call = f"{_made(class_name, arguments, len(right))}.act() in round {wrong_round} (counted from 0)"
-        if history:
-            call += f", after the {what}{'s' if wrong_round > 1 else ''} {history}"
-        for name, value in _by_round(arguments, len(right)).items():
-            call += f"; {name}[{wrong_round}] is {shown(value[wrong_round])}"
-        self.fail(class_name, call, right[wrong_round], choices[wrong_round], mistake)
+        t, fault = wrong
+        if self._right_when_new(class_name, setting, make_oracle):
+            raise Failed(fault._replace(mistake=SHARED))
+        failing = len(found) - 1
+        with contextlib.suppress(Failed):
+            for setting in settings[len(found) :]:
+                found.append(self.play(class_name, setting))
+        named = [look_alike(settings, found, mistakes or {}, failing, t)]
+        if len(found) == len(settings):
+            named.append(remark(found))
+        raise Failed(fault._replace(mistake="; ".join(filter(None, named))))
+
+    def _right_when_new(self, class_name: str, setting: AnySetting, make_oracle: Callable[..., Any]) -> bool:
+        """Whether the choices are right if no other object of the class was made before."""
+        self.student.close()
+        with contextlib.suppress(Failed):
+            return first_difference(class_name, make_oracle, setting, self.play(class_name, setting)) is None
+        return False
 
     def fail(self, where: str, call: str, expected: Any, got: Any, mistake: str = "") -> NoReturn:
         """End the check: it has failed."""
@@ -249,7 +170,8 @@ class Check:
     """One fact about a submission, with its points.
 
     ``of`` is the function or class that it is about, ``statement`` what is checked in a sentence, ``hints`` the help
-    from the mildest to the clearest. ``run`` raises ``Failed`` through the methods of ``Trial``.
+    from the mildest to the clearest. ``run`` raises ``Failed`` through the methods of ``Trial``. ``builds_on`` are the
+    functions that are likely used: where one of them is wrong, too, the student is told to begin there.
     """
 
     name: str
@@ -258,9 +180,12 @@ class Check:
     statement: str
     hints: tuple[str, ...]
     run: CheckFunction
+    builds_on: tuple[str, ...] = ()
 
 
-def check(*, points: int, of: str, hints: Sequence[str] = ()) -> Callable[[CheckFunction], Check]:
+def check(
+    *, points: int, of: str, hints: Sequence[str] = (), builds_on: Sequence[str] = ()
+) -> Callable[[CheckFunction], Check]:
     """Decorator: make a ``Check`` of a function of a ``Trial``; its name and docstring become the check's.
 
     >>> @check(points=2, of="double", hints=["Twice x is x + x."])
@@ -274,7 +199,7 @@ def check(*, points: int, of: str, hints: Sequence[str] = ()) -> Callable[[Check
 
     def make(function: CheckFunction) -> Check:
         statement = " ".join((function.__doc__ or "").split())
-        return Check(function.__name__, points, of, statement, tuple(hints), function)
+        return Check(function.__name__, points, of, statement, tuple(hints), function, tuple(builds_on))
 
     return make
 
@@ -303,118 +228,9 @@ class Exercise:
         return sum(check.points for check in self.checks)
 
 
-# -- values ----------------------------------------------------------------------------------------------------------
-
-
-def plain(value: Any) -> Any:
-    """Return ``value`` with arrays, tuples and NumPy's numbers as lists and numbers."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    return value
-
-
-def same(one: Any, other: Any, tolerance: float = TOLERANCE) -> bool:
-    """Whether two plain values are the same: floats within ``tolerance``, bools as 0 and 1."""
-    if isinstance(one, list) or isinstance(other, list):
-        lists = isinstance(one, list) and isinstance(other, list) and len(one) == len(other)
-        return lists and all(same(a, b, tolerance) for a, b in zip(one, other, strict=True))
-    if isinstance(one, int | float) and isinstance(other, int | float):
-        with contextlib.suppress(OverflowError):  # whole numbers beyond floats are the same only if they are equal
-            return bool(one == other or math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance))
-    return bool(one == other)
-
-
 def _gives(wrong: Callable[..., Any], args: Sequence[Any], got: Any, tolerance: float) -> bool:
     """Whether a wrong function gives ``got``; one that fails does not."""
     try:
         return same(got, plain(wrong(*args)), tolerance)
     except Exception:
         return False
-
-
-def shown(value: Any) -> str:
-    """Return ``value`` as Python text, floats with ten digits, long texts cut."""
-    text = _text(value)
-    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]} ..."
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_text, value))}]"
-    return f"{value:.10g}" if isinstance(value, float) else repr(value)
-
-
-def _by_round(arguments: Mapping[str, Any], rounds: int) -> dict[str, Any]:
-    """Return the arguments that have an entry for each round, such as coins."""
-    return {name: value for name, value in plain(dict(arguments)).items() if _is_long(value, rounds)}
-
-
-def _is_long(value: Any, rounds: int) -> bool:
-    return isinstance(value, list) and len(value) >= max(rounds, SHOWN_ROUNDS)
-
-
-def _made(class_name: str, arguments: Mapping[str, Any], rounds: int) -> str:
-    """Return the making of an agent as Python text, without what has an entry for each round."""
-    long = _by_round(arguments, rounds)
-    texts = [f"{name}={'...' if name in long else shown(value)}" for name, value in plain(dict(arguments)).items()]
-    return f"{class_name}({', '.join(texts)})"
-
-
-def _chooses(
-    play: Callable[[Any, int | None], Any],
-    make: Callable[..., Any],
-    arguments: Mapping[str, Any],
-    rounds: int | None = None,
-) -> Any:
-    """Return the choices of a wrong oracle; None if it fails, as some do."""
-    try:
-        return play(make(**arguments), rounds)[0]
-    except (ArithmeticError, LookupError, ValueError):
-        return None
-
-
-def called(function: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> str:
-    """Return a call as Python text."""
-    texts = [shown(value) for value in args]
-    texts += [f"{name}={shown(value)}" for name, value in (kwargs or {}).items()]
-    return f"{function}({', '.join(texts)})"
-
-
-def is_ranking(ranking: Any, items: int, positions: int) -> bool:
-    """Whether ``ranking`` is a list of ``positions`` different items out of 0 .. items - 1."""
-    numbers = isinstance(ranking, list) and all(type(item) is int and 0 <= item < items for item in ranking)
-    return numbers and len(ranking) == positions == len(set(ranking))
-
-
-def played(
-    agent: Any, attracted: Any, examined: Any, first_only: bool, *, rounds: int | None = None
-) -> tuple[list[list[int]], list[list[int]]]:
-    """Play an agent for one user at a time; return its lists and the clicks on them, as ``Submission.play`` does."""
-    lists: list[list[int]] = []
-    all_clicks: list[list[int]] = []
-    for wanted, looked in list(zip(attracted, examined, strict=True))[:rounds]:
-        ranking = list(agent.act())
-        clicks = [int(wanted[item] and looked[k]) for k, item in enumerate(ranking)]
-        if first_only and 1 in clicks:
-            clicks = [int(k == clicks.index(1)) for k in range(len(clicks))]
-        agent.update(list(ranking), list(clicks))
-        lists.append(ranking)
-        all_clicks.append(clicks)
-    return lists, all_clicks
-
-
-def played_duels(agent: Any, wins: Any, *, rounds: int | None = None) -> tuple[list[list[int]], list[int]]:
-    """Play a dueling agent for one duel at a time; return its duels and the arms that won them."""
-    duels: list[list[int]] = []
-    winners: list[int] = []
-    for won in list(wins)[:rounds]:
-        left, right = agent.act()
-        left_won = bool(won[left][right])
-        agent.update(left, right, left_won)
-        duels.append([left, right])
-        winners.append(left if left_won else right)
-    return duels, winners

@@ -186,7 +186,8 @@ class Answerer:
         except BaseException as error:  # sys.exit() of a submission, too
             found = described(error, self.path)
             if self.round is not None:
-                found["message"] = f"{found['message']} (in round {self.round}, counted from 0)"
+                rounds = "1 round" if self.round == 1 else f"{self.round} rounds"
+                found["message"] = f"{found['message']} (after {rounds})"
                 self.round = None
             return {"error": found}
 

@@ -334,7 +334,7 @@ class Submission:
             self.close()
             if self.seconds_left <= 0:
                 raise NoAnswer("time", f"all {self.limits.seconds:g} s of this file are used up") from None
-            raise NoAnswer("time", f"no answer within {seconds:.3g} s: an endless loop?") from None
+            raise NoAnswer("time", f"no answer within {seconds:.3g} s: an endless loop, or too slow") from None
         except (EOFError, OSError):
             raise self._end() from None
         except (ValueError, KeyError, RecursionError) as error:

@@ -9,21 +9,19 @@ from mistakes import Mistake, assert_found, assert_full_points, outcomes
 from scipy.optimize import brentq
 from scipy.stats import entropy
 
-from rankgym.exercises.exercise import played
+from rankgym.exercises.playing import played
 from rankgym.exercises.topics.cascade_bandits import (
     EXERCISE,
     FIRST_USERS,
     KLUCB_SIZES,
     SMALLEST_GAP,
     UCB1_SIZES,
-    Oracle,
     agent_mistakes,
-    best,
     divergence,
     klucb,
     maker,
+    setting_of,
     ucb1,
-    users,
 )
 from rankgym_agents import CascadeKLUCB, CascadeUCB1
 
@@ -380,11 +378,11 @@ def test_the_oracle_displays_the_lists_of_the_packages_agent(agent_class, index,
     rng = np.random.default_rng(items)
     attraction = rng.uniform(0.05, 0.7, items)
     agent, oracle, compared = agent_class(num_items=items, num_positions=positions, seed=1), None, 0
-    oracle = Oracle(index, items, positions)
+    oracle = maker(index)(items, positions)
     for t in range(1, 2_001):
         displayed = agent.act()
-        indices = [index(c, n, t) for c, n in zip(oracle.clicked, oracle.observed, strict=True)]
-        ranked = [indices[item] for item in best(indices, positions + 1)]
+        indices = oracle.state()["indices"]
+        ranked = sorted(indices, reverse=True)[: positions + 1]
         if t > items and min(a - b for a, b in itertools.pairwise(ranked)) > 1e-7:  # the agent's accuracy
             assert displayed[0].tolist() == oracle.act()
             compared += 1
@@ -393,27 +391,28 @@ def test_the_oracle_displays_the_lists_of_the_packages_agent(agent_class, index,
         clicks = [int(click and not clicks[:k].any()) for k, click in enumerate(clicks)]
         agent.update(displayed, [clicks])
         oracle.update(displayed[0].tolist(), clicks)
-    assert oracle.observed == agent.state.observed[0].tolist()
-    assert oracle.clicked == agent.state.clicked[0].tolist()
+    assert oracle.state()["observed"] == agent.state.observed[0].tolist()
+    assert oracle.state()["clicked"] == agent.state.clicked[0].tolist()
+    assert oracle.state()["t"] == 2_001
     assert compared > 1_000
 
 
 @pytest.mark.parametrize(("index", "sizes"), [(ucb1, UCB1_SIZES), (klucb, KLUCB_SIZES)])
 def test_the_first_users_tell_mistakes_apart(index, sizes):
-    arguments, likes, looks = users(index, sizes[0], np.random.default_rng(FIRST_USERS))
+    setting = setting_of(index, sizes[0], np.random.default_rng(FIRST_USERS))
     makers = {"": maker(index), **agent_mistakes(index)}
-    lists = {why: played(make(**arguments), likes, looks, True)[0] for why, make in makers.items()}
+    lists = {why: setting.play(make(**setting.arguments))[0] for why, make in makers.items()}
     same = [(one, other) for one, other in itertools.combinations(lists, 2) if lists[one] == lists[other]]
     assert same == []
 
 
 def test_an_oracle_knows_how_near_its_decisions_were():
-    oracle = Oracle(lambda clicked, count, t: count * 1e-10, 2, 1)
+    oracle = maker(lambda clicked, count, t: count * 1e-10)(2, 1)
     oracle.update([0, 1], [1, 0])
     oracle.act()
     assert oracle.gap == pytest.approx(1e-10)  # items 0 and 1 differ in what was observed, and hardly in their index
     assert oracle.gap < SMALLEST_GAP
-    even = Oracle(ucb1, 2, 1)
+    even = maker(ucb1)(2, 1)
     played(even, np.zeros((2, 2), bool), np.ones((2, 1), bool), True)
     even.act()  # both were observed once and not clicked: a tie that every program sees
     assert even.gap == math.inf

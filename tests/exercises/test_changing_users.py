@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mistakes import Mistake, assert_found, assert_full_points, outcomes, solution
 
-from rankgym.exercises.exercise import played
+from rankgym.exercises.playing import played
 from rankgym.exercises.topics.changing_users import (
     EXERCISE,
     RESTARTS,

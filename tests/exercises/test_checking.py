@@ -1,5 +1,7 @@
 """The frame of checks: what counts as the same answer, which mistake is named, where a line of a notebook is."""
 
+from functools import partial
+
 import jupytext
 import numpy as np
 import pytest
@@ -7,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mistakes import outcomes, solution
 
-from rankgym.exercises import Exercise, check
-from rankgym.exercises.exercise import played, same
+from rankgym.exercises import Exercise, Setting, check
+from rankgym.exercises.checking import check_file
+from rankgym.exercises.faults import same
 from rankgym.exercises.finding import exercise_of_file, find_exercise
 from rankgym.exercises.handouts import notebook_source, place_of, read_submission
+from rankgym.exercises.playing import played
 from rankgym.exercises.topics.click_models import EXERCISE
 
 PLAIN = st.recursive(
@@ -83,7 +87,7 @@ def test_an_answer_that_is_wrong_once_and_then_raises_is_shown_as_wrong():
         ("def f(x): return {x}", "returned a set; return a list, a number or a bool"),
         ("def f(:", "SyntaxError: invalid syntax"),
         ("import rankgym", "rankgym may not be imported here"),
-        ("def f(x):\n    while True: pass", "an endless loop?"),
+        ("def f(x):\n    while True: pass", "an endless loop, or too slow"),
         ("import os\ndef f(x): os._exit(3)", "it ended its process (exit code 3)"),
         ("def f(x): return input()", "it asked for input"),
         ("raise SystemExit", "SystemExit"),
@@ -129,19 +133,87 @@ def test_the_first_list_that_differs_is_shown_with_what_came_before():
 
     def moves_to_front(trial):
         liked = np.array([[False, True, False]] * 4)
-        trial.expect_lists(Fixed, "Mine", {"num_items": 3}, liked, np.ones((4, 2), bool))
+        trial.expect_play(Fixed, "Mine", [Setting({"num_items": 3}, liked, np.ones((4, 2), bool))])
 
     head = "class Mine:\n    def __init__(self, num_items): self.n = num_items\n    def act(self): return [0, {}]\n"
     update = "    def update(self, displayed, clicks): pass\n"
     fault = outcome(moves_to_front, head.format(1) + update)
-    assert fault.call == "Mine(num_items=3).act() in round 1 (counted from 0), after the list [0, 1] got [0, 1]"
+    assert fault.call == "Mine(num_items=3).act() after 1 round: [0, 1] got [0, 1]"
     assert (fault.expected, fault.got, fault.where) == ("[1, 0]", "[0, 1]", "Mine")
     repeated = outcome(moves_to_front, head.format(0) + update)
     assert (repeated.expected, repeated.got) == ("2 different items out of 0 .. 2", "[0, 0]")
-    assert "round 0" in repeated.call
+    assert repeated.call == "Mine(num_items=3).act() after 0 rounds"
     raised = outcome(moves_to_front, head.format(1) + update.replace("pass", "return clicks[7]"))
-    assert raised.got == "IndexError: list index out of range (in round 0, counted from 0)"
+    assert raised.got == "IndexError: list index out of range (after 0 rounds)"
     assert (raised.line, raised.code) == (4, "def update(self, displayed, clicks): return clicks[7]")
+
+
+COUNTER = """
+class Counter:
+    seen = []
+    def __init__(self, num_items):
+        self.n = num_items
+        {own}
+    def act(self): return [len(self.seen) % self.n]
+    def update(self, displayed, clicks): {learn}
+"""
+
+
+class Counter:
+    """Displays each item in turn."""
+
+    def __init__(self, num_items, step=1):
+        self.n, self.step, self.t = num_items, step, 0
+
+    def act(self):
+        return [self.t % self.n]
+
+    def update(self, displayed, clicks):
+        self.t += self.step
+
+    def state(self):
+        return {"t": self.t}
+
+
+def counts(trial):
+    settings = [Setting({"num_items": n}, np.zeros((n + 2, n), bool), np.ones((n + 2, 1), bool)) for n in (2, 3)]
+    wrong = {f"it counts by {step}": partial(Counter, step=step) for step in (0, 2, 3)}
+    trial.expect_play(Counter, "Counter", settings, mistakes=wrong)
+
+
+def test_a_mistake_is_named_by_all_settings_and_the_right_state_is_shown():
+    own, learn = "self.seen = []", "self.seen += [0, 0, 0]"
+    fault = outcome(counts, COUNTER.format(own=own, learn=learn))  # of 2 items it looks right
+    assert (fault.call, fault.expected) == ("Counter(num_items=3).act() after 1 round: [0] got [0]", "[1]")
+    assert (fault.mistake, fault.state) == ("it counts by 3", "t = 1")
+    odd = "self.seen += [0, 0] if self.n == 2 else [0]"  # by 2 and then right; of 2 items 0 and 2 look alike
+    assert outcome(counts, COUNTER.format(own=own, learn=odd)).mistake == ""
+    stops = "self.seen += [0] if self.n == 2 else [] if self.seen else [0, 0]"  # right, then by 2 once
+    guess = outcome(counts, COUNTER.format(own=own, learn=stops)).mistake
+    assert guess == "perhaps (it gives the same up to this round): it counts by 2"
+    assert outcome(counts, COUNTER.format(own=own, learn="self.seen.append(0)")) is None
+
+
+def test_objects_that_share_a_list_are_named():
+    fault = outcome(counts, COUNTER.format(own="pass", learn="self.seen.append(0)"))
+    assert "an object begins with what an earlier one has learned" in fault.mistake
+    assert fault.call == "Counter(num_items=3).act() after 0 rounds"
+
+
+def test_a_function_that_is_built_on_a_wrong_one_says_where_to_begin(tmp_path):
+    @check(points=1, of="f")
+    def of_f(trial):
+        trial.expect(2, "f", 1)
+
+    @check(points=1, of="g", builds_on=["f", "h"])
+    def of_g(trial):
+        trial.expect(4, "g", 1)
+
+    made = Exercise("", EXERCISE.handout, (of_f, of_g))
+    file = tmp_path / "file.py"
+    for first, begin in (("x", "f"), ("2 * x", "")):
+        file.write_text(f"def f(x): return {first}\ndef g(x): return f(f(x)) + 1\n")
+        assert check_file(made, file).outcomes[1].fault.begin == begin
 
 
 def test_the_users_of_a_play_are_the_models():

@@ -8,7 +8,9 @@ from mistakes import SOLUTIONS, Mistake, assert_found, assert_full_points, fille
 
 from rankgym.data.matrices import borda_scores, condorcet_winner, copeland_scores
 from rankgym.exercises.checking import check_file
-from rankgym.exercises.exercise import Failed, Trial, played_duels
+from rankgym.exercises.exercise import Trial
+from rankgym.exercises.faults import Failed
+from rankgym.exercises.playing import DuelSetting, played_duels
 from rankgym.exercises.topics import duels, rucb_oracles
 from rankgym.exercises.topics.duels import EXERCISE
 from rankgym.interleaving import INTERLEAVINGS
@@ -346,9 +348,11 @@ def test_a_wrong_duel_is_shown_with_the_duels_before_it():
     with Submission(source) as student:
         trial = Trial(student, np.random.default_rng(0))
         with pytest.raises(Failed) as failed:
-            trial.expect_duels(Oracle, "A", {"n": 2}, wins, mistakes={"nothing": Oracle, "it stops": Wrong})
+            trial.expect_play(
+                Oracle, "A", [DuelSetting({"n": 2}, wins)], mistakes={"nothing": Oracle, "it stops": Wrong}
+            )
     fault = failed.value.fault
-    assert fault.call == "A(n=2).act() in round 2 (counted from 0), after the duels [0, 1] won by 0; [0, 1] won by 1"
+    assert fault.call == "A(n=2).act() after 2 rounds: [0, 1] won by 0; [0, 1] won by 1"
     assert (fault.expected, fault.got, fault.mistake) == ("[0, 1]", "[0, 0]", "it stops")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mistakes import Mistake, assert_found, assert_full_points, outcomes, solution
 
-from rankgym.exercises.exercise import played
+from rankgym.exercises.playing import played
 from rankgym.exercises.topics import plackett_luce
 from rankgym.exercises.topics.policy_gradient import EXERCISE, MOST_LOSS, RUN_ATTRACTION, RUN_EXAMINATION, losses
 

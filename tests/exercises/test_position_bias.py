@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from mistakes import Mistake, assert_found, assert_full_points, outcomes
 
-from rankgym.exercises.exercise import played
-from rankgym.exercises.topics.pbm_rankers import FIRST_USERS, SIZES, Oracle, falling, makers, pbm_ucb, users
+from rankgym.exercises.playing import played
+from rankgym.exercises.topics.pbm_rankers import FIRST_USERS, SIZES, falling, maker, mistakes, setting_of
 from rankgym.exercises.topics.position_bias import EXERCISE, confirms, corrected, expected_rates, rates
 from rankgym_agents import PBMUCB
 
@@ -346,9 +346,9 @@ def test_wrong_lists_confirm_themselves_and_the_right_one_does():
 
 def test_click_through_rates_lock_in_as_probably_as_the_gamblers_ruin_says():
     """The probability that the worse item stays on top for seven rounds, by enumerating all clicks, exactly."""
-    chi, rounds, above, below = [1.0, 0.2], 7, 0.5 * 1.0, 0.6 * 0.2  # probabilities of clicks while item 0 is on top
+    rounds, above, below = 7, 0.5 * 1.0, 0.6 * 0.2  # probabilities of clicks while item 0 is on top
     up, down = above * (1 - below), below * (1 - above)  # of the difference of clicks
-    make = makers(chi, knows=False)[""]
+    make = maker()
 
     def on_top(agent, left):
         if agent.act() != [0, 1]:
@@ -390,7 +390,8 @@ def test_pbm_ucb_leaves_the_wrong_list_that_click_through_rates_keep():
     for _ in range(20):
         likes, looks = rng.random((rounds, 2)) < attraction, rng.random((rounds, 2)) < chi
         for knows in wrong:
-            wrong[knows] += played(makers(chi, knows)[""](2, 2), likes, looks, False)[0][-1] == [0, 1]
+            agent = maker()(2, 2, chi if knows else None)
+            wrong[knows] += played(agent, likes, looks, False)[0][-1] == [0, 1]
     assert wrong[True] == 0
     assert wrong[False] > 0
 
@@ -401,25 +402,24 @@ def test_the_oracle_displays_the_lists_of_the_packages_agent(items, positions):
     rng = np.random.default_rng(items)
     attraction, chi = rng.uniform(0.1, 0.9, items), falling(rng, positions)
     agent, compared = PBMUCB(num_items=items, num_positions=positions, examination=chi, seed=1), 0
-    oracle = Oracle(pbm_ucb, items, positions, chi)
-    for t in range(1, 2_001):
+    oracle = maker()(items, positions, chi)
+    for _ in range(2_000):
         displayed = agent.act()
-        bounds = sorted((pbm_ucb(s, n, x, t) for s, n, x in oracle.statistics), reverse=True)[: positions + 1]
+        bounds = sorted(oracle.state()["indices"], reverse=True)[: positions + 1]
         if min(one - other for one, other in itertools.pairwise(bounds)) > 1e-9:
             assert displayed[0].tolist() == oracle.act()
             compared += 1
         clicks = (rng.random(positions) < chi) & (rng.random(items) < attraction)[displayed[0]]
         agent.update(displayed, [clicks.astype(int)])
         oracle.update(displayed[0].tolist(), clicks.astype(int).tolist())
-    assert [n for _, n, _ in oracle.statistics] == agent.state.displays[0].tolist()
-    assert [s for s, _, _ in oracle.statistics] == agent.state.clicked[0].tolist()
+    assert oracle.state()["displays"] == agent.state.displays[0].tolist()
+    assert oracle.state()["clicks"] == agent.state.clicked[0].tolist()
     assert compared > 1_000
 
 
 @pytest.mark.parametrize("knows", [False, True])
 def test_the_first_users_tell_mistakes_apart(knows):
-    examination, likes, looks = users(SIZES[0], np.random.default_rng(FIRST_USERS), knows)
-    lists = {
-        why: played(make(*SIZES[0][:2]), likes, looks, False)[0] for why, make in makers(examination, knows).items()
-    }
+    setting = setting_of(SIZES[0], np.random.default_rng(FIRST_USERS), knows)
+    makers = {"": maker(), **mistakes(knows)}
+    lists = {why: setting.play(make(**setting.arguments))[0] for why, make in makers.items()}
     assert [(one, other) for one, other in itertools.combinations(lists, 2) if lists[one] == lists[other]] == []

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mistakes import Mistake, assert_found, assert_full_points, outcomes, solution
 
-from rankgym.exercises.exercise import played
+from rankgym.exercises.playing import played
 from rankgym.exercises.topics import safe_rankers
 from rankgym.exercises.topics.safe_rankers import BubbleRank, TopRank, bubblerank_radius, toprank_radius
 from rankgym.exercises.topics.safe_ranking import BUBBLERANKS, DELTAS, EXERCISE, TOPRANKS, draw_users

@@ -19,9 +19,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankgym.exercises.exercise import TOLERANCE, Exercise, Failed, Trial, check, played
+from rankgym.exercises.exercise import Exercise, Trial, check
+from rankgym.exercises.faults import TOLERANCE, Failed
 from rankgym.exercises.handouts import HANDOUTS
 from rankgym.exercises.pictures import draw_curves
+from rankgym.exercises.playing import Setting, played
+from rankgym.exercises.topics.index_rankers import IndexRanker, best, larger_first, wrong_selections, wrong_times
 from rankgym.submissions import Submission
 
 HALVINGS = 50  # of the oracle's bisection
@@ -40,11 +43,6 @@ Index: TypeAlias = Callable[[int, int, int], float]
 def observed(displayed: list[int], clicks: list[int]) -> list[int]:
     """The items down to the first click; all of them if there is none."""
     return displayed[: [*clicks, 1].index(1) + 1]
-
-
-def best(indices: list[float], num_positions: int) -> list[int]:
-    """The items with the largest indices; equal ones by their numbers."""
-    return sorted(range(len(indices)), key=lambda item: (-indices[item], item))[:num_positions]
 
 
 def ucb1(clicked: int, count: int, t: int) -> float:
@@ -99,56 +97,15 @@ def bisected(goes_up: Callable[[int, float, float, float], bool], start: float |
     return index
 
 
-class Oracle:
-    """An algorithm that displays the items with the largest indices, of one index or another.
-
-    ``gap`` is the smallest difference of different indices at a decision so far.
-
-    Args:
-        index: of an item's clicks, its observations, and t.
-        learned: what the statistics of a round gain: (item, clicks, observations) of each item that they are about.
-        select: the list of these indices.
-        time: t of an item, given the round from 1 and the observations of the item and of all items.
-    """
-
-    def __init__(
-        self,
-        index: Index,
-        num_items: int,
-        num_positions: int,
-        *,
-        learned: Callable[[list[int], list[int]], list[tuple[int, int, int]]] | None = None,
-        select: Callable[[list[float], int], list[int]] = best,
-        time: Callable[[int, int, int], int] = lambda t, own, all_: t,
-    ) -> None:
-        self.index, self.learned, self.select, self.time = index, learned or down_to_the_click, select, time
-        self.num_positions, self.round, self.gap = num_positions, 1, math.inf
-        self.clicked, self.observed = [0] * num_items, [0] * num_items
-
-    def act(self) -> list[int]:
-        counts = list(zip(self.clicked, self.observed, strict=True))
-        total = sum(self.observed)
-        indices = [self.index(c, n, self.time(self.round, n, total)) for c, n in counts]
-        for one, other in itertools.pairwise(best(indices, self.num_positions + 1)):
-            both_sure = indices[one] == indices[other] and all(counts[i][0] == counts[i][1] for i in (one, other))
-            if counts[one] != counts[other] and not both_sure:  # two means of 1 have KL-UCB's index 1 exactly
-                self.gap = min(self.gap, abs(indices[one] - indices[other]))
-        return self.select(indices, self.num_positions)
-
-    def update(self, displayed: list[int], clicks: list[int]) -> None:
-        for item, clicked, count in self.learned(displayed, clicks):
-            self.clicked[item] += clicked
-            self.observed[item] += count
-        self.round += 1
-
-
 def down_to_the_click(displayed: list[int], clicks: list[int]) -> list[tuple[int, int, int]]:
+    """The items that are observed, with their clicks and observations."""
     return [(item, click, 1) for item, click in zip(observed(displayed, clicks), clicks, strict=False)]
 
 
-def maker(index: Index, **changes: Any) -> Callable[..., Oracle]:
+def maker(index: Index, **changes: Any) -> Callable[..., IndexRanker]:
     """Return what makes an oracle of ``num_items`` and ``num_positions``, with ``changes`` if it is a wrong one."""
-    return lambda num_items, num_positions: Oracle(index, num_items, num_positions, **changes)
+    parts = {"learned": down_to_the_click, "names": ("clicked", "observed")} | changes
+    return lambda num_items, num_positions: IndexRanker(index, num_items, num_positions, **parts)
 
 
 # -- cases and users --------------------------------------------------------------------------------------------------
@@ -176,20 +133,20 @@ def counts(trial: Trial, first_round: int = 1, cases: int = 60) -> Iterator[tupl
         yield int(trial.rng.binomial(count, trial.rng.random())), count, t
 
 
-def users(index: Index, size: tuple[int, int, int], rng: np.random.Generator) -> tuple[dict[str, int], Any, Any]:
-    """Return an agent's arguments, and users with whom the index comes to no decision that rounding could change.
+def setting_of(index: Index, size: tuple[int, int, int], rng: np.random.Generator) -> Setting:
+    """Draw users with whom the index comes to no decision that rounding could change.
 
-    ``size`` is (items, positions, rounds). Users are what ``Trial.expect_lists`` wants.
+    ``size`` is (items, positions, rounds).
     """
     items, positions, rounds = size
     arguments = {"num_items": items, "num_positions": positions}
     looks = np.ones((rounds, positions), bool)
     while True:
         likes = rng.random((rounds, items)) < rng.uniform(0.05, 0.7, items)
-        oracle = Oracle(index, **arguments)
+        oracle = maker(index)(**arguments)
         played(oracle, likes, looks, True)
         if oracle.gap > SMALLEST_GAP:
-            return arguments, likes, looks
+            return Setting(arguments, likes, looks, first_only=True)
 
 
 def expect_lists(
@@ -197,22 +154,19 @@ def expect_lists(
     class_name: str,
     index: Index,
     sizes: list[tuple[int, int, int]],
-    mistakes: Mapping[str, Callable[..., Oracle]],
+    mistakes: Mapping[str, Callable[..., IndexRanker]],
 ) -> None:
     """Check that the class displays the oracle's lists, with users of each size.
 
     The first users are always the same: they tell the mistakes apart.
     """
-    for number, size in enumerate(sizes):
-        rng = trial.rng if number else np.random.default_rng(FIRST_USERS)
-        trial.expect_lists(maker(index), class_name, *users(index, size, rng), first_only=True, mistakes=mistakes)
+    rngs = [np.random.default_rng(FIRST_USERS), *[trial.rng] * (len(sizes) - 1)]
+    settings = [setting_of(index, size, rng) for size, rng in zip(sizes, rngs, strict=True)]
+    trial.expect_play(maker(index), class_name, settings, mistakes=mistakes)
 
 
-def agent_mistakes(index: Index) -> dict[str, Callable[..., Oracle]]:
+def agent_mistakes(index: Index) -> dict[str, Callable[..., IndexRanker]]:
     """Return wrong oracles that have the right index, by what is wrong with them."""
-
-    def larger_number(indices: list[float], num_positions: int) -> list[int]:
-        return sorted(range(len(indices)), key=lambda item: (-indices[item], -item))[:num_positions]
 
     def one_below(displayed: list[int], clicks: list[int]) -> list[tuple[int, int, int]]:
         seen = displayed[: len(observed(displayed, clicks)) + 1]
@@ -238,26 +192,13 @@ def agent_mistakes(index: Index) -> dict[str, Callable[..., Oracle]]:
         "clicks are not counted": lambda d, c: [(item, 0, 1) for item in observed(d, c)],
         "it does not learn: its lists are those of the first round": lambda d, c: [],
     }
-    times = {
-        "t is one too small: the first list is chosen in round t = 1": lambda t, own, all_: max(t - 1, 1),
-        "t is one too large: the first list is chosen in round t = 1": lambda t, own, all_: t + 1,
-        "t grows by 2 a round: count it in act or in update, not in both": lambda t, own, all_: 2 * t - 1,
-        "t is the item's own number of observations, not the round": lambda t, own, all_: max(own, 1),
-        "t counts observations: it grows by one a round": lambda t, own, all_: all_ + 1,
-    }
-    selections = {
-        "the items with the smallest indices are displayed": lambda x, k: best([-one for one in x], k),
-        "the list has the right items, worst first": lambda x, k: best(x, k)[::-1],
-        "the list has the right items by their numbers, not by their indices": lambda x, k: sorted(best(x, k)),
-        "ties go to the larger number": larger_number,
-    }
 
     def unseen_last(clicked: int, count: int, t: int) -> float:
         return index(clicked, count, t) if count else 0.0
 
     found = {why: maker(index, learned=learned) for why, learned in rule.items()}
-    found |= {why: maker(index, time=time) for why, time in times.items()}
-    found |= {why: maker(index, select=select) for why, select in selections.items()}
+    found |= {why: maker(index, time=time) for why, time in wrong_times("observations").items()}
+    found |= {why: maker(index, select=select) for why, select in wrong_selections("indices").items()}
     greedy: Index = lambda c, n, t: c / n if n else math.inf  # noqa: E731
     shared = {
         "an item that was never observed has the index 0: it must be infinity": unseen_last,
@@ -320,14 +261,11 @@ def observed_is_what_is_above_the_first_click_and_it(trial: Trial) -> None:
 def the_largest_indices_come_first(trial: Trial) -> None:
     """The items with the largest indices come first, and of items with equal indices the smaller number."""
 
-    def tied(indices: list[float], num_positions: int) -> list[int]:
-        return sorted(range(len(indices)), key=lambda item: (indices[item], item))[::-1][:num_positions]
-
     mistakes = {
         "the smallest indices come first": lambda x, k: best([-one for one in x], k),
         "worst first: these are the right items, turned round": lambda x, k: best(x, k)[::-1],
         "these are the right items by their numbers: the largest index comes first": lambda x, k: sorted(best(x, k)),
-        "of items with equal indices the larger number comes first": tied,
+        "of items with equal indices the larger number comes first": larger_first,
         "one item too few": lambda x, k: best(x, k - 1),
         "all items: return num_positions of them": lambda x, k: best(x, len(x)),
         "these are indices: return the items": lambda x, k: [x[item] for item in best(x, k)],
@@ -432,6 +370,7 @@ def kl_measures_how_badly_q_explains_p(trial: Trial) -> None:
 @check(
     points=2,
     of="klucb_index",
+    builds_on=["kl"],
     hints=[
         "Look at T kl(mean, q) for q = mean and for q = 1. Where is the point at which it passes f(t)?",
         "If the middle is plausible, T kl(mean, middle) <= f(t), the largest plausible q is above it: low = middle.",
@@ -494,6 +433,7 @@ def kl_ucb_is_the_largest_plausible_mean(trial: Trial) -> None:
 @check(
     points=2,
     of="CascadeUCB1",
+    builds_on=["observed_items", "best_items", "ucb1_index"],
     hints=[
         "Three statistics are enough: clicks and observations of each item, and t. act computes, update counts.",
         "In update, count the items of observed_items(displayed, clicks) only, clicked or not; then t grows by one.",
@@ -502,13 +442,14 @@ def kl_ucb_is_the_largest_plausible_mean(trial: Trial) -> None:
     ],
 )
 def cascade_ucb1_displays_the_largest_indices(trial: Trial) -> None:
-    """CascadeUCB1 displays the lists of the paper's algorithm for 2,000 rounds."""
+    """CascadeUCB1 displays the lists of the handout's algorithm for 2,000 rounds."""
     expect_lists(trial, "CascadeUCB1", ucb1, UCB1_SIZES, agent_mistakes(ucb1))
 
 
 @check(
     points=2,
     of="CascadeKLUCB",
+    builds_on=["observed_items", "best_items", "kl", "klucb_index", "CascadeUCB1"],
     hints=[
         "Only the index differs from CascadeUCB1: what is observed, t and the ties are the same.",
         "A class may inherit from another: class CascadeKLUCB(CascadeUCB1), with another method for the index.",
@@ -517,7 +458,7 @@ def cascade_ucb1_displays_the_largest_indices(trial: Trial) -> None:
     ],
 )
 def cascade_kl_ucb_displays_the_largest_indices(trial: Trial) -> None:
-    """CascadeKL-UCB displays the lists of the paper's algorithm, up to 2,000 rounds."""
+    """CascadeKL-UCB displays the lists of the handout's algorithm, up to 2,000 rounds."""
     mistakes = agent_mistakes(klucb) | {"this is CascadeUCB1: the index is that of KL-UCB here": maker(ucb1)}
     expect_lists(trial, "CascadeKLUCB", klucb, KLUCB_SIZES, mistakes)
 
@@ -543,14 +484,14 @@ def draw(student: Submission, passed: frozenset[str], figure: Any) -> bool:
         return np.cumsum(1 - np.sort(1 - attraction)[:positions].prod() - clicked)
 
     curves: dict[str, Any] = {"random": regret([rng.permutation(items)[:positions] for _ in range(rounds)])}
-    greedy = Oracle(lambda c, n, t: c / n if n else math.inf, items, positions)
+    greedy = maker(lambda c, n, t: c / n if n else math.inf)(items, positions)
     curves["largest means, no bonus"] = regret(played(greedy, likes, looks, True)[0])
     for name, (class_name, index, works) in own.items():
         if works:
             agent = student.make(class_name, num_items=items, num_positions=positions)
             curves[f"yours, {class_name}"] = regret(student.play(agent, likes, looks, first_only=True))
         else:
-            curves[name] = regret(played(Oracle(index, items, positions), likes, looks, True)[0])
+            curves[name] = regret(played(maker(index)(items, positions), likes, looks, True)[0])
     draw_curves(figure.subplots(), curves)
     return True
 

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from rankgym.exercises.exercise import Exercise, Failed, Trial, called, check, played
+from rankgym.exercises.exercise import Exercise, Trial, check
+from rankgym.exercises.faults import Failed, called
 from rankgym.exercises.handouts import HANDOUTS
 from rankgym.exercises.pictures import draw_curves
+from rankgym.exercises.playing import Setting, played
 from rankgym.exercises.topics.forgetting_rankers import (
     INDEX_GAP,
     WRONG_COUNTS,
@@ -30,7 +32,6 @@ from rankgym.exercises.topics.forgetting_rankers import (
     window_counts,
     window_index,
 )
-from rankgym.exercises.topics.list_checks import Setting, expect_all_lists
 from rankgym.submissions import Submission
 
 DRAWN = 60  # random cases of each check of a function, after the small ones
@@ -139,6 +140,7 @@ def items_are_observed_down_to_the_first_click(trial: Trial) -> None:
 @check(
     points=1,
     of="window_counts",
+    builds_on=["observed_items"],
     hints=[
         "Which rounds does a window of 1 have? Only the last one.",
         "The rounds are history[-window:]; a history that is shorter than the window counts in full.",
@@ -182,6 +184,7 @@ def discounted(
 @check(
     points=1,
     of="discounted_counts",
+    builds_on=["observed_items"],
     hints=[
         "What do the counts of an item become in a round in which it is not observed?",
         "In each round: first all items' counts times gamma, then the observations of this round with weight 1.",
@@ -257,7 +260,8 @@ def expect_forgetting(trial: Trial, window: int) -> None:
     """
     rounds = 10 * window + 12
     arguments = {"num_items": 2, "num_positions": 1, "window": window, "epsilon": 0.01}
-    lists = trial.lists("SlidingWindowUCB", arguments, [[True, False]] * rounds, [[True]] * rounds, first_only=True)
+    setting = Setting(arguments, [[True, False]] * rounds, [[True]] * rounds, first_only=True)
+    lists = trial.play("SlidingWindowUCB", setting)
     if lists[:2] != [[0], [1]]:
         return  # something else is wrong; the lists say what
     tried = [t for t, ranking in enumerate(lists) if ranking == [1]]
@@ -278,6 +282,7 @@ def expect_forgetting(trial: Trial, window: int) -> None:
 @check(
     points=2,
     of="SlidingWindowUCB",
+    builds_on=["observed_items", "window_counts", "window_index"],
     hints=[
         "Keep the history in update(); in act() count, compute an index for each item, and sort.",
         "An item comes before another one if its index is larger, or if the indices are equal and its number is "
@@ -293,7 +298,7 @@ def the_window_forgets_in_the_right_round(trial: Trial) -> None:
     for items, positions, window, epsilon, rounds in WINDOWS:
         arguments = {"num_items": items, "num_positions": positions, "window": window, "epsilon": epsilon}
         settings.append(draw_setting(trial, SlidingWindowUCB, arguments, rounds))
-    expect_all_lists(trial, SlidingWindowUCB, "SlidingWindowUCB", settings, WRONG_WINDOWS)
+    trial.expect_play(SlidingWindowUCB, "SlidingWindowUCB", settings, mistakes=WRONG_WINDOWS)
 
 
 @check(
@@ -322,6 +327,7 @@ def two_halves_that_differ_show_a_change(trial: Trial) -> None:
 @check(
     points=3,
     of="RestartingUCB",
+    builds_on=["observed_items", "change_detected"],
     hints=[
         "Keep for each item the list of its observations, and s. In the first rounds and after a restart the items "
         "0, 1, 2, ... are first in turn: why?",
@@ -339,7 +345,7 @@ def a_restart_forgets_everything(trial: Trial) -> None:
         arguments |= {"window": window, "threshold": threshold}
         settings.append(draw_setting(trial, RestartingUCB, arguments, rounds))
     try:
-        expect_all_lists(trial, RestartingUCB, "RestartingUCB", settings, WRONG_RESTARTS)
+        trial.expect_play(RestartingUCB, "RestartingUCB", settings, mistakes=WRONG_RESTARTS)
     except Failed as error:
         why = (
             "ln(0): s is 0 after a restart, and then no item may have observations"

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from rankgym.exercises.exercise import Exercise, Trial, check, played_duels
+from rankgym.exercises.exercise import Exercise, Trial, check
 from rankgym.exercises.handouts import HANDOUTS
 from rankgym.exercises.pictures import draw_curves
+from rankgym.exercises.playing import DuelSetting, played_duels
 from rankgym.exercises.topics.rucb_oracles import (
     RUCB,
     WRONG_RUCB,
@@ -484,6 +485,7 @@ def changing_favourites(trial: Trial) -> tuple[dict[str, Any], Any]:
 @check(
     points=2,
     of="RUCB",
+    builds_on=["upper_bounds", "contenders"],
     hints=[
         "Compare the first round in which your duel is another one: which arms were in C, and who was the favourite?",
         "The favourite is only set when C has exactly one arm. It is forgotten in act(), before the left arm is "
@@ -494,8 +496,8 @@ def changing_favourites(trial: Trial) -> tuple[dict[str, Any], Any]:
 )
 def rucb_chooses_the_same_duels(trial: Trial) -> None:
     """RUCB chooses the same duels as the oracle for 2,000 rounds, from the same coins and users."""
-    for arguments, wins in worlds(trial):
-        trial.expect_duels(RUCB, "RUCB", arguments, wins, mistakes=WRONG_RUCB)
+    settings = [DuelSetting(*world) for world in worlds(trial)]
+    trial.expect_play(RUCB, "RUCB", settings, mistakes=WRONG_RUCB)
 
 
 # -- the picture -----------------------------------------------------------------------------------------------------

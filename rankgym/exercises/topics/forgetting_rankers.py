@@ -87,6 +87,11 @@ class SlidingWindowUCB:
     def update(self, displayed: Any, clicks: Any) -> None:
         self.history.append((displayed, clicks))
 
+    def state(self) -> dict[str, Any]:
+        counts, played = self.counts(self.history, self.num_items, self.window), len(self.history)
+        index = [self.index(n, x, played, self.window, self.epsilon) for n, x in zip(*counts, strict=True)]
+        return {"observed": counts[0], "clicked": counts[1], "played": played, "index": index}
+
 
 def last_observations(history: Any, num_items: int, window: int) -> list[list[int]]:
     """Wrong: the window is of observations of each item, not of rounds."""
@@ -231,6 +236,12 @@ class RestartingUCB:
             self.played = self.after
         gone = range(self.num_items) if self.forgets_all else changed
         self.observations = [[] if i in gone else each for i, each in enumerate(self.observations)]
+
+    def state(self) -> dict[str, Any]:
+        index = [self.index(each, self.played) for each in self.observations]
+        last = [each[-self.window :] for each in self.observations]
+        number = [len(each) for each in self.observations]
+        return {"s": self.played, "number of observations": number, "the last of them": last, "index": index}
 
 
 def halves_of_all(observations: Any, window: int, threshold: float) -> bool:

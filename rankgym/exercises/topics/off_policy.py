@@ -14,7 +14,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from rankgym.exercises.exercise import Exercise, Trial, called, check, plain, same
+from rankgym.exercises.exercise import Exercise, Trial, check
+from rankgym.exercises.faults import called, plain, same
 from rankgym.exercises.handouts import HANDOUTS
 from rankgym.exercises.pictures import draw_curves
 from rankgym.exercises.topics.off_policy_oracles import (
@@ -97,6 +98,7 @@ def steps_are_among_the_items_left(trial: Trial) -> None:
 @check(
     points=1,
     of="marginals",
+    builds_on=["step_probabilities"],
     hints=[
         "A list adds its probability to each of its items, at the item's position.",
         "for ranking in itertools.permutations(range(L), num_positions): for k, item in enumerate(ranking): "
@@ -404,6 +406,7 @@ def expect_unbiased(trial: Trial, kind: str, items: int, positions: int) -> None
 @check(
     points=2,
     of="evaluate",
+    builds_on=["step_probabilities", "marginals", "cascade_weights", "item_position_weights", "estimate"],
     hints=[
         "Compute the weights of each session with your functions, then call estimate.",
         "list: the last of cascade_weights, for all positions; cascade: cascade_weights as they are; item-position: "

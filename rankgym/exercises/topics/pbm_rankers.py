@@ -10,15 +10,15 @@ bounds in any program. Users whose oracle comes to a decision between other boun
 drawn again.
 """
 
-import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankgym.exercises.exercise import Trial, played
-from rankgym.exercises.topics.cascade_bandits import best
+from rankgym.exercises.exercise import Trial
+from rankgym.exercises.playing import Setting, played
+from rankgym.exercises.topics.index_rankers import IndexRanker, wrong_selections, wrong_times
 
 SMALLEST_GAP = 1e-8  # between two different bounds at a decision
 FIRST_USERS = 3  # their seed
@@ -39,49 +39,8 @@ def rate_ucb(clicked: float, displays: int, looks: float, t: int) -> float:
     return pbm_ucb(clicked, displays, float(displays), t)
 
 
-class Oracle:
-    """An algorithm that displays the items with the largest bounds, of one kind or another.
-
-    ``gap`` is the smallest difference of different bounds at a decision so far.
-
-    Args:
-        index: the bound, of an item's S, N and N~, and t.
-        learned: what the statistics of a round gain, given the list, its clicks and the examination.
-        select: the list of these bounds.
-        time: t of an item, given the round from 1 and the displays of the item and of all items.
-    """
-
-    def __init__(
-        self,
-        index: Index,
-        num_items: int,
-        num_positions: int,
-        examination: list[float],
-        *,
-        learned: Callable[[list[int], list[int], list[float]], list[Gain]] | None = None,
-        select: Callable[[list[float], int], list[int]] = best,
-        time: Callable[[int, int, int], int] = lambda t, own, all_: t,
-    ) -> None:
-        self.index, self.learned, self.select, self.time = index, learned or displays_and_looks, select, time
-        self.num_positions, self.examination, self.round, self.gap = num_positions, examination, 1, math.inf
-        self.statistics: list[tuple[float, int, float]] = [(0, 0, 0.0)] * num_items
-
-    def act(self) -> list[int]:
-        total = sum(displays for _, displays, _ in self.statistics)
-        bounds = [self.index(s, n, x, self.time(self.round, n, total)) for s, n, x in self.statistics]
-        for one, other in itertools.pairwise(best(bounds, self.num_positions + 1)):
-            if self.statistics[one] != self.statistics[other]:
-                self.gap = min(self.gap, abs(bounds[one] - bounds[other]))
-        return self.select(bounds, self.num_positions)
-
-    def update(self, displayed: list[int], clicks: list[int]) -> None:
-        for item, clicked, display, look in self.learned(displayed, clicks, self.examination):
-            s, n, x = self.statistics[item]
-            self.statistics[item] = s + clicked, n + display, x + look
-        self.round += 1
-
-
 def displays_and_looks(displayed: list[int], clicks: list[int], examination: list[float]) -> list[Gain]:
+    """All displayed items, with their clicks, displays and looks."""
     return [(item, click, 1, chi) for item, click, chi in zip(displayed, clicks, examination, strict=True)]
 
 
@@ -93,38 +52,39 @@ def falling(rng: np.random.Generator, positions: int) -> list[float]:
     return (np.sort(rng.choice(np.arange(6, 64), positions, replace=False))[::-1] / 64).tolist()
 
 
-def users(size: tuple[int, int, int], rng: np.random.Generator, knows: bool) -> tuple[list[float], Any, Any]:
-    """Return an examination, and users with whom the algorithm comes to no decision that rounding could change.
+def setting_of(size: tuple[int, int, int], rng: np.random.Generator, knows: bool) -> Setting:
+    """Draw users with whom the algorithm comes to no decision that rounding could change.
 
-    ``size`` is (items, positions, rounds); ``knows``: whether the algorithm knows the examination. Users are what
-    ``Trial.expect_lists`` wants.
+    ``size`` is (items, positions, rounds); ``knows``: whether the algorithm knows the examination.
     """
     items, positions, rounds = size
     while True:
         examination = falling(rng, positions)
         likes = rng.random((rounds, items)) < rng.uniform(0.1, 0.9, items)
         looks = rng.random((rounds, positions)) < examination
-        oracle = Oracle(pbm_ucb, items, positions, examination if knows else [1.0] * positions)
+        arguments: dict[str, Any] = {"num_items": items, "num_positions": positions}
+        arguments |= {"examination": examination} if knows else {}
+        oracle = maker()(**arguments)
         played(oracle, likes, looks, False)
         if oracle.gap > SMALLEST_GAP:
-            return examination, likes, looks
+            return Setting(arguments, likes, looks)
 
 
-def makers(examination: list[float], knows: bool) -> dict[str, Callable[..., Oracle]]:
-    """Return what makes an oracle of an agent's arguments: the right one, named "", and those with mistakes.
+def maker(**changes: Any) -> Callable[..., IndexRanker]:
+    """Return what makes an oracle of an agent's arguments, with ``changes`` if it is a wrong one.
 
-    An algorithm that does not know the examination takes it to be 1.
+    An algorithm that is not told the examination takes it to be 1.
     """
-    chi = examination if knows else [1.0] * len(examination)
+    index, learned = changes.pop("index", pbm_ucb), changes.pop("learned", displays_and_looks)
 
-    def maker(changes: Mapping[str, Any]) -> Callable[..., Oracle]:
-        more = {"index": pbm_ucb, **changes}
-        return lambda num_items, num_positions, examination=None: Oracle(
-            num_items=num_items, num_positions=num_positions, examination=chi, **more
+    def make(num_items: int, num_positions: int, examination: list[float] | None = None) -> IndexRanker:
+        chi = examination or [1.0] * num_positions
+        names = ("clicks", "displays", "looks" if examination else "displays as looks")
+        return IndexRanker(
+            index, num_items, num_positions, learned=lambda d, c: learned(d, c, chi), names=names, **changes
         )
 
-    mistakes = agent_mistakes() | (pbm_mistakes() if knows else {})
-    return {"": maker({})} | {why: maker(changes) for why, changes in mistakes.items()}
+    return make
 
 
 def expect_lists(trial: Trial, class_name: str, knows: bool) -> None:
@@ -133,17 +93,18 @@ def expect_lists(trial: Trial, class_name: str, knows: bool) -> None:
     The first users are always the same: they tell the mistakes apart. ``knows``: whether the agent is told the
     examination.
     """
-    for number, size in enumerate(SIZES):
-        rng = trial.rng if number else np.random.default_rng(FIRST_USERS)
-        examination, likes, looks = users(size, rng, knows)
-        arguments: dict[str, Any] = {"num_items": size[0], "num_positions": size[1]}
-        if knows:
-            arguments["examination"] = examination
-        mistakes = makers(examination, knows)
-        trial.expect_lists(mistakes.pop(""), class_name, arguments, likes, looks, mistakes=mistakes)
+    rngs = [np.random.default_rng(FIRST_USERS), *[trial.rng] * (len(SIZES) - 1)]
+    settings = [setting_of(size, rng, knows) for size, rng in zip(SIZES, rngs, strict=True)]
+    trial.expect_play(maker(), class_name, settings, mistakes=mistakes(knows))
 
 
 # -- mistakes ---------------------------------------------------------------------------------------------------------
+
+
+def mistakes(knows: bool) -> dict[str, Callable[..., IndexRanker]]:
+    """Return wrong oracles by what is wrong with them; of PBM-UCB if ``knows``, else of click-through rates."""
+    changed = agent_mistakes() | (pbm_mistakes() if knows else {})
+    return {why: maker(**changes) for why, changes in changed.items()}
 
 
 def agent_mistakes() -> dict[str, dict[str, Any]]:
@@ -175,22 +136,9 @@ def agent_mistakes() -> dict[str, dict[str, Any]]:
         ],
         "it does not learn: its lists are those of the first round": lambda d, c, x: [],
     }
-    times = {
-        "t is one too small: the first list is chosen in round t = 1": lambda t, own, all_: max(t - 1, 1),
-        "t is one too large: the first list is chosen in round t = 1": lambda t, own, all_: t + 1,
-        "t grows by 2 a round: count it in act or in update, not in both": lambda t, own, all_: 2 * t - 1,
-        "t is the item's own number of displays, not the round": lambda t, own, all_: max(own, 1),
-        "t counts displays: it grows by one a round": lambda t, own, all_: all_ + 1,
-    }
-    selections = {
-        "the items with the smallest bounds are displayed": lambda x, k: best([-one for one in x], k),
-        "the list has the right items, worst first": lambda x, k: best(x, k)[::-1],
-        "the list has the right items by their numbers, not by their bounds": lambda x, k: sorted(best(x, k)),
-        "ties go to the larger number": lambda x, k: sorted(range(len(x)), key=lambda item: (-x[item], -item))[:k],
-    }
     found: dict[str, dict[str, Any]] = {why: {"learned": wrong} for why, wrong in learned.items()}
-    found |= {why: {"time": wrong} for why, wrong in times.items()}
-    found |= {why: {"select": wrong} for why, wrong in selections.items()}
+    found |= {why: {"time": wrong} for why, wrong in wrong_times("displays").items()}
+    found |= {why: {"select": wrong} for why, wrong in wrong_selections("bounds").items()}
     found["an item that was never displayed has the bound 0: it must be infinity"] = {"index": unseen_last}
     found["there is no bonus, or t does not grow: items are ranked by their estimates"] = {"index": estimate}
     return found

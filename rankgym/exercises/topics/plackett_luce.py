@@ -109,6 +109,9 @@ class Policy:
         """The mean reward of earlier rounds."""
         return math.fsum(self.rewards) / len(self.rewards) if self.rewards else 0.0
 
+    def state(self) -> dict[str, Any]:
+        return {"scores": self.scores, "baseline": self.baseline(0.0)}
+
 
 # -- mistakes ---------------------------------------------------------------------------------------------------------
 

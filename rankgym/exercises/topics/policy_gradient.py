@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from rankgym.exercises.exercise import Exercise, Failed, Trial, called, check, played, same, shown
+from rankgym.exercises.exercise import Exercise, Trial, check
+from rankgym.exercises.faults import Failed, called, same, shown
 from rankgym.exercises.handouts import HANDOUTS
 from rankgym.exercises.pictures import draw_curves
+from rankgym.exercises.playing import Setting, played
 from rankgym.exercises.topics.plackett_luce import (
     AGENT_MISTAKES,
     GRADIENT_MISTAKES,
@@ -119,6 +121,7 @@ def choices_are_a_softmax_of_what_remains(trial: Trial) -> None:
 @check(
     points=2,
     of="sample_list",
+    builds_on=["choice_probabilities"],
     hints=[
         "Draw one item, take it out of the remaining ones, and begin again with the next coin.",
         "Add up the probabilities of choice_probabilities(scores, remaining) until the sum exceeds coins[k]; remaining "
@@ -140,6 +143,7 @@ def lists_are_drawn_item_by_item(trial: Trial) -> None:
 @check(
     points=1,
     of="log_probability",
+    builds_on=["choice_probabilities"],
     hints=[
         "A list is drawn item by item: multiply the probabilities of the choices, that is, add their logarithms.",
         "Position k adds s(R(k)) - log(sum of exp(s(i)) over the items i that remain before position k is filled).",
@@ -160,6 +164,7 @@ def log_probabilities_add_up(trial: Trial) -> None:
 @check(
     points=2,
     of="log_probability_gradient",
+    builds_on=["choice_probabilities"],
     hints=[
         "The derivative of s(R(k)) - log(sum of exp(s(i))) by s(j) has two parts. Which items j have which?",
         "At each position the drawn item gets + 1, and every remaining item, the drawn one included, gets - p, its "
@@ -176,6 +181,7 @@ def gradients_are_one_minus_p(trial: Trial) -> None:
 @check(
     points=1,
     of="reinforce_gradient",
+    builds_on=["log_probability_gradient"],
     hints=[
         "How much better than the baseline was the reward? By this the list should become more probable.",
         "(reward - baseline) times each entry of log_probability_gradient(scores, ranking).",
@@ -222,6 +228,7 @@ def users(trial: Trial, items: int, positions: int, rounds: int = ROUNDS) -> tup
 @check(
     points=2,
     of="PolicyGradient",
+    builds_on=["sample_list", "reinforce_gradient"],
     hints=[
         "Write act with sample_list, and update with reinforce_gradient. Which coins belong to round t? When does the "
         "baseline learn of the new reward?",
@@ -234,6 +241,7 @@ def users(trial: Trial, items: int, positions: int, rounds: int = ROUNDS) -> tup
 )
 def lists_are_those_of_the_policy_gradient(trial: Trial) -> None:
     """PolicyGradient displays the same lists for 2,000 rounds, given the same coins and the same users."""
+    settings = []
     for items, positions, step_size, first_only in (
         (2, 1, 0.3, False),
         (3, 2, 0.1, False),
@@ -247,9 +255,8 @@ def lists_are_those_of_the_policy_gradient(trial: Trial) -> None:
             "step_size": step_size,
             "coins": trial.rng.random((ROUNDS, positions)).tolist(),
         }
-        trial.expect_lists(
-            Policy, "PolicyGradient", arguments, attracted, examined, first_only=first_only, mistakes=AGENT_MISTAKES
-        )
+        settings.append(Setting(arguments, attracted, examined, first_only))
+    trial.expect_play(Policy, "PolicyGradient", settings, mistakes=AGENT_MISTAKES)
 
 
 def losses(lists: Iterable[Sequence[int]], attraction: Sequence[float], examination: Sequence[float]) -> list[float]:
@@ -265,6 +272,7 @@ def losses(lists: Iterable[Sequence[int]], attraction: Sequence[float], examinat
 @check(
     points=1,
     of="PolicyGradient",
+    builds_on=["sample_list", "reinforce_gradient"],
     hints=[
         "Print the scores after every hundred rounds: does the score of the most attractive item rise?",
         "A list that earned more than the baseline must become more probable: scores move by + step_size times "
@@ -283,7 +291,7 @@ def it_learns(trial: Trial) -> None:
             "step_size": RUN_STEP,
             "coins": trial.rng.random((RUN_ROUNDS, len(RUN_EXAMINATION))).tolist(),
         }
-        lists = trial.lists("PolicyGradient", arguments, attracted, examined)
+        lists = trial.play("PolicyGradient", Setting(arguments, attracted, examined))
         found.append(float(np.mean(losses(lists[-LAST_ROUNDS:], attraction, RUN_EXAMINATION))))
     loss = float(np.mean(found))
     if loss > MOST_LOSS:

@@ -12,10 +12,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankgym.exercises.exercise import Exercise, Trial, check, played
+from rankgym.exercises.exercise import Exercise, Trial, check
 from rankgym.exercises.handouts import HANDOUTS
 from rankgym.exercises.pictures import draw_curves
-from rankgym.exercises.topics.pbm_rankers import Index, expect_lists, falling, makers, pbm_ucb, rate_ucb
+from rankgym.exercises.playing import played
+from rankgym.exercises.topics.pbm_rankers import Index, expect_lists, falling, maker, pbm_ucb, rate_ucb
 from rankgym.submissions import Submission
 
 Log: TypeAlias = tuple[list[list[int]], list[list[int]], list[float], int]  # lists, clicks, examination, items
@@ -399,6 +400,7 @@ def pbm_ucb_widens_the_bound_for_displays_that_few_look_at(trial: Trial) -> None
 @check(
     points=2,
     of="ClickThroughRate",
+    builds_on=["pbm_ucb_index"],
     hints=[
         "Three statistics are enough: clicks and displays of each item, and t. act computes, update counts.",
         "All displayed items count as displayed, clicked or not. Then t grows by one.",
@@ -414,6 +416,7 @@ def click_through_rate_displays_the_largest_bounds(trial: Trial) -> None:
 @check(
     points=2,
     of="PBMUCB",
+    builds_on=["pbm_ucb_index", "ClickThroughRate"],
     hints=[
         "Beside clicks and displays each item has its looks, a float that grows with each of its displays.",
         "In update: for item, click, chi in zip(displayed, clicks, examination) looks[item] grows by chi, clicked or "
@@ -422,7 +425,7 @@ def click_through_rate_displays_the_largest_bounds(trial: Trial) -> None:
     ],
 )
 def pbm_ucb_displays_the_largest_bounds(trial: Trial) -> None:
-    """PBM-UCB displays the lists of the paper's algorithm for 2,000 rounds."""
+    """PBM-UCB displays the lists of the handout's algorithm for 2,000 rounds."""
     expect_lists(trial, "PBMUCB", True)
 
 
@@ -449,12 +452,12 @@ def draw(student: Submission, passed: frozenset[str], figure: Any) -> bool:
         (by_rates, "click-through rate", "ClickThroughRate", False),
         (by_looks, "pbm-ucb", "PBMUCB", True),
     ):
+        more: dict[str, Any] = {"examination": examination} if knows else {}
         if name in passed:
-            more = {"examination": examination} if knows else {}
             agent = student.make(class_name, num_items=items, num_positions=items, **more)
             curves[f"yours, {class_name}"] = regret(student.play(agent, likes, looks))
         else:
-            oracle = makers(examination, knows)[""](items, items)
+            oracle = maker()(items, items, **more)
             curves[baseline] = regret(played(oracle, likes, looks, False)[0])
     draw_curves(figure.subplots(), curves)
     return True

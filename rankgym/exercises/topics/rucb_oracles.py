@@ -130,6 +130,10 @@ class RUCB:
             self.wins[won][lost] += 1
         self.t += 1
 
+    def state(self) -> dict[str, Any]:
+        bounds = self.bounds()
+        return {"t": self.t, "C": contenders(bounds), "favourite": self.favourite, "wins": self.wins, "bounds": bounds}
+
 
 def pick(arms: list[int], coin: float) -> int:
     return arms[int(coin * len(arms))]

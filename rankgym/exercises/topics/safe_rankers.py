@@ -107,6 +107,9 @@ class TopRank:
             if self.clears:
                 self.lead, self.compared = square(self.num_items), square(self.num_items)
 
+    def state(self) -> dict[str, Any]:
+        return {"blocks": self.blocks, "S": self.lead, "N": self.compared, "relation": sorted(map(list, self.worse))}
+
 
 def square(size: int) -> list[list[int]]:
     return [[0] * size for _ in range(size)]
@@ -284,6 +287,9 @@ class BubbleRank:
         base = list(displayed) if self.keeps_displayed else self.base
         self.base = self.improve(base, self.lead, self.compared, self.delta, self.radius)
         self.played += 1
+
+    def state(self) -> dict[str, Any]:
+        return {"base": self.base, "settled": self.settled(), "s": self.lead, "n": self.compared}
 
 
 def misordered(ranking: Any, attraction: Any) -> int:

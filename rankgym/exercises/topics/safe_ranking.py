@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from rankgym.exercises.exercise import Exercise, Trial, check, played
+from rankgym.exercises.exercise import Exercise, Trial, check
 from rankgym.exercises.handouts import HANDOUTS
 from rankgym.exercises.pictures import draw_curves
-from rankgym.exercises.topics.list_checks import Setting, expect_all_lists
+from rankgym.exercises.playing import Setting, played
 from rankgym.exercises.topics.safe_rankers import (
     WRONG_BUBBLERANKS,
     WRONG_PASSES,
@@ -226,6 +226,7 @@ def blocks_are_peeled_off(trial: Trial) -> None:
 @check(
     points=2,
     of="TopRank",
+    builds_on=["block_differences", "toprank_radius", "partition"],
     hints=[
         "Play the first rounds by hand: one block with all items, in the order of the round's coins.",
         "update(): U with the blocks of this round; S += U, N += |U|; [j, i] joins the relation if N > 0 and S[i][j] "
@@ -242,7 +243,7 @@ def toprank_displays_the_same_lists(trial: Trial) -> None:
         arguments: dict[str, Any] = {"num_items": items, "num_positions": positions, "delta": delta}
         arguments |= {"coins": draw_coins(trial.rng, rounds + 1, items)}
         settings.append(Setting(arguments, *draw_users(trial.rng, attraction, positions, rounds)))
-    expect_all_lists(trial, TopRank, "TopRank", settings, WRONG_TOPRANKS)
+    trial.expect_play(TopRank, "TopRank", settings, mistakes=WRONG_TOPRANKS)
 
 
 @check(
@@ -368,6 +369,7 @@ def best_first(arguments: Any) -> Any:
 @check(
     points=2,
     of="BubbleRank",
+    builds_on=["exchanged", "bubbled_up"],
     hints=[
         "act() exchanges some of the round's pairs in a copy of the base list. Only update() changes the base list.",
         "update(): the round's pairs are those of act(), with the items of the displayed list. Count a pair if exactly "
@@ -387,8 +389,12 @@ def bubblerank_displays_the_same_safe_lists(trial: Trial) -> None:
                 "coins": draw_coins(trial.rng, rounds + 1, items),
             }
             settings.append(Setting(arguments, *draw_users(trial.rng, best_first(arguments), items, rounds)))
-    expect_all_lists(
-        trial, BubbleRank, "BubbleRank", settings, WRONG_BUBBLERANKS, lambda lists: violations_of(settings, lists)
+    trial.expect_play(
+        BubbleRank,
+        "BubbleRank",
+        settings,
+        mistakes=WRONG_BUBBLERANKS,
+        remark=lambda lists: violations_of(settings, lists),
     )
 
 

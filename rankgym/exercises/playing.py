@@ -1,0 +1,187 @@
+"""Agents of submissions and oracles meet the same users: what both choose, and which mistake it looks like."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from rankgym.exercises.faults import Fault, plain, shown
+from rankgym.submissions import Submission
+
+SHOWN_ROUNDS = 20  # entries of an argument with one for each round, if there are fewer rounds
+LAST_ROUNDS = 3  # that are shown before the one that is wrong
+
+
+class Setting(NamedTuple):
+    """What an agent's constructor gets, and the users who see its lists."""
+
+    arguments: Mapping[str, Any]
+    attracted: Any  # (rounds, items) bool: whether the round's user likes the item
+    examined: Any  # (rounds, positions) bool: whether the user looks at the position
+    first_only: bool = False  # whether the first click ends a session
+
+    @property
+    def users(self) -> tuple[Any, Any, bool]:
+        return self.attracted, self.examined, self.first_only
+
+    @property
+    def rounds(self) -> int:
+        return len(self.attracted)
+
+    @property
+    def allowed(self) -> str:
+        return f"{len(self.examined[0])} different items out of 0 .. {len(self.attracted[0]) - 1}"
+
+    def allows(self, ranking: Any) -> bool:
+        return is_ranking(ranking, len(self.attracted[0]), len(self.examined[0]))
+
+    def ask(self, student: Submission, agent: Any) -> list[Any]:
+        """Play an agent of the submission's."""
+        return student.play(agent, self.attracted, self.examined, first_only=self.first_only)
+
+    def play(self, agent: Any, rounds: int | None = None) -> tuple[list[list[int]], list[str]]:
+        """Play an oracle; return its lists, and in words what came of each."""
+        lists, clicks = played(agent, *self.users, rounds=rounds)
+        return lists, [f"{ranking} got {each}" for ranking, each in zip(lists, clicks, strict=True)]
+
+
+class DuelSetting(NamedTuple):
+    """What a dueling agent's constructor gets, and the users who judge its duels."""
+
+    arguments: Mapping[str, Any]
+    wins: Any  # (rounds, arms, arms) bool: whether the first arm would beat the second one
+
+    @property
+    def rounds(self) -> int:
+        return len(self.wins)
+
+    @property
+    def allowed(self) -> str:
+        return f"two arms out of 0 .. {len(self.wins[0]) - 1}"
+
+    def allows(self, duel: Any) -> bool:
+        return len(duel) == 2 and all(type(arm) is int and 0 <= arm < len(self.wins[0]) for arm in duel)
+
+    def ask(self, student: Submission, agent: Any) -> list[Any]:
+        """Play an agent of the submission's."""
+        return student.play_duels(agent, self.wins)
+
+    def play(self, agent: Any, rounds: int | None = None) -> tuple[list[list[int]], list[str]]:
+        """Play an oracle; return its duels, and in words what came of each."""
+        duels, winners = played_duels(agent, self.wins, rounds=rounds)
+        return duels, [f"{duel} won by {winner}" for duel, winner in zip(duels, winners, strict=True)]
+
+
+AnySetting: TypeAlias = Setting | DuelSetting
+
+
+def first_difference(
+    class_name: str, make_oracle: Callable[..., Any], setting: AnySetting, choices: Sequence[Any]
+) -> tuple[int, Fault] | None:
+    """Return the first round, from 0, in which ``choices`` are not the oracle's, and what is wrong; None if none is."""
+    right, outcomes = setting.play(make_oracle(**setting.arguments))
+    t = next((t for t, (one, other) in enumerate(zip(choices, right, strict=False)) if one != other), None)
+    if t is None:
+        return None
+    call = f"{made(class_name, setting)}.act() {_after(outcomes[:t])}"
+    for name, value in _by_round(setting).items():
+        call += f"; {name}[{t}] is {shown(value[t])}"
+    oracle = make_oracle(**setting.arguments)
+    setting.play(oracle, t)
+    state = ", ".join(f"{name} = {shown(plain(value))}" for name, value in state_of(oracle).items())
+    return t, Fault(class_name, call, shown(right[t]), shown(choices[t]), state=state)
+
+
+def state_of(oracle: Any) -> dict[str, Any]:
+    """Return what an oracle would show of its state: that of its method ``state``, if it has one."""
+    return oracle.state() if hasattr(oracle, "state") else {}
+
+
+def look_alike(
+    settings: Sequence[AnySetting],
+    found: Sequence[Any],
+    mistakes: Mapping[str, Callable[..., Any]],
+    failing: int,
+    t: int,
+) -> str:
+    """Return the mistake that explains a submission's choices; "" if none does, or several do.
+
+    ``found`` are its choices in the first of ``settings``; in that with the number ``failing`` they differ from the
+    oracle's in round ``t``. In a short run several mistakes look alike. So a mistake is named if it makes all of the
+    choices; if none does, the only one that makes those up to round ``t``, as a guess.
+    """
+    early = []
+    for why, make_wrong in mistakes.items():
+        if _chooses(make_wrong, settings[failing], t + 1) != found[failing][: t + 1]:
+            continue
+        if all(_chooses(make_wrong, one) == other for one, other in zip(settings, found, strict=False)):
+            return why
+        early.append(why)
+    return f"perhaps (it gives the same up to this round): {early[0]}" if len(early) == 1 else ""
+
+
+def _chooses(make: Callable[..., Any], setting: AnySetting, rounds: int | None = None) -> Any:
+    """Return an oracle's choices; None if it fails, as some wrong ones do."""
+    try:
+        return setting.play(make(**setting.arguments), rounds)[0]
+    except (ArithmeticError, LookupError, ValueError):
+        return None
+
+
+def made(class_name: str, setting: AnySetting) -> str:
+    """Return the making of an agent as Python text, without what has an entry for each round."""
+    long, arguments = _by_round(setting), plain(dict(setting.arguments))
+    texts = [f"{name}={'...' if name in long else shown(value)}" for name, value in arguments.items()]
+    return f"{class_name}({', '.join(texts)})"
+
+
+def _by_round(setting: AnySetting) -> dict[str, Any]:
+    """Return the arguments that have an entry for each round, such as coins."""
+    least, arguments = max(setting.rounds, SHOWN_ROUNDS), plain(dict(setting.arguments))
+    return {name: value for name, value in arguments.items() if isinstance(value, list) and len(value) >= least}
+
+
+def after(rounds: int) -> str:
+    return f"after {rounds:,} round{'' if rounds == 1 else 's'}"
+
+
+def _after(outcomes: Sequence[str]) -> str:
+    """Return in words how many rounds have gone before, and the last of them."""
+    last = "; ".join(outcomes[-LAST_ROUNDS:])
+    return (
+        after(len(outcomes)) + (", the last of them " if len(outcomes) > LAST_ROUNDS else ": " if last else "") + last
+    )
+
+
+def is_ranking(ranking: Any, items: int, positions: int) -> bool:
+    """Whether ``ranking`` is a list of ``positions`` different items out of 0 .. items - 1."""
+    numbers = isinstance(ranking, list) and all(type(item) is int and 0 <= item < items for item in ranking)
+    return numbers and len(ranking) == positions == len(set(ranking))
+
+
+def played(
+    agent: Any, attracted: Any, examined: Any, first_only: bool, *, rounds: int | None = None
+) -> tuple[list[list[int]], list[list[int]]]:
+    """Play an agent for one user at a time; return its lists and the clicks on them, as ``Submission.play`` does."""
+    lists: list[list[int]] = []
+    all_clicks: list[list[int]] = []
+    for wanted, looked in list(zip(attracted, examined, strict=True))[:rounds]:
+        ranking = list(agent.act())
+        clicks = [int(wanted[item] and looked[k]) for k, item in enumerate(ranking)]
+        if first_only and 1 in clicks:
+            clicks = [int(k == clicks.index(1)) for k in range(len(clicks))]
+        agent.update(list(ranking), list(clicks))
+        lists.append(ranking)
+        all_clicks.append(clicks)
+    return lists, all_clicks
+
+
+def played_duels(agent: Any, wins: Any, *, rounds: int | None = None) -> tuple[list[list[int]], list[int]]:
+    """Play a dueling agent for one duel at a time; return its duels and the arms that won them."""
+    duels: list[list[int]] = []
+    winners: list[int] = []
+    for won in list(wins)[:rounds]:
+        left, right = agent.act()
+        left_won = bool(won[left][right])
+        agent.update(left, right, left_won)
+        duels.append([left, right])
+        winners.append(left if left_won else right)
+    return duels, winners
