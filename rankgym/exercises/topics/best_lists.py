@@ -12,9 +12,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from rankgym.exercises.exercise import Exercise, Failed, Trial, called, check, is_ranking, same, shown
+from rankgym.exercises.exercise import Exercise, Trial, check
+from rankgym.exercises.faults import Failed, called, same, shown
 from rankgym.exercises.handouts import HANDOUTS
 from rankgym.exercises.pictures import draw_curves
+from rankgym.exercises.playing import is_ranking
 from rankgym.exercises.topics.click_models import cascade, cases, numbers
 from rankgym.submissions import Submission
 

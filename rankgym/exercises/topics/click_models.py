@@ -5,15 +5,18 @@ Richardson et al. (WWW 2007) in plain Python.
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rankgym.exercises.exercise import Exercise, Trial, check
 from rankgym.exercises.handouts import HANDOUTS
 from rankgym.exercises.pictures import draw_curves
+from rankgym.exercises.topics.explaining import compare, ignores_coins
 from rankgym.submissions import Submission
 
 DRAWN = 60  # random cases of each check, after the small ones
+MANY = 8  # items, and positions, where the coins are changed
+USERS = 1_000  # in the picture
 
 
 def cascade(attraction: Any, ranking: Any, coins: Any) -> list[int]:
@@ -73,6 +76,14 @@ def cascade_stops_at_the_first_click(trial: Trial) -> None:
     def by_position(attraction: Any, ranking: Any, coins: Any) -> list[int]:
         return cascade([attraction[item] for item in ranking], range(len(ranking)), coins)
 
+    def leaves_unattracted(attraction: Any, ranking: Any, coins: Any) -> list[int]:
+        attracted = [*everything(attraction, ranking, coins), 0]
+        return [int(k < attracted.index(0)) for k in range(len(ranking))]
+
+    def cut(*session: Any) -> list[int]:
+        clicks = cascade(*session)
+        return clicks[: [*clicks, 1].index(1) + 1]
+
     def late(*session: Any) -> list[int]:
         first = [*cascade(*session), 1].index(1)
         return [int(click and k <= first + 1) for k, click in enumerate(everything(*session))]
@@ -86,6 +97,8 @@ def cascade_stops_at_the_first_click(trial: Trial) -> None:
         "coins are taken by position, not by item": by_position,
         "attraction is taken by position, not by item": lambda a, r, c: cascade(a, range(len(r)), [c[i] for i in r]),
         "the user stops one position late": late,
+        "the list ends with the click: it must have 0 or 1 for each position, also those after it": cut,
+        "the user leaves at the first item that does not attract them; they leave after a click": leaves_unattracted,
         "the last attractive item is clicked, not the first": lambda a, r, c: cascade(a, r[::-1], c)[::-1],
         "these are the clicked items: return 0 or 1 for each position": lambda a, r, c: [
             item for item, click in zip(r, cascade(a, r, c), strict=True) if click
@@ -96,7 +109,60 @@ def cascade_stops_at_the_first_click(trial: Trial) -> None:
         for attraction, ranking in cases(trial)
         for coins in ([0.0] * len(attraction), [0.999] * len(attraction), numbers(trial, len(attraction)))
     ]
-    trial.compare("cascade_clicks", cascade, sessions, mistakes=mistakes)
+    compare(
+        trial,
+        "cascade_clicks",
+        cascade,
+        sessions,
+        mistakes=mistakes,
+        remark=lambda: ignores_coins(
+            trial, "cascade_clicks", lambda coin: ([0.5] * MANY, list(range(MANY)), [coin] * MANY)
+        ),
+    )
+
+
+def _pbm_mistakes() -> dict[str, Callable[..., Any]]:
+    def either(attraction: Any, chi: Any, ranking: Any, coins: Any, looks: Any) -> list[int]:
+        return [int(coins[i] < attraction[i] or looks[k] < chi[k]) for k, i in enumerate(ranking)]
+
+    def stops(*session: Any) -> list[int]:
+        clicks = pbm(*session)
+        return [int(k == clicks.index(1)) for k in range(len(clicks))] if 1 in clicks else clicks
+
+    def cut(attraction: Any, chi: Any, ranking: Any, coins: Any, looks: Any) -> list[int]:
+        seen = [int(look < x) for look, x in zip(looks, chi, strict=True)]
+        return pbm(attraction, chi, ranking, coins, looks)[: [*seen, 0].index(0)]
+
+    return {
+        "examination is ignored": lambda a, chi, r, c, looks: pbm(a, [2] * len(r), r, c, looks),
+        "attraction is ignored": lambda a, chi, r, c, looks: pbm([2] * len(a), chi, r, c, looks),
+        "one coin serves both: item_coins[item] < attraction * examination": lambda a, chi, r, c, looks: [
+            int(c[item] < a[item] * x) for item, x in zip(r, chi, strict=True)
+        ],
+        "either of the two is enough: it must be both": either,
+        "the user leaves after the first click, as in the cascade model": stops,
+        "the user leaves at the first position that is not examined: in the PBM they go on to the next one": (
+            lambda *session: [*cut(*session), *[0] * len(session[2])][: len(session[2])]
+        ),
+        "the list ends where a position is not examined: it must have 0 or 1 for each position": cut,
+        "examination is taken by item, not by position": lambda a, chi, r, c, looks: pbm(
+            a, [chi[item] for item in r], r, c, looks
+        ),
+        "position_coins is taken by item, not by position": lambda a, chi, r, c, looks: pbm(
+            a, chi, r, c, [looks[item] for item in r]
+        ),
+        "examination and position_coins are taken by item, not by position": lambda a, chi, r, c, looks: pbm(
+            a, [chi[item] for item in r], r, c, [looks[item] for item in r]
+        ),
+        "the comparison is the wrong way round: attracted and examined mean coin < probability": (
+            lambda a, chi, r, c, looks: pbm([-x for x in a], [-x for x in chi], r, [-x for x in c], [-x for x in looks])
+        ),
+        "coins are taken by position, not by item": lambda a, chi, r, c, looks: pbm(
+            [a[i] for i in r], chi, range(len(r)), c, looks
+        ),
+        "one position coin serves all positions": lambda a, chi, r, c, looks: pbm(a, chi, r, c, [looks[0]] * len(r)),
+        "one coin serves all items": lambda a, chi, r, c, looks: pbm(a, chi, r, [c[0]] * len(a), looks),
+    }
 
 
 @check(
@@ -111,34 +177,24 @@ def cascade_stops_at_the_first_click(trial: Trial) -> None:
 )
 def pbm_needs_a_look_and_a_liking(trial: Trial) -> None:
     """The PBM's user clicks exactly what is both examined and attractive, and goes on after a click."""
-
-    def either(attraction: Any, chi: Any, ranking: Any, coins: Any, looks: Any) -> list[int]:
-        return [int(coins[i] < attraction[i] or looks[k] < chi[k]) for k, i in enumerate(ranking)]
-
-    def stops(*session: Any) -> list[int]:
-        clicks = pbm(*session)
-        return [int(k == clicks.index(1)) for k in range(len(clicks))] if 1 in clicks else clicks
-
-    mistakes = {
-        "examination is ignored": lambda a, chi, r, c, looks: pbm(a, [2] * len(r), r, c, looks),
-        "attraction is ignored": lambda a, chi, r, c, looks: pbm([2] * len(a), chi, r, c, looks),
-        "one coin serves both: item_coins[item] < attraction * examination": lambda a, chi, r, c, looks: [
-            int(c[item] < a[item] * x) for item, x in zip(r, chi, strict=True)
-        ],
-        "either of the two is enough: it must be both": either,
-        "the user leaves after the first click, as in the cascade model": stops,
-        "coins are taken by position, not by item": lambda a, chi, r, c, looks: pbm(
-            [a[i] for i in r], chi, range(len(r)), c, looks
-        ),
-        "one position coin serves all positions": lambda a, chi, r, c, looks: pbm(a, chi, r, c, [looks[0]] * len(r)),
-        "one coin serves all items": lambda a, chi, r, c, looks: pbm(a, chi, r, [c[0]] * len(a), looks),
-    }
-    sessions = [
+    by_item = [([0.5, 0.5], [0.75, 0.25], [1, 0], [0.0, 0.0], looks) for looks in ([0.5, 0.125], [0.5, 0.5])]
+    sessions = by_item + [
         (attraction, numbers(trial, len(ranking), 0.1, 1), ranking, coins, numbers(trial, len(ranking)))
         for attraction, ranking in cases(trial)
         for coins in ([0.0] * len(attraction), numbers(trial, len(attraction)), numbers(trial, len(attraction)))
     ]
-    trial.compare("pbm_clicks", pbm, sessions, mistakes=mistakes)
+    compare(
+        trial,
+        "pbm_clicks",
+        pbm,
+        sessions,
+        mistakes=_pbm_mistakes(),
+        remark=lambda: ignores_coins(
+            trial,
+            "pbm_clicks",
+            lambda coin: ([0.5] * MANY, [0.5] * MANY, list(range(MANY)), [coin] * MANY, [coin] * MANY),
+        ),
+    )
 
 
 @check(
@@ -168,7 +224,7 @@ def examination_is_that_nothing_above_attracts(trial: Trial) -> None:
             chi * a[item] for chi, item in zip(examined(a, r), r, strict=True)
         ],
     }
-    trial.compare("cascade_examination", examined, cases(trial), mistakes=mistakes)
+    compare(trial, "cascade_examination", examined, cases(trial), mistakes=mistakes)
 
 
 @check(
@@ -187,13 +243,23 @@ def clicks_are_looks_times_likings(trial: Trial) -> None:
         "the probabilities are added": lambda a, chi, r: [c + a[item] for c, item in zip(chi, r, strict=True)],
         "attraction alone: not every position is examined": lambda a, chi, r: [a[item] for item in r],
         "examination alone: not every item attracts": lambda a, chi, r: chi,
+        "examination is taken by item, not by position": lambda a, chi, r: [chi[item] * a[item] for item in r],
+        "examination is that of the cascade model: use the argument examination": lambda a, chi, r: right(
+            a, examined(a, r), r
+        ),
+        "these are added up: return one probability for each position": lambda a, chi, r: sum(right(a, chi, r)),
+    }
+    own = {
+        "it uses your cascade_examination, which is wrong: begin there; and here use the argument examination": (
+            lambda a, chi, r: right(a, trial.call("cascade_examination", a, r), r)
+        )
     }
     arguments = [
         (attraction, chi, ranking)
         for attraction, ranking in cases(trial)
         for chi in (examined(attraction, ranking), numbers(trial, len(ranking), 0.1, 1))
     ]
-    trial.compare("click_probabilities", right, arguments, mistakes=mistakes)
+    compare(trial, "click_probabilities", right, arguments, mistakes=mistakes, own=own)
 
 
 @check(
@@ -207,9 +273,16 @@ def clicks_are_looks_times_likings(trial: Trial) -> None:
 def rates_are_means_over_users(trial: Trial) -> None:
     """The rate of a position is the number of its clicks divided by the number of users."""
 
-    def counts(attraction: Any, chi: Any, ranking: Any, coins: Any, looks: Any) -> list[int]:
-        sessions = (pbm(attraction, chi, ranking, a, b) for a, b in zip(coins, looks, strict=True))
+    def added(sessions: Iterable[list[int]]) -> list[int]:
         return [sum(clicks) for clicks in zip(*sessions, strict=True)]
+
+    def counts(attraction: Any, chi: Any, ranking: Any, coins: Any, looks: Any) -> list[int]:
+        return added(pbm(attraction, chi, ranking, a, b) for a, b in zip(coins, looks, strict=True))
+
+    def own_rates(attraction: Any, chi: Any, ranking: Any, coins: Any, looks: Any) -> list[float]:
+        users = zip(coins, looks, strict=True)
+        total = added(trial.call("pbm_clicks", attraction, chi, ranking, a, b) for a, b in users)
+        return [n / len(coins) for n in total]
 
     mistakes = {
         "these are numbers of clicks: divide by the number of users": counts,
@@ -219,6 +292,12 @@ def rates_are_means_over_users(trial: Trial) -> None:
         ],
         "rounded down: // instead of /": lambda *them: [n // len(them[3]) for n in counts(*them)],
         "only the last user counts": lambda *them: pbm(*them[:3], them[3][-1], them[4][-1]),
+        "these are probabilities: count the clicks of the users that are given": lambda a, chi, r, coins, looks: [
+            x * a[item] for x, item in zip(chi, r, strict=True)
+        ],
+        "the users are those of the cascade model, not of the PBM": lambda a, chi, r, coins, looks: [
+            n / len(coins) for n in added(cascade(a, r, c) for c in coins)
+        ],
         "every user has the first user's coins": lambda *them: pbm(*them[:3], them[3][0], them[4][0]),
     }
     arguments = [
@@ -231,27 +310,50 @@ def rates_are_means_over_users(trial: Trial) -> None:
         )
         for (attraction, ranking), users in zip(cases(trial), itertools.cycle((1, 2, 7)), strict=False)
     ]
-    trial.compare("click_rates", lambda *them: [n / len(them[3]) for n in counts(*them)], arguments, mistakes=mistakes)
+    compare(
+        trial,
+        "click_rates",
+        lambda *them: [n / len(them[3]) for n in counts(*them)],
+        arguments,
+        mistakes=mistakes,
+        own={"it uses your pbm_clicks, which is wrong: begin there": own_rates},
+        remark=lambda: ignores_coins(
+            trial,
+            "click_rates",
+            lambda coin: ([0.5] * MANY, [0.5] * MANY, list(range(MANY)), [[coin] * MANY] * 9, [[coin] * MANY] * 9),
+        ),
+    )
 
 
 def draw(student: Submission, passed: frozenset[str], figure: Any) -> bool:
-    """Draw the submission's click rates of 2,000 users beside its probabilities."""
-    if not {rates_are_means_over_users.name, clicks_are_looks_times_likings.name} <= passed:
-        return False
+    """Draw clicks per user by position, of both models: the submission's sessions and its probabilities."""
     import numpy as np
 
     rng = np.random.default_rng(1)
-    attraction, ranking, users = [0.8, 0.6, 0.5, 0.4, 0.3], [0, 1, 2, 3, 4], 2_000
+    attraction, ranking, chi = [0.3, 0.8, 0.4, 0.6, 0.5], [4, 0, 3, 2, 1], [1.0, 0.8, 0.6, 0.4, 0.2]
+    coins, looks = rng.random((USERS, 5)).tolist(), rng.random((USERS, 5)).tolist()
+    curves: dict[str, Any] = {}
+    if cascade_stops_at_the_first_click.name in passed:
+        sessions = [student.call("cascade_clicks", attraction, ranking, own) for own in coins]
+        curves["yours, CM"] = np.mean(sessions, axis=0)
+    if {examination_is_that_nothing_above_attracts.name, clicks_are_looks_times_likings.name} <= passed:
+        seen = student.call("cascade_examination", attraction, ranking)
+        curves["yours, CM, probability"] = student.call("click_probabilities", attraction, seen, ranking)
+    if rates_are_means_over_users.name in passed:
+        curves["yours, PBM"] = student.call("click_rates", attraction, chi, ranking, coins, looks)
+    elif pbm_needs_a_look_and_a_liking.name in passed:
+        users = zip(coins, looks, strict=True)
+        sessions = [student.call("pbm_clicks", attraction, chi, ranking, *own) for own in users]
+        curves["yours, PBM"] = np.mean(sessions, axis=0)
+    if clicks_are_looks_times_likings.name in passed:
+        curves["yours, PBM, probability"] = student.call("click_probabilities", attraction, chi, ranking)
+    if not curves:
+        return False
     axes = figure.subplots()
-    curves = {}
-    for name, chi in (("PBM", [1.0, 0.8, 0.6, 0.4, 0.2]), ("PBM, all positions seen", [1.0] * 5)):
-        looks = rng.random((users, 5)).tolist()
-        curves[f"yours, {name}"] = student.call(
-            "click_rates", attraction, chi, ranking, rng.random((users, 5)).tolist(), looks
-        )
-        curves[f"probability, {name}"] = student.call("click_probabilities", attraction, chi, ranking)
-    draw_curves(axes, curves, x_label="position", y_label="clicks a user")
-    axes.set_xticks(range(1, 6))
+    draw_curves(axes, curves, range(5), x_label="position", y_label="clicks per user")
+    axes.set_title(f"Clicks per user by position: {USERS:,} users, ranking {ranking}")
+    axes.set_xticks(range(5))
+    axes.set_ylim(bottom=0)
     return True
 
 
