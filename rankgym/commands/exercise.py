@@ -279,11 +279,10 @@ def _show_fault(console: Any, outcome: "Outcome") -> None:
         lines.append((f"{'got       ' if fault.expected else 'failed: '}{fault.got}", "red"))
         if fault.mistake:
             lines.append((f"It looks as if: {fault.mistake}", "yellow"))
-        more = fault._asdict()
-        if more.get("state"):
-            lines.append((f"just before: {more['state']}", ""))
-        if more.get("begin"):
-            lines.append((f"Begin with: {more['begin']}", "yellow"))
+        if fault.state:
+            lines.append((f"Right values just before: {fault.state}", ""))
+        if fault.begin:
+            lines.append((f"Begin with {fault.begin} (likely used here, and not right yet)", "yellow"))
         code = f": {fault.code}" if fault.code else f", {fault.where}" if fault.where else ""
         lines.append((f"{fault.place}{code}", "dim"))
         if outcome.check.hints and fault.where:

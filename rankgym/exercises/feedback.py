@@ -195,7 +195,7 @@ def _fault(fault: dict[str, Any], hint: str, more: str) -> list[str]:
         ]
     rows = [("Called", fault["call"], True), ("Expected", fault["expected"], True)]
     rows += [("Got" if fault["expected"] else "What happened", fault["got"], bool(fault["expected"]))]
-    rows += [("It looks as if", fault["mistake"], False), ("Just before", fault.get("state", ""), True)]
+    rows += [("It looks as if", fault["mistake"], False), ("Right values before", fault.get("state", ""), True)]
     rows += [
         ("Begin with", fault.get("begin", ""), True),
         ("Where", _place(fault), False),
@@ -227,7 +227,7 @@ def class_page(graded: Graded) -> str:
         body.append(f'<p class="note">Graded on {graded.date}</p>')
     without = [grade.student for grade in graded.grades if not grade.matched]
     if without:
-        body.append(f"<p><strong>No file can be graded of {', '.join(map(_link, without))}.</strong></p>")
+        body.append(f"<p><strong>No file that can be graded: {', '.join(map(_link, without))}.</strong></p>")
     undecided = [grade for grade in graded.grades if grade.points is None and grade.matched]
     if undecided:
         names = ", ".join(f"{grade.student} ({grade.exercise})" for grade in undecided)

@@ -22,7 +22,9 @@ LITTER = (
 PICTURE = "_yours.svg"  # how the names of pictures end that `rankgym exercise check` writes
 UNWRITTEN = b"raise NotImplementedError"
 PLATFORMS = (  # how learning platforms begin the name of a file or folder; the student comes first
-    re.compile(r"(?P<student>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_|$)"),  # Moodle
+    re.compile(
+        r"(?P<student>.+?)(?:_(?P<id>\d+))?_assignsubmission_[a-z]+(?:_|$)"
+    ),  # Moodle; "Default group" has no id
     re.compile(r"(?P<student>.+?)(?:_LATE)?_(?P<id>\d{3,})_\d{3,}(?:_|$)"),  # Canvas: the user's id, then the file's
 )
 COPY = re.compile(r"\((\d+)\)$|-(\d+)$")  # of what was downloaded or handed in again: (1), -1
@@ -135,7 +137,7 @@ def _why_not(path: Path, exercise: Exercise | None, owner: Owner) -> str:
     if path.suffix not in ENDINGS:
         return "neither a script (.py) nor a notebook (.ipynb)"
     if exercise is None:
-        return "its name contains no exercise's, such as 01_click_models, or says that it is old"
+        return "its name contains no exercise's name, such as 01_click_models, or says that the file is old"
     if not owner.name:
         return "its name does not begin with a student's; or put it into a folder with the student's name"
     return ""
@@ -148,7 +150,7 @@ def _owner(inner: Path, exercise: Exercise | None, *, is_folder: bool = False) -
     for platform in PLATFORMS:
         found = platform.match(name)
         if found:
-            return Owner(found["student"].strip(), found["id"])
+            return Owner(found["student"].strip(), found["id"] or "")
     if not in_folder:
         before, named, _ = name.partition(exercise.name) if exercise else ("", "", "")
         whole = exercise is not None and inner.suffix in ENDINGS  # any name will do

@@ -121,7 +121,7 @@ def test_a_students_page_shows_each_check_and_its_fault():
 def test_what_else_a_fault_knows_is_shown():
     fault = {**FAULT, "state": "clicks = [1, 2]", "begin": "click_rates"}
     text = Reader(student_page("Alice", [grade("Alice", report({0: fault}, seconds=0.04))])).text
-    assert "Just before clicks = [1, 2] Begin with click_rates" in text
+    assert "Right values before clicks = [1, 2] Begin with click_rates" in text
     assert "checked in less than a second" in text
 
 
@@ -141,7 +141,7 @@ def test_a_student_without_a_file_has_a_page():
         assert f"{title} Not graded No file can be graded (bob/a.zip: neither a script nor a notebook)." in text
     page = Reader(class_page(graded(grade("Ann", report()), *lost, date="2027-01-31 12:00")))
     for words in (
-        "Grades of 3 students Graded on 2027-01-31 12:00 No file can be graded of Bob , Cyd .",
+        "Grades of 3 students Graded on 2027-01-31 12:00 No file that can be graded: Bob , Cyd .",
         "1 submission; on average 10.0 of 10 points; 1 with full points.",
         "1 of 1 passed",
     ):
