@@ -16,7 +16,7 @@ SOLUTION = Path(__file__).parent / "exercises" / "solutions" / "01_click_models.
 def own_exercise(run):
     """The exercise of a teacher's own from the docs."""
     text = (Path(__file__).parents[1] / "docs" / "teaching.md").read_text()
-    Path("checker.py").write_text(re.search(r"```python\n(.*?)```", text, flags=re.S)[1])
+    Path("checker.py").write_text("\n\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.S)))
     Path("21_smoothed_rates.py").write_text(
         "# %%\ndef smoothed_rates(clicks, displays):\n    raise NotImplementedError\n"
     )
@@ -107,6 +107,7 @@ def test_a_teachers_own_exercise_is_set_and_checked(own_exercise):
         assert words in wrong
     mine.write_text(mine.read_text().replace("c / max(n, 1)", "(c + 1) / (n + 2)"))
     assert "4 of 4 points" in own_exercise("exercise", "check", str(mine), "--exercise", "checker.py").output
+    assert "<svg" in Path("handed_out/21_smoothed_rates_yours.svg").read_text()
     hints = own_exercise("exercise", "hint", "checker.py", "smoothed_rates", "--level", "2").output
     assert "Add 1 to the clicks" in hints
     Path("21_smoothed_rates.py").write_text(f"# %% [markdown]\n# ## 1.1 Rates\n# %%\n{mine.read_text()}")
@@ -151,3 +152,13 @@ def test_nothing_is_overwritten(run):
     result = run("exercise", "start", "1")
     assert "is there already; move it, or choose another folder with --to" in result.stderr
     assert [path.name for path in Path().iterdir()] == ["01_click_models.py"]
+
+
+def test_a_failing_agent_is_shown_with_right_values_and_where_to_begin(run):
+    solution = (SOLUTION.parent / "03_cascade_bandits.py").read_text()
+    wrong = solution.replace("1.5 * math.log(t)", "1.6 * math.log(t)")
+    assert wrong != solution
+    Path("03_cascade_bandits.py").write_text(wrong)
+    output = run("exercise", "check", "--no-picture").output
+    assert "Right values just before: clicked = [" in output
+    assert "Begin with ucb1_index (likely used here, and not right yet)" in output
