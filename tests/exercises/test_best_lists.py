@@ -68,14 +68,44 @@ MISTAKES = [
         "items = sorted(range(len(attraction)), key=lambda item: -attraction[item])\n    positions",
         "items = sorted(range(len(attraction)), key=lambda item: attraction[item])[::-1]\n    positions",
         MATCH,
-        "larger number comes first",
+        "of equally attractive items the last one comes first",
     ),
     Mistake(
         "ties of positions the other way round",
         "key=lambda position: -examination[position])",
         "key=lambda position: examination[position])[::-1]",
         MATCH,
-        "the lower one gets the better item",
+        "of equally examined positions the last one comes first",
+    ),
+    Mistake(
+        "ties of both the other way round",
+        "    ranking = [0] * len(positions)\n",
+        "    items = sorted(range(len(attraction)), key=lambda item: attraction[item])[::-1]\n"
+        "    positions = sorted(range(len(examination)), key=lambda position: examination[position])[::-1]\n"
+        "    ranking = [0] * len(positions)\n",
+        MATCH,
+        "ties go to the larger number: of equal items, and of equal positions,",
+    ),
+    Mistake(
+        "ties by chance",
+        "    ranking = [0] * len(positions)\n",
+        "    items.sort(key=lambda item: (-attraction[item], item * 7 % 5))\n    ranking = [0] * len(positions)\n",
+        MATCH,
+        "ties are wrong",
+    ),
+    Mistake(
+        "examination by item",
+        "sum(chi * attraction[item] for chi, item in zip(examination, ranking))",
+        "sum(examination[item] * attraction[item] for item in ranking)",
+        PBM,
+        "examination is taken by item",
+    ),
+    Mistake(
+        "examination of a position too many",
+        "sum(chi * attraction[item] for chi, item in zip(examination, ranking))",
+        "sum(examination[k + 1] * attraction[ranking[k]] for k in range(len(ranking)))",
+        PBM,
+        "Entries are numbered from 0",
     ),
     Mistake(
         "first K items only",
@@ -168,6 +198,65 @@ MISTAKES = [
         PAIRS,
         "two hidden items",
     ),
+    Mistake(
+        "better items above",
+        "for lower in ranking[position + 1 :] + hidden",
+        "for lower in ranking + hidden",
+        PAIRS,
+        "all better items are counted, also those that are above",
+    ),
+    Mistake(
+        "better displayed items",
+        "for lower in ranking[position + 1 :] + hidden",
+        "for lower in ranking",
+        PAIRS,
+        "better items among the displayed ones",
+    ),
+    Mistake("all pairs", "if attraction[lower] > attraction[item]", "if True", PAIRS, "all pairs are counted"),
+    Mistake(
+        "all pairs of unequal items",
+        "attraction[lower] > attraction",
+        "attraction[lower] != attraction",
+        PAIRS,
+        "all pairs of unequal items",
+    ),
+    Mistake(
+        "all pairs of displayed items",
+        "    count = 0\n",
+        "    return len(list(itertools.combinations(ranking, 2)))\n    count = 0\n",
+        PAIRS,
+        "all pairs of displayed items",
+    ),
+    Mistake(
+        "items, not pairs",
+        "                count += 1\n",
+        "                count += 1\n                break\n",
+        PAIRS,
+        "items are counted, not pairs",
+    ),
+    Mistake(
+        "places",
+        "    count = 0\n",
+        "    best = sorted(range(len(attraction)), key=lambda item: -attraction[item])\n"
+        "    return sum(a != b for a, b in zip(ranking, best))\n    count = 0\n",
+        PAIRS,
+        "positions are counted",
+    ),
+    Mistake(
+        "neighbours of the whole list",
+        "    count = 0\n",
+        "    pairs = itertools.pairwise(ranking + hidden)\n"
+        "    return sum(attraction[b] > attraction[a] for a, b in pairs)\n    count = 0\n",
+        PAIRS,
+        "hidden items at its end",
+    ),
+    Mistake(
+        "no list", "list(max(rankings", "dcm_reward(attraction, termination, max(rankings", BEST, "return the list"
+    ),
+    Mistake("no return", "return list(max(rankings", "list(max(rankings", BEST, "nothing is returned"),
+    Mistake(
+        "iterates over a number", ALL_LISTS, "rankings = list(len(attraction))\n", BEST, "a loop goes over a number"
+    ),
     Mistake("compares numbers", "if attraction[lower] > attraction[item]", "if lower > item", PAIRS, "numbers"),
 ]
 WITH_NUMPY = """
@@ -255,6 +344,25 @@ def test_a_wrong_reward_is_named_where_it_misleads():
     fault = outcomes(EXERCISE, source)[BEST].fault
     assert fault is not None
     assert "by your dcm_reward, which is wrong" in fault.mistake
+
+
+def test_a_regret_by_a_wrong_reward_says_so():
+    """The regret is right but for cascade_reward, which is to be mended first."""
+    source = solution(EXERCISE.name).replace("missed *= 1 - attraction[item]", "missed *= 1 - attraction[item] / 2")
+    fault = outcomes(EXERCISE, source)[REGRET].fault
+    assert fault is not None
+    assert "your cascade_reward, which is wrong: begin there" in fault.mistake
+
+
+def test_an_error_in_an_earlier_function_says_where_it_is():
+    source = solution(EXERCISE.name).replace("reward += examined * attraction[item]", "reward += examined * attraction")
+    found = outcomes(EXERCISE, source)
+    assert found[DCM].fault.mistake.startswith("a whole list is used as a number")
+    assert found[BEST].fault.mistake.startswith("the error is in dcm_reward, which dcm_best_list uses: begin there")
+    blank = solution(EXERCISE.name).replace("    reward, examined = 0.0, 1.0", '    raise NotImplementedError("2.4")')
+    found = outcomes(EXERCISE, blank)
+    assert found[DCM].fault.got == "not written yet"
+    assert found[BEST].fault.got == "dcm_reward, which dcm_best_list uses, is not written yet"
 
 
 # -- the oracles ------------------------------------------------------------------------------------------------------

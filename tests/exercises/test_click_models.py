@@ -1,9 +1,12 @@
 """Exercise 1: the right solution has full points, and each typical mistake fails at its check, named."""
 
+import math
+
 import pytest
 from mistakes import Mistake, assert_found, assert_full_points, outcomes, solution
 
 from rankgym.exercises.topics.click_models import EXERCISE
+from rankgym.exercises.topics.explaining import meaning
 from rankgym.submissions import Limits, Submission
 
 FIRST = "cascade_stops_at_the_first_click"
@@ -233,3 +236,42 @@ def test_the_picture_has_what_passed():
             for axes in figure.axes:
                 assert sorted(axes.get_legend_handles_labels()[1]) == curves
                 assert "Clicks per user" in axes.get_title()
+
+
+def with_item(item):
+    return item
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("a[3]", "Entries are numbered from 0"),
+        ("[][0]", "Entries are numbered from 0"),
+        ("a.__setitem__(3, 1)", "begin with [0] * K"),
+        ("a[r]", "one item at a time"),
+        ("a[0.5]", "a probability is used as the number"),
+        ("[k for k, item in r]", "enumerate(ranking)"),
+        ("[k for k in 3]", "range(K)"),
+        ("r[0][0]", "a single number is used as a list"),
+        ("1 - a", "a whole list is used as a number"),
+        ("0.5 * a", "a whole list is used as a number"),
+        ("0.5 < a", "a whole list is used as a number"),
+        ("-a", "a whole list is used as a number"),
+        ("range(r)", "a whole list is used as a number"),
+        ("math.sqrt(a)", "a whole list is used as a number"),
+        ("a(0)", "square ones"),
+        ("a.sort()[0]", "returns nothing"),
+        ("1 - print()", "returns nothing"),
+        ("with_item()", "leave the handout's def lines"),
+        ("1 / 0", "can be 0"),
+        ("a + 1", ""),
+        ("{}[a]", ""),
+        ("undefined", ""),
+    ],
+)
+def test_an_error_is_explained(code, says):
+    """What Python says, whatever its version, is understood; other errors speak for themselves."""
+    with pytest.raises(Exception) as raised:
+        eval(code, {"a": [0.5, 0.25], "r": [1, 0], "with_item": with_item, "math": math})
+    found = meaning(f"{raised.type.__name__}: {raised.value}")
+    assert says in found if says else not found

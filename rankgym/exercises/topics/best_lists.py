@@ -18,8 +18,15 @@ from rankgym.exercises.handouts import HANDOUTS
 from rankgym.exercises.pictures import draw_curves
 from rankgym.exercises.playing import is_ranking
 from rankgym.exercises.topics.click_models import cascade, cases, numbers
+from rankgym.exercises.topics.explaining import NOTHING, compare, explained_call
+from rankgym.exercises.topics.misordered import lists_with_ties, misordered_pairs, pair_mistakes
 from rankgym.submissions import Submission
 
+LAST = "the last one comes first, as in sorted(...)[::-1] or argsort(...)[::-1]"
+TIES = (
+    "the lists earn as much as the best ones, but ties are wrong: [::-1] turns equal elements around, and argsort "
+    'keeps their order only with kind="stable"'
+)
 MANY = (300, 30)  # items and positions, too many to enumerate the lists
 TRAP = ([0.9, 0.6, 0.5], [0.9, 0.3, 0.1])  # the picture's DCM: the list sorted by attraction is not best
 TOP = ([0.2, 0.9, 0.8, 0.9], [1.0, 0.1, 0.0])  # and here the least attractive item belongs at the top
@@ -86,14 +93,6 @@ def cumulative_regret(attraction: Any, rankings: Any, all_clicks: Any = ()) -> l
     return list(itertools.accumulate(best - cascade_reward(attraction, ranking) for ranking in rankings))
 
 
-def misordered_pairs(attraction: Any, ranking: Any) -> int:
-    """|V(R)|: for each displayed item, the more attractive items that are below it or hidden."""
-    hidden = [item for item in range(len(attraction)) if item not in ranking]
-    return sum(
-        attraction[below] > attraction[item] for k, item in enumerate(ranking) for below in [*ranking[k + 1 :], *hidden]
-    )
-
-
 # -- checks -----------------------------------------------------------------------------------------------------------
 
 
@@ -121,7 +120,7 @@ def cascade_reward_is_the_probability_of_a_click(trial: Trial) -> None:
             (1 - cascade_reward(a, r[:-1])) * a[r[-1]]
         ),
     }
-    trial.compare("cascade_reward", cascade_reward, cases(trial), mistakes=mistakes)
+    compare(trial, "cascade_reward", cascade_reward, cases(trial), mistakes=mistakes)
 
 
 @check(
@@ -141,6 +140,7 @@ def pbm_reward_is_the_sum_of_click_probabilities(trial: Trial) -> None:
     mistakes = {
         "examination is ignored": lambda a, chi, r: sum(a[item] for item in r),
         "attraction is taken by position, not by item": lambda a, chi, r: pbm_reward(a, chi, range(len(r))),
+        "examination is taken by item, not by position": lambda a, chi, r: sum(chi[item] * a[item] for item in r),
         "this is the probability of a click: in the PBM every click counts": any_click,
         "this is the mean over positions: the reward is the sum": lambda a, chi, r: pbm_reward(a, chi, r) / len(r),
         "these are the positions' probabilities: add them up": lambda a, chi, r: [
@@ -153,7 +153,7 @@ def pbm_reward_is_the_sum_of_click_probabilities(trial: Trial) -> None:
         ),
     }
     arguments = [(a, numbers(trial, len(r), 0.1, 1), r) for a, r in cases(trial)]
-    trial.compare("pbm_reward", pbm_reward, arguments, mistakes=mistakes)
+    compare(trial, "pbm_reward", pbm_reward, arguments, mistakes=mistakes)
 
 
 def pbm_instances(trial: Trial) -> Iterator[tuple[list[float], list[float]]]:
@@ -180,11 +180,14 @@ def _pbm_list_mistakes() -> dict[str, Callable[..., Any]]:
         return [-x for x in values]
 
     def last_first(attraction: Any, chi: Any) -> list[int]:
-        items, top = len(attraction), by_attraction(attraction[::-1])
-        return [items - 1 - top[place] for place in pbm_best_list([-x for x in range(items)], chi)]
+        items = len(attraction)
+        return [items - 1 - item for item in pbm_best_list(attraction[::-1], chi)]
 
     def low_first(attraction: Any, chi: Any) -> list[int]:
         return pbm_best_list(attraction, chi[::-1])[::-1]
+
+    def both_last(attraction: Any, chi: Any) -> list[int]:
+        return last_first(attraction, chi[::-1])[::-1]
 
     return {
         "examination is ignored: the best item belongs where users look most": lambda a, chi: by_attraction(a)[
@@ -196,8 +199,9 @@ def _pbm_list_mistakes() -> dict[str, Callable[..., Any]]:
         "only items 0 .. K - 1 are displayed: all L items are to be sorted": lambda a, chi: pbm_best_list(
             a[: len(chi)], chi
         ),
-        "of equally attractive items the one with the larger number comes first": last_first,
-        "of equally examined positions the lower one gets the better item": low_first,
+        f"ties go to the larger number: of equally attractive items {LAST}": last_first,
+        f"ties go to the larger number: of equally examined positions {LAST}": low_first,
+        f"ties go to the larger number: of equal items, and of equal positions, {LAST}": both_last,
         "these are attractions: return the items": lambda a, chi: [a[item] for item in pbm_best_list(a, chi)],
     }
 
@@ -215,7 +219,23 @@ def _pbm_list_mistakes() -> dict[str, Callable[..., Any]]:
 )
 def pbm_matches_items_to_positions(trial: Trial) -> None:
     """The PBM's best list has the j-th most attractive item at the j-th most examined position."""
-    trial.compare("pbm_best_list", pbm_best_list, pbm_instances(trial), mistakes=_pbm_list_mistakes())
+    instances = list(pbm_instances(trial))
+
+    def only_ties() -> str:
+        with contextlib.suppress(Failed):
+            for attraction, chi in instances:
+                got, best = trial.call("pbm_best_list", attraction, chi), pbm_best_list(attraction, chi)
+                rewards = [
+                    pbm_reward(attraction, chi, one)
+                    for one in (got, best)
+                    if is_ranking(one, len(attraction), len(chi))
+                ]
+                if len(rewards) < 2 or not same(*rewards):
+                    return ""
+            return TIES
+        return ""
+
+    compare(trial, "pbm_best_list", pbm_best_list, instances, mistakes=_pbm_list_mistakes(), remark=only_ties)
     items, positions = MANY
     large = trial.rng.permutation(items) / items, trial.rng.permutation(positions) / positions
     try:
@@ -278,7 +298,7 @@ def dcm_reward_is_the_number_of_clicks(trial: Trial) -> None:
         ),
     }
     arguments = [(a, numbers(trial, len(r), 0.1, 0.9), r) for a, r in cases(trial)]
-    trial.compare("dcm_reward", dcm_reward, arguments, mistakes=mistakes)
+    compare(trial, "dcm_reward", dcm_reward, arguments, mistakes=mistakes)
 
 
 def dcm_instances(trial: Trial) -> Iterator[tuple[list[float], list[float]]]:
@@ -327,11 +347,13 @@ def dcm_best_list_earns_most(trial: Trial) -> None:
     }
     failed: tuple[list[float], list[float], list[int]] | None = None
     for attraction, v in dcm_instances(trial):
-        got = trial.call("dcm_best_list", attraction, v)
+        got = explained_call(trial, "dcm_best_list", attraction, v)
         best = dcm_best_list(attraction, v)
         if not is_ranking(got, len(attraction), len(v)):
             call = called("dcm_best_list", [attraction, v])
-            trial.fail("dcm_best_list", call, f"a list of {len(v)} different items, such as {best}", got)
+            number = "this is a number, perhaps the largest reward: return the list that has it"
+            mistake = NOTHING if got is None else number if isinstance(got, float) else ""
+            trial.fail("dcm_best_list", call, f"a list of {len(v)} different items, such as {best}", got, mistake)
         reward = dcm_reward(attraction, v, got)
         # Several lists may be best (the last two items can always be exchanged), so it is rewards that are compared.
         wrong = {why: of for why, of in wrong.items() if same(reward, dcm_reward(attraction, v, of(attraction, v)))}
@@ -441,65 +463,14 @@ def _regret_mistakes() -> dict[str, Callable[..., Any]]:
 )
 def regret_adds_up_what_was_lost(trial: Trial) -> None:
     """Regret adds up, over the rounds so far, the best list's expected reward less that of the displayed list."""
-    trial.compare("cumulative_regret", cumulative_regret, logs(trial), mistakes=_regret_mistakes())
 
+    def by_own_reward(attraction: Any, rankings: Any, all_clicks: Any) -> list[float]:
+        lists = [by_attraction(attraction)[: len(rankings[0])], *rankings]
+        best, *earned = (trial.call("cascade_reward", attraction, ranking) for ranking in lists)
+        return list(itertools.accumulate(best - reward for reward in earned))
 
-def lists_with_ties(trial: Trial) -> Iterator[tuple[list[float], list[int]]]:
-    """Yield (attraction, ranking), small ones first; items may be equally attractive."""
-    yield [0.25, 0.75], [1, 0]
-    yield [0.25, 0.75], [0, 1]
-    yield [0.5, 0.5], [0, 1]
-    yield [0.25, 0.75], [0]
-    for ranking in itertools.permutations(range(3), 2):
-        yield [0.25, 0.75, 0.5], list(ranking)
-    for _ in range(80):
-        items = int(trial.rng.integers(3, 9))
-        positions = int(trial.rng.integers(2, items + 1))
-        attraction = (trial.rng.integers(1, 8, items) / 8).tolist()
-        yield attraction, trial.rng.permutation(items)[:positions].tolist()
-
-
-def _pair_mistakes() -> dict[str, Callable[..., Any]]:
-    def hidden(attraction: Any, ranking: Any) -> list[int]:
-        return [item for item in range(len(attraction)) if item not in ranking]
-
-    def inversions(values: Any) -> int:
-        return sum(values[j] > values[i] for i in range(len(values)) for j in range(i + 1, len(values)))
-
-    def displayed_only(attraction: Any, ranking: Any) -> int:
-        return inversions([attraction[item] for item in ranking])
-
-    def everything(attraction: Any, ranking: Any) -> int:
-        return inversions([attraction[item] for item in [*ranking, *hidden(attraction, ranking)]])
-
-    def ties(attraction: Any, ranking: Any) -> int:
-        rest = hidden(attraction, ranking)
-        below = [(item, other) for k, item in enumerate(ranking) for other in [*ranking[k + 1 :], *rest]]
-        return sum(attraction[other] >= attraction[item] for item, other in below)
-
-    def neighbours(attraction: Any, ranking: Any) -> int:
-        rest = sum(attraction[other] > attraction[item] for item in ranking for other in hidden(attraction, ranking))
-        return rest + sum(attraction[b] > attraction[a] for a, b in itertools.pairwise(ranking))
-
-    return {
-        "hidden items are left out: they count as below all displayed ones": displayed_only,
-        "equally attractive items are counted": ties,
-        "well-ordered pairs are counted": lambda a, r: misordered_pairs([-x for x in a], r),
-        "only neighbours are counted among the displayed items": neighbours,
-        "only neighbours among the displayed items are counted, and no hidden items": lambda a, r: sum(
-            a[y] > a[x] for x, y in itertools.pairwise(r)
-        ),
-        "pairs of two hidden items are counted: neither is above the other": everything,
-        "each pair is counted twice": lambda a, r: 2 * misordered_pairs(a, r),
-        "attraction is taken by position, not by item": lambda a, r: inversions(a[: len(r)]),
-        "items are compared by their numbers, not by attraction": lambda a, r: misordered_pairs(range(len(a)), r),
-        "items are compared by their numbers, and a smaller one is taken to be better": lambda a, r: misordered_pairs(
-            [-item for item in range(len(a))], r
-        ),
-        "only pairs of a displayed and a hidden item are counted": lambda a, r: (
-            misordered_pairs(a, r) - displayed_only(a, r)
-        ),
-    }
+    own = {"it uses your cascade_reward, which is wrong: begin there": by_own_reward}
+    compare(trial, "cumulative_regret", cumulative_regret, logs(trial), mistakes=_regret_mistakes(), own=own)
 
 
 @check(
@@ -514,7 +485,7 @@ def _pair_mistakes() -> dict[str, Callable[..., Any]]:
 )
 def a_pair_is_misordered_if_the_worse_item_is_above(trial: Trial) -> None:
     """|V(R)| counts the pairs whose less attractive item is above; hidden items are below all displayed ones."""
-    trial.compare("misordered_pairs", misordered_pairs, lists_with_ties(trial), mistakes=_pair_mistakes())
+    compare(trial, "misordered_pairs", misordered_pairs, lists_with_ties(trial), mistakes=pair_mistakes())
 
 
 # -- the picture ------------------------------------------------------------------------------------------------------
