@@ -91,7 +91,14 @@ MISTAKES = [
         "    ranking = [0] * len(positions)\n",
         "    items.sort(key=lambda item: (-attraction[item], item * 7 % 5))\n    ranking = [0] * len(positions)\n",
         MATCH,
-        "ties are wrong",
+        "ties do not always go to the smaller number",
+    ),
+    Mistake(
+        "ties by argsort",
+        "    ranking = [0] * len(positions)\n",
+        "    import numpy\n    items = numpy.argsort(attraction)[::-1].tolist()\n    ranking = [0] * len(positions)\n",
+        MATCH,
+        "ties ",  # which name: whether argsort is stable depends on the processor
     ),
     Mistake(
         "examination by item",

@@ -24,7 +24,7 @@ from rankgym.submissions import Submission
 
 LAST = "the last one comes first, as in sorted(...)[::-1] or argsort(...)[::-1]"
 TIES = (
-    "the lists earn as much as the best ones, but ties are wrong: [::-1] turns equal elements around, and argsort "
+    "ties do not always go to the smaller number; all else is right. [::-1] turns equal elements around, and argsort "
     'keeps their order only with kind="stable"'
 )
 MANY = (300, 30)  # items and positions, too many to enumerate the lists
