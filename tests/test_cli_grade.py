@@ -234,7 +234,10 @@ def test_what_is_missing_is_named(run, name, lines):
 @pytest.mark.parametrize(
     ("new", "seen"),
     [
-        (TURN + "        while self.round > 20:\n            pass\n", "no answer within 1 s: an endless loop, or too slow"),
+        (
+            TURN + "        while self.round > 20:\n            pass\n",
+            "no answer within 1 s: an endless loop, or too slow",
+        ),
         (TURN + "        import os\n        os._exit(5)\n", "it ended its process (exit code 5)"),
         (TURN + "        raise SystemExit('bye')\n", f"SystemExit: bye (dan.py, line {LINE})"),
         (TURN + "        input('who?')\n", f"nobody is there to answer (dan.py, line {LINE}"),

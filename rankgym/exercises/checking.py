@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankgym.exercises.exercise import Check, Exercise, Trial
+from rankgym.exercises.explaining import explained
 from rankgym.exercises.faults import Failed, Fault
 from rankgym.exercises.handouts import place_of, read_submission
 from rankgym.submissions import DEFAULT_LIMITS, Limits, NoAnswer, Submission
@@ -116,7 +117,7 @@ def try_check(check: Check, student: Submission, seed: int) -> Outcome:
         student.load()
         check.run(Trial(student, rng))
     except Failed as error:
-        fault = error.fault
+        fault = explained(student.source, error.fault)
     except NoAnswer as error:  # the file cannot be loaded
         fault = Fault("", f"loading {student.name}", "", str(error), "", error.line, error.code)
     except Exception as error:  # of a checker that did not expect the answer; the other checks go on
@@ -130,14 +131,19 @@ def try_check(check: Check, student: Submission, seed: int) -> Outcome:
 
 
 def with_beginnings(outcomes: Sequence[Outcome]) -> tuple[Outcome, ...]:
-    """Return the outcomes; those of functions that are built on others that are wrong, too, say so."""
+    """Return the outcomes; a function that is built on others that are wrong says to begin there.
+
+    Its own mistake is not named then: it may be theirs.
+    """
     failed = {outcome.check.of for outcome in outcomes if outcome.fault}
-    return tuple(
-        one._replace(fault=one.fault._replace(begin=", ".join(wrong)))
-        if one.fault and one.fault.where and (wrong := [name for name in one.check.builds_on if name in failed])
-        else one
-        for one in outcomes
-    )
+    told = []
+    for one in outcomes:
+        if one.fault and one.fault.where:
+            wrong = [name for name in (*one.check.builds_on, one.fault.begin) if name in failed]
+            begin = ", ".join(dict.fromkeys(wrong))
+            one = one._replace(fault=one.fault._replace(begin=begin, mistake="" if begin else one.fault.mistake))
+        told.append(one)
+    return tuple(told)
 
 
 def broken_check(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from rankgym.exercises.faults import TOLERANCE, Failed, Fault, called, plain, same, shown
+from rankgym.exercises.faults import TOLERANCE, UNWRITTEN, Failed, Fault, called, plain, same, shown
 from rankgym.exercises.playing import AnySetting, after, first_difference, look_alike, made
 from rankgym.submissions import NoAnswer, Submission
 
@@ -26,7 +26,7 @@ class Trial:
         self.student, self.rng = student, rng
 
     def call(self, function: str, *args: Any) -> Any:
-        """Return the answer of the submission's function. Arrays become lists."""
+        """Return the answer of the submission's function, which must not change its arguments. Arrays become lists."""
         sent = plain(args)
         try:
             return self.student.call(function, *sent)
@@ -53,18 +53,20 @@ class Trial:
         cases: Iterable[Sequence[Any]],
         *,
         mistakes: Mapping[str, Callable[..., Any]] | None = None,
+        remark: Callable[[], str] = lambda: "",
         tolerance: float = TOLERANCE,
     ) -> None:
         """Check that the submission's function gives what ``oracle`` gives, in each case.
 
         The first case in which they differ is shown, so small cases come first. A mistake is named if its function
-        gives all that the submission's gives, in all cases.
+        gives all that the submission's gives, in all cases up to an error of Python's.
 
         Args:
             function: its name in the submission.
             oracle: takes the same arguments.
             cases: the arguments of each call, plain data or arrays.
             mistakes: wrong functions of the same arguments, by what is wrong with them.
+            remark: called after a failure if no mistake fits; what else is wrong, or "".
             tolerance: of floats, relative and absolute.
         """
         suspects, fault = dict(mistakes or {}), None
@@ -72,16 +74,20 @@ class Trial:
             sent = plain(tuple(args))
             try:
                 got = self.call(function, *sent)
-            except Failed:
-                if fault is None:
-                    raise
+            except Failed as failed:
+                alike = {why: wrong for why, wrong in suspects.items() if _fails(wrong, sent, failed.fault.got)}
+                suspects = alike or (suspects if fault else {})
+                fault = fault or failed.fault
                 break
             suspects = {why: wrong for why, wrong in suspects.items() if _gives(wrong, sent, got, tolerance)}
             right = plain(oracle(*sent))
             if fault is None and not same(got, right, tolerance):
                 fault = Fault(function, called(function, sent), shown(right), shown(got))
         if fault is not None:
-            raise Failed(fault._replace(mistake=next(iter(suspects), "")))
+            named = next(iter(suspects), "")
+            if not named and fault.expected and fault.got != "None":
+                named = remark()
+            raise Failed(fault._replace(mistake=named))
 
     def make(self, class_name: str, **arguments: Any) -> Any:
         """Make an object of a class of the submission; ``student.method`` calls its methods."""
@@ -117,32 +123,48 @@ class Trial:
         Args:
             make_oracle: called with a setting's ``arguments``, makes an agent with ``act()`` and
                 ``update(displayed, clicks)``, or ``update(left, right, left_won)`` for duels. If it has a method
-                ``state()``, which returns a dict, that is shown of the round in which the choices first differ.
+                ``state()``, which returns a dict, that is shown of the round in which the choices first differ; if it
+                has a method ``ties(one, other)``, choices between which only ties decide are named as such.
             class_name: of the submission's agent.
             settings: small ones first.
             mistakes: makers of wrong oracles by what is wrong with them. One that makes all of the submission's choices
-                is named; if there is none, the only one that makes them up to the round that is shown.
-            remark: called after a failure with the submission's choices in all settings; what else is wrong with them.
+                is named.
+            remark: called with the submission's choices in all settings if no mistake fits; what else is wrong, or "".
         """
         found: list[Any] = []
         for setting in settings:
-            found.append(self.play(class_name, setting))
-            wrong = first_difference(class_name, make_oracle, setting, found[-1])
-            if wrong is not None:
+            fault = self._wrong_play(make_oracle, class_name, setting, found)
+            if fault is not None:
                 break
         else:
             return
-        t, fault = wrong
-        if self._right_when_new(class_name, setting, make_oracle):
+        if fault.expected and self._right_when_new(class_name, setting, make_oracle):
             raise Failed(fault._replace(mistake=SHARED))
-        failing = len(found) - 1
-        with contextlib.suppress(Failed):
-            for setting in settings[len(found) :]:
-                found.append(self.play(class_name, setting))
-        named = [look_alike(settings, found, mistakes or {}, failing, t)]
-        if len(found) == len(settings):
-            named.append(remark(found))
-        raise Failed(fault._replace(mistake="; ".join(filter(None, named))))
+        named = ""
+        if fault.expected:
+            with contextlib.suppress(Failed):
+                for setting in settings[len(found) :]:
+                    found.append(self.play(class_name, setting))
+            named = look_alike(settings, found, mistakes or {})
+            if not named and len(found) == len(settings):
+                named = remark(found)
+        raise Failed(fault._replace(mistake=named or fault.mistake))
+
+    def _wrong_play(
+        self, make_oracle: Callable[..., Any], class_name: str, setting: AnySetting, found: list[Any]
+    ) -> Fault | None:
+        """Play a setting, and append the choices to ``found``; return what is wrong with them, None if nothing is.
+
+        An agent that fails is first judged by what it has chosen until then.
+        """
+        try:
+            choices, fault = self.play(class_name, setting), None
+        except Failed as failed:
+            choices, fault = failed.choices, failed.fault
+        if choices and all(map(setting.allows, choices)):
+            found.append(choices)
+            fault = first_difference(class_name, make_oracle, setting, choices) or fault
+        return fault
 
     def _right_when_new(self, class_name: str, setting: AnySetting, make_oracle: Callable[..., Any]) -> bool:
         """Whether the choices are right if no other object of the class was made before."""
@@ -157,9 +179,8 @@ class Trial:
         raise Failed(Fault(where, call, right, wrong, mistake))
 
     def _no_answer(self, where: str, call: str, error: NoAnswer) -> NoReturn:
-        if error.kind == "unfinished":
-            raise Failed(Fault(where, call, "", "not written yet", "", error.line, error.code)) from None
-        raise Failed(Fault(where, call, "", str(error), "", error.line, error.code)) from None
+        got = UNWRITTEN if error.kind == "unfinished" else str(error)
+        raise Failed(Fault(where, call, "", got, "", error.line, error.code), error.choices) from None
 
 
 CheckFunction: TypeAlias = Callable[[Trial], None]
@@ -234,3 +255,12 @@ def _gives(wrong: Callable[..., Any], args: Sequence[Any], got: Any, tolerance: 
         return same(got, plain(wrong(*args)), tolerance)
     except Exception:
         return False
+
+
+def _fails(wrong: Callable[..., Any], args: Sequence[Any], error: str) -> bool:
+    """Whether a wrong function fails with an error of the class that ``error`` begins with."""
+    try:
+        wrong(*args)
+    except Exception as raised:
+        return error.startswith(f"{type(raised).__name__}:")
+    return False

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 TOLERANCE = 1e-9  # relative and absolute, of floats
+UNWRITTEN = "not written yet"  # what a function that still raises NotImplementedError gives
 LONGEST_TEXT = 400  # characters of a value in a message
 
 
@@ -27,11 +28,11 @@ class Fault(NamedTuple):
 
 
 class Failed(Exception):
-    """Ends a check."""
+    """Ends a check. ``choices`` are those of an agent before it failed."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: Fault, choices: Sequence[Any] = ()) -> None:
         super().__init__(fault)
-        self.fault = fault
+        self.fault, self.choices = fault, list(choices)
 
 
 def plain(value: Any) -> Any:
@@ -65,7 +66,7 @@ def shown(value: Any) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_text, value))}]"
-    return f"{value:.10g}" if isinstance(value, float) else repr(value)
+    return f"{value + 0.0:.10g}" if isinstance(value, float) else repr(value)  # -0.0 as 0
 
 
 def called(function: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> str:

@@ -35,8 +35,12 @@ def draw_curves(
     *,
     x_label: str = "round",
     y_label: str = "cumulative regret",
+    title: str = "",
 ) -> None:
-    """Draw curves by name, each with the look of its name; those of the submission begin with "yours"."""
+    """Draw curves by name, each with the look of its name; those of the submission begin with "yours".
+
+    ``title`` says which users and items these are.
+    """
     from rankgym.experiments.show.style import looks
 
     for name, look in looks(curves).items():
@@ -47,4 +51,5 @@ def draw_curves(
         axes.plot(x, values, label=name, marker=look.marker, markevery=0.125, markersize=5, **style)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
+    axes.set_title(title, fontsize="medium", loc="left")
     axes.legend(frameon=False)

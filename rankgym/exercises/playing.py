@@ -7,6 +7,10 @@ from rankgym.exercises.faults import Fault, plain, shown
 from rankgym.submissions import Submission
 
 SHOWN_ROUNDS = 20  # entries of an argument with one for each round, if there are fewer rounds
+TIES = (
+    "the lists differ in items with equal statistics only: the smaller number comes first, and equal statistics must "
+    "give exactly equal indices, so count in whole numbers and divide once"
+)
 LAST_ROUNDS = 3  # that are shown before the one that is wrong
 
 
@@ -75,8 +79,8 @@ AnySetting: TypeAlias = Setting | DuelSetting
 
 def first_difference(
     class_name: str, make_oracle: Callable[..., Any], setting: AnySetting, choices: Sequence[Any]
-) -> tuple[int, Fault] | None:
-    """Return the first round, from 0, in which ``choices`` are not the oracle's, and what is wrong; None if none is."""
+) -> Fault | None:
+    """Return what is wrong in the first round in which ``choices`` are not the oracle's; None if none is."""
     right, outcomes = setting.play(make_oracle(**setting.arguments))
     t = next((t for t, (one, other) in enumerate(zip(choices, right, strict=False)) if one != other), None)
     if t is None:
@@ -87,7 +91,8 @@ def first_difference(
     oracle = make_oracle(**setting.arguments)
     setting.play(oracle, t)
     state = ", ".join(f"{name} = {shown(plain(value))}" for name, value in state_of(oracle).items())
-    return t, Fault(class_name, call, shown(right[t]), shown(choices[t]), state=state)
+    ties = TIES if hasattr(oracle, "ties") and oracle.ties(right[t], choices[t]) else ""
+    return Fault(class_name, call, shown(right[t]), shown(choices[t]), ties, state=state)
 
 
 def state_of(oracle: Any) -> dict[str, Any]:
@@ -95,30 +100,19 @@ def state_of(oracle: Any) -> dict[str, Any]:
     return oracle.state() if hasattr(oracle, "state") else {}
 
 
-def look_alike(
-    settings: Sequence[AnySetting],
-    found: Sequence[Any],
-    mistakes: Mapping[str, Callable[..., Any]],
-    failing: int,
-    t: int,
-) -> str:
-    """Return the mistake that explains a submission's choices; "" if none does, or several do.
+def look_alike(settings: Sequence[AnySetting], found: Sequence[Any], mistakes: Mapping[str, Callable[..., Any]]) -> str:
+    """Return the mistake that makes all of a submission's choices; "" if none does.
 
-    ``found`` are its choices in the first of ``settings``; in that with the number ``failing`` they differ from the
-    oracle's in round ``t``. In a short run several mistakes look alike. So a mistake is named if it makes all of the
-    choices; if none does, the only one that makes those up to round ``t``, as a guess.
+    ``found`` are its choices in the first of ``settings``. In a short run several mistakes look alike, so it takes all
+    rounds to name one.
     """
-    early = []
     for why, make_wrong in mistakes.items():
-        if _chooses(make_wrong, settings[failing], t + 1) != found[failing][: t + 1]:
-            continue
-        if all(_chooses(make_wrong, one) == other for one, other in zip(settings, found, strict=False)):
+        if all(_chooses(make_wrong, one, len(other)) == other for one, other in zip(settings, found, strict=False)):
             return why
-        early.append(why)
-    return f"perhaps (it gives the same up to this round): {early[0]}" if len(early) == 1 else ""
+    return ""
 
 
-def _chooses(make: Callable[..., Any], setting: AnySetting, rounds: int | None = None) -> Any:
+def _chooses(make: Callable[..., Any], setting: AnySetting, rounds: int) -> Any:
     """Return an oracle's choices; None if it fails, as some wrong ones do."""
     try:
         return setting.play(make(**setting.arguments), rounds)[0]

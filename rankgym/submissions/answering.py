@@ -11,6 +11,7 @@ Answers: {"value": ...} or {"error": {"kind", "message", "line", "code"}}.
 """
 
 import base64
+import copy
 import importlib.abc
 import json
 import linecache
@@ -60,6 +61,10 @@ def described(error: BaseException, path: str) -> dict[str, Any]:
     return found
 
 
+class ArgumentChanged(Exception):
+    """A function has changed one of its arguments."""
+
+
 class Answerer:
     """Answers requests about one submitted file."""
 
@@ -69,6 +74,7 @@ class Answerer:
         self.objects: dict[int, Any] = {}
         self.made = 0
         self.round: int | None = None  # of a play
+        self.choices: list[Any] = []  # of that play so far
 
     def load(self, source: str, name: str, refused: list[str], batches: bool) -> list[str]:
         """Run the file; return the names that it defines. ``batches``: make batch agents of classes for one user."""
@@ -93,7 +99,14 @@ class Answerer:
         return self.made
 
     def call(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        return self.named(name)(*args, **kwargs)
+        """Call a function, which must leave its arguments as they are."""
+        before = copy.deepcopy((args, kwargs))
+        answer = copy.deepcopy(self.named(name)(*args, **kwargs))
+        if before != (args, kwargs):
+            changed = [str(number) for number, (a, b) in enumerate(zip(before[0], args, strict=True), 1) if a != b]
+            changed += [key for key in kwargs if kwargs[key] != before[1][key]]
+            raise ArgumentChanged(f"{name} changes its argument {changed[0]}: work on a copy, such as list(...)")
+        return answer
 
     def make(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> int:
         return self.kept(self.agent_class(name)(*args, **kwargs))
@@ -135,7 +148,8 @@ class Answerer:
         Round t's user clicks item i at position k if ``attracted[t][i]`` and ``examined[t][k]`` are "1"; with
         ``first_only`` the first click ends the session.
         """
-        agent, lists = self.objects[of], []
+        agent = self.objects[of]
+        self.choices = lists = []
         for self.round, (wanted, looked) in enumerate(zip(attracted, examined, strict=True)):
             ranking = agent.act()
             displayed = ranking.tolist() if hasattr(ranking, "tolist") else ranking
@@ -151,7 +165,8 @@ class Answerer:
 
     def play_duels(self, of: int, wins: list[str], num_arms: int) -> list[Any]:
         """Play an agent for one duel at a time; return its duels. Arm i beats j if ``wins[t][i * num_arms + j]``."""
-        agent, duels = self.objects[of], []
+        agent = self.objects[of]
+        self.choices = duels = []
         for self.round, outcomes in enumerate(wins):
             duel = agent.act()
             duels.append(list(duel.tolist() if hasattr(duel, "tolist") else duel))
@@ -186,6 +201,7 @@ class Answerer:
         except BaseException as error:  # sys.exit() of a submission, too
             found = described(error, self.path)
             if self.round is not None:
+                found["choices"] = self.choices[: self.round]
                 rounds = "1 round" if self.round == 1 else f"{self.round} rounds"
                 found["message"] = f"{found['message']} (after {rounds})"
                 self.round = None

@@ -63,11 +63,21 @@ class NoAnswer(Exception):
     ``kind`` is "raised" (by the submission), "missing" (there is no such function), "unfinished" (it raised
     NotImplementedError), "time", "memory", "ended" (the process did), or "answer" (it is not plain data).
     ``line`` and ``code`` are those of the submission's line that raised, and ``error`` is the exception's class.
+    ``choices`` are an agent's in the whole rounds before.
     """
 
-    def __init__(self, kind: str, message: str, *, error: str = "", line: int | None = None, code: str = "") -> None:
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        error: str = "",
+        line: int | None = None,
+        code: str = "",
+        choices: Sequence[Any] = (),
+    ) -> None:
         super().__init__(message)
-        self.kind, self.error, self.line, self.code = kind, error, line, code
+        self.kind, self.error, self.line, self.code, self.choices = kind, error, line, code, list(choices)
 
 
 class Submission:
@@ -113,7 +123,10 @@ class Submission:
     # -- calls --------------------------------------------------------------------------------------------------------
 
     def call(self, function: str, *args: Any, **kwargs: Any) -> Any:
-        """Call a function of the submission; return its answer, arrays as lists. Raises ``NoAnswer``."""
+        """Call a function of the submission, which must not change its arguments.
+
+        Returns its answer, arrays as lists. Raises ``NoAnswer``.
+        """
         return self._ask_loaded({"do": "call", "name": function, "args": args, "kwargs": kwargs})
 
     def make(self, class_name: str, *args: Any, **kwargs: Any) -> Handle:
@@ -495,7 +508,12 @@ def _raised(error: dict[str, Any]) -> NoAnswer:
     """Return the exception of the submission as a ``NoAnswer``."""
     name, message = str(error.get("kind", ""))[:100], str(error.get("message", ""))[:LONGEST_MESSAGE]
     line = error.get("line")
-    place: Any = {"line": line if type(line) is int else None, "code": str(error.get("code") or "")[:LONGEST_MESSAGE]}
+    choices = error.get("choices")
+    place: Any = {
+        "line": line if type(line) is int else None,
+        "code": str(error.get("code") or "")[:LONGEST_MESSAGE],
+        "choices": [one for one in choices if isinstance(one, list)] if isinstance(choices, list) else [],
+    }
     if name == "NotImplementedError":
         return NoAnswer("unfinished", message or "not written yet", error=name, **place)
     if name == "AttributeError" and message.startswith("there is no "):

@@ -365,7 +365,8 @@ def test_an_error_in_an_earlier_function_says_where_it_is():
     source = solution(EXERCISE.name).replace("reward += examined * attraction[item]", "reward += examined * attraction")
     found = outcomes(EXERCISE, source)
     assert found[DCM].fault.mistake.startswith("a whole list is used as a number")
-    assert found[BEST].fault.mistake.startswith("the error is in dcm_reward, which dcm_best_list uses: begin there")
+    assert found[BEST].fault.got.endswith(", in dcm_reward, which dcm_best_list uses")
+    assert found[BEST].fault.begin == "dcm_reward"
     blank = solution(EXERCISE.name).replace("    reward, examined = 0.0, 1.0", '    raise NotImplementedError("2.4")')
     found = outcomes(EXERCISE, blank)
     assert found[DCM].fault.got == "not written yet"

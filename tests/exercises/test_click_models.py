@@ -5,8 +5,8 @@ import math
 import pytest
 from mistakes import Mistake, assert_found, assert_full_points, outcomes, solution
 
+from rankgym.exercises.explaining import meaning
 from rankgym.exercises.topics.click_models import EXERCISE
-from rankgym.exercises.topics.explaining import meaning
 from rankgym.submissions import Limits, Submission
 
 FIRST = "cascade_stops_at_the_first_click"

@@ -110,7 +110,7 @@ MISTAKES = [
     Mistake("never improves", "        self.base = bubbled_up(self.base, self.lead, self.compared, self.delta)\n", "",
             BUBBLERANK, "base list never changes"),
     Mistake("keeps what was displayed", "self.base = bubbled_up(self.base,", "self.base = bubbled_up(displayed,",
-            BUBBLERANK, "not safe"),
+            BUBBLERANK, "displayed list becomes the base list"),
     Mistake("the same coins in each round", "self.coins[self.played], self.played)", "self.coins[0], self.played)",
             BUBBLERANK, "every round has the coins of round 0"),
 ]  # fmt: skip

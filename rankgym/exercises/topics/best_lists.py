@@ -18,7 +18,6 @@ from rankgym.exercises.handouts import HANDOUTS
 from rankgym.exercises.pictures import draw_curves
 from rankgym.exercises.playing import is_ranking
 from rankgym.exercises.topics.click_models import cascade, cases, numbers
-from rankgym.exercises.topics.explaining import NOTHING, compare, explained_call
 from rankgym.exercises.topics.misordered import lists_with_ties, misordered_pairs, pair_mistakes
 from rankgym.submissions import Submission
 
@@ -120,7 +119,7 @@ def cascade_reward_is_the_probability_of_a_click(trial: Trial) -> None:
             (1 - cascade_reward(a, r[:-1])) * a[r[-1]]
         ),
     }
-    compare(trial, "cascade_reward", cascade_reward, cases(trial), mistakes=mistakes)
+    trial.compare("cascade_reward", cascade_reward, cases(trial), mistakes=mistakes)
 
 
 @check(
@@ -153,7 +152,7 @@ def pbm_reward_is_the_sum_of_click_probabilities(trial: Trial) -> None:
         ),
     }
     arguments = [(a, numbers(trial, len(r), 0.1, 1), r) for a, r in cases(trial)]
-    compare(trial, "pbm_reward", pbm_reward, arguments, mistakes=mistakes)
+    trial.compare("pbm_reward", pbm_reward, arguments, mistakes=mistakes)
 
 
 def pbm_instances(trial: Trial) -> Iterator[tuple[list[float], list[float]]]:
@@ -235,7 +234,7 @@ def pbm_matches_items_to_positions(trial: Trial) -> None:
             return TIES
         return ""
 
-    compare(trial, "pbm_best_list", pbm_best_list, instances, mistakes=_pbm_list_mistakes(), remark=only_ties)
+    trial.compare("pbm_best_list", pbm_best_list, instances, mistakes=_pbm_list_mistakes(), remark=only_ties)
     items, positions = MANY
     large = trial.rng.permutation(items) / items, trial.rng.permutation(positions) / positions
     try:
@@ -298,7 +297,7 @@ def dcm_reward_is_the_number_of_clicks(trial: Trial) -> None:
         ),
     }
     arguments = [(a, numbers(trial, len(r), 0.1, 0.9), r) for a, r in cases(trial)]
-    compare(trial, "dcm_reward", dcm_reward, arguments, mistakes=mistakes)
+    trial.compare("dcm_reward", dcm_reward, arguments, mistakes=mistakes)
 
 
 def dcm_instances(trial: Trial) -> Iterator[tuple[list[float], list[float]]]:
@@ -347,12 +346,12 @@ def dcm_best_list_earns_most(trial: Trial) -> None:
     }
     failed: tuple[list[float], list[float], list[int]] | None = None
     for attraction, v in dcm_instances(trial):
-        got = explained_call(trial, "dcm_best_list", attraction, v)
+        got = trial.call("dcm_best_list", attraction, v)
         best = dcm_best_list(attraction, v)
         if not is_ranking(got, len(attraction), len(v)):
             call = called("dcm_best_list", [attraction, v])
             number = "this is a number, perhaps the largest reward: return the list that has it"
-            mistake = NOTHING if got is None else number if isinstance(got, float) else ""
+            mistake = number if isinstance(got, float) else ""
             trial.fail("dcm_best_list", call, f"a list of {len(v)} different items, such as {best}", got, mistake)
         reward = dcm_reward(attraction, v, got)
         # Several lists may be best (the last two items can always be exchanged), so it is rewards that are compared.
@@ -470,7 +469,7 @@ def regret_adds_up_what_was_lost(trial: Trial) -> None:
         return list(itertools.accumulate(best - reward for reward in earned))
 
     own = {"it uses your cascade_reward, which is wrong: begin there": by_own_reward}
-    compare(trial, "cumulative_regret", cumulative_regret, logs(trial), mistakes=_regret_mistakes(), own=own)
+    trial.compare("cumulative_regret", cumulative_regret, logs(trial), mistakes=_regret_mistakes() | own)
 
 
 @check(
@@ -485,7 +484,7 @@ def regret_adds_up_what_was_lost(trial: Trial) -> None:
 )
 def a_pair_is_misordered_if_the_worse_item_is_above(trial: Trial) -> None:
     """|V(R)| counts the pairs whose less attractive item is above; hidden items are below all displayed ones."""
-    compare(trial, "misordered_pairs", misordered_pairs, lists_with_ties(trial), mistakes=pair_mistakes())
+    trial.compare("misordered_pairs", misordered_pairs, lists_with_ties(trial), mistakes=pair_mistakes())
 
 
 # -- the picture ------------------------------------------------------------------------------------------------------

@@ -4,17 +4,19 @@ All checks are exact: the coins are arguments. Oracles are the definitions of Cr
 Richardson et al. (WWW 2007) in plain Python.
 """
 
+import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from rankgym.exercises.exercise import Exercise, Trial, check
+from rankgym.exercises.faults import Failed
 from rankgym.exercises.handouts import HANDOUTS
 from rankgym.exercises.pictures import draw_curves
-from rankgym.exercises.topics.explaining import compare, ignores_coins
 from rankgym.submissions import Submission
 
 DRAWN = 60  # random cases of each check, after the small ones
+REPEATED = 12  # calls with the same arguments, to find random numbers
 MANY = 8  # items, and positions, where the coins are changed
 USERS = 1_000  # in the picture
 
@@ -55,6 +57,23 @@ def cases(trial: Trial) -> Iterator[tuple[list[float], list[int]]]:
 
 def numbers(trial: Trial, how_many: int, low: float = 0.0, high: float = 1.0) -> list[float]:
     return trial.rng.uniform(low, high, how_many).round(3).tolist()
+
+
+def ignores_coins(trial: Trial, function: str, session: Callable[[float], Sequence[Any]]) -> str:
+    """Return what is wrong if the answers do not follow from the coins; "" if they seem to.
+
+    ``session(coin)`` returns arguments in which all coins are ``coin``.
+    """
+    with contextlib.suppress(Failed):
+        answers = [trial.call(function, *session(0.0)) for _ in range(REPEATED)]
+        if any(answer != answers[0] for answer in answers):
+            return (
+                "the answer changes from call to call, with the same arguments: use the coins that are given, no "
+                "random numbers of your own, and begin anew in each call"
+            )
+        if trial.call(function, *session(0.999)) == answers[0]:
+            return "the coins are not used: the answer is the same with others"
+    return ""
 
 
 @check(
@@ -109,8 +128,7 @@ def cascade_stops_at_the_first_click(trial: Trial) -> None:
         for attraction, ranking in cases(trial)
         for coins in ([0.0] * len(attraction), [0.999] * len(attraction), numbers(trial, len(attraction)))
     ]
-    compare(
-        trial,
+    trial.compare(
         "cascade_clicks",
         cascade,
         sessions,
@@ -183,8 +201,7 @@ def pbm_needs_a_look_and_a_liking(trial: Trial) -> None:
         for attraction, ranking in cases(trial)
         for coins in ([0.0] * len(attraction), numbers(trial, len(attraction)), numbers(trial, len(attraction)))
     ]
-    compare(
-        trial,
+    trial.compare(
         "pbm_clicks",
         pbm,
         sessions,
@@ -224,7 +241,7 @@ def examination_is_that_nothing_above_attracts(trial: Trial) -> None:
             chi * a[item] for chi, item in zip(examined(a, r), r, strict=True)
         ],
     }
-    compare(trial, "cascade_examination", examined, cases(trial), mistakes=mistakes)
+    trial.compare("cascade_examination", examined, cases(trial), mistakes=mistakes)
 
 
 @check(
@@ -259,7 +276,7 @@ def clicks_are_looks_times_likings(trial: Trial) -> None:
         for attraction, ranking in cases(trial)
         for chi in (examined(attraction, ranking), numbers(trial, len(ranking), 0.1, 1))
     ]
-    compare(trial, "click_probabilities", right, arguments, mistakes=mistakes, own=own)
+    trial.compare("click_probabilities", right, arguments, mistakes=mistakes | own)
 
 
 @check(
@@ -310,13 +327,11 @@ def rates_are_means_over_users(trial: Trial) -> None:
         )
         for (attraction, ranking), users in zip(cases(trial), itertools.cycle((1, 2, 7)), strict=False)
     ]
-    compare(
-        trial,
+    trial.compare(
         "click_rates",
         lambda *them: [n / len(them[3]) for n in counts(*them)],
         arguments,
-        mistakes=mistakes,
-        own={"it uses your pbm_clicks, which is wrong: begin there": own_rates},
+        mistakes=mistakes | {"it uses your pbm_clicks, which is wrong: begin there": own_rates},
         remark=lambda: ignores_coins(
             trial,
             "click_rates",

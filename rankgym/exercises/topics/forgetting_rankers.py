@@ -87,6 +87,10 @@ class SlidingWindowUCB:
     def update(self, displayed: Any, clicks: Any) -> None:
         self.history.append((displayed, clicks))
 
+    def ties(self, one: list[int], other: list[int]) -> bool:
+        counts = list(zip(*self.counts(self.history, self.num_items, self.window), strict=True))
+        return [counts[item] for item in one] == [counts[item] for item in other]
+
     def state(self) -> dict[str, Any]:
         counts, played = self.counts(self.history, self.num_items, self.window), len(self.history)
         index = [self.index(n, x, played, self.window, self.epsilon) for n, x in zip(*counts, strict=True)]
@@ -236,6 +240,10 @@ class RestartingUCB:
             self.played = self.after
         gone = range(self.num_items) if self.forgets_all else changed
         self.observations = [[] if i in gone else each for i, each in enumerate(self.observations)]
+
+    def ties(self, one: list[int], other: list[int]) -> bool:
+        counts = [(len(each), sum(each)) for each in self.observations]
+        return [counts[item] for item in one] == [counts[item] for item in other]
 
     def state(self) -> dict[str, Any]:
         index = [self.index(each, self.played) for each in self.observations]

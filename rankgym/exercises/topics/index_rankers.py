@@ -67,6 +67,9 @@ class IndexRanker:
         self.round += 1
         self.rounds_with_clicks += 1 in clicks
 
+    def ties(self, one: list[int], other: list[int]) -> bool:
+        return [self.statistics[item] for item in one] == [self.statistics[item] for item in other]
+
     def state(self) -> dict[str, Any]:
         by_name = dict(zip(self.names, map(list, zip(*self.statistics, strict=True)), strict=True))
         return by_name | {"t": self.round, "indices": self.indices()}
