@@ -32,7 +32,9 @@ def test_from_the_handout_to_full_points(run):
     assert empty.exit_code == 1
     assert empty.output.count("not written yet") == 5
     assert "0 of 10 points" in empty.output
-    Path("01_click_models.py").write_text(SOLUTION.read_text())  # the file that was saved last is checked
+    assert run("exercise", "check").output.startswith("01_click_models.py: Simulate")
+    Path("01_click_models.py").write_text(SOLUTION.read_text())
+    Path("01_click_models.ipynb").touch()  # of the files that are filled in the one that was saved last is checked
     full = run("exercise", "check")
     assert full.exit_code == 0
     assert "01_click_models.py: Simulate" in full.output
@@ -128,6 +130,7 @@ def test_a_missing_handout_is_an_error_everywhere(own_exercise):
     ("words", "said"),
     [
         (["check"], "there is no handout here; begin with: rankgym exercise start 1"),
+        (["check", "nobody.py"], "nobody.py: No such file"),
         (["check", "mine.py"], "mine.py does not name an exercise; rename it, or add --exercise N"),
         (
             ["check", "01_click_models.txt"],
@@ -142,6 +145,7 @@ def test_a_missing_handout_is_an_error_everywhere(own_exercise):
     ],
 )
 def test_errors_say_what_to_do(run, words, said):
+    Path("mine.py").touch()
     result = run("exercise", *words)
     assert result.exit_code == 2
     assert said in result.stderr

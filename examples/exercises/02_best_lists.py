@@ -55,7 +55,8 @@
 #
 # ## What to do
 #
-# Fill in the seven functions; none of them needs random numbers. Check your work at any time:
+# Fill in the seven functions; none of them needs random numbers. Leave their arguments as they are: change copies,
+# such as `list(ranking)`. Check your work at any time:
 #
 # ```sh
 # rankgym exercise check 02_best_lists.py

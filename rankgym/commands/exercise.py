@@ -86,7 +86,8 @@ def check(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE]", help="A script or notebook. Default: the one in this folder that was saved last."
+            metavar="[FILE]",
+            help="A script or notebook. Default: the filled-in one in this folder that was saved last.",
         ),
     ] = None,
     exercise: Exercised = None,
@@ -169,7 +170,7 @@ def hint(
     if name is None:
         for check in found.checks:
             about = " ".join([*(place for place, names in places.items() if check.of in names), check.of])
-            typer.echo(f"{check.name} ({about}, {len(check.hints)} hints)\n    {check.statement}")
+            typer.echo(f"{check.name} ({about}, {len(check.hints)} hints)")
         typer.echo(f"{asked} CHECK shows the first hint; --level 2 the next one.")
         return
     meant = [check for check in found.checks if name in (check.name, check.of) or check.of in places.get(name, ())]
@@ -205,13 +206,16 @@ def limits_of(time_limit: float, memory: float) -> Any:
 
 
 def _last_handout() -> Path:
-    """Return the submission in this folder that was saved last."""
+    """Return the submission in this folder that was saved last, of those that are filled in if there are any."""
     from rankgym.exercises.finding import exercise_of_file
+    from rankgym.exercises.handed_in import filled_in
 
-    here = [path for path in sorted(Path().iterdir()) if path.suffix in (".py", ".ipynb") and exercise_of_file(path)]
+    files = [path for path in Path().iterdir() if path.suffix in (".py", ".ipynb")]
+    here = [(path, found) for path in files if (found := exercise_of_file(path))]
     if not here:
         raise ValueError("there is no handout here; begin with: rankgym exercise start 1")
-    return max(here, key=lambda path: path.stat().st_mtime)
+    saved = {path: path.stat().st_mtime if filled_in(path, found) else 0.0 for path, found in here}
+    return max(saved, key=lambda path: (saved[path], path.suffix))
 
 
 def _exercise_of(file: Path, text: str | None) -> "Exercise":
@@ -219,6 +223,8 @@ def _exercise_of(file: Path, text: str | None) -> "Exercise":
     from rankgym.exercises.finding import exercise_of_file, find_exercise
 
     found = exercise_of_file(file) if text is None else find_exercise(text)
+    if found is None and not file.is_file():
+        raise FileNotFoundError(2, "No such file", str(file))
     if found is None:
         raise ValueError(f"{file.name} does not name an exercise; rename it, or add --exercise N")
     return found

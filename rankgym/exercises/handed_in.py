@@ -181,17 +181,17 @@ def _rank(each: _Seen) -> tuple[bool, int, int, str]:
     """Return what is largest for the file that is to be graded."""
     copy = COPY.search(each.path.stem)
     number = next((int(text[:9]) for text in copy.groups() if text), 0) if copy else 0
-    return _filled_in(each), each.path.stat().st_mtime_ns, number, each.path.name
-
-
-def _filled_in(each: _Seen) -> bool:
-    """Whether something that is checked is defined, and fewer functions are unwritten than in the handout."""
     assert each.exercise is not None
+    return filled_in(each.path, each.exercise), each.path.stat().st_mtime_ns, number, each.path.name
+
+
+def filled_in(file: Path, exercise: Exercise) -> bool:
+    """Whether something that is checked is defined, and fewer functions are unwritten than in the handout."""
     try:
-        content, handout = read(each.path), each.exercise.handout.read_bytes()
+        content, handout = read(file), exercise.handout.read_bytes()
     except OSError:
         return True
-    names = "|".join(re.escape(check.of) for check in each.exercise.checks)
+    names = "|".join(re.escape(check.of) for check in exercise.checks)
     defines = re.search(rf"\b(?:def|class)\s+(?:{names})\b".encode(), content) is not None
     return defines and content.count(UNWRITTEN) < handout.count(UNWRITTEN)
 
