@@ -48,6 +48,9 @@
 #   initialization.
 # * The list has the items with the largest bounds, in decreasing order. Of items with equal bounds the one with the
 #   smaller number comes first.
+# * Keep clicks and observations as whole numbers, and divide once, in the index: then items with equal statistics have
+#   exactly equal bounds. Means that are updated step by step are rounded in each step, differ in the last digit, and
+#   break the ties.
 # * The algorithms use no random numbers.
 #
 # ## What to do

@@ -95,8 +95,10 @@ MISTAKES = [
         SORT,
         "sorted(sorted(range(len(indices)), key=lambda i: i % 2), key=lambda i: -indices[i])",
         BEST,
-        "",
+        "all else is right",
     ),
+    Mistake("argsort", SORT, "__import__('numpy').argsort(indices)[::-1].tolist()", BEST, "argsort keeps their order"),
+    Mistake("unsorted", SORT, "sorted(range(len(indices)), key=lambda i: -indices[i] if i else 0.0)", BEST, ""),
     Mistake("last items", "ranked[:num_positions]", "ranked[-num_positions:]", BEST, ""),
     Mistake(
         "by number", "return ranked[:num_positions]", "return sorted(ranked[:num_positions])", BEST, "by their numbers"
@@ -214,6 +216,16 @@ MISTAKES = [
     Mistake("repeated in the class", ACT, f"{ACT}[:1] * self.num_positions", AGENT, "different items out of 0"),
     Mistake("worst first in the class", ACT, f"{ACT}[::-1]", AGENT, "worst first"),
     Mistake("all items", ACT, "return best_items(indices, len(indices))", AGENT, "3 different items"),
+    Mistake(
+        "running mean",
+        COUNT + "            self.clicked[item] += click\n",
+        COUNT + "            mean = getattr(self, 'mean', None) or [0.0] * len(self.clicked)\n"
+        "            self.mean = mean\n"
+        "            mean[item] += (click - mean[item]) / self.observed[item]\n"
+        "            self.clicked[item] = mean[item] * self.observed[item]\n",
+        AGENT,
+        "divide once",
+    ),
     Mistake("UCB1 again", KL_INDEX, f"{INDEX}", KL_AGENT, "this is CascadeUCB1"),
     Mistake("t - 1 of KL-UCB", KL_INDEX, KL_INDEX.replace("self.t)", "max(self.t - 1, 1))"), KL_AGENT, "one too small"),
     Mistake("t + 1 of KL-UCB", KL_INDEX, KL_INDEX.replace("self.t)", "self.t + 1)"), KL_AGENT, "one too large"),
