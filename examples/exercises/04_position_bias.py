@@ -41,6 +41,9 @@
 #   `math.inf`, so it is displayed before all others. There is no other initialization.
 # * A list has the items with the largest bounds, in decreasing order. Of items with equal bounds the one with the
 #   smaller number comes first.
+# * Keep clicks and displays as whole numbers, add up the looks, and divide once, in the index: then items with equal
+#   statistics have exactly equal bounds. Estimates that are updated step by step are rounded in each step, differ in
+#   the last digit, and break the ties. (The check's examination has few binary digits: sums of it are exact.)
 # * The algorithms use no random numbers.
 #
 # ## What to do
@@ -228,9 +231,11 @@ if __name__ == "__main__":
 #
 # 1. Two items, two positions, and the worse item on top. In each round it gets a click that the other does not with
 #    probability $u$, and the other way round with probability $d < u$. By the gambler's ruin the other item gets ahead
-#    at some time with probability $d / u$. How probable is it that `ClickThroughRate` displays the wrong list for ever
-#    with $\alpha = (0.5, 0.6)$ and $\chi = (1, 0.2)$, if item 0 is the first on top?
-# 2. For which log are click-through rates in the right order for certain? Think of random lists. What do they cost?
-# 3. Another estimate is the mean of clicks / $\chi$ over an item's displays (inverse propensity weighting). Is it
+#    at some time with probability $d / u$. Let $\alpha = (0.5, 0.6)$ and $\chi = (1, 0.2)$; item 0 is the first on
+#    top. How probable is it that `ClickThroughRate` never displays item 1 on top, in infinitely many rounds?
+# 2. For which logs are the *expected* click-through rates in the order of attraction, whatever the attractions are?
+#    Think of random lists. What do such lists cost?
+# 3. Show that $S(i) / \tilde N(i)$ is *unbiased* if the lists were chosen beforehand: its expectation is $\alpha(i)$.
+#    Another estimate is the mean of clicks / $\chi$ over the item's displays (inverse propensity weighting). Is it
 #    unbiased, too? Which of the two varies less?
-# 4. What happens if PBM-UCB believes in a wrong $\chi$?
+# 4. What happens if PBM-UCB believes in a wrong $\chi$? First let it be wrong by a common factor at all positions.

@@ -13,7 +13,7 @@ from rankgym.exercises.topics.position_bias import EXERCISE, confirms, corrected
 from rankgym_agents import PBMUCB
 
 RATES = "rates_are_clicks_by_displays"
-EXPECTED = "rates_estimate_attraction_times_mean_examination"
+EXPECTED = "expected_rates_are_expectations"
 CORRECTED = "estimates_are_clicks_by_looks"
 CONFIRMS = "a_list_confirms_itself_if_its_rates_fall"
 INDEX = "pbm_ucb_widens_the_bound_for_displays_that_few_look_at"
@@ -69,6 +69,24 @@ MISTAKES = [
         "            looks[item] = chi\n    return",
         EXPECTED,
         "",
+    ),
+    Mistake(
+        "exchanged",
+        "        for item, chi in zip(ranking, examination):\n            displays[item] += 1\n"
+        "            looks[item] += chi\n    return [alpha * x / n if n else None for alpha, x, n in "
+        "zip(attraction, looks, displays)]",
+        "        for k, item in enumerate(ranking):\n            displays[item] += 1\n"
+        "            looks[item] += attraction[k] * examination[item]\n"
+        "    return [x / n if n else None for x, n in zip(looks, displays)]",
+        EXPECTED,
+        "items and positions are exchanged",
+    ),
+    Mistake(
+        "exchanged in a list",
+        "[chi * attraction[item] for chi, item in zip(examination, ranking)]",
+        "[examination[item] * attraction[k] for k, item in enumerate(ranking)]",
+        CONFIRMS,
+        "items and positions are exchanged",
     ),
     Mistake(
         "rates again", ESTIMATE, "click_through_rates(rankings, clicks, num_items)", CORRECTED, "click-through rate"
@@ -198,6 +216,49 @@ MISTAKES = [
     Mistake("worst first", ACT, f"{ACT}[::-1]", AGENT, "worst first"),
     Mistake("smallest", "(-indices[item], item)", "(indices[item], item)", AGENT, "smallest bounds"),
     Mistake("repeated", ACT, "return ranked[:1] * self.num_positions", AGENT, "different items out of 0"),
+    Mistake("cut in the class", CALL, f"min(1.0, {CALL})", AGENT, "never displayed, too"),
+    Mistake("seen ones are cut", CALL, f"(min(1.0, {CALL}) if n else math.inf)", AGENT, "bounds are cut at 1"),
+    Mistake("cut in the other class", CALL, f"min(1.0, {CALL})", FOOLED, "never displayed, too"),
+    Mistake(
+        "UCB1's bonus",
+        CALL,
+        "(s / x + math.sqrt(n / x) * math.sqrt(1.5 * math.log(self.t) / x) if n else math.inf)",
+        AGENT,
+        "with 1.5 log t",
+    ),
+    Mistake(
+        "UCB1 of exercise 3",
+        CALL,
+        "(s / n + math.sqrt(1.5 * math.log(self.t) / n) if n else math.inf)",
+        FOOLED,
+        "with 1.5 log t",
+    ),
+    Mistake(
+        "base 10 in the class",
+        CALL,
+        "(s / x + math.sqrt(n / x) * math.sqrt(math.log10(self.t) / (2 * x)) if n else math.inf)",
+        AGENT,
+        "base 10",
+    ),
+    Mistake(
+        "base 2 in the other class",
+        CALL,
+        "(s / n + math.sqrt(math.log2(self.t) / (2 * n)) if n else math.inf)",
+        FOOLED,
+        "base 2",
+    ),
+    Mistake("no clicks", CALL, f"({CALL} if s else math.inf)", AGENT, "an item without clicks"),
+    Mistake("no clicks in the other class", CALL, f"({CALL} if s else math.inf)", FOOLED, "an item without clicks"),
+    Mistake(
+        "running mean",
+        f"            self.clicks[item] += click\n            self.displays[item] += 1\n{LOOKS}",
+        f"            self.displays[item] += 1\n{LOOKS}"
+        "            mean = self.__dict__.setdefault('mean', [0.0] * len(self.looks))\n"
+        "            mean[item] += (click - chi * mean[item]) / self.looks[item]\n"
+        "            self.clicks[item] = mean[item] * self.looks[item]\n",
+        FOOLED,
+        "divide once",
+    ),
     Mistake("unseen 0 in the class", CALL, f"{CALL} if n else 0.0", AGENT, "never displayed has the bound 0"),
 ]
 

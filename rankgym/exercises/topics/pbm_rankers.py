@@ -21,9 +21,9 @@ from rankgym.exercises.playing import Setting, played
 from rankgym.exercises.topics.index_rankers import IndexRanker, wrong_selections, wrong_times
 
 SMALLEST_GAP = 1e-8  # between two different bounds at a decision
-FIRST_USERS = 3  # their seed
+FIRST_USERS = 4  # their seed
 SIZES = [(5, 3, 2_000), (2, 2, 2_000), (5, 5, 2_000), (6, 2, 2_000), (10, 4, 2_000)]  # items, positions, rounds
-Index: TypeAlias = Callable[[int, int, float, int], float]
+Index: TypeAlias = Callable[[float, int, float, int], float]
 Gain: TypeAlias = tuple[int, float, int, float]  # an item, and what its S, N and N~ gain
 
 
@@ -127,6 +127,17 @@ def agent_mistakes() -> dict[str, dict[str, Any]]:
     def estimate(clicked: float, displays: int, looks: float, t: int) -> float:
         return pbm_ucb(clicked, displays, looks, 1)
 
+    def unclicked_first(clicked: float, displays: int, looks: float, t: int) -> float:
+        return pbm_ucb(clicked, displays, looks, t) if clicked else math.inf
+
+    def with_logarithm(change: Callable[[int], float]) -> Index:
+        def index(clicked: float, displays: int, looks: float, t: int) -> float:
+            if not displays:
+                return math.inf
+            return clicked / looks + math.sqrt(displays / looks) * math.sqrt(change(t) / looks)
+
+        return index
+
     learned = {
         "only clicked items count as displayed: all displayed items do": clicked_only,
         "only the items down to the first click count, as in the cascade model: all displayed items do": down_to,
@@ -140,7 +151,18 @@ def agent_mistakes() -> dict[str, dict[str, Any]]:
     found |= {why: {"time": wrong} for why, wrong in wrong_times("displays").items()}
     found |= {why: {"select": wrong} for why, wrong in wrong_selections("bounds").items()}
     found["an item that was never displayed has the bound 0: it must be infinity"] = {"index": unseen_last}
-    found["there is no bonus, or t does not grow: items are ranked by their estimates"] = {"index": estimate}
+    found |= {
+        why: {"index": wrong}
+        for why, wrong in {
+            "there is no bonus, or t does not grow: items are ranked by their estimates": estimate,
+            "an item without clicks has the bound infinity: only one without displays has": unclicked_first,
+            "bounds are cut at 1": lambda s, n, x, t: min(1.0, pbm_ucb(s, n, x, t)) if n else math.inf,
+            "bounds are cut at 1, those of items that were never displayed, too": lambda *own: min(1.0, pbm_ucb(*own)),
+            "the bonus is that of UCB1, with 1.5 log t": with_logarithm(lambda t: 1.5 * math.log(t)),
+            "the logarithm has base 10: natural ones are meant": with_logarithm(lambda t: math.log10(t) / 2),
+            "the logarithm has base 2: natural ones are meant": with_logarithm(lambda t: math.log2(t) / 2),
+        }.items()
+    }
     return found
 
 

@@ -75,6 +75,28 @@ def confirms(attraction: Any, examination: Any, ranking: Any) -> bool:
     return falls(own_rates(attraction, examination, ranking))
 
 
+def cascade(a: Any, chi: Any, rankings: Any) -> Any:
+    """Wrong: expected rates in the cascade model."""
+    clicks = []
+    for ranking in rankings:
+        reached, row = 1.0, []
+        for item in ranking:
+            row.append(reached * a[item])
+            reached *= 1 - a[item]
+        clicks.append(row)
+    return rates(rankings, clicks, chi, len(a))
+
+
+def exchanged(a: Any, chi: Any, rankings: Any) -> Any:
+    """Wrong: attraction is taken by position, and examination by item."""
+    _, displays, _ = statistics(rankings, [[0] * len(chi)] * len(rankings), chi, len(a))
+    products = [0.0] * len(a)
+    for ranking in rankings:
+        for k, item in enumerate(ranking):
+            products[item] += a[k] * chi[item]
+    return ratios(products, displays)
+
+
 # -- cases and users --------------------------------------------------------------------------------------------------
 
 
@@ -162,8 +184,8 @@ def rates_are_clicks_by_displays(trial: Trial) -> None:
         "displays[i].",
     ],
 )
-def rates_estimate_attraction_times_mean_examination(trial: Trial) -> None:
-    """The expected click-through rate is the attraction times the mean examination over the item's displays."""
+def expected_rates_are_expectations(trial: Trial) -> None:
+    """The expected click-through rates are exact, for lists that were chosen beforehand."""
 
     def weighed(a: Any, chi: Any, rankings: Any, how: Callable[[float, float, int], float]) -> Any:
         _, displays, looks = statistics(rankings, [[0] * len(chi)] * len(rankings), chi, len(a))
@@ -179,17 +201,8 @@ def rates_estimate_attraction_times_mean_examination(trial: Trial) -> None:
     def by_item(a: Any, chi: Any, rankings: Any) -> Any:
         return [a[i] * chi[i] if i < len(chi) else None for i in range(len(a))]
 
-    def cascade(a: Any, chi: Any, rankings: Any) -> Any:
-        clicks = []
-        for ranking in rankings:
-            reached, row = 1.0, []
-            for item in ranking:
-                row.append(reached * a[item])
-                reached *= 1 - a[item]
-            clicks.append(row)
-        return rates(rankings, clicks, chi, len(a))
-
     mistakes: dict[str, Callable[..., Any]] = {
+        "items and positions are exchanged: it is attraction[item] and examination[k]": exchanged,
         "this is the attraction alone: not all displays are looked at": lambda a, chi, r: weighed(
             a, chi, r, lambda alpha, x, n: alpha
         ),
@@ -283,7 +296,7 @@ def estimates_are_clicks_by_looks(trial: Trial) -> None:
     ],
 )
 def a_list_confirms_itself_if_its_rates_fall(trial: Trial) -> None:
-    """A list confirms itself if chi(k) alpha(R(k)) falls, whether the list is right or wrong."""
+    """Whether a list confirms itself is decided by its own expected rates, whether the list is right or wrong."""
 
     def first_pair(a: Any, chi: Any, r: Any) -> bool:
         return falls(own_rates(a, chi, r)[:2])
@@ -305,6 +318,9 @@ def a_list_confirms_itself_if_its_rates_fall(trial: Trial) -> None:
             confirms(a, chi, r[::-1]) if len(r) < 2 else falls(own_rates(a, chi, r)[::-1])
         ),
         "attraction is taken by position, not by item": by_position,
+        "items and positions are exchanged: it is attraction[ranking[k]] and examination[k]": lambda a, chi, r: falls(
+            [a[k] * chi[item] for k, item in enumerate(r)]
+        ),
         "only the first two positions are compared": first_pair,
         "only the first and the last position are compared": lambda a, chi, r: (
             len(r) < 2 or falls(own_rates(a, chi, r)[:: len(r) - 1])
@@ -445,12 +461,12 @@ def draw(student: Submission, passed: frozenset[str], figure: Any) -> bool:
         return np.cumsum(np.sort(attraction)[::-1] @ examination - attraction[np.asarray(lists)] @ examination)
 
     curves: dict[str, Any] = {
-        "static": regret([list(range(items))] * rounds),
+        "always the first list": regret([list(range(items))] * rounds),
         "random": regret([rng.permutation(items) for _ in range(rounds)]),
     }
     for name, baseline, class_name, knows in (
-        (by_rates, "click-through rate", "ClickThroughRate", False),
-        (by_looks, "pbm-ucb", "PBMUCB", True),
+        (by_rates, "ClickThroughRate, the handout's", "ClickThroughRate", False),
+        (by_looks, "PBM-UCB, the handout's", "PBMUCB", True),
     ):
         more: dict[str, Any] = {"examination": examination} if knows else {}
         if name in passed:
@@ -459,7 +475,8 @@ def draw(student: Submission, passed: frozenset[str], figure: Any) -> bool:
         else:
             oracle = maker()(items, items, **more)
             curves[baseline] = regret(played(oracle, likes, looks, False)[0])
-    draw_curves(figure.subplots(), curves)
+    title = f"{items} items, all displayed, first the worst on top; {rounds:,} users of the PBM, the same for all"
+    draw_curves(figure.subplots(), curves, title=title)
     return True
 
 
@@ -468,7 +485,7 @@ EXERCISE = Exercise(
     handout=HANDOUTS / "04_position_bias.py",
     checks=(
         rates_are_clicks_by_displays,
-        rates_estimate_attraction_times_mean_examination,
+        expected_rates_are_expectations,
         estimates_are_clicks_by_looks,
         a_list_confirms_itself_if_its_rates_fall,
         pbm_ucb_widens_the_bound_for_displays_that_few_look_at,
