@@ -2,6 +2,10 @@
 
 ``RUCB`` is Algorithm 1 of Zoghi, Whiteson, Munos and de Rijke (ICML 2014); ``upper_bounds`` has its lines 4 and 5.
 Random choices take three coins a round, which are arguments.
+
+One deviation: of several arms with the largest u_jc, line 12 does not allow c itself (so ``rankgym_agents.rucb`` has
+it). Here c counts like any other arm, which is one rule fewer. It changes no duel: u_jc = 1/2 = u_cc would need
+alpha ln t / n to be rational, and ln t is transcendental for t > 1; at t = 1 no two arms have met.
 """
 
 import itertools
@@ -33,14 +37,52 @@ def upper_bounds(
     return [[bound(i, j) for j in range(len(wins))] for i in range(len(wins))]
 
 
+def all_duels(wins: Any, t: float, alpha: float) -> list[list[float]]:
+    total = sum(map(sum, wins))
+    return upper_bounds(wins, t, alpha, lambda a, t, n: math.sqrt(a * math.log(t) / total))
+
+
+def wins_only(wins: Any, t: float, alpha: float) -> list[list[float]]:
+    """n is w_ij alone, in the share and in the radius."""
+    right = upper_bounds(wins, t, alpha)
+    for i, j in itertools.permutations(range(len(wins)), 2):
+        right[i][j] = 1 + math.sqrt(alpha * math.log(t) / wins[i][j]) if wins[i][j] else math.inf
+    return right
+
+
+def whole_share(wins: Any, t: float, alpha: float) -> list[list[float]]:
+    """The share is w_ij // n."""
+    right = upper_bounds(wins, t, alpha)
+    for i, j in itertools.permutations(range(len(wins)), 2):
+        n = wins[i][j] + wins[j][i]
+        right[i][j] -= wins[i][j] / n - wins[i][j] // n if n else 0
+    return right
+
+
+def one_row(wins: Any, t: float, alpha: float, own: bool = False) -> list[list[float]]:
+    """All rows are one list, in which the last entry of a column stays; with ``own`` the diagonal is set, too."""
+    right, last = upper_bounds(wins, t, alpha), len(wins) - 1
+    return [[*right[last][:last], 0.5 if own else right[last - 1][last]]] * len(wins)
+
+
+def cut(wins: Any, t: float, alpha: float, unmet: float = math.inf) -> list[list[float]]:
+    return [[min(one, 1) if one < math.inf else unmet for one in row] for row in upper_bounds(wins, t, alpha)]
+
+
 def wrong_bounds() -> dict[str, Any]:
     """Wrong versions of ``upper_bounds`` by what is wrong with them."""
 
-    def all_duels(wins: Any, t: float, alpha: float) -> list[list[float]]:
-        total = sum(map(sum, wins))
-        return upper_bounds(wins, t, alpha, lambda a, t, n: math.sqrt(a * math.log(t) / total))
-
     return {
+        "the share is w_ij / n with one stroke: // cuts it to a whole number": whole_share,
+        "n is the number of duels of the pair, w_ij + w_ji: yours has only w_ij": wins_only,
+        "all rows are one and the same list, as [[0.5] * K] * K makes them: make a new list for each row": one_row,
+        "all rows are one and the same list, as [[0.5] * K] * K makes them: make each row anew": lambda w, t, a: (
+            one_row(w, t, a, own=True)
+        ),
+        "a bound may be above 1: do not cut it": cut,
+        "a bound may be above 1, and is math.inf for two arms that have not met: do not cut it": lambda w, t, a: cut(
+            w, t, a, unmet=1
+        ),
         "alpha belongs under the root: sqrt(alpha ln t / n)": lambda w, t, a: upper_bounds(
             w, t, a, radius=lambda a, t, n: a * math.sqrt(math.log(t) / n)
         ),
@@ -103,6 +145,9 @@ class RUCB:
     def bounds(self) -> list[list[float]]:
         return upper_bounds(self.wins, self.t, self.alpha)  # lines 4 and 5
 
+    def drawn(self) -> Any:
+        return self.coins[self.t - 1]
+
     def champion(self, able: list[int], first: float, second: float) -> int:
         if self.favourite not in able:  # line 8
             self.favourite = None
@@ -117,7 +162,7 @@ class RUCB:
         return [bounds[arm][left] for arm in self.arms]  # u_jc for all j
 
     def act(self) -> tuple[int, int]:
-        bounds, (first, second, third) = self.bounds(), self.coins[self.t - 1]
+        bounds, (first, second, third) = self.bounds(), self.drawn()
         left = self.champion(contenders(bounds), first, second)  # line 6
         return left, self.challenger(self.chances(bounds, left), left, third)
 
@@ -185,6 +230,42 @@ class FavouriteKept(RUCB):
         return left
 
 
+class FavouriteKeptIfEmpty(RUCB):
+    """The favourite is forgotten only if C has arms, and it is none of them."""
+
+    def champion(self, able, first, second):
+        kept = self.favourite
+        left = super().champion(able, first, second)
+        if not able:
+            self.favourite = kept
+        return left
+
+
+class ZeroIsNobody(RUCB):
+    """Asks ``if self.favourite``, which is false for arm 0, before the favourite is taken."""
+
+    def champion(self, able, first, second):
+        return super().champion(able, first if self.favourite else 1.0, second)
+
+
+class ZeroStays(RUCB):
+    """Asks so before the favourite is forgotten, too."""
+
+    def champion(self, able, first, second):
+        if self.favourite != 0 or len(able) == 1:
+            return super().champion(able, first, second)
+        return pick([arm for arm in able if arm != 0] or self.arms, second)
+
+
+class ZeroIsKept(RUCB):
+    """Asks so before the favourite is forgotten, but not before it is taken."""
+
+    def champion(self, able, first, second):
+        if self.favourite != 0 or 0 in able or len(able) == 1:
+            return super().champion(able, first, second)
+        return 0 if able and first < 0.5 else pick(able or self.arms, second)
+
+
 class FavouriteInBoth(RUCB):
     def champion(self, able, first, second):
         left = super().champion(able, first, second)
@@ -212,6 +293,35 @@ class FavouriteNotStored(RUCB):
 class CoinsExchanged(RUCB):
     def champion(self, able, first, second):
         return super().champion(able, second, first)
+
+
+class SecondCoinForBoth(RUCB):
+    """The right arm is picked with the left arm's coin."""
+
+    def drawn(self):
+        first, second, _ = self.coins[self.t - 1]
+        return first, second, second
+
+
+class CoinsOneAhead(RUCB):
+    def drawn(self):
+        return self.coins[self.t]
+
+
+class FirstRoundAlways(RUCB):
+    """The round number is never raised."""
+
+    def update(self, left, right, left_won):
+        super().update(left, right, left_won)
+        self.t = 1
+
+
+class OneRowOfWins(RUCB):
+    """The rows of wins are one and the same list, as [[0] * K] * K makes them."""
+
+    def __init__(self, num_arms, alpha, coins):
+        super().__init__(num_arms, alpha, coins)
+        self.wins = [[0] * num_arms] * num_arms
 
 
 class SmallestContender(RUCB):
@@ -268,9 +378,11 @@ def with_bounds(wrong: Callable[..., Any]) -> type[RUCB]:
     return Wrong
 
 
+FORGETFUL = (FavouriteKept, FavouriteNotStored, FavouriteKeptIfEmpty, ZeroIsNobody, ZeroStays, ZeroIsKept)
 SAME_DUELS = (  # wrong bounds whose duels are those of another mistake in the table below
     "the bound has ln t, not ln(t + 1)",
     "i's bound against j belongs into row i, column j: rows and columns are exchanged",
+    "all rows are one and the same list, as [[0.5] * K] * K makes them: make each row anew",
 )
 WRONG_RUCB: dict[str, type[RUCB]] = {
     "the right arm has the largest u_jc, its bound against c: column c, not row c": RowForColumn,
@@ -281,10 +393,18 @@ WRONG_RUCB: dict[str, type[RUCB]] = {
     "the left arm is the favourite whenever there is one: only if the first coin is below 0.5": FavouriteAlways,
     "the first coin is the wrong way round: the favourite is taken if it is below 0.5": FavouriteWrongHalf,
     "the favourite is forgotten when it is not in C": FavouriteKept,
+    "the favourite is forgotten when it is not in C, also when C is empty": FavouriteKeptIfEmpty,
+    "arm 0 may be the favourite, too: 'if favourite' is false for 0, so ask 'is not None'": ZeroIsNobody,
+    "arm 0 may be the favourite, too: 'if favourite' is false for 0, so always ask 'is not None'": ZeroStays,
+    "arm 0 is forgotten, too, when it is not in C: 'if favourite' is false for 0": ZeroIsKept,
     "if the favourite is not taken, another arm is: leave it out before you pick": FavouriteInBoth,
     "the favourite is the arm that was last alone in C, not the last left arm": FavouriteIsLeft,
     "the favourite is the arm that was last alone in C: a new one replaces it": FavouriteNotStored,
     "the coins are exchanged: the first one is for the favourite, the second one picks": CoinsExchanged,
+    "the right arm is picked with the third coin, not with the second one": SecondCoinForBoth,
+    "round t has the coins coins[t - 1]: yours are those of the next round": CoinsOneAhead,
+    "the round number stays 1: raise t in update": FirstRoundAlways,
+    "all rows of w are one and the same list, as [[0] * K] * K makes them: make a new list for each row": OneRowOfWins,
     "the left arm is picked out of C with the second coin, it is not that with the smallest number": SmallestContender,
     "the left arm is picked out of all arms: only those in C may be": AllArms,
     "the left arm is taken to win every duel": LeftAlwaysWins,
