@@ -45,7 +45,8 @@
 # * In TopRank coin `i` belongs to **item** i: a block is displayed in the order of its items' coins, the smallest
 #   first.
 # * In BubbleRank coin `k` belongs to **position** k: it decides whether the items at the positions k and k + 1 are
-#   exchanged. They are if `coins[t][k] < 0.5`.
+#   exchanged. They are if `coins[t][k] < 0.5`. There are K - 1 pairs of neighbours, so the last number of `coins[t]` is
+#   not used.
 #
 # ## What to do
 #
@@ -143,8 +144,10 @@ class TopRank:
 #   on in the list that this makes.
 #
 # **Safety.** $|V(R)|$ is the number of misordered pairs: a less attractive item is above a more attractive one. A list
-# *violates* the safety constraint if $|V(R_t)| > |V(R_0)| + K / 2$. With high probability BubbleRank never
-# displays such a list (Lemma 2 of the paper). This function counts the pairs; it is for you, and complete:
+# *violates* the safety constraint if $|V(R_t)| > |V(R_0)| + K / 2$. The probability that BubbleRank displays no such
+# list in $T$ rounds is at least $1 - \sqrt{\delta} K^2 T$ (Lemma 2 of the paper). With $\delta = T^{-4}$ that is
+# $1 - K^2 / T$; with a larger $\delta$, as in the demonstration below, it may say nothing. This function counts the
+# pairs; it is for you, and complete:
 
 
 # %%
@@ -232,7 +235,8 @@ if __name__ == "__main__":
 # 1. In TopRank, count only pairs of which both items are displayed. What happens to an item that nobody likes and that
 #    fills a block's only displayed position now and then? (Let K = 1.)
 # 2. Why can the *displayed* list of BubbleRank have at most K / 2 misordered pairs more than its base list?
-# 3. How many comparisons does BubbleRank need at least to settle a pair if δ = n⁻⁴ with n = 10,000? How many does
-#    TopRank need with δ = 1 / n?
+# 3. Let $T = 10{,}000$ be the number of rounds. How many comparisons $n(i, j)$ does BubbleRank need at least until a
+#    pair is settled, with $\delta = T^{-4}$? How many, $N_{ij}$, does TopRank need at least until a pair joins the
+#    relation, with $\delta = 1 / T$?
 # 4. TopRank never takes a pair out of its relation, BubbleRank looks at its statistics anew in each round. Which of the
 #    two forgives a wrong decision?

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -9,8 +10,26 @@ from mistakes import Mistake, assert_found, assert_full_points, outcomes, soluti
 
 from rankgym.exercises.playing import played
 from rankgym.exercises.topics import safe_rankers
-from rankgym.exercises.topics.safe_rankers import BubbleRank, TopRank, bubblerank_radius, toprank_radius
-from rankgym.exercises.topics.safe_ranking import BUBBLERANKS, DELTAS, EXERCISE, TOPRANKS, draw_users
+from rankgym.exercises.topics.safe_rankers import (
+    WRONG_BUBBLERANKS,
+    WRONG_PASSES,
+    WRONG_TOPRANKS,
+    BubbleRank,
+    TopRank,
+    bubblerank_radius,
+    toprank_radius,
+)
+from rankgym.exercises.topics.safe_ranking import (
+    ALWAYS,
+    BUBBLERANKS,
+    DELTAS,
+    EXERCISE,
+    TOPRANKS,
+    bubblerank_settings,
+    draw_users,
+    pairs,
+    toprank_setting,
+)
 
 U = "differences_count_within_blocks"
 RADIUS = "the_radius_is_that_of_line_12"
@@ -71,6 +90,34 @@ MISTAKES = [
     Mistake("the blocks never change",
             "        self.blocks = partition(self.num_items, self.worse)\n        self.round",
             "        self.round", TOPRANK, "blocks change with the relation"),
+    Mistake("rows are one list", "differences = [[0] * items for _ in range(items)]",
+            "differences = [[0] * items] * items", U, "are one list"),
+    Mistake("rows of TopRank are one list",
+            "        self.lead = [[0] * num_items for _ in range(num_items)]\n"
+            "        self.compared = [[0] * num_items for _ in range(num_items)]\n",
+            "        self.lead, self.compared = [[0] * num_items] * num_items, [[0] * num_items] * num_items\n",
+            TOPRANK, "a new row for each item"),
+    Mistake("rows are one list, and counted first",
+            "        for i in range(self.num_items):\n            for j in range(self.num_items):\n"
+            "                if differences[i][j] != 0:\n"
+            "                    self.lead[i][j] += differences[i][j]\n"
+            "                    self.compared[i][j] += abs(differences[i][j])\n",
+            "        if self.round == 0:\n            self.lead = [[0] * self.num_items] * self.num_items\n"
+            "            self.compared = [[0] * self.num_items] * self.num_items\n"
+            "        for i in range(self.num_items):\n            for j in range(self.num_items):\n"
+            "                self.lead[i][j] += differences[i][j]\n"
+            "                self.compared[i][j] += abs(differences[i][j])\n"
+            "        for i in range(self.num_items):\n            for j in range(self.num_items):\n"
+            "                if True:\n",
+            TOPRANK, "each row of S and N anew"),
+    Mistake("N = S", "        self.compared = [[0] * num_items for _ in range(num_items)]\n",
+            "        self.compared = self.lead\n", TOPRANK, "as after N = S"),
+    Mistake("coins by position within the block", "sorted(block, key=lambda item: coins[item])",
+            "[item for _, item in sorted(zip(coins, block))]", TOPRANK, "within the block"),
+    Mistake("i > j only", "if reached and [j, i] not in", "if reached and i > j and [j, i] not in", TOPRANK,
+            "only pairs with i > j"),
+    Mistake("i < j only", "if reached and [j, i] not in", "if reached and i < j and [j, i] not in", TOPRANK,
+            "only pairs with i < j"),
     Mistake("the other parity", "    for k in range((played + 1) % 2, len(base)",
             "    for k in range(played % 2, len(base)",
             TURNS, "the other rounds' pairs"),
@@ -107,6 +154,16 @@ MISTAKES = [
     Mistake("one direction only", "                self.lead[j][i] += clicks[k + 1] - clicks[k]\n", "",
             BUBBLERANK, "s(j, i) is -s(i, j)"),
     Mistake("n in one direction", "                self.compared[j][i] += 1\n", "", BUBBLERANK, "n(j, i) is the same"),
+    Mistake("rows of BubbleRank are one list",
+            "        self.lead = [[0] * items for _ in range(items)]\n"
+            "        self.compared = [[0] * items for _ in range(items)]\n",
+            "        self.lead = [[0] * items] * items\n        self.compared = [[0] * items] * items\n",
+            BUBBLERANK, "are one list"),
+    Mistake("n = s", "        self.compared = [[0] * items for _ in range(items)]\n\n    def act",
+            "        self.compared = self.lead\n\n    def act", BUBBLERANK, "as after n = s"),
+    Mistake("shuffles all", "        return exchanged(self.base, settled, self.coins[self.played], self.played)",
+            "        coins = self.coins[self.played]\n"
+            "        return sorted(self.base, key=lambda item: coins[item])", BUBBLERANK, "it is not safe"),
     Mistake("never improves", "        self.base = bubbled_up(self.base, self.lead, self.compared, self.delta)\n", "",
             BUBBLERANK, "base list never changes"),
     Mistake("keeps what was displayed", "self.base = bubbled_up(self.base,", "self.base = bubbled_up(displayed,",
@@ -222,6 +279,41 @@ def test_a_mistake_is_found(mistake):
     assert_found(EXERCISE, mistake)
 
 
+def test_an_unsafe_agent_is_told_what_its_lists_cost():
+    shuffles = "\n\nBubbleRank.act = lambda self: sorted(self.base, key=lambda item: self.coins[self.played][item])\n"
+    fault = outcomes(EXERCISE, solution(EXERCISE.name) + shuffles, only=BUBBLERANK)[BUBBLERANK].fault
+    assert re.search(
+        r"it is not safe: with the attraction \[0\.9, .*0\.1\] \[.*\] has \d+ misordered pairs?, and \d+ of \d+ lists",
+        fault.mistake,
+    )
+    assert (pairs(0), pairs(1), pairs(2)) == ("0 misordered pairs", "1 misordered pair", "2 misordered pairs")
+
+
+@pytest.mark.parametrize(
+    ("make", "mistakes", "settings"),
+    [
+        (TopRank, WRONG_TOPRANKS, [toprank_setting(size, None) for size in TOPRANKS if size in ALWAYS]),
+        (
+            BubbleRank,
+            WRONG_BUBBLERANKS,
+            [one for size in BUBBLERANKS if size in ALWAYS for one in bubblerank_settings(size, None)],
+        ),
+    ],
+)
+def test_the_first_users_tell_mistakes_apart(make, mistakes, settings):
+    makers = {"": make, **mistakes}
+    lists = {why: [one.play(maker(**one.arguments))[0] for one in settings] for why, maker in makers.items()}
+    assert [(one, other) for one, other in itertools.combinations(lists, 2) if lists[one] == lists[other]] == []
+
+
+@pytest.mark.parametrize("improve", WRONG_PASSES.values())
+def test_the_pass_may_go_any_way_in_an_agent(improve):
+    """Why these passes are no mistakes of an agent: its lists are the same."""
+    for setting in bubblerank_settings((5, 0.01, 2_000), None):
+        right, other = BubbleRank(**setting.arguments), BubbleRank(**setting.arguments, improve=improve)
+        assert setting.play(right) == setting.play(other)
+
+
 def test_a_list_that_never_changes_is_safe_but_not_right():
     constant = "\n\nBubbleRank.act = lambda self: self.base\nBubbleRank.update = lambda self, *_: None\n"
     constant += "TopRank.act = lambda self: list(range(self.num_positions))\n"
@@ -254,9 +346,9 @@ def test_the_toprank_oracle_is_the_packages():
         agent.update(displayed, clicks)
         oracle.update(displayed[0].tolist(), clicks[0].astype(int).tolist())
         assert {(int(j), int(i)) for j, i in np.argwhere(agent.state.worse[0])} == oracle.worse
-        assert [d for i in range(items) for d, block in enumerate(oracle.blocks) if i in block] == agent.state.block[
-            0
-        ].tolist()
+        depth = [d for i in range(items) for d, block in enumerate(oracle.blocks) if i in block]
+        assert depth == agent.state.block[0].tolist()
+        assert all(depth[j] > depth[i] for j, i in oracle.worse)  # items of a pair are not compared again
     wins = agent.state.wins[0]
     assert (wins - wins.T == oracle.lead).all()
     assert (wins + wins.T == oracle.compared).all()

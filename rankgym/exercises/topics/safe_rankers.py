@@ -8,11 +8,14 @@ one block. BubbleRank is Algorithm 1 of Li, Kveton, Lattimore, Markov, de Rijke,
 
 import itertools
 import math
+import operator
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 C = 4 * math.sqrt(2 / math.pi) / math.erf(math.sqrt(2))
+Matrix: TypeAlias = list[list[int]]
+ONE_ROW = "the rows of [[0] * L] * L are one list"
 
 
 def toprank_radius(compared: float, delta: float) -> float:
@@ -50,6 +53,25 @@ def by_item_coins(blocks: Any, coins: Any) -> list[int]:
     return [item for block in blocks for item in sorted(block, key=lambda item: coins[item])]
 
 
+def square(size: int) -> Matrix:
+    return [[0] * size for _ in range(size)]
+
+
+def two_squares(size: int) -> tuple[Matrix, Matrix]:
+    return square(size), square(size)
+
+
+def with_one_row(size: int) -> tuple[Matrix, Matrix]:
+    """Wrong: the rows of a matrix are one list."""
+    return [[0] * size] * size, [[0] * size] * size
+
+
+def with_one_matrix(size: int) -> tuple[Matrix, Matrix]:
+    """Wrong: the matrices are one list."""
+    matrix = square(size)
+    return matrix, matrix
+
+
 class TopRank:
     """Algorithm 1. The keywords after ``coins`` make the wrong versions."""
 
@@ -65,8 +87,10 @@ class TopRank:
         parts: Callable[..., Any] = partition,
         order: Callable[..., Any] = by_item_coins,
         coins_of: Callable[[int], int] = int,
+        matrices: Callable[[int], tuple[Matrix, Matrix]] = two_squares,
+        tested: Callable[[int, int], bool] = operator.ne,
+        counts_first: bool = False,
         counts_ties: bool = False,
-        forgets: bool = False,
         anew: bool = False,
         clears: bool = False,
     ) -> None:
@@ -78,8 +102,9 @@ class TopRank:
             order,
             coins_of,
         )
-        self.counts_ties, self.forgets, self.anew, self.clears = counts_ties, forgets, anew, clears
-        self.lead, self.compared = square(num_items), square(num_items)
+        self.matrices, self.tested, self.counts_first = matrices, tested, counts_first
+        self.counts_ties, self.anew, self.clears = counts_ties, anew, clears
+        self.lead, self.compared = matrices(num_items)
         self.worse: set[tuple[int, int]] = set()
         self.blocks = parts(num_items, self.worse)
         self.round = 0
@@ -98,21 +123,23 @@ class TopRank:
             if differences[i][j] or self.counts_ties:
                 self.lead[i][j] += differences[i][j]
                 self.compared[i][j] += 1
-                if self.lead[i][j] >= self.radius(self.compared[i][j], self.delta):
-                    self.worse.add((j, i))
-                elif self.forgets:
-                    self.worse.discard((j, i))
+                if not self.counts_first:
+                    self.test(i, j)
+        if self.counts_first:
+            for i, j in itertools.product(range(self.num_items), repeat=2):
+                self.test(i, j)
         if self.worse != known:
             self.blocks = self.parts(self.num_items, self.worse)
             if self.clears:
-                self.lead, self.compared = square(self.num_items), square(self.num_items)
+                self.lead, self.compared = self.matrices(self.num_items)
+
+    def test(self, i: int, j: int) -> None:
+        """Line 12."""
+        if self.tested(i, j) and self.lead[i][j] >= self.radius(self.compared[i][j], self.delta):
+            self.worse.add((j, i))
 
     def state(self) -> dict[str, Any]:
         return {"blocks": self.blocks, "S": self.lead, "N": self.compared, "relation": sorted(map(list, self.worse))}
-
-
-def square(size: int) -> list[list[int]]:
-    return [[0] * size for _ in range(size)]
 
 
 def with_all_items(num_items: int, worse: Any) -> list[list[int]]:
@@ -169,6 +196,11 @@ def by_position_coins(blocks: Any, coins: Any) -> list[int]:
     return ranking
 
 
+def by_coins_within_blocks(blocks: Any, coins: Any) -> list[int]:
+    """Wrong: coins belong to an item's place in its block."""
+    return [item for block in blocks for _, item in sorted(zip(coins, block, strict=False))]
+
+
 def displayed_pairs(blocks: Any, displayed: Any, clicks: Any) -> list[list[int]]:
     """Wrong: items that are not displayed are left out."""
     shown = [[item for item in block if item in displayed] for block in blocks]
@@ -181,6 +213,10 @@ def all_pairs(blocks: Any, displayed: Any, clicks: Any) -> list[list[int]]:
     return block_differences([list(itertools.chain(*blocks))], displayed, clicks)
 
 
+# A pair that leaves the relation again once its lead is below the radius would be right: it never is. A pair joins
+# while its items share a block, and an item is always in a later block than those it was found worse than. So the
+# items of a pair never share a block again, and are not compared any more. (New pairs make no cycle: in each of them
+# the better item was clicked in this round and the worse one was not.)
 WRONG_TOPRANKS: dict[str, Callable[..., Any]] = {
     "within a block the largest coin comes first": partial(
         TopRank, order=lambda blocks, coins: by_item_coins(blocks, [-coin for coin in coins])
@@ -190,16 +226,25 @@ WRONG_TOPRANKS: dict[str, Callable[..., Any]] = {
         TopRank, order=lambda blocks, coins: by_item_coins([itertools.chain(*blocks)], coins)
     ),
     "coins are taken by position, not by item": partial(TopRank, order=by_position_coins),
+    "coins are taken by position within the block, not by item": partial(TopRank, order=by_coins_within_blocks),
     "round t has the coins of round t + 1: rounds count from 0": partial(TopRank, coins_of=lambda t: t + 1),
     "every round has the coins of round 0": partial(TopRank, coins_of=lambda t: 0),
     "pairs with an item that is not displayed are left out: it counts as not clicked": partial(
         TopRank, differences=displayed_pairs
     ),
     "items of different blocks are compared, too": partial(TopRank, differences=all_pairs),
-    "a pair leaves the relation again: it stays there for ever": partial(TopRank, forgets=True),
     "the relation is made anew in each round: its pairs stay there for ever": partial(TopRank, anew=True),
     "statistics are cleared when the blocks change: they go on": partial(TopRank, clears=True),
     "N counts rounds without a difference, too": partial(TopRank, counts_ties=True),
+    f"{ONE_ROW}: make S and N with a new row for each item": partial(TopRank, matrices=with_one_row),
+    f"{ONE_ROW}: make each row of S and N anew": partial(TopRank, matrices=with_one_row, counts_first=True),
+    "S and N are one list, as after N = S: make two of them": partial(TopRank, matrices=with_one_matrix),
+    "only pairs with i > j are tested: S[i][j] and S[j][i] may both reach the radius": partial(
+        TopRank, tested=operator.gt
+    ),
+    "only pairs with i < j are tested: S[i][j] and S[j][i] may both reach the radius": partial(
+        TopRank, tested=operator.lt
+    ),
     "the better item of a pair is taken for the worse one": partial(TopRank, parts=reversed_relation),
     "items that have their block already still keep others out": partial(TopRank, parts=with_all_items),
     "the radius has N without a square root inside the logarithm": partial(
@@ -257,12 +302,13 @@ class BubbleRank:
         skips_settled: bool = False,
         keeps_displayed: bool = False,
         one_way: str = "",
+        matrices: Callable[[int], tuple[Matrix, Matrix]] = two_squares,
     ) -> None:
         self.base, self.delta, self.coins = list(initial_list), delta, coins
         self.display, self.radius, self.improve, self.pairs, self.coins_of = display, radius, improve, pairs, coins_of
         self.counts_ties, self.of_base = counts_ties, of_base
         self.skips_settled, self.keeps_displayed, self.one_way = skips_settled, keeps_displayed, one_way
-        self.lead, self.compared = square(len(self.base)), square(len(self.base))
+        self.lead, self.compared = matrices(len(self.base))
         self.played = 0
 
     def settled(self) -> list[bool]:
@@ -329,6 +375,10 @@ def of_the_old_list(base: Any, lead: Any, compared: Any, delta: float, radius: A
     return ranking
 
 
+# These are wrong of `bubbled_up` alone, whose lead may be anything: an agent has the same lists with each of them. Its
+# pairs of a round are neighbours of the base list, in one order or the other, and share no item, so after each round
+# no two items of the base list are in an order that was found wrong, neighbours or not. The pass then exchanges pairs
+# of the round alone, in any order.
 WRONG_PASSES = {
     "the pass begins at the bottom: it goes from the top": from_the_bottom,
     "there is more than one pass": many_passes,
@@ -373,6 +423,7 @@ WRONG_BUBBLERANKS: dict[str, Callable[..., Any]] = {
     "round t has the coins of round t + 1: rounds count from 0": partial(BubbleRank, coins_of=lambda t: t + 1),
     "every round has the coins of round 0": partial(BubbleRank, coins_of=lambda t: 0),
     "the base list never changes": partial(BubbleRank, improve=lambda base, *rest: base),
-    **{why: partial(BubbleRank, improve=improve) for why, improve in WRONG_PASSES.items()},
+    f"{ONE_ROW}: make s and n with a new row for each item": partial(BubbleRank, matrices=with_one_row),
+    "s and n are one list, as after n = s: make two of them": partial(BubbleRank, matrices=with_one_matrix),
     **{why: partial(BubbleRank, radius=radius) for why, radius in WRONG_RADII.items()},
 }

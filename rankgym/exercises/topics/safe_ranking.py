@@ -18,6 +18,7 @@ from rankgym.exercises.handouts import HANDOUTS
 from rankgym.exercises.pictures import draw_curves
 from rankgym.exercises.playing import Setting, played
 from rankgym.exercises.topics.safe_rankers import (
+    ONE_ROW,
     WRONG_BUBBLERANKS,
     WRONG_PASSES,
     WRONG_RADII,
@@ -56,9 +57,12 @@ BUBBLERANKS = (  # num_items, delta, rounds
     (2, 0.5, 40),
     (3, 0.5, 100),
     (4, 0.1, 600),
+    (4, 0.9, 300),
     (5, 0.01, 2_000),
     (8, 0.001, 2_000),
 )
+ALWAYS = {(5, 3, 0.1, 2_000), (4, 0.9, 300), (5, 0.01, 2_000)}  # with the same users: they tell mistakes apart
+FIRST_USERS = 5  # their seed
 DELTAS = (0.5, 0.9, 0.1, 0.01, 0.001)
 
 # -- cases -----------------------------------------------------------------------------------------------------------
@@ -117,6 +121,35 @@ def relations(trial: Trial) -> Iterator[tuple[int, list[list[int]]]]:
         yield items, kept if number % 4 == 0 else [[j, i] for j, i in kept if order[j] > order[i]]
 
 
+def toprank_setting(size: tuple[int, int, float, int], rng: np.random.Generator) -> Setting:
+    """Draw users and coins for TopRank; ``size`` is one of TOPRANKS."""
+    rng = np.random.default_rng(FIRST_USERS) if size in ALWAYS else rng
+    items, positions, delta, rounds = size
+    attraction = np.full(items, 0.5) if delta == 0.9 else rng.permutation(np.linspace(0.1, 0.9, items))
+    arguments: dict[str, Any] = {"num_items": items, "num_positions": positions, "delta": delta}
+    arguments |= {"coins": draw_coins(rng, rounds + 1, items)}
+    return Setting(arguments, *draw_users(rng, attraction, positions, rounds))
+
+
+def bubblerank_settings(size: tuple[int, float, int], rng: np.random.Generator) -> list[Setting]:
+    """Draw users and coins for BubbleRank, with a drawn production list and with the best one.
+
+    ``size`` is one of BUBBLERANKS.
+    """
+    rng = np.random.default_rng(FIRST_USERS) if size in ALWAYS else rng
+    (items, delta, rounds), settings = size, []
+    starts = [rng.permutation(items).tolist(), list(range(items))] if items > 2 else [[1, 0], [0, 1]]
+    for initial_list in starts:
+        arguments = {"initial_list": initial_list, "delta": delta, "coins": draw_coins(rng, rounds + 1, items)}
+        settings.append(Setting(arguments, *draw_users(rng, best_first(arguments), items, rounds)))
+    return settings
+
+
+def best_first(arguments: Any) -> Any:
+    """Attraction of the items of BubbleRank's checks: the item with the smaller number is the better one."""
+    return np.linspace(0.9, 0.1, len(arguments["initial_list"]))
+
+
 # -- checks ----------------------------------------------------------------------------------------------------------
 
 
@@ -142,7 +175,17 @@ def differences_count_within_blocks(trial: Trial) -> None:
     def mapped(change: Callable[[int], int]) -> Callable[..., Any]:
         return lambda *session: [[change(u) for u in row] for row in block_differences(*session)]
 
+    def with_one_row(blocks: Any, displayed: Any, clicks: Any) -> Any:
+        right = block_differences(blocks, displayed, clicks)
+        last = {item: block[-1] for block in blocks for item in block}
+        return [[right[last[j]][j] for j in range(len(right))]] * len(right)
+
+    def with_last_row(blocks: Any, displayed: Any, clicks: Any) -> Any:
+        return block_differences(blocks, displayed, clicks)[-1:] * sum(map(len, blocks))
+
     mistakes = {
+        f"{ONE_ROW}: make a new row for each item": with_one_row,
+        f"{ONE_ROW}: make each row anew": with_last_row,
         "pairs with an item that is not displayed are left out: such an item counts as not clicked": displayed_only,
         "items of different blocks are compared, too": across,
         "the sign is the wrong way round: U[i][j] is C_i - C_j": mapped(lambda u: -u),
@@ -236,13 +279,8 @@ def blocks_are_peeled_off(trial: Trial) -> None:
     ],
 )
 def toprank_displays_the_same_lists(trial: Trial) -> None:
-    """TopRank displays the oracle's lists for up to 2,000 rounds, given the same coins and users."""
-    settings = []
-    for items, positions, delta, rounds in TOPRANKS:
-        attraction = np.full(items, 0.5) if delta == 0.9 else trial.rng.permutation(np.linspace(0.1, 0.9, items))
-        arguments: dict[str, Any] = {"num_items": items, "num_positions": positions, "delta": delta}
-        arguments |= {"coins": draw_coins(trial.rng, rounds + 1, items)}
-        settings.append(Setting(arguments, *draw_users(trial.rng, attraction, positions, rounds)))
+    """TopRank displays the right lists for up to 2,000 rounds, given the same coins and users."""
+    settings = [toprank_setting(size, trial.rng) for size in TOPRANKS]
     trial.expect_play(TopRank, "TopRank", settings, mistakes=WRONG_TOPRANKS)
 
 
@@ -250,7 +288,7 @@ def toprank_displays_the_same_lists(trial: Trial) -> None:
     points=1,
     of="exchanged",
     hints=[
-        "Which pairs have their turn in round 0? The paper calls it round 1: h = 1.",
+        "Which pairs of positions have their turn in round 0, and which ones in round 1?",
         "The upper positions of the pairs are (played + 1) % 2, and every second one from there to K - 2.",
         "Copy the base list; for k in range((played + 1) % 2, K - 1, 2): exchange k and k + 1 if coins[k] < 0.5 and "
         "not settled[k].",
@@ -354,16 +392,15 @@ def violations_of(settings: Sequence[Setting], lists: Sequence[Any]) -> str:
         if unsafe and not violations(played(BubbleRank(**one.arguments), *one.users)[0], first, attraction):
             ranking = shown[unsafe[0]]
             return (
-                f"it is not safe: from {first}, which has {allowed} misordered pairs, {len(unsafe)} of {len(shown)} "
-                f"lists have more than {allowed} + {len(first)} / 2, such as {ranking} with "
-                f"{misordered(ranking, attraction)}"
+                f"it is not safe: with the attraction {attraction.round(3).tolist()} {first} has {pairs(allowed)}, and "
+                f"{len(unsafe)} of {len(shown)} lists have more than {allowed} + {len(first)} / 2, such as {ranking} "
+                f"with {pairs(misordered(ranking, attraction))}"
             )
     return ""
 
 
-def best_first(arguments: Any) -> Any:
-    """Attraction of the items of BubbleRank's checks: the item with the smaller number is the better one."""
-    return np.linspace(0.9, 0.1, len(arguments["initial_list"]))
+def pairs(number: int) -> str:
+    return f"{number} misordered pair{'' if number == 1 else 's'}"
 
 
 @check(
@@ -378,17 +415,8 @@ def best_first(arguments: Any) -> Any:
     ],
 )
 def bubblerank_displays_the_same_safe_lists(trial: Trial) -> None:
-    """BubbleRank displays the oracle's lists for up to 2,000 rounds, and is as safe as these."""
-    settings = []
-    for items, delta, rounds in BUBBLERANKS:
-        starts = [trial.rng.permutation(items).tolist(), list(range(items))]
-        for initial_list in starts if items > 2 else [[1, 0], [0, 1]]:
-            arguments = {
-                "initial_list": initial_list,
-                "delta": delta,
-                "coins": draw_coins(trial.rng, rounds + 1, items),
-            }
-            settings.append(Setting(arguments, *draw_users(trial.rng, best_first(arguments), items, rounds)))
+    """BubbleRank displays the right lists for up to 2,000 rounds, and is as safe as these."""
+    settings = [setting for size in BUBBLERANKS for setting in bubblerank_settings(size, trial.rng)]
     trial.expect_play(
         BubbleRank,
         "BubbleRank",
@@ -410,7 +438,7 @@ def draw(student: Submission, passed: frozenset[str], figure: Any) -> bool:
     coins = draw_coins(rng, rounds, items)
     users = draw_users(rng, attraction, items, rounds)
     lists = {
-        "static": [start] * rounds,
+        "production list": [start] * rounds,
         "random": rng.permuted(np.tile(np.arange(items), (rounds, 1)), axis=1).tolist(),
     }
     if toprank_displays_the_same_lists.name in passed:
@@ -426,9 +454,9 @@ def draw(student: Submission, passed: frozenset[str], figure: Any) -> bool:
         name: np.cumsum(examination @ (attraction - attraction[np.array(them)]).T) for name, them in lists.items()
     }
     unsafe = {name: cumulated(violations(them, start, attraction), rounds) for name, them in lists.items()}
-    draw_curves(left, regret)
-    draw_curves(right, unsafe, y_label="violations of the safety constraint")
-    left.set_ylim(0, 1.2 * regret["static"][-1])  # random lists are far above
+    draw_curves(left, regret, title=f"{items} items, all displayed, delta = 1 / {rounds:,}")
+    draw_curves(right, unsafe, y_label="violations of the safety constraint", title=f"the same {rounds:,} users (PBM)")
+    left.set_ylim(0, 1.2 * regret["production list"][-1])  # random lists are far above
     right.set_ylim(0, 1.2 * max(10, *(curve[-1] for name, curve in unsafe.items() if name != "random")))
     handles, names = left.get_legend_handles_labels()
     for axes in (left, right):
