@@ -38,8 +38,8 @@
 # * The **Borda winner** has the largest mean $\frac{1}{K - 1} \sum_{j \ne i} P(i, j)$: it most probably beats an
 #   opponent who is drawn at random.
 #
-# With a best arm $b$, the *gap* of arm $k$ is $P(b, k) - 1/2$. The **regret** of a duel is the mean of both arms' gaps
-# (*average*), the smaller gap (*weak*) or the larger gap (*strong*).
+# With a Condorcet winner $b$, the *gap* of arm $k$ is $P(b, k) - 1/2$, which is never negative. The **regret** of a duel
+# is the mean of both arms' gaps (*average*), the smaller gap (*weak*) or the larger gap (*strong*).
 #
 # ## RUCB
 #
@@ -122,7 +122,7 @@ def duel_regret(preference, best, left, right, kind):
     """Return the regret of the duel of arms left and right, a number.
 
     preference: as in winners
-    best: the best arm
+    best: the best arm, the Condorcet winner
     kind: "average", "weak" or "strong"
     """
     raise NotImplementedError("7.4")
@@ -257,14 +257,29 @@ if __name__ == "__main__":
         print(f"This demonstration needs {error}: fill in the functions, then run this file again.")
 
 # %% [markdown]
-# **RUCB** meets rock, paper and scissors, and an arm that beats them all by a little. Compare its regret with that of
+# **The best arm.** In the first matrix arm 0 beats both others, but arm 1 wins more duels against random opponents. The
+# second one is rock, paper and scissors.
+
+# %%
+if __name__ == "__main__":
+    try:
+        for preference in (
+            [[0.5, 0.6, 0.6], [0.4, 0.5, 1.0], [0.4, 0.0, 0.5]],
+            [[0.5, 0.9, 0.1], [0.1, 0.5, 0.9], [0.9, 0.1, 0.5]],
+        ):
+            condorcet, copeland, borda = winners(preference)
+            print(f"Condorcet winner {condorcet}, Copeland winner {copeland}, Borda winner {borda}")
+    except NotImplementedError as error:
+        print(f"This demonstration needs {error}: fill in the functions, then run this file again.")
+
+# %% [markdown]
+# **RUCB** meets rock, paper and scissors, and arm 0, which beats them all by a little. Compare its regret with that of
 # duels at random, 0.075 a round.
 
 # %%
 if __name__ == "__main__":
     try:
         preference = [[0.5, 0.6, 0.6, 0.6], [0.4, 0.5, 0.9, 0.1], [0.4, 0.1, 0.5, 0.9], [0.4, 0.9, 0.1, 0.5]]
-        print("Condorcet, Copeland and Borda winner:", winners(preference))
         rounds = 3_000
         agent = RUCB(4, 0.51, [[random.random() for _ in range(3)] for _ in range(rounds)])
         regret = 0.0
@@ -285,5 +300,7 @@ if __name__ == "__main__":
 # 2. Can an arm be the Condorcet winner, but not the Borda winner? (Three arms are enough.) Can it be the Condorcet
 #    winner, but not the Copeland winner?
 # 3. When does RUCB let an arm duel with itself? What would it lose if it never did?
-# 4. RUCB keeps a number for each pair of arms. How many duels does it need at least before it can rule out a single one
-#    of 100 arms? MergeRUCB (Zoghi, Whiteson and de Rijke, 2015) lets arms duel in small batches for that reason.
+# 4. How many pairs do 100 arms make? An arm leaves $C$ when its bound against some other arm falls below 1/2. Let
+#    $\alpha = 0.51$ and $t = 10{,}000$: how often must two arms have met at least, even if the same one won every time?
+#    How many duels are that if all pairs meet so often, and how many if arms meet in batches of 4 only, as in the
+#    beginning of MergeRUCB (Zoghi, Whiteson and de Rijke, 2015)?

@@ -19,6 +19,7 @@ from rankgym.exercises.handouts import HANDOUTS
 from rankgym.exercises.pictures import draw_curves
 from rankgym.exercises.playing import DuelSetting, played_duels
 from rankgym.exercises.topics.preferences import (
+    BORDA_IS_ANOTHER,
     CYCLIC,
     HALF_WINS,
     duel_regret,
@@ -449,17 +450,18 @@ def draw(student: Submission, passed: frozenset[str], figure: Any) -> bool:
     if rucb_chooses_the_same_duels.name not in passed:
         return False
     rng = np.random.default_rng(1)
-    rounds, runs = 3_000, 5
+    rounds, runs = 3_000, 10
     yours, greedy = np.zeros(rounds), np.zeros(rounds)
     for _ in range(runs):
-        coins, wins = (rng.integers(0, 1000, (rounds, 3)) / 1000).tolist(), users_of(rng, CYCLIC, rounds)
-        agent = student.make("RUCB", num_arms=4, alpha=0.51, coins=coins)
-        yours += regret(student.play_duels(agent, wins), CYCLIC) / runs
+        coins, wins = (rng.integers(0, 1000, (rounds, 3)) / 1000).tolist(), users_of(rng, BORDA_IS_ANOTHER, rounds)
+        agent = student.make("RUCB", num_arms=3, alpha=0.51, coins=coins)
+        yours += regret(student.play_duels(agent, wins), BORDA_IS_ANOTHER) / runs
         student.drop(agent)
-        greedy += regret(played_duels(Means(4, 0.51, coins), wins)[0], CYCLIC) / runs
-    at_random = np.arange(1, rounds + 1) * (np.array(CYCLIC)[0].mean() - 0.5)
+        greedy += regret(played_duels(Means(3, 0.51, coins), wins)[0], BORDA_IS_ANOTHER) / runs
+    at_random = np.arange(1, rounds + 1) * (np.array(BORDA_IS_ANOTHER)[0].mean() - 0.5)
     curves = {"yours": yours, "random-duels": at_random, "RUCB without a radius": greedy}
-    draw_curves(figure.subplots(), curves, x_label="duel", y_label="cumulative average regret")
+    title = f"P(0, 1) = P(0, 2) = 0.6, P(1, 2) = 1; mean of {runs} runs"
+    draw_curves(figure.subplots(), curves, x_label="duel", y_label="cumulative average regret", title=title)
     return True
 
 

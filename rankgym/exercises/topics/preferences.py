@@ -6,6 +6,7 @@ from typing import Any
 from rankgym.exercises.topics.rucb_oracles import first_of_largest, transposed
 
 CYCLIC = [[0.5, 0.6, 0.6, 0.6], [0.4, 0.5, 0.9, 0.1], [0.4, 0.1, 0.5, 0.9], [0.4, 0.9, 0.1, 0.5]]
+BORDA_IS_ANOTHER = [[0.5, 0.6, 0.6], [0.4, 0.5, 1.0], [0.4, 0.0, 0.5]]  # arm 0 beats all, arm 1 has the best mean
 HALF_WINS = [  # arm 1 beats most others; if a tie were half a win, arm 0 would
     [0.5, 0.625, 0.5, 0.5, 0.5],
     [0.375, 0.5, 0.875, 0.875, 0.375],
