@@ -38,8 +38,8 @@
 # * The **Borda winner** has the largest mean $\frac{1}{K - 1} \sum_{j \ne i} P(i, j)$: it most probably beats an
 #   opponent who is drawn at random.
 #
-# With a Condorcet winner $b$, the *gap* of arm $k$ is $P(b, k) - 1/2$, which is never negative. The **regret** of a duel
-# is the mean of both arms' gaps (*average*), the smaller gap (*weak*) or the larger gap (*strong*).
+# With a Condorcet winner $b$, the *gap* of arm $k$ is $P(b, k) - 1/2$, never negative. The **regret** of a duel is the
+# mean of both arms' gaps (*average*), the smaller gap (*weak*) or the larger gap (*strong*).
 #
 # ## RUCB
 #

@@ -387,7 +387,7 @@ def worlds(trial: Trial) -> Iterator[tuple[dict[str, Any], Any]]:
         (circle, 0.125, ROUNDS),
         ([[0.5, 0.25], [0.75, 0.5]], 0.51, ROUNDS),
         (CYCLIC, 0.25, ROUNDS),
-        (matrix_of(trial, 4), 2.0, ROUNDS),
+        (matrix_of(trial, 6), 2.0, ROUNDS),
         (matrix_of(trial, 6, ties=False, best=True), 0.125, ROUNDS),
         (matrix_of(trial, 10, best=True), 0.05, ROUNDS),
     ):
