@@ -229,7 +229,7 @@ MISTAKES = [
         "        if self.favourite not in able:\n",
         "        if self.favourite and self.favourite not in able:\n",
         DUELS,
-        "arm 0 is forgotten, too",
+        "forgotten",  # in some runs it looks like one that is kept if C is empty
     ),
     Mistake(
         "arm 0 stays",
@@ -426,6 +426,37 @@ def test_each_mistake_in_rucb_chooses_other_duels(seed):
                     continue
             del unnoticed[why]
     assert list(unnoticed) == []
+
+
+RUNNING = """
+class RUCB(RUCB):
+    def act(self):
+        global upper_bounds
+        self.shares = getattr(self, "shares", [[0.0] * len(self.arms) for _ in self.arms])
+        exact, w, shares = upper_bounds, self.wins, self.shares
+        right = exact(w, self.t, self.alpha)
+        for i in self.arms:
+            for j in self.arms:
+                n = w[i][j] + w[j][i]
+                if i != j and n:
+                    right[i][j] = shares[i][j] + math.sqrt(self.alpha * math.log(self.t) / n)
+        upper_bounds = lambda *_: right
+        chosen = super().act()
+        upper_bounds = exact
+        return chosen
+
+    def update(self, left, right, left_won):
+        super().update(left, right, left_won)
+        if left != right:
+            n = self.wins[left][right] + self.wins[right][left]
+            self.shares[left][right] += (left_won - self.shares[left][right]) / n
+            self.shares[right][left] += (1 - left_won - self.shares[right][left]) / n
+"""
+
+
+def test_running_shares_are_named():
+    found = outcomes(EXERCISE, solution(EXERCISE.name) + RUNNING, only=DUELS)
+    assert "whose rounding decides ties" in found[DUELS].fault.mistake
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -368,6 +368,29 @@ class Means(RUCB):
         return upper_bounds(self.wins, 1, self.alpha)
 
 
+class RunningShares(RUCB):
+    """Shares are running means, and so bounds that should be equal are not."""
+
+    def __init__(self, num_arms, alpha, coins):
+        super().__init__(num_arms, alpha, coins)
+        self.shares = [[0.0] * num_arms for _ in self.arms]
+
+    def bounds(self):
+        right = super().bounds()
+        for i, j in itertools.permutations(self.arms, 2):
+            n = self.wins[i][j] + self.wins[j][i]
+            if n:
+                right[i][j] = self.shares[i][j] + math.sqrt(self.alpha * math.log(self.t) / n)
+        return right
+
+    def update(self, left, right, left_won):
+        super().update(left, right, left_won)
+        if left != right:
+            n = self.wins[left][right] + self.wins[right][left]
+            self.shares[left][right] += (int(left_won) - self.shares[left][right]) / n
+            self.shares[right][left] += (int(not left_won) - self.shares[right][left]) / n
+
+
 def with_bounds(wrong: Callable[..., Any]) -> type[RUCB]:
     """RUCB with wrong bounds."""
 
@@ -413,4 +436,5 @@ WRONG_RUCB: dict[str, type[RUCB]] = {
     "t counts rounds from 1: your bounds are one round ahead": OneAhead,
     "the duel of an arm with itself takes a round, too: t goes on": CountsDuels,
     "these are means without a radius": Means,
+    "the shares are running means, whose rounding decides ties: count wins, and divide once": RunningShares,
 } | {why: with_bounds(wrong) for why, wrong in wrong_bounds().items() if why not in SAME_DUELS}
