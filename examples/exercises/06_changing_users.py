@@ -12,8 +12,9 @@
 # What users like today they may not like tomorrow. A learner that trusts everything it ever saw is misled then. Two
 # remedies: forget what is old, or find out that users have changed and start again.
 #
-# ![Clicks on one item, whose attraction falls in the middle: the mean of all clicks falls slowly, the mean of the last
-# ones at once; two halves of a window that differ much show the change](pictures/06_changing_users.svg)
+# ![Clicks on one item, whose attraction falls from 0.8 to 0.15: the mean of all clicks falls slowly, the mean of the
+# last 16 is down after some 14 observations; 6 observations after the change the halves of the last 16 differ by more
+# than b = 5, and the test detects it](pictures/06_changing_users.svg)
 #
 # ## Background
 #
@@ -27,6 +28,9 @@
 # * An optimistic learner displays the $K$ items with the largest *indices*, the largest first. An index is an estimate
 #   of $\alpha_t(i)$ plus a bonus for what was rarely observed. Of two equal indices, the item with the **smaller
 #   number** comes first. An item without observations has the index $\infty$.
+# * Keep clicks and observations as whole numbers, and divide once, in the index: then items with equal counts have
+#   exactly equal indices. Means that are updated step by step are rounded in each step, differ in the last digit, and
+#   break the ties.
 #
 # **A sliding window** (CascadeSWUCB; Li and de Rijke, 2019). Let $N_t(i)$ be the number of observations of item $i$ in
 # the last $\tau$ **rounds** before round $t$, and $X_t(i)$ the number of clicks among them. In round
@@ -36,7 +40,8 @@
 # again: its index is $\infty$.
 #
 # **Discounts** (CascadeDUCB, the same paper). Instead of forgetting at once, multiply $N(i)$ and $X(i)$ of **all**
-# items by $\gamma < 1$ in each round, and then add the new observations.
+# items by $\gamma < 1$ in each round, and then add the new observations. You will write these counts in 6.3; no agent
+# of this exercise uses them.
 #
 # ## What to do
 #
@@ -146,9 +151,9 @@ class SlidingWindowUCB:
 # **The agent.** Let $s$ be the number of rounds played since the last restart: 0 in the very first round and in the
 # round after a restart. In each round:
 #
-# 1. An item with $n > 0$ observations since the last restart, and with the mean $\bar Y$ of these, has the index $\bar
-#    Y + \sqrt{1.5 \ln(s) / n}$, as in UCB1; an item without observations has the index $\infty$. The list has the items
-#    of the largest indices.
+# 1. An item with $n > 0$ observations since the last restart, and with the mean $\bar Y$ of these, has the index
+#    $\bar Y + \sqrt{1.5 \ln(s) / n}$, as in CascadeUCB1 of exercise 3. An item without observations has the index
+#    $\infty$. The list has the items of the largest indices.
 # 2. *Forced exploration.* An item that is never displayed cannot be found to have changed. So let $a = s \bmod
 #    \text{period}$. If $a < L$, **item $a$ is first**, and the others follow by their indices; the list is cut to $K$
 #    items after that.
@@ -196,7 +201,7 @@ class RestartingUCB:
 # %%
 if __name__ == "__main__":
     try:
-        before, after = [0.7, 0.6, 0.3, 0.2, 0.1], [0.05, 0.1, 0.3, 0.2, 0.1]
+        before, after = [0.7, 0.6, 0.3, 0.2, 0.1], [0.05, 0.08, 0.3, 0.2, 0.1]
         agents = (
             SlidingWindowUCB(5, 2, window=300, epsilon=0.5),
             SlidingWindowUCB(5, 2, window=3_000, epsilon=0.5),  # forgets nothing

@@ -9,14 +9,21 @@ from mistakes import Mistake, assert_found, assert_full_points, outcomes, soluti
 
 from rankgym.exercises.playing import played
 from rankgym.exercises.topics.changing_users import (
+    ALWAYS,
     EXERCISE,
     RESTARTS,
+    WINDOWS,
     attraction_of_epochs,
+    change_at_the_first_test,
     discounted,
     draw_users,
+    restart_setting,
+    window_setting,
 )
 from rankgym.exercises.topics.forgetting_rankers import (
     INDEX_GAP,
+    WRONG_RESTARTS,
+    WRONG_WINDOWS,
     RestartingUCB,
     SlidingWindowUCB,
     window_counts,
@@ -66,11 +73,11 @@ MISTAKES = [
             "the last round is discounted already"),
     Mistake("observations do not fade", "        observed = [gamma * n for n in observed]\n", "", FADE,
             "observations are not"),
-    Mistake("t is too small", "    t = played + 1\n", "    t = played\n", INDEX, "one too small"),
+    Mistake("t is too small", "    t = played + 1\n", "    t = played\n", INDEX, "it is of min(t + 1, window)"),
     Mistake("no minimum", "math.log(min(t, window))", "math.log(t)", INDEX, "the window is not in the logarithm"),
     Mistake("the window alone", "math.log(min(t, window))", "math.log(window)", INDEX, "the window alone"),
     Mistake("bonus bracket", "math.sqrt(epsilon * math.log(min(t, window)) / observed)",
-            "math.sqrt(epsilon * math.log(min(t, window))) / observed", INDEX, "n is outside of the square root"),
+            "math.sqrt(epsilon * math.log(min(t, window))) / observed", INDEX, "N is outside of the square root"),
     Mistake("epsilon outside", "math.sqrt(epsilon * math.log(min(t, window)) / observed)",
             "epsilon * math.sqrt(math.log(min(t, window)) / observed)", INDEX, "epsilon is outside"),
     Mistake("no logarithm", "math.log(min(t, window))", "min(t, window)", INDEX, "logarithm is missing"),
@@ -144,6 +151,37 @@ MISTAKES = [
             "        for item, click in zip(seen, clicks):\n            self.observations[item].append(click)\n"
             "        if any(change_detected(self.observations[item], self.window, self.threshold) for item in seen):\n"
             "            self.restart()\n        self.played += 1", RESTART, "s is 1 after a restart"),
+    Mistake("more than w observations", "any(change_detected(self.observations[item], self.window, self.threshold) for"
+            " item in seen)", "any(len(self.observations[item]) > self.window and change_detected("
+            "self.observations[item], self.window, self.threshold) for item in seen)", RESTART, "as many are enough"),
+    Mistake("only the first one is tested", "self.threshold) for item in seen):",
+            "self.threshold) for item in seen[:1]):", RESTART, "only the first observed item"),
+    Mistake("only the last one is tested", "self.threshold) for item in seen):",
+            "self.threshold) for item in seen[-1:]):", RESTART, "only the last observed item"),
+    Mistake("forced item is last in the list", "            ranking.insert(0, first)\n",
+            "            ranking.insert(self.num_positions - 1, first)\n", RESTART, "last displayed position"),
+    Mistake("forced item replaces the first",
+            "            ranking.remove(first)\n            ranking.insert(0, first)\n",
+            "            ranking = ranking[: self.num_positions]\n            if first in ranking:\n"
+            "                ranking.remove(first)\n                ranking.insert(0, first)\n"
+            "            ranking[0] = first\n", RESTART, "cut before"),
+    Mistake("s counts observations", "        self.played += 1\n        seen = observed_items(displayed, clicks)\n",
+            "        seen = observed_items(displayed, clicks)\n        self.played += len(seen)\n", RESTART,
+            "s grows by the number of observed items"),
+    Mistake("one list for all items", "self.observations = [[] for _ in range(self.num_items)]",
+            "self.observations = [[]] * self.num_items", RESTART, "the lists of [[]] * L are one list"),
+    Mistake("s % num_items", "first = self.played % self.period", "first = self.played % self.num_items", RESTART,
+            "s % period, not s % num_items"),
+    Mistake("recent mean", "            if found:\n",
+            "            found = found[-self.window:]\n            if found:\n", RESTART,
+            "mean and n are of the last w"),
+    Mistake("recent mean, all counted", "index.append(sum(found) / len(found) +",
+            "last = found[-self.window:]\n                index.append(sum(last) / len(last) +", RESTART,
+            "the mean is of the last w"),
+    Mistake("running mean", "index.append(sum(found) / len(found) +",
+            "mean = 0.0\n                for n, x in enumerate(found):\n"
+            "                    mean += (x - mean) / (n + 1)\n                index.append(mean +", RESTART,
+            "divide once"),
     Mistake("never restarts", "            self.restart()\n", "            pass\n", RESTART, "it never restarts"),
     Mistake("learns below the click", "        for item, click in zip(seen, clicks):\n            self.observations",
             "        seen = displayed\n        for item, click in zip(seen, clicks):\n            self.observations",
@@ -247,6 +285,37 @@ def test_the_right_solution_has_full_points(seed):
 def test_a_solution_with_arrays_has_full_points():
     found = outcomes(EXERCISE, ARRAYS)
     assert {name: outcome.fault for name, outcome in found.items() if outcome.fault} == {}
+
+
+@pytest.mark.parametrize(
+    ("make", "mistakes", "settings"),
+    [
+        (SlidingWindowUCB, WRONG_WINDOWS, [window_setting(size, None) for size in WINDOWS if size in ALWAYS]),
+        (
+            RestartingUCB,
+            WRONG_RESTARTS,
+            [change_at_the_first_test(), *(restart_setting(size, None) for size in RESTARTS if size in ALWAYS)],
+        ),
+    ],
+)
+def test_the_first_users_tell_mistakes_apart(make, mistakes, settings):
+    makers = {"": make, **mistakes}
+    lists = {why: [one.play(maker(**one.arguments))[0] for one in settings] for why, maker in makers.items()}
+    assert [(one, other) for one, other in itertools.combinations(lists, 2) if lists[one] == lists[other]] == []
+
+
+def test_a_change_shows_at_the_first_test():
+    """Also with other indices: no list before the one that differs depends on them."""
+    setting = change_at_the_first_test()
+    late = WRONG_RESTARTS["more observations than the window are needed: as many are enough"]
+    for index in (None, lambda observations, s: 1.0, lambda observations, s: -sum(observations) - 1e-3 * s):
+        changes = {} if index is None else {"index": index}
+        oracle, other = RestartingUCB(**setting.arguments, **changes), late(**setting.arguments, **changes)
+        right, wrong = setting.play(oracle)[0], setting.play(other)[0]
+        window = setting.arguments["window"]
+        assert oracle.restarts == [window - 1]  # item 1 is observed in each round: this is its w-th observation
+        assert right[:window] == wrong[:window]
+        assert (right[window], wrong[window]) == ([0, 1], [1, 0])
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)

@@ -1,4 +1,4 @@
-"""Draw the picture of exercise 6: one item's clicks around a change, three estimates, and the test for changes."""
+"""Draw the picture of exercise 6: one item's clicks around a change, two estimates, and the test for changes."""
 
 from pathlib import Path
 
@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 
 from rankgym.experiments.show.style import BLUE, GREEN, GREY, RC_PARAMS, VERMILION, write
 
-ROUNDS, CHANGE, WINDOW, NOW = 80, 50, 16, 59  # NOW: the test's window ends here
+ROUNDS, CHANGE, WINDOW = 80, 50, 16
+THRESHOLD = 5  # b
 ATTRACTION = (0.8, 0.15)
 
 
@@ -44,20 +45,21 @@ def draw_estimates(axes, clicks, attraction):
 
 
 def draw_test(axes, clicks):
-    """Draw the observations as marks, and the two halves of the test's window."""
-    axes.set_title("A test: do the halves of the window differ by more than b?")
+    """Draw the observations as marks, and the two halves of the window in which the first change is detected."""
+    axes.set_title(f"A test: do the halves of the last {WINDOW} differ by more than b = {THRESHOLD}?")
     rounds = np.arange(ROUNDS)
     for click, color in ((1, GREEN), (0, GREY)):
         axes.scatter(rounds[clicks == click], clicks[clicks == click], s=16, color=color, zorder=3)
-    half, start = WINDOW // 2, NOW - WINDOW
+    half = WINDOW // 2
+    sums = np.convolve(clicks, np.ones(half, int), "valid")  # of the observations from each one on
+    start = int(np.argmax(np.abs(sums[half:] - sums[:-half]) > THRESHOLD))
     for first, color in ((start, "#EAF3FA"), (start + half, "#FBEADF")):
         box = mpl.patches.Rectangle((first - 0.5, -0.35), half, 1.7, facecolor=color, edgecolor=BLUE, linewidth=1)
         axes.add_patch(box)
-        total = clicks[first : first + half].sum()
-        axes.text(first - 0.5 + half / 2, 0.5, f"sum {total}", ha="center", va="center", color=BLUE)
-    first, second = clicks[start : start + half].sum(), clicks[start + half : NOW].sum()
-    verdict = f"|{second} - {first}| = {first - second} > b:\nrestart"
-    axes.text(NOW + 0.5, 0.5, verdict, ha="left", va="center", color=VERMILION)
+        axes.text(first - 0.5 + half / 2, 0.5, f"sum {sums[first]}", ha="center", va="center", color=BLUE)
+    first, second = sums[start], sums[start + half]
+    verdict = f"|{second} - {first}| = {abs(first - second)} > b, for the\nfirst time: restart"
+    axes.text(start + WINDOW + 0.5, 0.5, verdict, ha="left", va="center", color=VERMILION)
     axes.set_yticks([0, 1], ["no click", "click"])
     axes.set_ylim(-0.5, 1.5)
     axes.set_xlim(-1, ROUNDS)

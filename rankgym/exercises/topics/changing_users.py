@@ -43,10 +43,13 @@ WINDOWS = (  # num_items, num_positions, window, epsilon, rounds
 )
 RESTARTS = (  # num_items, num_positions, period, window, threshold, rounds
     (2, 1, 3, 4, 1, 60),
+    (3, 2, 5, 4, 0.5, 200),  # it restarts all the time
     (3, 2, 7, 8, 3, 300),
     (5, 3, 20, 20, 6, 2_000),
     (8, 3, 30, 30, 8.5, 2_000),
 )
+ALWAYS = {(5, 3, 50, 0.5, 2_000), (3, 2, 5, 4, 0.5, 200), (5, 3, 20, 20, 6, 2_000)}  # the same users: see FIRST_USERS
+FIRST_USERS = 1  # their seed; they tell mistakes apart
 LOG_OF_0 = "math domain error"
 EPOCHS = 4  # of constant attraction in each run
 
@@ -65,15 +68,43 @@ def draw_users(rng: np.random.Generator, attraction: Any, positions: int, rounds
     return rng.random((rounds, attraction.shape[1])) < attraction[epoch], np.ones((rounds, positions), bool)
 
 
-def draw_setting(trial: Trial, make: Callable[..., Any], arguments: Any, rounds: int) -> Setting:
+def draw_setting(make: Callable[..., Any], arguments: Any, rounds: int, rng: np.random.Generator) -> Setting:
     """Draw users until no list of the oracle depends on rounding, and an agent that can restart does."""
+    rng = np.random.default_rng(FIRST_USERS) if (*arguments.values(), rounds) in ALWAYS else rng
     while True:
-        attraction = attraction_of_epochs(trial.rng, arguments["num_items"])
-        users = draw_users(trial.rng, attraction, arguments["num_positions"], rounds)
+        attraction = attraction_of_epochs(rng, arguments["num_items"])
+        users = draw_users(rng, attraction, arguments["num_positions"], rounds)
         oracle = make(**arguments)
         played(oracle, *users, True)
         if oracle.gap > INDEX_GAP and getattr(oracle, "restarts", True):
             return Setting(arguments, *users, True)
+
+
+def window_setting(size: tuple[int, int, int, float, int], rng: np.random.Generator) -> Setting:
+    """Draw users for SlidingWindowUCB; ``size`` is one of WINDOWS."""
+    *values, rounds = size
+    arguments = dict(zip(("num_items", "num_positions", "window", "epsilon"), values, strict=True))
+    return draw_setting(SlidingWindowUCB, arguments, rounds, rng)
+
+
+def restart_setting(size: tuple[int, int, int, int, float, int], rng: np.random.Generator) -> Setting:
+    """Draw users for RestartingUCB; ``size`` is one of RESTARTS."""
+    *values, rounds = size
+    arguments = dict(zip(("num_items", "num_positions", "period", "window", "threshold"), values, strict=True))
+    return draw_setting(RestartingUCB, arguments, rounds, rng)
+
+
+def change_at_the_first_test() -> Setting:
+    """Return users of whom a change shows in item 1's first test, after as many observations as the window has.
+
+    Nobody likes item 0, so each user sees both items. Item 1 is liked in the second half of its first window alone: its
+    sums are 0 and 2 then. Item 0 is forced after the restart, and item 1 without it. No list depends on rounding: in
+    each round an item is forced, or the items are tied.
+    """
+    window, rounds = 4, 12
+    arguments = {"num_items": 2, "num_positions": 2, "period": 3, "window": window, "threshold": window / 2 - 0.5}
+    likes = [[False, window // 2 <= t < window] for t in range(rounds)]
+    return Setting(arguments, likes, [[True, True]] * rounds, first_only=True)
 
 
 def sessions(trial: Trial) -> Iterator[tuple[list[int], list[int]]]:
@@ -231,7 +262,7 @@ def all_counts_fade_in_each_round(trial: Trial) -> None:
     ],
 )
 def the_index_is_that_of_equations_7_and_8(trial: Trial) -> None:
-    """The index is X / N + sqrt(epsilon ln(min(t, window)) / N) with t = played + 1, infinite for N = 0."""
+    """The index is X / N + sqrt(epsilon ln(min(t + 1, window)) / N) with t = played, infinite for N = 0."""
     cases: list[Any] = [
         (1, 0, 1, 10, 0.5),
         (1, 1, 1, 10, 0.5),
@@ -291,13 +322,10 @@ def expect_forgetting(trial: Trial, window: int) -> None:
     ],
 )
 def the_window_forgets_in_the_right_round(trial: Trial) -> None:
-    """SlidingWindowUCB tries an item again when its observations leave the window, and displays the oracle's lists."""
+    """SlidingWindowUCB tries an item again when its observations leave the window, and displays the right lists."""
     for window in (1, 2, 5, 12):
         expect_forgetting(trial, window)
-    settings = []
-    for items, positions, window, epsilon, rounds in WINDOWS:
-        arguments = {"num_items": items, "num_positions": positions, "window": window, "epsilon": epsilon}
-        settings.append(draw_setting(trial, SlidingWindowUCB, arguments, rounds))
+    settings = [window_setting(size, trial.rng) for size in WINDOWS]
     trial.expect_play(SlidingWindowUCB, "SlidingWindowUCB", settings, mistakes=WRONG_WINDOWS)
 
 
@@ -338,12 +366,8 @@ def two_halves_that_differ_show_a_change(trial: Trial) -> None:
     ],
 )
 def a_restart_forgets_everything(trial: Trial) -> None:
-    """RestartingUCB displays the oracle's lists for up to 2,000 rounds, with users who change in mid-run."""
-    settings = []
-    for items, positions, period, window, threshold, rounds in RESTARTS:
-        arguments: dict[str, Any] = {"num_items": items, "num_positions": positions, "period": period}
-        arguments |= {"window": window, "threshold": threshold}
-        settings.append(draw_setting(trial, RestartingUCB, arguments, rounds))
+    """RestartingUCB displays the right lists for up to 2,000 rounds, with users who change in mid-run."""
+    settings = [change_at_the_first_test(), *(restart_setting(size, trial.rng) for size in RESTARTS)]
     try:
         trial.expect_play(RestartingUCB, "RestartingUCB", settings, mistakes=WRONG_RESTARTS)
     except Failed as error:
@@ -359,25 +383,25 @@ def a_restart_forgets_everything(trial: Trial) -> None:
 
 
 def draw(student: Submission, passed: frozenset[str], figure: Any) -> bool:
-    """Draw the regret of the submission's agents beside CascadeUCB1's, which forgets nothing."""
+    """Draw the regret of the submission's agents beside that of CascadeUCB1 of exercise 3, which forgets nothing."""
     agents = {}
     shape = {"num_items": 8, "num_positions": 3}
     if the_window_forgets_in_the_right_round.name in passed:
         window = {**shape, "window": 300, "epsilon": 0.5}
-        agents["yours, window"] = student.make("SlidingWindowUCB", **window)
+        agents["yours, window of 300 rounds"] = student.make("SlidingWindowUCB", **window)
     if a_restart_forgets_everything.name in passed:
         restarting = {**shape, "period": 80, "window": 60, "threshold": 14}
-        agents["yours, restarting"] = student.make("RestartingUCB", **restarting)
+        agents["yours, restarting (w = 60, b = 14)"] = student.make("RestartingUCB", **restarting)
     if not agents:
         return False
     rng, rounds = np.random.default_rng(2), 6_000
     attraction = np.array([np.roll(np.linspace(0.6, 0.05, 8), moved) for moved in (0, 3, 6)])
     users = draw_users(rng, attraction, 3, rounds)
     lists = {"random": rng.permuted(np.tile(np.arange(8), (rounds, 1)), axis=1)[:, :3]}
-    lists["cascade-ucb1"] = np.array(package_lists(users[0]))
+    lists["CascadeUCB1, forgets nothing"] = np.array(package_lists(users[0]))
     lists |= {name: np.array(student.play(agent, *users, first_only=True)) for name, agent in agents.items()}
     axes, curves = figure.subplots(), {name: regret(them, attraction) for name, them in lists.items()}
-    draw_curves(axes, curves)
+    draw_curves(axes, curves, title=f"8 items, 3 displayed; {rounds:,} users of the cascade model, the same for all")
     top = 1.25 * max(curve[-1] for name, curve in curves.items() if name != "random")
     axes.set_ylim(0, top)  # random lists are far above
     for start in (2_000, 4_000):

@@ -140,10 +140,12 @@ WRONG_INDICES: dict[str, Callable[..., float]] = {
     "the window alone is in the logarithm: it is that of min(t, window)": bonus(
         lambda n, t, tau, eps: math.sqrt(eps * math.log(tau) / n)
     ),
-    "t is one too small: the paper's t is played + 1": bonus(
+    "the logarithm is of min(t, window): it is of min(t + 1, window), with t = played": bonus(
         lambda n, t, tau, eps: math.sqrt(eps * math.log(min(t - 1, tau)) / n)
     ),
-    "n is outside of the square root": bonus(lambda n, t, tau, eps: math.sqrt(eps * math.log(min(t, tau))) / n),
+    "N is outside of the square root: the bracket ends too early": bonus(
+        lambda n, t, tau, eps: math.sqrt(eps * math.log(min(t, tau))) / n
+    ),
     "epsilon is outside of the square root": bonus(lambda n, t, tau, eps: eps * math.sqrt(math.log(min(t, tau)) / n)),
     "epsilon is missing": bonus(lambda n, t, tau, eps: math.sqrt(math.log(min(t, tau)) / n)),
     "the square root is missing": bonus(lambda n, t, tau, eps: eps * math.log(min(t, tau)) / n),
@@ -182,11 +184,42 @@ def change_detected(observations: Any, window: int, threshold: float) -> bool:
 def ucb1_index(observations: Any, played: int) -> float:
     """The mean and its bonus, after ``played`` rounds since the last restart."""
     n = len(observations)
-    return sum(observations) / n + math.sqrt(1.5 * math.log(played) / n) if n else math.inf
+    return with_bonus(sum(observations) / n, n, played) if n else math.inf
 
 
-def forced_first(ranking: list[int], forced: int) -> list[int]:
+def with_bonus(mean: float, n: int, played: int) -> float:
+    return mean + math.sqrt(1.5 * math.log(played) / n)
+
+
+def forced_first(ranking: list[int], forced: int, num_positions: int) -> list[int]:
     return [forced, *(item for item in ranking if item != forced)]
+
+
+def forced_at_the_end(ranking: list[int], forced: int, num_positions: int) -> list[int]:
+    """Wrong: the forced item comes after the last one, and may be cut off."""
+    return [*forced_first(ranking, forced, num_positions)[1:], forced]
+
+
+def forced_in_the_last_position(ranking: list[int], forced: int, num_positions: int) -> list[int]:
+    """Wrong: the forced item comes last in the displayed list."""
+    others = forced_first(ranking, forced, num_positions)[1:]
+    return [*others[: num_positions - 1], forced]
+
+
+def forced_changes_places(ranking: list[int], forced: int, num_positions: int) -> list[int]:
+    """Wrong: the item that was first goes where the forced item was."""
+    swapped = {ranking[0]: forced, forced: ranking[0]}
+    return [swapped.get(item, item) for item in ranking]
+
+
+def forced_instead_of_the_first(ranking: list[int], forced: int, num_positions: int) -> list[int]:
+    """Wrong: the list is cut first, and the forced item then replaces its first one."""
+    shown = ranking[:num_positions]
+    return forced_first(shown, forced, num_positions) if forced in shown else [forced, *shown[1:]]
+
+
+def empty_lists(num_items: int) -> list[list[int]]:
+    return [[] for _ in range(num_items)]
 
 
 class RestartingUCB:
@@ -205,6 +238,10 @@ class RestartingUCB:
         seen: Callable[..., Any] = observed_items,
         order: Callable[..., list[int]] = smaller_first,
         put: Callable[..., list[int]] = forced_first,
+        empty: Callable[[int], list[list[int]]] = empty_lists,
+        tested: slice = slice(None),
+        grows_by: Callable[[int], int] = lambda observed: 1,
+        recent: str = "",
         late: int = 0,
         after: int = 0,
         goes_on: str = "",
@@ -214,32 +251,43 @@ class RestartingUCB:
         self.window, self.threshold = window, threshold
         self.detect, self.index, self.seen, self.order, self.put = detect, index, seen, order, put
         self.late, self.after, self.goes_on, self.forgets_all = late, after, goes_on, forgets_all
-        self.observations: list[list[int]] = [[] for _ in range(num_items)]
+        self.empty, self.tested, self.grows_by, self.recent = empty, tested, grows_by, recent
+        self.observations = empty(num_items)
         self.played = self.total = 0
         self.restarts: list[int] = []  # the rounds after which it restarted
         self.gap = math.inf
 
     def act(self) -> list[int]:
-        index = [self.index(each, self.total if "log" in self.goes_on else self.played) for each in self.observations]
+        s = self.total if "log" in self.goes_on else self.played
+        index = [self.index_of(each, s) for each in self.observations]
         self.gap = min(self.gap, closest(index, [(len(each), sum(each)) for each in self.observations]))
         ranking = self.order(index)
         forced = ((self.total if "turns" in self.goes_on else self.played) + self.late) % self.period
-        return (self.put(ranking, forced) if forced < self.num_items else ranking)[: self.num_positions]
+        if forced < self.num_items:
+            ranking = self.put(ranking, forced, self.num_positions)
+        return ranking[: self.num_positions]
+
+    def index_of(self, observations: list[int], s: int) -> float:
+        last = observations[-self.window :]
+        if self.recent == "mean" and last:
+            return with_bonus(sum(last) / len(last), len(observations), s)
+        return self.index(last if self.recent else observations, s)
 
     def update(self, displayed: Any, clicks: Any) -> None:
         seen = list(zip(self.seen(displayed, clicks), clicks, strict=False))
-        self.played += 1
+        self.played += self.grows_by(len(seen))
         self.total += 1
         for item, click in seen:
             self.observations[item].append(click)
-        changed = [item for item, _ in seen if self.detect(self.observations[item], self.window, self.threshold)]
+        tested = [item for item, _ in seen[self.tested]]
+        changed = [item for item in tested if self.detect(self.observations[item], self.window, self.threshold)]
         if not changed:
             return
         self.restarts.append(self.total - 1)
         if self.forgets_all:
-            self.played = self.after
-        gone = range(self.num_items) if self.forgets_all else changed
-        self.observations = [[] if i in gone else each for i, each in enumerate(self.observations)]
+            self.played, self.observations = self.after, self.empty(self.num_items)
+        else:
+            self.observations = [[] if i in changed else each for i, each in enumerate(self.observations)]
 
     def ties(self, one: list[int], other: list[int]) -> bool:
         counts = [(len(each), sum(each)) for each in self.observations]
@@ -287,16 +335,35 @@ WRONG_TESTS: dict[str, Callable[..., bool]] = {
         len(o) > w and change_detected(o, w, b)
     ),
 }
+
+
+def forced_in_every_round(num_items: int, num_positions: int, period: int, **test: Any) -> RestartingUCB:
+    """Wrong: s modulo the number of items decides which one is forced."""
+    return RestartingUCB(num_items, num_positions, num_items, **test)
+
+
 WRONG_RESTARTS: dict[str, Callable[..., Any]] = {
-    "no item is forced to the first position": partial(RestartingUCB, put=lambda ranking, forced: ranking),
-    "the forced item is put at the end of the list": partial(
-        RestartingUCB, put=lambda ranking, forced: [*forced_first(ranking, forced)[1:], forced]
-    ),
+    "no item is forced to the first position": partial(RestartingUCB, put=lambda ranking, *_: ranking),
+    "the forced item is put at the end of the list": partial(RestartingUCB, put=forced_at_the_end),
+    "the forced item is put at the last displayed position": partial(RestartingUCB, put=forced_in_the_last_position),
     "the forced item changes places with the first one: the others follow by their indices": partial(
-        RestartingUCB,
-        put=lambda ranking, forced: [
-            forced if item == ranking[0] else ranking[0] if item == forced else item for item in ranking
-        ],
+        RestartingUCB, put=forced_changes_places
+    ),
+    "the forced item replaces the first one of a list that was cut before: cut it after that": partial(
+        RestartingUCB, put=forced_instead_of_the_first
+    ),
+    "an item is forced in every round: s % period, not s % num_items": forced_in_every_round,
+    "s grows by the number of observed items: it counts rounds": partial(RestartingUCB, grows_by=int),
+    "only the first observed item is tested: test all of them": partial(RestartingUCB, tested=slice(1)),
+    "only the last observed item is tested: test all of them": partial(RestartingUCB, tested=slice(-1, None)),
+    "the lists of [[]] * L are one list: make a new one for each item": partial(
+        RestartingUCB, empty=lambda num_items: [[]] * num_items
+    ),
+    "mean and n are of the last w observations: those of the index are of all since the restart": partial(
+        RestartingUCB, recent="mean and n"
+    ),
+    "the mean is of the last w observations: that of the index is of all since the restart": partial(
+        RestartingUCB, recent="mean"
     ),
     "the forced item is one too late: s counts from 0": partial(RestartingUCB, late=-1),
     "the forced item is one too early: s counts from 0": partial(RestartingUCB, late=1),

@@ -213,7 +213,7 @@ def all_pairs(blocks: Any, displayed: Any, clicks: Any) -> list[list[int]]:
     return block_differences([list(itertools.chain(*blocks))], displayed, clicks)
 
 
-# A pair that leaves the relation again once its lead is below the radius would be right: it never is. A pair joins
+# To take a pair out of the relation once its lead is below the radius is no mistake: this never happens. A pair joins
 # while its items share a block, and an item is always in a later block than those it was found worse than. So the
 # items of a pair never share a block again, and are not compared any more. (New pairs make no cycle: in each of them
 # the better item was clicked in this round and the worse one was not.)
