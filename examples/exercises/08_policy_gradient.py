@@ -14,8 +14,8 @@
 # so that lists which earned much become more probable. Neural rankers are trained in the same way. Here the parameters
 # are one score for each item.
 #
-# ![A round in three steps: draw a list from the scores, item by item; show it and count clicks; push up the scores of
-# the items that were drawn if the reward was above the baseline](pictures/08_policy_gradient.svg)
+# ![A round in three steps: draw a list from the scores, item by item; show it and count clicks; move the scores along
+# the gradient, here up for both drawn items, as the reward was above the baseline](pictures/08_policy_gradient.svg)
 #
 # ## The policy
 #
@@ -33,7 +33,7 @@
 # the same number is subtracted from all scores: subtract the largest score *of the remaining items* before you take the
 # exponential. In $\log P(R)$ likewise:
 # $\log \sum_j e^{s(j)} = m + \log \sum_j e^{s(j) - m}$, where $m$ is the largest score of the remaining items. The
-# checks use scores between -1001 and 1001.
+# checks of 8.1 and 8.3 use scores between -1001 and 1001; the other checks only small ones.
 #
 # ## The gradient
 #
@@ -42,6 +42,9 @@
 # * $1 - p_k(i)$ if item $i$ is drawn there,
 # * $-p_k(i)$ if it remains but is not drawn,
 # * 0 if it was drawn above.
+#
+# The whole derivative is the sum over all positions. It is negative for an item that is not drawn, and may be negative
+# for one that is drawn late: it was passed over at the positions above its own.
 #
 # We want to increase the *expected reward* $J = \sum_R P(R)\, r(R)$, where the sum is over all lists and the reward of
 # a round is its **number of clicks**. Since $\nabla P(R) = P(R)\, \nabla \log P(R)$,
@@ -119,6 +122,9 @@ def log_probability(scores, ranking):
 
 # %% [markdown]
 # ### 8.4 The gradient of the log-probability (2 points)
+#
+# Write the formula. Differences of $\log P$ are a good test of it (see below), but they do not count as an answer: only
+# their first digits are right, and 8.4 and 8.5 are checked to $10^{-11}$.
 
 
 # %%
@@ -229,6 +235,7 @@ if __name__ == "__main__":
 # ## To think about
 #
 # 1. The sum of the gradient's entries is always 0. Why? What does it say about the sum of the scores during learning?
+#    With the scores [0, 1, -0.5] the list [0, 1] is drawn and earns more than the baseline. Which scores rise?
 # 2. Without a baseline the agent still goes uphill in expectation. In which rounds do its scores change, and in which
 #    direction, if every list is clicked at least once?
 # 3. With a large step size the agent sometimes settles on a list that is not the best one, and stays there for a very

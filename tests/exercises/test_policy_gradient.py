@@ -26,6 +26,7 @@ SUBTRACTED = """        for i, p in zip(remaining, choice_probabilities(scores, 
             gradient[i] -= p
         remaining.remove(item)
 """
+SET_OTHERS = "gradient[i] = gradient[i] - p if i == item else -p"
 SLOPES = "        for item, slope in enumerate(gradient):\n            self.scores[item] += self.step_size * slope\n"
 MISTAKES = [
     Mistake(
@@ -100,6 +101,9 @@ MISTAKES = [
         DRAW,
         "places among the remaining items",
     ),
+    Mistake(
+        "no fallback", "cumulative > coin or item == remaining[-1]", "cumulative > coin", DRAW, "last remaining item"
+    ),
     Mistake("at least the coin", "cumulative > coin or", "cumulative >= coin or", DRAW, "must exceed the coin"),
     Mistake(
         "greedy",
@@ -144,7 +148,34 @@ MISTAKES = [
         LOG,
         "log of a probability of 0",
     ),
+    Mistake("log2", "total += scores[item] - top - math.log(", "total += scores[item] - top - math.log2(", LOG, "log2"),
+    Mistake(
+        "log2 without top",
+        "        total += scores[item] - top - math.log(sum(math.exp(scores[i] - top) for",
+        "        total += scores[item] - math.log2(sum(math.exp(scores[i]) for",
+        LOG,
+        "log2",
+    ),
+    Mistake("top not added back", OWN, "total += scores[item] - math.log(", LOG, "in the sum only"),
     Mistake("p added", "gradient[i] -= p", "gradient[i] += p", GRADIENT, "it is subtracted"),
+    Mistake("drawn set", "gradient[item] += 1\n", "gradient[item] = 1\n", GRADIENT, "of the drawn item anew"),
+    Mistake("others set", "gradient[i] -= p", "gradient[i] = -p", GRADIENT, "of the remaining items anew"),
+    Mistake("all set", "gradient[i] -= p", "gradient[i] = (i == item) - p", GRADIENT, "overwrites"),
+    Mistake("others set, drawn added", "gradient[i] -= p", SET_OTHERS, GRADIENT, "of items that are not drawn anew"),
+    Mistake(
+        "an entry for each position",
+        "gradient = [0.0] * len(scores)",
+        "gradient = [0.0] * len(ranking)",
+        GRADIENT,
+        "not for each position",
+    ),
+    Mistake(
+        "first K entries",
+        "        remaining.remove(item)\n    return gradient",
+        "        remaining.remove(item)\n    return gradient[: len(ranking)]",
+        GRADIENT,
+        "the first K",
+    ),
     Mistake(
         "gradient downhill",
         "        remaining.remove(item)\n    return gradient",
@@ -192,6 +223,7 @@ MISTAKES = [
     Mistake(
         "baseline from each entry", "[(reward - baseline) * slope", "[reward * slope - baseline", ESTIMATE, "each entry"
     ),
+    Mistake("brackets", "[(reward - baseline) * slope", "[reward - baseline * slope", ESTIMATE, "brackets are missing"),
     Mistake(
         "times P",
         "[(reward - baseline) * slope",
@@ -238,6 +270,24 @@ MISTAKES = [
         LISTS,
         "the coins of round t - 1",
     ),
+    Mistake("whole mean", "self.total / self.rounds if", "self.total // self.rounds if", LISTS, "to a whole number"),
+    Mistake(
+        "only clicked items",
+        SLOPES,
+        SLOPES.replace("enumerate(gradient):\n", "enumerate(gradient):\n            if item in clicked:\n    ").replace(
+            "        for", "        clicked = [i for i, c in zip(displayed, clicks) if c]\n        for", 1
+        ),
+        LISTS,
+        "not only those of clicked items",
+    ),
+    Mistake(
+        "gradient of positions",
+        "reinforce_gradient(self.scores, displayed, reward",
+        "reinforce_gradient(self.scores, range(len(displayed)), reward",
+        LISTS,
+        "not of the list 0, 1",
+    ),
+    Mistake("rounds not counted", "        self.rounds += 1\n", "", LISTS, "the rounds are not counted"),
     Mistake(
         "one by one",
         SLOPES,
@@ -308,7 +358,7 @@ class PolicyGradient:
 """
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", range(5))
 def test_the_right_solution_has_full_points(seed):
     assert_full_points(EXERCISE, seed)
 
@@ -321,6 +371,43 @@ def test_a_solution_with_numpy_has_full_points():
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_mistake_is_found(mistake):
     assert_found(EXERCISE, mistake)
+
+
+ARGMAX = """
+import numpy as np
+
+def sample_list(scores, coins):
+    remaining, ranking = list(range(len(scores))), []
+    for coin in coins:
+        ranking.append(remaining.pop(int(np.argmax(np.cumsum(choice_probabilities(scores, remaining)) > coin))))
+    return ranking
+"""
+
+
+def test_the_first_item_is_not_the_last_one():
+    """argmax of no True is 0."""
+    found = outcomes(EXERCISE, solution(EXERCISE.name) + ARGMAX, only=DRAW)
+    fault = found[DRAW].fault
+    assert (fault.call, fault.expected) == ("sample_list([0.0] * 10, [1 - 2**-53, 0.5])", "[9, 4]")
+    assert fault.got.startswith("[0, ")
+    assert "draw the last remaining item" in fault.mistake
+
+
+DIFFERENCES = """
+def log_probability_gradient(scores, ranking):
+    def moved(item, step):
+        return log_probability([score + step * (i == item) for i, score in enumerate(scores)], ranking)
+    return [(moved(item, {step}) - moved(item, {back})) / ({step} - {back}) for item in range(len(scores))]
+"""
+
+
+@pytest.mark.parametrize(("step", "back"), [(1e-6, 0.0), (1e-5, -1e-5), (1e-4, -1e-4), (1e-3, 0.0)])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_differences_are_no_gradient(step, back, seed):
+    """They fail both checks of the gradient, and are named."""
+    source = solution(EXERCISE.name) + DIFFERENCES.format(step=step, back=back)
+    for name in (GRADIENT, ESTIMATE):
+        assert "differences of log P" in outcomes(EXERCISE, source, seed, only=name)[name].fault.mistake
 
 
 def test_another_learner_has_the_point_for_learning():

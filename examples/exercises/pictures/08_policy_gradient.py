@@ -88,7 +88,7 @@ def draw_step(axes):
         axes.plot([item - 0.25, item + 0.25], [score, score], color=COLOURS[item], linewidth=3)
         arrow = {"arrowstyle": "-|>", "color": INK, "linewidth": 1.6, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 13}
         axes.annotate("", xy=(item, end), xytext=(item, score), arrowprops=arrow)
-        text = "drawn: up" if up else "not drawn: down"
+        text = "drawn, here: up" if up else "not drawn: down"
         axes.text(item, end + (0.12 if up else -0.12), text, ha="center", va="bottom" if up else "top", fontsize=9.5)
     axes.set_xticks(range(len(SCORES)), [f"item {item}" for item in range(len(SCORES))])
     axes.set_xlim(-0.75, 3.6)

@@ -92,9 +92,12 @@ class Policy:
 
     def update(self, displayed: list[int], clicks: list[int]) -> None:
         reward = self.reward(displayed, clicks)
-        change = scaled(self.slopes(displayed), self.step_size * (reward - self.baseline(reward)))
-        self.scores = [score + slope for score, slope in zip(self.scores, change, strict=True)]
+        estimate = self.estimate(displayed, clicks, reward - self.baseline(reward))
+        self.scores = [score + self.step_size * slope for score, slope in zip(self.scores, estimate, strict=True)]
         self.rewards.append(reward)
+
+    def estimate(self, displayed: list[int], clicks: list[int], advantage: float) -> list[float]:
+        return scaled(self.slopes(displayed), advantage)
 
     def draw(self, coins: Any) -> list[int]:
         return sample_list(self.scores, coins)
@@ -222,6 +225,15 @@ def log_mistakes() -> dict[str, Callable[..., Any]]:
         "the denominator has only displayed items: hidden ones could have been drawn, too": of_displayed,
         "the item just drawn is missing in its own denominator": next_left,
         "this is the probability: take its logarithm": list_probability,
+        "the largest score is subtracted in the sum only: subtract it before it, too": summed(
+            lambda own, left: own - math.log(sum(math.exp(one - max(left)) for one in left))
+        ),
+        "log2 is to base 2: use math.log, the natural one": summed(
+            lambda own, left: own - math.log2(sum(map(math.exp, left)))
+        ),
+        "log2 is to base 2: use math.log, which is the natural one": summed(
+            lambda own, left: own - max(left) - math.log2(sum(math.exp(one - max(left)) for one in left))
+        ),
         "the sign is wrong: the log of a probability is at most 0": lambda s, r: -log_probability(s, r),
         "probabilities are added before the logarithm: add the logarithms": lambda s, r: math.log(
             summed(lambda own, left: math.exp(own) / sum(map(math.exp, left)))(s, r)
@@ -255,7 +267,44 @@ def chances_among(scores: Any, remaining: Any) -> list[float]:
     return [chances.get(item, 0.0) for item in range(len(scores))]
 
 
+def overwritten(own: Callable[[float, float], float], others: Callable[[float, float], float]) -> Callable[..., Any]:
+    """Return a wrong gradient; ``own`` and ``others`` make new entries of old ones and p, in this order."""
+
+    def slopes(scores: Any, ranking: Any) -> list[float]:
+        total = [0.0] * len(scores)
+        for item, remaining in steps(scores, ranking):
+            for one, p in zip(remaining, choice_probabilities(scores, remaining), strict=True):
+                total[one] = (own if one == item else others)(total[one], p)
+        return total
+
+    return slopes
+
+
+def too_short(scores: Any, ranking: Any) -> list[float]:
+    """A wrong gradient, which has an entry for each position."""
+    slopes = [0.0] * len(ranking)
+    for item, remaining in steps(scores, ranking):
+        slopes[item] += 1
+        for one, chance in zip(remaining, choice_probabilities(scores, remaining), strict=True):
+            slopes[one] -= chance
+    return slopes
+
+
 GRADIENT_MISTAKES: dict[str, Callable[..., Any]] = {
+    "each position adds to the entries, += and -=: yours overwrites those of the positions above": overwritten(
+        lambda old, p: 1 - p, lambda old, p: -p
+    ),
+    "each position adds to the entries, +=: yours sets that of the drawn item anew": overwritten(
+        lambda old, p: 1 - p, lambda old, p: old - p
+    ),
+    "each position subtracts from the entries, -=: yours sets those of the remaining items anew": overwritten(
+        lambda old, p: -p, lambda old, p: -p
+    ),
+    "each position subtracts from the entries, -=: yours sets those of items that are not drawn anew": overwritten(
+        lambda old, p: old + 1 - p, lambda old, p: -p
+    ),
+    "there is an entry for each of the L items, not for each position": too_short,
+    "there is an entry for each of the L items: yours are the first K": lambda s, r: gradient(s, r)[: len(r)],
     "the sign is wrong: drawn items get + 1, remaining ones - p": lambda s, r: scaled(gradient(s, r), -1.0),
     "p is added to the remaining items' entries: it is subtracted": stepwise(
         1, lambda s, left, item: scaled(chances_among(s, left), -1.0)
@@ -291,6 +340,9 @@ REINFORCE_MISTAKES: dict[str, Callable[..., Any]] = {
     ),
     "the baseline is subtracted from each entry: it belongs to the reward": lambda s, r, reward, base: [
         reward * slope - base for slope in gradient(s, r)
+    ],
+    "the brackets are missing: (reward - baseline) times the entry": lambda s, r, reward, base: [
+        reward - base * slope for slope in gradient(s, r)
     ],
     "the estimate is multiplied by P: lists already come with this probability": lambda s, r, reward, base: scaled(
         gradient(s, r), (reward - base) * list_probability(s, r)
@@ -351,6 +403,34 @@ class _MeanOfClicks(Policy):
 class _AnyClick(Policy):
     def reward(self, displayed: list[int], clicks: list[int]) -> float:
         return float(any(clicks))
+
+
+class _WholeMean(Policy):
+    def baseline(self, reward: float) -> float:
+        return math.fsum(self.rewards) // len(self.rewards) if self.rewards else 0.0
+
+
+class _OnlyClicked(Policy):
+    def estimate(self, displayed: list[int], clicks: list[int], advantage: float) -> list[float]:
+        clicked = {item for item, click in zip(displayed, clicks, strict=True) if click}
+        return [slope * (item in clicked) for item, slope in enumerate(super().estimate(displayed, clicks, advantage))]
+
+
+class _ByPosition(Policy):
+    """The gradient is that of the list 0, 1, ..., K - 1."""
+
+    def slopes(self, displayed: list[int]) -> list[float]:
+        return gradient(self.scores, range(len(displayed)))
+
+
+class _FirstRoundAlways(Policy):
+    """The rounds are never counted: the coins are those of round 0, and the baseline is 0."""
+
+    def baseline(self, reward: float) -> float:
+        return 0.0
+
+    def draw(self, coins: Any) -> list[int]:
+        return super().draw(self.coins[0])
 
 
 class _OneCoin(Policy):
@@ -417,6 +497,7 @@ class _EarlierCoins(Policy):
 AGENT_MISTAKES: dict[str, Callable[..., Any]] = {
     "the scores move downhill: the step is + step_size times the estimate": _Downhill,
     "every round has the first round's coins": _FirstCoins,
+    "the rounds are not counted: coins and baseline stay those of round 0": _FirstRoundAlways,
     "round t has the coins of round t - 1": _EarlierCoins,
     "one coin serves the whole list: position k of round t has coins[t][k]": _OneCoin,
     "there is no baseline": _NoBaseline,
@@ -425,6 +506,9 @@ AGENT_MISTAKES: dict[str, Callable[..., Any]] = {
     "the baseline is the sum of the earlier rewards: it is their mean": _TotalReward,
     "the baseline is divided by one round too many": _LateMean,
     "the baseline of the first round is its own reward: it is 0 there": _FirstRound,
+    "the baseline is the mean, with one stroke: // cuts it to a whole number": _WholeMean,
+    "all scores move, not only those of clicked items": _OnlyClicked,
+    "the gradient is that of the displayed list, not of the list 0, 1, ..., K - 1": _ByPosition,
     "the reward is 1 for any click: it is the number of clicks": _AnyClick,
     "the reward is the mean of the clicks: it is their number": _MeanOfClicks,
     "step_size is not used": _NoStep,

@@ -39,9 +39,18 @@ from rankgym.exercises.topics.plackett_luce import (
 from rankgym.submissions import Submission
 
 OVERFLOW = "exp of a large score overflows, or all weights are 0: subtract the largest remaining score first"
+DIFFERENCES = (
+    "this is right to a few digits only, as differences of log P are: write the formula of the gradient, which is exact"
+)
+NOBODY_EXCEEDS = (
+    "rounding keeps the sum of the probabilities below the coin to the end: draw the last remaining item then"
+)
 LARGE = [1000.0, 0.0, 1.0, -1000.0]  # scores of which exp cannot be computed
 DRAWN = 40  # random cases of each check, after the small ones
 ROUNDS = 2_000
+TOLERANCE = 1e-11  # of gradients; right ones differ by 1e-14, the best differences of log P by more than 1e-10
+ROUGH = 1e-3  # a gradient that is right so far may be made of differences
+BELOW_ONE = 1 - 2**-53  # the largest coin
 
 # Of the check that the agent learns. A run's loss is its mean regret in the last rounds, divided by that of the worst
 # list, and so is between 0 and 1. The right agent's expected loss is below 0.04: it was 0.0320 in 2,400 other runs,
@@ -84,6 +93,14 @@ def compare_large(
         trial.compare(function, oracle, cases)
     except Failed as failed:
         raise Failed(failed.fault._replace(mistake=why)) from None
+
+
+def compare_exactly(trial: Trial, function: str, oracle: Callable[..., Any], cases: Iterable[Sequence[Any]]) -> None:
+    """Check gradients that have been found right roughly: differences of log P are not right to more digits."""
+    try:
+        trial.compare(function, oracle, cases, tolerance=TOLERANCE)
+    except Failed as failed:
+        raise Failed(failed.fault._replace(mistake=DIFFERENCES)) from None
 
 
 def large_lists() -> Iterator[tuple[list[float], list[int]]]:
@@ -138,6 +155,21 @@ def lists_are_drawn_item_by_item(trial: Trial) -> None:
         cases.append((scores, trial.rng.random(len(ranking)).tolist()))
         cases.append((some_scores(trial, 8), trial.rng.random(5).tolist()))
     trial.compare("sample_list", sample_list, cases, mistakes=sampling_mistakes())
+    rounded_down(trial)
+
+
+def rounded_down(trial: Trial) -> None:
+    """Check coins that ten probabilities of 1/10, added up, do not exceed; the list is the same with exact sums."""
+    for scores, coins, text in (
+        ([0.0] * 10, [BELOW_ONE, 0.5], "[0.0] * 10, [1 - 2**-53, 0.5]"),
+        ([0.0] * 11, [0.0, BELOW_ONE], "[0.0] * 11, [0.0, 1 - 2**-53]"),
+    ):
+        try:
+            trial.compare("sample_list", sample_list, [(scores, coins)])
+        except Failed as failed:
+            right = shown(sample_list(scores, coins))
+            fault = failed.fault._replace(call=f"sample_list({text})", expected=right, mistake=NOBODY_EXCEEDS)
+            raise Failed(fault) from None
 
 
 @check(
@@ -175,7 +207,9 @@ def log_probabilities_add_up(trial: Trial) -> None:
 )
 def gradients_are_one_minus_p(trial: Trial) -> None:
     """d log P(R) / d s(i) is the sum of -p(i) over the positions at which i remains, and + 1 if i is drawn."""
-    trial.compare("log_probability_gradient", gradient, scores_and_lists(trial), mistakes=GRADIENT_MISTAKES)
+    cases = list(scores_and_lists(trial))
+    trial.compare("log_probability_gradient", gradient, cases, mistakes=GRADIENT_MISTAKES, tolerance=ROUGH)
+    compare_exactly(trial, "log_probability_gradient", gradient, cases)
 
 
 @check(
@@ -192,7 +226,8 @@ def estimates_average_to_the_gradient(trial: Trial) -> None:
     cases = []
     for scores, ranking in scores_and_lists(trial):
         cases.append((scores, ranking, int(trial.rng.integers(0, 3)), round(float(trial.rng.uniform(0, 2)), 2)))
-    trial.compare("reinforce_gradient", reinforce, cases, mistakes=REINFORCE_MISTAKES)
+    trial.compare("reinforce_gradient", reinforce, cases, mistakes=REINFORCE_MISTAKES, tolerance=ROUGH)
+    compare_exactly(trial, "reinforce_gradient", reinforce, cases)
     for items, positions, baseline in ((2, 1, 0.5), (3, 2, 0.0), (3, 2, 1.5), (4, 2, 0.7)):
         scores = some_scores(trial, items)
         rewards = {r: float(trial.rng.uniform()) for r in itertools.permutations(range(items), positions)}
@@ -328,7 +363,8 @@ def draw(student: Submission, passed: frozenset[str], figure: Any) -> bool:
         for name, shown_lists in lists.items():
             lost = [best - _cascade_reward([attraction[item] for item in ranking]) for ranking in shown_lists]
             curves[name] = curves.get(name, 0.0) + np.cumsum(lost) / runs
-    draw_curves(figure.subplots(), curves)
+    title = f"Cascade model, {len(attraction)} items of 0.05 to 0.5, {positions} positions; mean of {runs} runs"
+    draw_curves(figure.subplots(), curves, title=title)
     return True
 
 
