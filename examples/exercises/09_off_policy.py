@@ -47,11 +47,12 @@
 # The names are short for standard, reward-interaction (McInerney et al., KDD 2020) and independent (Li et al., KDD
 # 2018) inverse propensity scoring; *propensity* is another word for the logging policy's probability.
 #
-# The fewer factors, the smaller the variance; the stronger the assumption, the greater the danger of a bias. The
+# As a rule, fewer factors mean less variance, and a stronger assumption means a greater danger of a bias. The
 # user of the cascade model (exercise 1) looks from the top: RIPS and SIPS are unbiased, IIPS is not. The user of the
 # position-based model fits all three.
 #
 # Each of them needs *support*: what the target policy may do, the logging policy must do with a positive probability.
+# And what is in the log has been displayed, so its logging probability cannot be 0.
 #
 # ## Against large weights
 #
@@ -77,6 +78,8 @@ import random
 
 # %% [markdown]
 # ### 9.1 Step probabilities (1 point)
+#
+# All scores are between -2 and 2, so that `math.exp` needs no care. (Exercise 8 shows what large scores need.)
 
 
 # %%
@@ -122,6 +125,10 @@ def cascade_weights(target, logging):
 
 # %% [markdown]
 # ### 9.4 Weights of IIPS (1 point)
+#
+# A logging marginal of 0 is refused in two cases: if the list has its item there, as in 9.3, and if the target marginal
+# is above 0, whether the list has the item there or elsewhere or not at all. Only 0 in both tables, at a place that the
+# list does not have, is fine.
 
 
 # %%
@@ -132,8 +139,7 @@ def item_position_weights(ranking, target, logging):
     target: the target policy's marginals, L lists of K numbers
     logging: the logging policy's
 
-    Raises ValueError if there is no support: if for any item and position, displayed or not, the target marginal is
-    above 0 and the logging marginal is 0.
+    Raises ValueError if a logging marginal is 0 where the list has its item, or where the target marginal is above 0.
     """
     raise NotImplementedError("9.4")
 
@@ -270,11 +276,12 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## To think about
 #
-# 1. The expectation of a weight is 1. Of which of the three kinds? Why does self-normalisation work, then?
+# 1. For which of the three estimators is the expectation of each weight 1? Why does self-normalisation work, then?
 # 2. The logging policy always displays the same list. What can be learned from its log?
 # 3. Is a user of the dependent click model (several clicks, looks from the top) fit for RIPS? For IIPS?
-# 4. Let $\hat q(k)$ be any guess of the click probability at position $k$ given the items at positions $0, \dots, k$,
-#    and $\bar q(k)$ its mean if only the item at position $k$ is drawn anew by the target policy. Show that
-#    $\sum_k \bigl(w(k) (c(k) - \hat q(k)) + w(k - 1)\, \bar q(k)\bigr)$ with the weights of RIPS and $w(-1) = 1$ has
-#    the same expectation as RIPS, however bad the guess. With a good guess its variance is much smaller: this is
+# 4. Let $\hat q(k)$ be any guess, from the items at positions $0, \dots, k$, of the clicks at positions $k$ *and below*
+#    if the target policy fills those below. Let $\bar q(k)$ be its mean if the item at position $k$ is drawn anew by
+#    the target policy. Show that with the weights of RIPS and $w(-1) = 1$
+#    $$\sum_k \bigl(w(k) (c(k) - \hat q(k)) + w(k - 1)\, \bar q(k)\bigr)$$
+#    has the same expectation as RIPS, however bad the guess. With a good guess its variance can be much smaller: this is
 #    *cascade doubly robust* (Kiyohara et al., WSDM 2022).

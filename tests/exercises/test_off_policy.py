@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from mistakes import SOLUTIONS, Mistake, assert_found, assert_full_points, outcomes
+from mistakes import SOLUTIONS, Mistake, assert_found, assert_full_points, outcomes, solution
 
 from rankgym.exercises.checking import check_file
 from rankgym.exercises.exercise import Trial
@@ -27,7 +27,7 @@ MISTAKES = [
         "for i in left))\n        left.remove(item)",
         "for i in left if i != item))\n        left.remove(item)",
         STEPS,
-        "ZeroDivisionError",
+        "the item itself is missing in its sum",
     ),
     Mistake(
         "only the ranking", "left = set(range(len(scores)))", "left = set(ranking)", STEPS, "only the items of the"
@@ -60,6 +60,8 @@ MISTAKES = [
         MARGINALS,
         "not its step probability",
     ),
+    Mistake("overwritten", "[position] += probability", "[position] = probability", MARGINALS, "only the last list's"),
+    Mistake("combinations", "itertools.permutations", "itertools.combinations", MARGINALS, "use permutations"),
     Mistake("transposed", "    return table", "    return list(zip(*table))", MARGINALS, "a row for each item"),
     Mistake(
         "mean over lists",
@@ -104,21 +106,29 @@ MISTAKES = [
         '        if drawn == 0:\n            raise ValueError("a logging probability is 0; allowed: above 0")\n',
         "",
         CASCADE,
-        "divides by 0",
+        "raise ValueError where the logging probability is 0",
     ),
     Mistake(
         "no support, weight 0",
         '            raise ValueError("a logging probability is 0; allowed: above 0")\n',
         "            return [0.0] * len(target)\n",
         CASCADE,
-        "nothing is refused",
+        "raise ValueError where the logging probability is 0",
     ),
     Mistake(
         "refused if the target has it",
         "        if drawn == 0:\n",
         "        if drawn == 0 and wanted > 0:\n",
         CASCADE,
-        "divides by 0",
+        "0 / 0 is no weight",
+    ),
+    Mistake(
+        "weight 0 if the target never has it",
+        "        if drawn == 0:\n",
+        "        if wanted == 0:\n            return weights + [0.0] * (len(target) - len(weights))\n"
+        "        if drawn == 0:\n",
+        CASCADE,
+        "0 / 0 is no weight",
     ),
     Mistake(
         "products divided",
@@ -141,8 +151,23 @@ MISTAKES = [
     Mistake(
         "position 0", "target[item][k] / logging[item][k]", "target[item][0] / logging[item][0]", ITEMS, "position 0"
     ),
-    Mistake("no support seen", "if any(p > 0 and q == 0", "if any(p > 1 and q == 0", ITEMS, ""),
-    Mistake("zeros refused", "if any(p > 0 and q == 0", "if any(q == 0", ITEMS, "ValueError"),
+    Mistake("no support seen", "if any(p > 0 and q == 0", "if any(p > 1 and q == 0", ITEMS, "whole tables"),
+    Mistake("zeros refused", "if any(p > 0 and q == 0", "if any(q == 0", ITEMS, "0 in both tables is fine"),
+    Mistake("0 / 0 in the list", "if any(logging[item][k] == 0", "if any(logging[item][k] < 0", ITEMS, "0 / 0 is no"),
+    Mistake(
+        "support in the list only",
+        "if any(p > 0 and q == 0 for p, q in zip(wanted, drawn))",
+        "if False",
+        ITEMS,
+        "that the list does not have there",
+    ),
+    Mistake(
+        "support of displayed items only",
+        "    for wanted, drawn in zip(target, logging):\n        if any(p > 0",
+        "    for wanted, drawn in [(target[item], logging[item]) for item in ranking]:\n        if any(p > 0",
+        ITEMS,
+        "that the list does not have at all",
+    ),
     Mistake(
         "no 1/n",
         "total = sum(column) if normalise else len(weights)",
@@ -157,6 +182,14 @@ MISTAKES = [
         ESTIMATE,
         "divided by n K",
     ),
+    Mistake(
+        "1/K", "if normalise else len(weights)", "if normalise else len(weights[0])", ESTIMATE, "number of positions"
+    ),
+    Mistake(
+        "mean of positions", "    return value\n", "    return value / len(weights[0])\n", ESTIMATE, "normalised or not"
+    ),
+    Mistake("other limit", "largest=math.inf", "largest=10.0", ESTIMATE, "nothing is clipped or normalised"),
+    Mistake("other default", "normalise=False", "normalise=True", ESTIMATE, "nothing is clipped or normalised"),
     Mistake("clips the wrong side", "min(w, largest)", "max(w, largest)", ESTIMATE, "these are raised"),
     Mistake("drops large weights", "min(w, largest)", "w * (w <= largest)", ESTIMATE, "become 0"),
     Mistake("no clipping", "min(w, largest)", "w", ESTIMATE, "nothing is clipped"),
@@ -193,6 +226,14 @@ MISTAKES = [
         "sum(map(sum, weights)) ** 2 / sum(w * w for row in weights for w in row)]",
         PRECISION,
         "all weights together",
+    ),
+    Mistake("mean size", "min(sizes)]", "sum(sizes) / len(sizes)]", PRECISION, "not the mean of all"),
+    Mistake(
+        "size of rows",
+        "for column in zip(*weights):\n        squares",
+        "for column in weights:\n        squares",
+        PRECISION,
+        "yours is that of a session",
     ),
     Mistake("number of sessions", "min(sizes)]", "n]", PRECISION, "number of sessions"),
     Mistake("squared sum", "sum(column) ** 2 / squares", "squares / sum(column) ** 2", PRECISION, "wrong way round"),
@@ -234,7 +275,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", range(5))
 def test_the_right_solution_has_full_points(seed):
     assert_full_points(EXERCISE, seed)
 
@@ -267,9 +308,9 @@ def cascade_weights(target, logging):
 
 def item_position_weights(ranking, target, logging):
     target, logging = np.array(target), np.array(logging)
-    if ((target > 0) & (logging == 0)).any():
-        raise ValueError
     places = list(ranking), range(len(ranking))
+    if ((target > 0) & (logging == 0)).any() or (logging[places] == 0).any():
+        raise ValueError
     return target[places] / logging[places]
 
 def estimate(weights, clicks, largest=np.inf, normalise=False):
@@ -300,6 +341,56 @@ def evaluate(log, target_scores, logging_scores, kind):
 def test_another_right_style_has_full_points():
     found = outcomes(EXERCISE, ARRAYS)
     assert {name: outcome.fault for name, outcome in found.items() if outcome.fault} == {}
+
+
+SUBCLASSES = """
+import json
+
+class NoSupport(ValueError):
+    pass
+
+class NoSupportAnywhere(NoSupport):
+    pass
+"""
+
+
+@pytest.mark.parametrize("name", ["NoSupportAnywhere", "UnicodeError"])
+def test_a_special_value_error_is_one(name):
+    source = SUBCLASSES + solution(EXERCISE.name).replace("raise ValueError(", f"raise {name}(")
+    found = outcomes(EXERCISE, source)
+    assert {name: outcome.fault for name, outcome in found.items() if outcome.fault} == {}
+
+
+@pytest.mark.parametrize("name", ["KeyError", "Exception"])
+def test_another_error_is_none(name):
+    source = solution(EXERCISE.name).replace("raise ValueError(", f"raise {name}(")
+    for check in (CASCADE, ITEMS):
+        fault = outcomes(EXERCISE, source, only=check)[check].fault
+        assert fault.expected == "ValueError"
+        assert fault.got.startswith(name)
+
+
+def test_a_refused_list_that_is_fine_shows_its_weights():
+    source = solution(EXERCISE.name).replace("if any(p > 0 and q == 0", "if any(q == 0")
+    fault = outcomes(EXERCISE, source, only=ITEMS)[ITEMS].fault
+    assert fault.expected == "[0, 0]"
+    assert fault.got.startswith("ValueError")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_default_limit_is_checked_in_all_seeds(seed):
+    source = solution(EXERCISE.name).replace("largest=math.inf", "largest=1000.0")
+    assert outcomes(EXERCISE, source, seed, only=ESTIMATE)[ESTIMATE].fault
+
+
+def test_a_biased_estimate_is_shown_by_a_call():
+    """One session, its weights and the users' attraction; the call can be made as it is shown."""
+    source = solution(EXERCISE.name).replace('if kind == "list":', 'if kind == "everything":')
+    fault = outcomes(EXERCISE, source, only=UNBIASED)[UNBIASED].fault
+    right = eval(fault.call, {"evaluate": oracles.evaluate})
+    assert fault.expected.startswith(f"{right:.10g}: the positions have the weights [")
+    assert "over all lists and clicks your estimates have the expectation" in fault.got
+    assert "(attraction [" in fault.got
 
 
 @pytest.mark.parametrize("stub", ["return 0.0", "return []", "return args[0]", "return None", "raise ValueError"])

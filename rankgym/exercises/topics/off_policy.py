@@ -9,13 +9,17 @@ Yamamoto (WSDM 2022), whose estimator is a question at the end. Self-normalisati
 the enumeration shows that the formulas do what they should.
 """
 
+import ast
+import builtins
 import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from rankgym.exercises.exercise import Exercise, Trial, check
-from rankgym.exercises.faults import called, plain, same
+from rankgym.exercises.faults import Failed, called, plain, same, shown
 from rankgym.exercises.handouts import HANDOUTS
 from rankgym.exercises.pictures import draw_curves
 from rankgym.exercises.topics.off_policy_oracles import (
@@ -35,10 +39,20 @@ from rankgym.exercises.topics.off_policy_oracles import (
     sized,
     softmax,
     step_probabilities,
+    weight_rows,
 )
 from rankgym.submissions import NoAnswer, Submission
 
 DRAWN = 30  # random cases of each check, after the small ones
+NO_SUPPORT = "raise ValueError where the logging probability is 0: there is no support"
+BOTH_ZERO = (
+    "a logging probability of 0 at a place of the list is refused even if the target's is 0, too: 0 / 0 is no weight"
+)
+NOT_SHOWN_NOT_WANTED = "0 in both tables is fine at places that the list does not have: neither policy uses them"
+OTHER_PLACES = "refuse also for items and positions that the list does not have there: go through both whole tables"
+OTHER_ITEMS = "refuse also for items that the list does not have at all: go through both whole tables"
+DEFAULTS = "without more arguments nothing is clipped or normalised: largest=math.inf, normalise=False in the def line"
+LOGS, SESSIONS = 300, (50, 100, 200, 400, 800, 1_600, 3_200)  # of the picture
 KINDS = ("list", "cascade", "item-position")
 
 # -- policies --------------------------------------------------------------------------------------------------------
@@ -77,12 +91,17 @@ def steps_are_among_the_items_left(trial: Trial) -> None:
         chances = [math.exp(scores[item]) for item in ranking]
         return [chance / sum(chances[k:]) for k, chance in enumerate(chances)]
 
+    def without_itself(scores: Any, ranking: Any) -> list[float]:
+        chances = step_probabilities(scores, ranking)
+        return [p / (1 - p) if len(scores) > k + 1 else p / 0.0 for k, p in enumerate(chances)]
+
     def no_exp(scores: Any, ranking: Any) -> list[float]:
         return step_probabilities([math.log(score) if score > 0 else -700 for score in scores], ranking)
 
     mistakes = {
         "the items above are still in the sum: take them out": softmax,
         "the sum has only the items of the ranking: all items that are left belong there": of_ranked,
+        "the item itself is missing in its sum: take it out after its step": without_itself,
         "scores are taken by position, not by item": lambda s, r: step_probabilities(s, range(len(r))),
         "exp(score) is proportional to the probability, not the score": no_exp,
         "exp(score), not exp(-score)": lambda s, r: step_probabilities([-one for one in s], r),
@@ -126,7 +145,19 @@ def marginals_sum_over_lists(trial: Trial) -> None:
                 table[item][k] += step_probabilities(scores, ranking)[k]
         return table
 
+    def last_list(scores: Any, num_positions: int) -> Any:
+        table = [[0.0] * num_positions for _ in scores]
+        for ranking in itertools.permutations(range(len(scores)), num_positions):
+            for k, item in enumerate(ranking):
+                table[item][k] = list_probability(scores, ranking)
+        return table
+
+    def in_order(scores: Any, num_positions: int) -> Any:
+        return marginals(scores, num_positions, lambda s, r: list_probability(s, r) if list(r) == sorted(r) else 0.0)
+
     mistakes = {
+        "every list adds its probability, +=: yours has only the last list's": last_list,
+        "combinations are lists in the order of the numbers: use permutations": in_order,
         "position by item: the answer has a row for each item": lambda s, K: list(zip(*marginals(s, K), strict=True)),
         "the lists are not equally probable": uniform,
         "a list adds its whole probability, not its step probability": of_step,
@@ -149,17 +180,35 @@ def marginals_sum_over_lists(trial: Trial) -> None:
 # -- weights ---------------------------------------------------------------------------------------------------------
 
 
-def must_refuse(trial: Trial, function: str, *args: Any) -> None:
-    """Check that the submission's function raises ValueError."""
+def must_refuse(trial: Trial, function: str, *args: Any, why: str) -> None:
+    """Check that the submission's function raises ValueError, or a class of its own that is one."""
     call = called(function, plain(args))
     try:
         got = trial.student.call(function, *plain(args))
     except NoAnswer as error:
-        if error.error == "ValueError":
+        if is_value_error(error.error, trial.student.source):
             return
-        wrong = "it divides by 0 before it looks" if error.error == "ZeroDivisionError" else ""
-        trial.fail(function, call, "ValueError", str(error), wrong)
-    trial.fail(function, call, "ValueError", got, "nothing is refused: there is no support")
+        trial.fail(function, call, "ValueError", str(error), why)
+    trial.fail(function, call, "ValueError", got, why)
+
+
+def is_value_error(name: str, source: str) -> bool:
+    """Whether an exception of this name is a ValueError; it may be one of Python's or a class of the source."""
+    known = getattr(builtins, name, None)
+    if isinstance(known, type):
+        return issubclass(known, ValueError)
+    classes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef) and node.name == name]
+    bases = [ast.unparse(base) for node in classes for base in node.bases]
+    return any(base != name and is_value_error(base, source) for base in bases)
+
+
+def must_accept(trial: Trial, expected: Any, function: str, *args: Any, why: str) -> None:
+    """Check an answer that a submission may refuse."""
+    try:
+        trial.compare(function, lambda *_: expected, [args])
+    except Failed as failed:
+        refused = failed.fault._replace(expected=shown(expected))
+        raise Failed(refused._replace(mistake=why if "ValueError" in failed.fault.got else "")) from None
 
 
 @check(
@@ -204,8 +253,8 @@ def cascade_weights_multiply_down_to_the_position(trial: Trial) -> None:
         positions = int(trial.rng.integers(1, 8))
         cases.append((numbers(trial, positions, 0, 1), numbers(trial, positions, 0.05, 1)))
     trial.compare("cascade_weights", cascade_weights, cases, mistakes=mistakes)
-    must_refuse(trial, "cascade_weights", [0.5, 0.5], [0.5, 0.0])
-    must_refuse(trial, "cascade_weights", [0.0, 0.5], [0.0, 0.5])
+    must_refuse(trial, "cascade_weights", [0.5, 0.5], [0.5, 0.0], why=NO_SUPPORT)
+    must_refuse(trial, "cascade_weights", [0.0, 0.5], [0.0, 0.5], why=BOTH_ZERO)
     small = [1e-200, 2e-200, 0.5], [2e-200, 1e-200, 0.5]
     wrong = {"products are divided, and are too small for a float: multiply the ratios": lambda p, q: [0.5, 0.0, 0.0]}
     trial.compare("cascade_weights", cascade_weights, [small], mistakes=wrong)
@@ -218,11 +267,11 @@ def cascade_weights_multiply_down_to_the_position(trial: Trial) -> None:
         "One ratio for each position: that of the item which the list has there.",
         "target[item][k] / logging[item][k] for k, item in enumerate(ranking).",
         "Before that, go through both whole tables: a place with target > 0 and logging == 0 is refused (ValueError), "
-        "even if this list does not have the item there. A place with 0 in both is fine.",
+        "even if this list does not have the item there. A place of the list with logging == 0 is refused, too.",
     ],
 )
 def item_position_weights_are_one_ratio(trial: Trial) -> None:
-    """IIPS weights position k by the ratio of the marginals of its item there; lack of support is refused."""
+    """IIPS weights position k by the ratio of the marginals of its item there; without support it refuses."""
 
     def along(ranking: Any, target: Any, logging: Any) -> list[float]:
         return product(item_position_weights(ranking, target, logging))
@@ -247,12 +296,20 @@ def item_position_weights_are_one_ratio(trial: Trial) -> None:
         tables = [marginals(numbers(trial, items, -1, 1), positions) for _ in range(2)]
         cases.append((trial.rng.permutation(items)[:positions].tolist(), *tables))
     trial.compare("item_position_weights", item_position_weights, cases, mistakes=mistakes)
+    support_is_needed_everywhere(trial)
+
+
+def support_is_needed_everywhere(trial: Trial) -> None:
+    """Check what is refused: 0 at a place of the list, and 0 at any other place that the target policy uses."""
     halves = [[0.5, 0.5], [0.5, 0.5], [0.0, 0.0]]
     never_last = [[0.5, 0.0], [0.5, 0.5], [0.0, 0.5]]
-    one_less = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
-    trial.expect([0.0, 0.0], "item_position_weights", [1, 0], one_less, halves)
-    must_refuse(trial, "item_position_weights", [1, 0], halves, never_last)
-    must_refuse(trial, "item_position_weights", [0, 1], halves, never_last)  # elsewhere than in the list
+    one_list = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+    name = "item_position_weights"
+    must_accept(trial, [0.0, 0.0], name, [1, 0], one_list, halves, why=NOT_SHOWN_NOT_WANTED)
+    must_refuse(trial, name, [1, 0], halves, never_last, why=NO_SUPPORT)
+    must_refuse(trial, name, [2, 0], one_list, halves, why=BOTH_ZERO)
+    must_refuse(trial, name, [0, 1], halves, never_last, why=OTHER_PLACES)
+    must_refuse(trial, name, [1, 2], halves, never_last, why=OTHER_ITEMS)
 
 
 # -- estimates -------------------------------------------------------------------------------------------------------
@@ -293,7 +350,12 @@ def estimates_average_weighted_clicks(trial: Trial) -> None:
         log = drawn_log(trial, sessions, positions, zeros=number % 10 == 9)
         cases.append((*log, (100.0, 1.25)[number % 2], number % 4 > 1))
     trial.compare("estimate", estimate, cases, mistakes=estimate_mistakes())
-    trial.compare("estimate", estimate, [drawn_log(trial, 4, 2)])  # the default arguments
+    large, clicks = drawn_log(trial, 4, 2)
+    large[0][0], clicks[0][0] = 1e6, 1
+    try:
+        trial.compare("estimate", estimate, [(large, clicks)])
+    except Failed as failed:
+        raise Failed(failed.fault._replace(mistake=DEFAULTS)) from None
 
 
 @check(
@@ -328,6 +390,12 @@ def precision_is_an_interval_and_a_size(trial: Trial) -> None:
         "the size is that of the position where it is largest: the smallest is wanted": sized(
             lambda w: max(map(effective, columns(w)))
         ),
+        "the size is that of the position where it is smallest, not the mean of all": sized(
+            lambda w: sum(map(effective, columns(w))) / len(w[0])
+        ),
+        "the size is that of a position, with the weights of all sessions: yours is that of a session": sized(
+            lambda w: min(map(effective, w))
+        ),
         "the size is that of the last position: the smallest is wanted": sized(lambda w: effective([r[-1] for r in w])),
         "the size is that of position 0: the smallest is wanted": sized(lambda w: effective([row[0] for row in w])),
         "the size is the number of sessions": sized(len),
@@ -360,9 +428,9 @@ class Users:
 
     def __init__(self, trial: Trial, kind: str, items: int, positions: int) -> None:
         self.kind, self.table = kind, {}
-        attraction, examination = numbers(trial, items, 0.1, 0.9), numbers(trial, positions, 0.3, 1)
+        self.attraction, examination = numbers(trial, items, 0.1, 0.9), numbers(trial, positions, 0.3, 1)
         for ranking in itertools.permutations(range(items), positions):
-            alpha = [attraction[item] for item in ranking]
+            alpha = [self.attraction[item] for item in ranking]
             seen = {
                 "list": numbers(trial, positions, 0.1, 0.9),  # anything at all
                 "cascade": [math.prod(1 - a for a in alpha[:k]) for k in range(positions)],
@@ -386,7 +454,7 @@ def expect_unbiased(trial: Trial, kind: str, items: int, positions: int) -> None
     """Check by enumeration that the expectation of an estimate from one session is the true value."""
     users = Users(trial, kind, items, positions)
     target, logging = numbers(trial, items, -1, 1), numbers(trial, items, -1, 1)
-    expectation, suspects = 0.0, evaluate_mistakes()
+    expectation, suspects, first = 0.0, evaluate_mistakes(), None
     for ranking, clicks, chance in users.sessions():
         log = [[ranking, clicks]]
         got = trial.call("evaluate", log, target, logging, kind)
@@ -394,13 +462,20 @@ def expect_unbiased(trial: Trial, kind: str, items: int, positions: int) -> None
             trial.fail("evaluate", called("evaluate", [log, target, logging, kind]), "a number", got)
         suspects = {why: wrong for why, wrong in suspects.items() if same(got, wrong(log, target, logging, kind))}
         expectation += list_probability(logging, ranking) * chance * got
+        if first is None and not same(got, evaluate(log, target, logging, kind)):
+            first = log, got
     value = users.value(target)
-    if not same(expectation, value):
-        first = called("evaluate", [[["ranking", "clicks"]], target, logging, kind])
-        call = f"the expectation of {first}, over all lists of {positions} out of {items} items and all clicks"
-        who = {"list": "any", "cascade": "cascade", "item-position": "position-based"}[kind]
-        expected = f"{value:.10g}, the target policy's value with {who} users"
-        trial.fail("evaluate", call, expected, expectation, next(iter(suspects), ""))
+    if first is not None and not same(expectation, value):
+        log, got = first
+        row = weight_rows(log, target, logging, kind)[0]
+        who = {"list": "these", "cascade": "cascade", "item-position": "position-based"}[kind]
+        expected = f"{shown(evaluate(log, target, logging, kind))}: the positions have the weights {shown(row)}"
+        answer = (
+            f"{shown(got)}; over all lists and clicks your estimates have the expectation {shown(expectation)}, but "
+            f"with {who} users (attraction {shown(users.attraction)}) the target policy's value is {shown(value)}"
+        )
+        call = called("evaluate", [log, target, logging, kind])
+        trial.fail("evaluate", call, expected, answer, next(iter(suspects), ""))
 
 
 @check(
@@ -435,28 +510,37 @@ def expectations_are_the_true_value(trial: Trial) -> None:
 
 
 def draw(student: Submission, passed: frozenset[str], figure: Any) -> bool:
-    """Draw the submission's estimates from more and more sessions of cascade users, beside the true value."""
+    """Draw the submission's estimates from longer and longer logs of cascade users: mean and spread over many logs."""
     if expectations_are_the_true_value.name not in passed:
         return False
-    import numpy as np
-
-    rng = np.random.default_rng(1)
     target, logging, attraction = [-0.5, 0.0, 0.5, 1.0], [0.5, 0.0, 0.0, -0.5], [0.2, 0.4, 0.5, 0.8]
-    lists = list(itertools.permutations(range(4), 3))
-    chances = np.array([list_probability(logging, ranking) for ranking in lists])
-    drawn = rng.choice(len(lists), 4_000, p=chances / chances.sum())
-    log = []
-    for number in drawn:
-        liked = [int(rng.random() < attraction[item]) for item in lists[number]]
-        log.append([list(lists[number]), [int(like and not any(liked[:k])) for k, like in enumerate(liked)]])
-    none_clicks = [math.prod(1 - attraction[item] for item in ranking) for ranking in lists]
-    value = sum(list_probability(target, r) * (1 - p) for r, p in zip(lists, none_clicks, strict=True))
-    rounds = [50, 100, 200, 400, 800, 1_200, 1_600, 2_000, 2_500, 3_000, 3_500, 4_000]
-    curves: dict[str, Any] = {
-        f"yours, {kind}": [student.call("evaluate", log[:n], target, logging, kind) for n in rounds] for kind in KINDS
-    }
-    curves["true value"] = [value] * len(rounds)
-    draw_curves(figure.subplots(), curves, rounds, x_label="sessions of cascade users", y_label="estimated clicks")
+    sessions, chances, value = [], [], 0.0
+    for ranking in map(list, itertools.permutations(range(4), 3)):
+        seen = 1.0
+        for k, item in enumerate(ranking):
+            sessions.append([ranking, [int(k == place) for place in range(3)]])
+            chances.append(list_probability(logging, ranking) * seen * attraction[item])
+            seen *= 1 - attraction[item]
+        sessions.append([ranking, [0, 0, 0]])
+        chances.append(list_probability(logging, ranking) * seen)
+        value += list_probability(target, ranking) * (1 - seen)
+    rng, shares = np.random.default_rng(1), np.array(chances) / sum(chances)
+    logs = rng.choice(len(sessions), (LOGS, SESSIONS[-1]), p=shares)
+    curves: dict[str, Any] = {}
+    spreads = {}
+    for kind in KINDS:  # the estimate of a log is the mean of those of its sessions
+        each = np.array([student.call("evaluate", [session], target, logging, kind) for session in sessions])
+        estimates = np.array([each[logs[:, :n]].mean(axis=1) for n in SESSIONS])
+        curves[f"yours, {kind}"] = estimates.mean(axis=1)
+        spreads[f"yours, {kind}"] = np.quantile(estimates, (0.1, 0.9), axis=1)
+    curves["true value"] = [value] * len(SESSIONS)
+    axes = figure.subplots()
+    title = f"Cascade users; mean of {LOGS} logs, and the bands of 80% of them"
+    draw_curves(axes, curves, SESSIONS, x_label="sessions of the log", y_label="estimated clicks", title=title)
+    for line in [line for line in axes.get_lines() if line.get_label() in spreads]:
+        low, high = spreads[line.get_label()]
+        axes.fill_between(SESSIONS, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+    axes.set_xscale("log")
     return True
 
 

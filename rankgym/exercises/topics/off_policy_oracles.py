@@ -92,6 +92,10 @@ def estimate_mistakes() -> dict[str, Callable[..., Any]]:
     return {
         "the sum is not divided by the number of sessions": times(lambda w, c: len(w)),
         "divided by n K: the clicks of a session are added up, not averaged": times(lambda w, c: 1 / len(w[0])),
+        "divided by K, normalised or not: the positions are added up, not averaged": lambda w, c, *more: (
+            estimate(w, c, *more) / len(w[0])
+        ),
+        "divided by the number of positions: divide by that of the sessions": times(lambda w, c: len(w) / len(w[0])),
         "divided by the number of clicks, not of sessions": per_click,
         "clipping cuts the weights above the limit, min(w, largest); these are raised": lambda w, c, m, norm: estimate(
             w, c, m, norm, cut=max

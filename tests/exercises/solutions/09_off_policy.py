@@ -36,6 +36,8 @@ def item_position_weights(ranking, target, logging):
     for wanted, drawn in zip(target, logging):
         if any(p > 0 and q == 0 for p, q in zip(wanted, drawn)):
             raise ValueError("the logging policy never displays what the target policy displays")
+    if any(logging[item][k] == 0 for k, item in enumerate(ranking)):
+        raise ValueError("the logging policy cannot have displayed this list")
     return [target[item][k] / logging[item][k] for k, item in enumerate(ranking)]
 
 
