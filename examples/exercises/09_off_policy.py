@@ -283,5 +283,5 @@ if __name__ == "__main__":
 #    if the target policy fills those below. Let $\bar q(k)$ be its mean if the item at position $k$ is drawn anew by
 #    the target policy. Show that with the weights of RIPS and $w(-1) = 1$
 #    $$\sum_k \bigl(w(k) (c(k) - \hat q(k)) + w(k - 1)\, \bar q(k)\bigr)$$
-#    has the same expectation as RIPS, however bad the guess. With a good guess its variance can be much smaller: this is
-#    *cascade doubly robust* (Kiyohara et al., WSDM 2022).
+#    has the same expectation as RIPS, however bad the guess. With a good guess its variance can be much smaller: this
+#    is *cascade doubly robust* (Kiyohara et al., WSDM 2022).

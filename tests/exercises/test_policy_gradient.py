@@ -255,6 +255,7 @@ MISTAKES = [
         "mean of clicks", "reward = sum(clicks)", "reward = sum(clicks) / len(clicks)", LISTS, "mean of the clicks"
     ),
     Mistake("any click", "reward = sum(clicks)", "reward = max(clicks)", LISTS, "1 for any click"),
+    Mistake("later coins", "self.coins[self.rounds]", "self.coins[self.rounds + 1]", LISTS, "coins of round t + 1"),
     Mistake("first coins", "self.coins[self.rounds]", "self.coins[0]", LISTS, "the first round's coins"),
     Mistake(
         "one round too many",

@@ -493,12 +493,18 @@ class _EarlierCoins(Policy):
         return super().draw(self.coins[len(self.rewards) - 1])
 
 
+class _LaterCoins(Policy):
+    def draw(self, coins: Any) -> list[int]:
+        return super().draw(self.coins[len(self.rewards) + 1])
+
+
 # The first of those that display the same lists is named, so that the plain ones come first.
 AGENT_MISTAKES: dict[str, Callable[..., Any]] = {
     "the scores move downhill: the step is + step_size times the estimate": _Downhill,
     "every round has the first round's coins": _FirstCoins,
     "the rounds are not counted: coins and baseline stay those of round 0": _FirstRoundAlways,
     "round t has the coins of round t - 1": _EarlierCoins,
+    "round t has the coins of round t + 1: count rounds from 0": _LaterCoins,
     "one coin serves the whole list: position k of round t has coins[t][k]": _OneCoin,
     "there is no baseline": _NoBaseline,
     "the baseline has the new reward in it: update it after the scores": _OwnReward,
