@@ -197,6 +197,7 @@ MISTAKES = [
     Mistake("t + 1 in the class", INDEX, INDEX.replace("self.t)", "self.t + 1)"), AGENT, "t is one too large"),
     Mistake("own t", INDEX, INDEX.replace("self.t)", "self.observed[item] or 1)"), AGENT, "own number of observations"),
     Mistake("t of observations", f"\n{TIME}", f"\n    {TIME}", AGENT, "t counts observations"),
+    Mistake("t of displays", TIME, "        self.t += len(displayed)", AGENT, "t counts displayed items"),
     Mistake("t twice", ACT, f"self.t += 1\n        {ACT}", AGENT, ""),
     Mistake("t stands", TIME, "        pass", AGENT, "or t does not grow"),
     Mistake(

@@ -283,7 +283,7 @@ def test_an_unsafe_agent_is_told_what_its_lists_cost():
     shuffles = "\n\nBubbleRank.act = lambda self: sorted(self.base, key=lambda item: self.coins[self.played][item])\n"
     fault = outcomes(EXERCISE, solution(EXERCISE.name) + shuffles, only=BUBBLERANK)[BUBBLERANK].fault
     assert re.search(
-        r"it is not safe: with the attraction \[0\.9, .*0\.1\] \[.*\] has \d+ misordered pairs?, and \d+ of \d+ lists",
+        r"it is not safe: the attraction is \[0\.9, .*0\.1\], \[.*\] has \d+ misordered pairs?, and \d+ of \d+ lists",
         fault.mistake,
     )
     assert (pairs(0), pairs(1), pairs(2)) == ("0 misordered pairs", "1 misordered pair", "2 misordered pairs")

@@ -171,7 +171,6 @@ def items_are_observed_down_to_the_first_click(trial: Trial) -> None:
 @check(
     points=1,
     of="window_counts",
-    builds_on=["observed_items"],
     hints=[
         "Which rounds does a window of 1 have? Only the last one.",
         "The rounds are history[-window:]; a history that is shorter than the window counts in full.",
@@ -215,7 +214,6 @@ def discounted(
 @check(
     points=1,
     of="discounted_counts",
-    builds_on=["observed_items"],
     hints=[
         "What do the counts of an item become in a round in which it is not observed?",
         "In each round: first all items' counts times gamma, then the observations of this round with weight 1.",
@@ -313,7 +311,6 @@ def expect_forgetting(trial: Trial, window: int) -> None:
 @check(
     points=2,
     of="SlidingWindowUCB",
-    builds_on=["observed_items", "window_counts", "window_index"],
     hints=[
         "Keep the history in update(); in act() count, compute an index for each item, and sort.",
         "An item comes before another one if its index is larger, or if the indices are equal and its number is "
@@ -355,7 +352,6 @@ def two_halves_that_differ_show_a_change(trial: Trial) -> None:
 @check(
     points=3,
     of="RestartingUCB",
-    builds_on=["observed_items", "change_detected"],
     hints=[
         "Keep for each item the list of its observations, and s. In the first rounds and after a restart the items "
         "0, 1, 2, ... are first in turn: why?",
@@ -401,7 +397,7 @@ def draw(student: Submission, passed: frozenset[str], figure: Any) -> bool:
     lists["CascadeUCB1, forgets nothing"] = np.array(package_lists(users[0]))
     lists |= {name: np.array(student.play(agent, *users, first_only=True)) for name, agent in agents.items()}
     axes, curves = figure.subplots(), {name: regret(them, attraction) for name, them in lists.items()}
-    draw_curves(axes, curves, title=f"8 items, 3 displayed; {rounds:,} users of the cascade model, the same for all")
+    draw_curves(axes, curves, title=f"8 items, 3 displayed; the same {rounds:,} users of the cascade model")
     top = 1.25 * max(curve[-1] for name, curve in curves.items() if name != "random")
     axes.set_ylim(0, top)  # random lists are far above
     for start in (2_000, 4_000):

@@ -416,7 +416,6 @@ def pbm_ucb_widens_the_bound_for_displays_that_few_look_at(trial: Trial) -> None
 @check(
     points=2,
     of="ClickThroughRate",
-    builds_on=["pbm_ucb_index"],
     hints=[
         "Three statistics are enough: clicks and displays of each item, and t. act computes, update counts.",
         "All displayed items count as displayed, clicked or not. Then t grows by one.",
@@ -432,7 +431,6 @@ def click_through_rate_displays_the_largest_bounds(trial: Trial) -> None:
 @check(
     points=2,
     of="PBMUCB",
-    builds_on=["pbm_ucb_index", "ClickThroughRate"],
     hints=[
         "Beside clicks and displays each item has its looks, a float that grows with each of its displays.",
         "In update: for item, click, chi in zip(displayed, clicks, examination) looks[item] grows by chi, clicked or "
@@ -475,7 +473,7 @@ def draw(student: Submission, passed: frozenset[str], figure: Any) -> bool:
         else:
             oracle = maker()(items, items, **more)
             curves[baseline] = regret(played(oracle, likes, looks, False)[0])
-    title = f"{items} items, all displayed, first the worst on top; {rounds:,} users of the PBM, the same for all"
+    title = f"{items} items, at first the worst on top; the same {rounds:,} users of the PBM"
     draw_curves(figure.subplots(), curves, title=title)
     return True
 

@@ -269,7 +269,6 @@ def blocks_are_peeled_off(trial: Trial) -> None:
 @check(
     points=2,
     of="TopRank",
-    builds_on=["block_differences", "toprank_radius", "partition"],
     hints=[
         "Play the first rounds by hand: one block with all items, in the order of the round's coins.",
         "update(): U with the blocks of this round; S += U, N += |U|; [j, i] joins the relation if N > 0 and S[i][j] "
@@ -392,7 +391,7 @@ def violations_of(settings: Sequence[Setting], lists: Sequence[Any]) -> str:
         if unsafe and not violations(played(BubbleRank(**one.arguments), *one.users)[0], first, attraction):
             ranking = shown[unsafe[0]]
             return (
-                f"it is not safe: with the attraction {attraction.round(3).tolist()} {first} has {pairs(allowed)}, and "
+                f"it is not safe: the attraction is {attraction.round(3).tolist()}, {first} has {pairs(allowed)}, and "
                 f"{len(unsafe)} of {len(shown)} lists have more than {allowed} + {len(first)} / 2, such as {ranking} "
                 f"with {pairs(misordered(ranking, attraction))}"
             )
@@ -406,7 +405,6 @@ def pairs(number: int) -> str:
 @check(
     points=2,
     of="BubbleRank",
-    builds_on=["exchanged", "bubbled_up"],
     hints=[
         "act() exchanges some of the round's pairs in a copy of the base list. Only update() changes the base list.",
         "update(): the round's pairs are those of act(), with the items of the displayed list. Count a pair if exactly "
@@ -454,8 +452,8 @@ def draw(student: Submission, passed: frozenset[str], figure: Any) -> bool:
         name: np.cumsum(examination @ (attraction - attraction[np.array(them)]).T) for name, them in lists.items()
     }
     unsafe = {name: cumulated(violations(them, start, attraction), rounds) for name, them in lists.items()}
-    draw_curves(left, regret, title=f"{items} items, all displayed, delta = 1 / {rounds:,}")
-    draw_curves(right, unsafe, y_label="violations of the safety constraint", title=f"the same {rounds:,} users (PBM)")
+    draw_curves(left, regret, title=f"{items} items, all displayed")
+    draw_curves(right, unsafe, y_label="violations of the safety constraint", title=f"{rounds:,} users of the PBM")
     left.set_ylim(0, 1.2 * regret["production list"][-1])  # random lists are far above
     right.set_ylim(0, 1.2 * max(10, *(curve[-1] for name, curve in unsafe.items() if name != "random")))
     handles, names = left.get_legend_handles_labels()
