@@ -164,5 +164,5 @@ def test_a_failing_agent_is_shown_with_right_values_and_where_to_begin(run):
     assert wrong != solution
     Path("03_cascade_bandits.py").write_text(wrong)
     output = run("exercise", "check", "--no-picture").output
-    assert "Right values just before: clicked = [" in output
-    assert "Begin with ucb1_index (likely used here, and not right yet)" in output
+    assert "The right values just before, to compare with yours: clicked = [" in " ".join(output.split())
+    assert "Begin with ucb1_index: used here, and not right yet" in output

@@ -286,9 +286,9 @@ def _show_fault(console: Any, outcome: "Outcome") -> None:
         if fault.mistake:
             lines.append((f"It looks as if: {fault.mistake}", "yellow"))
         if fault.state:
-            lines.append((f"Right values just before: {fault.state}", ""))
+            lines.append((f"The right values just before, to compare with yours: {fault.state}", ""))
         if fault.begin:
-            lines.append((f"Begin with {fault.begin} (likely used here, and not right yet)", "yellow"))
+            lines.append((f"Begin with {fault.begin}: used here, and not right yet", "yellow"))
         code = f": {fault.code}" if fault.code else f", {fault.where}" if fault.where else ""
         lines.append((f"{fault.place}{code}", "dim"))
         if outcome.check.hints and fault.where:

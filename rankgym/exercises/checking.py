@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankgym.exercises.exercise import Check, Exercise, Trial
-from rankgym.exercises.explaining import explained
+from rankgym.exercises.explaining import explained, uses
 from rankgym.exercises.faults import Failed, Fault
 from rankgym.exercises.handouts import place_of, read_submission
 from rankgym.submissions import DEFAULT_LIMITS, Limits, NoAnswer, Submission
@@ -100,7 +100,7 @@ def check_file(
     began = time.perf_counter()
     source, name = read_submission(file)
     with Submission(source, name, refused=exercise.refused, limits=limits, hidden=hidden) as student:
-        outcomes = with_beginnings([try_check(check, student, seed) for check in exercise.checks])
+        outcomes = with_beginnings([try_check(check, student, seed) for check in exercise.checks], source)
         passed = frozenset(outcome.check.name for outcome in outcomes if not outcome.fault)
         drawn = _picture(exercise, student, passed) if picture and passed else ""
         output, length = student.output, student.output_length
@@ -130,17 +130,17 @@ def try_check(check: Check, student: Submission, seed: int) -> Outcome:
     return Outcome(check, fault, time.perf_counter() - began)
 
 
-def with_beginnings(outcomes: Sequence[Outcome]) -> tuple[Outcome, ...]:
-    """Return the outcomes; a function that is built on others that are wrong says to begin there.
+def with_beginnings(outcomes: Sequence[Outcome], source: str) -> tuple[Outcome, ...]:
+    """Return the outcomes; a function that uses others that are wrong says to begin there.
 
     Its own mistake is not named then: it may be theirs.
     """
-    failed = {outcome.check.of for outcome in outcomes if outcome.fault}
+    failed = dict.fromkeys(outcome.check.of for outcome in outcomes if outcome.fault)
     told = []
     for one in outcomes:
         if one.fault and one.fault.where:
-            wrong = [name for name in (*one.check.builds_on, one.fault.begin) if name in failed]
-            begin = ", ".join(dict.fromkeys(wrong))
+            used = uses(source, one.fault.where)
+            begin = ", ".join(name for name in failed if name in used)
             one = one._replace(fault=one.fault._replace(begin=begin, mistake="" if begin else one.fault.mistake))
         told.append(one)
     return tuple(told)

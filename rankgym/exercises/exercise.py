@@ -106,7 +106,10 @@ class Trial:
             self._no_answer(class_name, f"{call}, played", error)
         self.student.drop(agent)
         if choices and not setting.allows(choices[-1]):
-            self.fail(class_name, f"{call}.act() {after(len(choices) - 1)}", setting.allowed, choices[-1])
+            fault = Fault(
+                class_name, f"{call}.act() {after(len(choices) - 1)}", setting.allowed, shown(plain(choices[-1]))
+            )
+            raise Failed(fault, choices[:-1])
         return choices
 
     def expect_play(
@@ -141,7 +144,7 @@ class Trial:
         if fault.expected and self._right_when_new(class_name, setting, make_oracle):
             raise Failed(fault._replace(mistake=SHARED))
         named = ""
-        if fault.expected:
+        if fault.expected not in ("", setting.allowed):
             with contextlib.suppress(Failed):
                 for setting in settings[len(found) :]:
                     found.append(self.play(class_name, setting))
@@ -191,8 +194,7 @@ class Check:
     """One fact about a submission, with its points.
 
     ``of`` is the function or class that it is about, ``statement`` what is checked in a sentence, ``hints`` the help
-    from the mildest to the clearest. ``run`` raises ``Failed`` through the methods of ``Trial``. ``builds_on`` are the
-    functions that are likely used: where one of them is wrong, too, the student is told to begin there.
+    from the mildest to the clearest. ``run`` raises ``Failed`` through the methods of ``Trial``.
     """
 
     name: str
@@ -201,12 +203,9 @@ class Check:
     statement: str
     hints: tuple[str, ...]
     run: CheckFunction
-    builds_on: tuple[str, ...] = ()
 
 
-def check(
-    *, points: int, of: str, hints: Sequence[str] = (), builds_on: Sequence[str] = ()
-) -> Callable[[CheckFunction], Check]:
+def check(*, points: int, of: str, hints: Sequence[str] = ()) -> Callable[[CheckFunction], Check]:
     """Decorator: make a ``Check`` of a function of a ``Trial``; its name and docstring become the check's.
 
     >>> @check(points=2, of="double", hints=["Twice x is x + x."])
@@ -220,7 +219,7 @@ def check(
 
     def make(function: CheckFunction) -> Check:
         statement = " ".join((function.__doc__ or "").split())
-        return Check(function.__name__, points, of, statement, tuple(hints), function, tuple(builds_on))
+        return Check(function.__name__, points, of, statement, tuple(hints), function)
 
     return make
 

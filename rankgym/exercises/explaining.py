@@ -48,20 +48,17 @@ ERRORS = (  # a pattern of the error's name and text, and what it means
         r"TypeError: \w+\(\) (missing|takes)",
         "a function is called with other arguments than its def line has: leave the handout's def lines as they are",
     ),
-    (r"ZeroDivisionError", "what it divides by can be 0 in a right program: is it the right number?"),
+    (r"ZeroDivisionError", "it divides by 0: either this case comes first, by itself, or it is the wrong number"),
 )
 
 
 def explained(source: str, fault: Fault) -> Fault:
-    """Return the fault of a submission with what an error of Python's means, if no mistake is named yet.
-
-    ``begin`` is the function in which the error is, if another one was called.
-    """
+    """Return the fault of a submission with what an error of Python's means, if no mistake is named yet."""
     place = _function_at(source, fault.line)
     if place not in ("", fault.where) and fault.where and not fault.expected:
         if fault.got == UNWRITTEN:
-            return fault._replace(got=f"{place}, which {fault.where} uses, is {UNWRITTEN}", begin=place)
-        fault = fault._replace(got=f"{fault.got}, in {place}, which {fault.where} uses", begin=place)
+            return fault._replace(got=f"{place}, which {fault.where} uses, is {UNWRITTEN}")
+        fault = fault._replace(got=f"{fault.got}, in {place}, which {fault.where} uses")
     if fault.mistake:
         return fault
     nothing = fault.got == "None" and bool(fault.expected)
@@ -71,6 +68,22 @@ def explained(source: str, fault: Fault) -> Fault:
 def meaning(error: str) -> str:
     """Return in words what an error of Python's may come from; "" if it says enough itself."""
     return next((why for pattern, why in ERRORS if re.search(pattern, error)), "")
+
+
+def uses(source: str, name: str) -> set[str]:
+    """Return the functions and classes of a submission that one of them uses, directly or through others."""
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    try:
+        defined = {node.name: node for node in ast.parse(source).body if isinstance(node, kinds)}
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    found: set[str] = set()
+    new = {name} & defined.keys()
+    while new:
+        found |= new
+        names = {one.id for each in new for one in ast.walk(defined[each]) if isinstance(one, ast.Name)}
+        new = (names & defined.keys()) - found
+    return found - {name}
 
 
 def _function_at(source: str, line: int | None) -> str:

@@ -24,7 +24,7 @@ class Fault(NamedTuple):
     code: str = ""
     place: str = ""  # the line in words
     state: str = ""  # of an agent: the right values just before the round that is shown
-    begin: str = ""  # functions that fail their own checks, and that this one is built on
+    begin: str = ""  # functions that it uses and that fail their own checks
 
 
 class Failed(Exception):

@@ -11,7 +11,8 @@ TIES = (
     "the lists differ in items with equal statistics only: the smaller number comes first, and equal statistics must "
     "give exactly equal indices, so count in whole numbers and divide once"
 )
-LAST_ROUNDS = 3  # that are shown before the one that is wrong
+FEW_ROUNDS = 6  # before the one that is wrong, that are all shown
+LAST_ROUNDS = 3  # of more, that are shown
 
 
 class Setting(NamedTuple):
@@ -138,11 +139,12 @@ def after(rounds: int) -> str:
 
 
 def _after(outcomes: Sequence[str]) -> str:
-    """Return in words how many rounds have gone before, and the last of them."""
-    last = "; ".join(outcomes[-LAST_ROUNDS:])
-    return (
-        after(len(outcomes)) + (", the last of them " if len(outcomes) > LAST_ROUNDS else ": " if last else "") + last
-    )
+    """Return in words how many rounds have gone before, and what came of them, or of the last of them."""
+    if not outcomes:
+        return after(0)
+    many = len(outcomes) > FEW_ROUNDS
+    listed = "; ".join(outcomes[-LAST_ROUNDS:] if many else outcomes)
+    return f"{after(len(outcomes))}{', the last of them ' if many else ': '}{listed}"
 
 
 def is_ranking(ranking: Any, items: int, positions: int) -> bool:

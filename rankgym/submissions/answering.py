@@ -58,6 +58,8 @@ def described(error: BaseException, path: str) -> dict[str, Any]:
     found: dict[str, Any] = {"kind": type(error).__name__, "message": str(error)[:2000]}
     if own:
         found |= {"line": own[-1].lineno, "code": own[-1].line, "where": own[-1].name}
+        if own[0].name != own[-1].name:
+            found["message"] += f"; called from line {own[0].lineno}: {own[0].line}"
     return found
 
 
@@ -101,11 +103,13 @@ class Answerer:
     def call(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Call a function, which must leave its arguments as they are."""
         before = copy.deepcopy((args, kwargs))
-        answer = copy.deepcopy(self.named(name)(*args, **kwargs))
+        answer = self.named(name)(*args, **kwargs)
         if before != (args, kwargs):
-            changed = [str(number) for number, (a, b) in enumerate(zip(before[0], args, strict=True), 1) if a != b]
-            changed += [key for key in kwargs if kwargs[key] != before[1][key]]
-            raise ArgumentChanged(f"{name} changes its argument {changed[0]}: work on a copy, such as list(...)")
+            changed = [number for number, (a, b) in enumerate(zip(before[0], args, strict=True)) if a != b]
+            code = getattr(self.named(name), "__code__", None)
+            names = [code.co_varnames[number] for number in changed] if code else []
+            what = f"its argument {names[0]}" if names else "one of its arguments"
+            raise ArgumentChanged(f"{name} changes {what}: work on a copy, such as list(...)")
         return answer
 
     def make(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> int:
@@ -152,6 +156,8 @@ class Answerer:
         self.choices = lists = []
         for self.round, (wanted, looked) in enumerate(zip(attracted, examined, strict=True)):
             ranking = agent.act()
+            if ranking is None:
+                raise TypeError("act() returns nothing: end it with return")
             displayed = ranking.tolist() if hasattr(ranking, "tolist") else ranking
             lists.append(displayed if isinstance(displayed, (str, bytes)) else list(displayed))
             if not displayable(lists[-1], len(wanted), len(looked)):
@@ -169,6 +175,8 @@ class Answerer:
         self.choices = duels = []
         for self.round, outcomes in enumerate(wins):
             duel = agent.act()
+            if duel is None:
+                raise TypeError("act() returns nothing: end it with return")
             duels.append(list(duel.tolist() if hasattr(duel, "tolist") else duel))
             if len(duels[-1]) != 2 or not all(is_index(arm, num_arms) for arm in duels[-1]):
                 break

@@ -11,6 +11,7 @@ from mistakes import outcomes, solution
 
 from rankgym.exercises import Exercise, Setting, check
 from rankgym.exercises.checking import check_file
+from rankgym.exercises.explaining import uses
 from rankgym.exercises.faults import same
 from rankgym.exercises.finding import exercise_of_file, find_exercise
 from rankgym.exercises.handouts import notebook_source, place_of, read_submission
@@ -203,7 +204,28 @@ def test_an_agent_that_fails_late_is_judged_by_its_choices_until_then():
     assert (fault.call, fault.got) == ("Counter(num_items=2).act() after 1 round: [0] got [0]", "[0]")
     right = outcome(counts, COUNTER.format(own="self.seen = []", learn="self.seen.append(1 / (len(self.seen) < 2))"))
     assert right.got == "ZeroDivisionError: division by zero (after 2 rounds)"
-    assert right.mistake == "what it divides by can be 0 in a right program: is it the right number?"
+    assert right.mistake == "it divides by 0: either this case comes first, by itself, or it is the wrong number"
+
+
+def test_lists_that_cannot_be_displayed_are_judged_by_those_before():
+    late = COUNTER.format(
+        own="self.seen = []", learn="self.seen += [0] if self.n == 2 or len(self.seen) < 1 else [0, 0]"
+    )
+    short = late.replace("return [len", "return [len(self.seen), 0] if len(self.seen) > 3 else [len")
+    fault = outcome(counts, short)
+    assert (fault.call, fault.got) == ("Counter(num_items=3).act() after 2 rounds: [0] got [0]; [1] got [0]", "[0]")
+    first = outcome(counts, late.replace("return [len", "return [1, 0] or [len"))
+    assert (first.call, first.expected) == (
+        "Counter(num_items=2).act() after 0 rounds",
+        "1 different items out of 0 .. 1",
+    )
+    assert first.mistake == ""
+
+
+def test_what_a_function_uses():
+    source = "def f(x): return x\nclass A:\n    def act(self): return f(1)\nclass B(A): pass\ndef g(): return 0\n"
+    assert [uses(source, name) for name in "fABg"] == [set(), {"f"}, {"A", "f"}, set()]
+    assert uses("def f(:", "f") == set()
 
 
 def test_choices_that_differ_in_ties_only_are_named():
@@ -224,7 +246,7 @@ def test_a_function_must_not_change_its_arguments(change):
         trial.expect([3, 1], "f", [3, 1])
 
     fault = outcome(adds, f"def f(x):\n    y = list(x)\n    {change}\n    return y")
-    assert fault.got == "ArgumentChanged: f changes its argument 1: work on a copy, such as list(...)"
+    assert fault.got == "ArgumentChanged: f changes its argument x: work on a copy, such as list(...)"
     assert outcome(adds, "def f(x): return x") is None
 
 
@@ -233,7 +255,7 @@ def test_a_function_that_is_built_on_a_wrong_one_says_where_to_begin(tmp_path):
     def of_f(trial):
         trial.expect(2, "f", 1)
 
-    @check(points=1, of="g", builds_on=["f", "h"])
+    @check(points=1, of="g")
     def of_g(trial):
         trial.expect(4, "g", 1)
 

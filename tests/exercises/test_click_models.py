@@ -263,7 +263,7 @@ def with_item(item):
         ("a.sort()[0]", "returns nothing"),
         ("1 - print()", "returns nothing"),
         ("with_item()", "leave the handout's def lines"),
-        ("1 / 0", "can be 0"),
+        ("1 / 0", "divides by 0"),
         ("a + 1", ""),
         ("{}[a]", ""),
         ("undefined", ""),

@@ -421,7 +421,6 @@ def changing_favourites(trial: Trial) -> Iterator[tuple[dict[str, Any], Any]]:
 @check(
     points=2,
     of="RUCB",
-    builds_on=["upper_bounds", "contenders"],
     hints=[
         "Compare the first round in which your duel is another one: which arms were in C, and who was the favourite?",
         "The favourite is only set when C has exactly one arm. It is forgotten in act(), before the left arm is "

@@ -117,7 +117,6 @@ def steps_are_among_the_items_left(trial: Trial) -> None:
 @check(
     points=1,
     of="marginals",
-    builds_on=["step_probabilities"],
     hints=[
         "A list adds its probability to each of its items, at the item's position.",
         "for ranking in itertools.permutations(range(L), num_positions): for k, item in enumerate(ranking): "
@@ -481,7 +480,6 @@ def expect_unbiased(trial: Trial, kind: str, items: int, positions: int) -> None
 @check(
     points=2,
     of="evaluate",
-    builds_on=["step_probabilities", "marginals", "cascade_weights", "item_position_weights", "estimate"],
     hints=[
         "Compute the weights of each session with your functions, then call estimate.",
         "list: the last of cascade_weights, for all positions; cascade: cascade_weights as they are; item-position: "

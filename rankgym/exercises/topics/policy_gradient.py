@@ -138,7 +138,6 @@ def choices_are_a_softmax_of_what_remains(trial: Trial) -> None:
 @check(
     points=2,
     of="sample_list",
-    builds_on=["choice_probabilities"],
     hints=[
         "Draw one item, take it out of the remaining ones, and begin again with the next coin.",
         "Add up the probabilities of choice_probabilities(scores, remaining) until the sum exceeds coins[k]; remaining "
@@ -175,7 +174,6 @@ def rounded_down(trial: Trial) -> None:
 @check(
     points=1,
     of="log_probability",
-    builds_on=["choice_probabilities"],
     hints=[
         "A list is drawn item by item: multiply the probabilities of the choices, that is, add their logarithms.",
         "Position k adds s(R(k)) - log(sum of exp(s(i)) over the items i that remain before position k is filled).",
@@ -196,7 +194,6 @@ def log_probabilities_add_up(trial: Trial) -> None:
 @check(
     points=2,
     of="log_probability_gradient",
-    builds_on=["choice_probabilities"],
     hints=[
         "The derivative of s(R(k)) - log(sum of exp(s(i))) by s(j) has two parts. Which items j have which?",
         "At each position the drawn item gets + 1, and every remaining item, the drawn one included, gets - p, its "
@@ -215,7 +212,6 @@ def gradients_are_one_minus_p(trial: Trial) -> None:
 @check(
     points=1,
     of="reinforce_gradient",
-    builds_on=["log_probability_gradient"],
     hints=[
         "How much better than the baseline was the reward? By this the list should become more probable.",
         "(reward - baseline) times each entry of log_probability_gradient(scores, ranking).",
@@ -263,7 +259,6 @@ def users(trial: Trial, items: int, positions: int, rounds: int = ROUNDS) -> tup
 @check(
     points=2,
     of="PolicyGradient",
-    builds_on=["sample_list", "reinforce_gradient"],
     hints=[
         "Write act with sample_list, and update with reinforce_gradient. Which coins belong to round t? When does the "
         "baseline learn of the new reward?",
@@ -307,7 +302,6 @@ def losses(lists: Iterable[Sequence[int]], attraction: Sequence[float], examinat
 @check(
     points=1,
     of="PolicyGradient",
-    builds_on=["sample_list", "reinforce_gradient"],
     hints=[
         "Print the scores after every hundred rounds: does the score of the most attractive item rise?",
         "A list that earned more than the baseline must become more probable: scores move by + step_size times "
