@@ -28,6 +28,7 @@ class State(NamedTuple):
     round: NDArray[np.int64]  # (rows,): rounds learned from; the paper's t is one more
     threshold: NDArray[np.float64]  # (rows,): 2 log(c / delta)
     wins: NDArray[np.int64]  # (rows, items, items): rounds with i clicked and j not, both in one block
+    due: NDArray[np.int64]  # (rows, items, items): line 12 cannot hold for a pair with fewer wins than this
     worse: NDArray[np.bool_]  # (rows, items, items): worse[j, i] says (j, i) is in G, item j is worse than item i
     order: NDArray[np.int64]  # (rows, items): items block by block, rising within a block
     block: NDArray[np.int64]  # (rows, items): the item's block, from 0
@@ -59,8 +60,8 @@ def learn(s, displayed, clicks):
     S(i, j) is wins[i, j] - wins[j, i], and N(i, j) is their sum: a pair with U = 0 changes nothing.
     """
     rows, positions = displayed.shape
-    clicked = borrowed(s.order.shape[1], np.bool_)
-    clicked[:] = False
+    clicked = borrowed(s.order.shape[1], np.int64)
+    clicked[:] = 0
     for row in range(rows):
         for k in range(positions):
             clicked[displayed[row, k]] = clicks[row, k] != 0
@@ -69,18 +70,67 @@ def learn(s, displayed, clicks):
             if clicks[row, k] != 0:
                 i = displayed[row, k]
                 d = s.block[row, i]
-                for place in range(s.start[row, d], s.start[row, d + 1]):  # lines 9 and 10: U(i, j) = 1
-                    j = s.order[row, place]
-                    if not clicked[j]:
-                        s.wins[row, i, j] += 1  # line 11
-                        if significant(s.wins[row, i, j], s.wins[row, j, i], s.threshold[row]):  # line 12
-                            s.worse[row, j, i] = grown = True
+                first, stop = s.start[row, d], s.start[row, d + 1]
+                if 2 * (stop - first) > s.order.shape[1]:
+                    reached = count_in_all(s.wins[row, i], s.due[row, i], s.block[row], d, clicked)
+                else:
+                    reached = count_in_block(s.wins[row, i], s.due[row, i], s.order[row, first:stop], clicked)
+                if reached:
+                    grown |= compare(s.wins[row], s.due[row, i], s.worse[row], i, s.threshold[row])
         for k in range(positions):
-            clicked[displayed[row, k]] = False
+            clicked[displayed[row, k]] = 0
         if grown:
             partition(s.worse[row], s.order[row], s.block[row], s.start[row])
         s.round[row] += 1
     give_back(clicked)
+
+
+@kernel
+def count_in_block(wins, due, block, clicked):
+    """Lines 9 to 11 for a clicked item of ``block`` (items of the block,): U = 1 against its items without a click.
+
+    Adds them to the item's ``wins`` (items,); returns whether one has reached ``due``.
+    """
+    reached = 0
+    for j in block:
+        won = clicked[j] == 0
+        wins[j] += won
+        reached |= won & (wins[j] >= due[j])
+    return reached != 0
+
+
+@kernel
+def count_in_all(wins, due, block, d, clicked):
+    """What ``count_in_block`` does, for a block ``d`` of most items: all items in one loop over vectors."""
+    reached = 0
+    for j in range(wins.shape[0]):
+        won = (block[j] == d) & (clicked[j] == 0)
+        wins[j] += won
+        reached |= won & (wins[j] >= due[j])
+    return reached != 0
+
+
+@kernel
+def compare(wins, due, worse, i, threshold):
+    """Line 12 for item i and those whose ``due`` is reached; return whether G has grown."""
+    grown = False
+    for j in range(due.shape[0]):
+        if wins[i, j] >= due[j] and j != i:
+            if significant(wins[i, j], wins[j, i], threshold):
+                worse[j, i] = grown = True
+            due[j] = next_due(wins[i, j], wins[j, i], threshold)
+    return grown
+
+
+@kernel
+def next_due(won, lost, threshold):
+    """The wins before which the condition of line 12 cannot hold, if it does not hold at ``won`` wins.
+
+    With l = 2 log(c / delta sqrt(N)) it is S^2 >= (S + 2 lost) l, so S >= (l + sqrt(l^2 + 8 l lost)) / 2. Both l and
+    ``lost`` only grow from here, and the bound grows with them.
+    """
+    level = threshold + math.log(won + lost)
+    return max(won + 1, lost + int(0.5 * (level + math.sqrt(level * (level + 8.0 * lost)))))
 
 
 @kernel
@@ -148,7 +198,7 @@ class TopRank(KernelAgent):
         self.state = State(
             key=self.keys(),
             **self.filled(round=0, threshold=2 * (math.log(C) + log_inv_delta)),
-            **self.filled(items, items, wins=0, worse=False),
+            **self.filled(items, items, wins=0, due=int(2 * (math.log(C) + log_inv_delta)), worse=False),
             **self.filled(items, order=np.arange(items), block=0),
             start=np.tile(np.append(0, np.full(items, items)), (rows, 1)),
         )

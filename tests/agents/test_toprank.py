@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankgym_agents import TopRank
-from rankgym_agents.toprank import C, partition, significant
+from rankgym_agents.toprank import C, next_due, partition, significant
 
 unhurried = settings(deadline=None)  # the first example may wait for the compiler
 
@@ -102,6 +102,17 @@ def test_only_the_leader_of_a_pair_is_better():
         wanted = ahead - behind >= math.sqrt((ahead + behind) * (threshold + math.log(ahead + behind)))
         assert significant(ahead, behind, threshold) == wanted == (ahead != 40 and ahead != 10)
         assert not significant(behind, ahead, threshold)
+
+
+@given(st.integers(1, 10**6), st.integers(0, 10**6), st.floats(2.0, 200.0), st.integers(0, 10**4))
+@unhurried
+def test_nothing_is_significant_before_it_is_due(won, lost, threshold, later_lost):
+    """Whatever the other item wins meanwhile. One win more, and it would be without the growth of the logarithm."""
+    due = next_due(won, lost, threshold)
+    assert due > won
+    assert due == won + 1 or not significant(due - 1, lost + later_lost, threshold)
+    lead, level = due + 1 - lost, threshold + math.log(won + lost)
+    assert lead * lead >= (lead + 2 * lost) * level * (1 - 1e-12)
 
 
 def test_hidden_items_of_a_block_count_as_not_clicked():
