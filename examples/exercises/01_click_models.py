@@ -25,7 +25,7 @@
 #   $$\chi(R, k) = \prod_{j < k} \bigl(1 - \alpha(R(j))\bigr).$$
 # * **Position-based model** (PBM; Richardson et al., 2007): the user looks at position $k$ with probability $\chi(k)$,
 #   whatever happens elsewhere, and clicks if the item there attracts them.
-# * In both, position $k$ is clicked with probability $\chi(R, k)\,\alpha(R(k))$.
+# * In both, position $k$ is clicked with probability $\chi(R, k)\,\alpha(R(k))$; in the PBM $\chi(R, k)$ is $\chi(k)$.
 #
 # ## Coins
 #
@@ -36,7 +36,8 @@
 # * `position_coins[k]` belongs to **position** k: the user looks at position k if
 #   `position_coins[k] < examination[k]`.
 #
-# Each item and each position has a coin of its own: with one coin for two items you would simulate other users.
+# Each item and each position has a coin of its own: with one coin for two items a user who likes one would always like
+# the more attractive one, too.
 #
 # ## What to do
 #

@@ -25,8 +25,8 @@
 # * **Observed items.** After a click at position $k$ the user has looked at the items down to position $k$, the
 #   clicked one included. Nothing is known about the items below. Without a click the user has looked at all displayed
 #   items.
-# * $T(i)$ is the number of rounds in which item $i$ was observed, and $\hat w(i)$ the share of these in which it was
-#   clicked: its *mean*.
+# * $T(i)$ is the number of rounds before $t$ in which item $i$ was observed, and $\hat w(i)$ the share of these in
+#   which it was clicked: its *mean*.
 # * **UCB1.** With high probability, the attraction of item $i$ is below
 #   $$U(i) = \hat w(i) + \sqrt{\frac{1.5 \log t}{T(i)}}.$$
 # * **KL-UCB** computes a tighter bound. The *Bernoulli divergence* says how badly probability $q$ explains observations
@@ -55,8 +55,8 @@
 #
 # ## What to do
 #
-# Fill in the functions and classes. Check your work at any time, in a terminal or with an exclamation mark in a
-# notebook:
+# Fill in the functions and classes. Functions leave their arguments as they are: change copies, such as `list(x)`.
+# Check your work at any time, in a terminal or with an exclamation mark in a notebook:
 #
 # ```sh
 # rankgym exercise check 03_cascade_bandits.py

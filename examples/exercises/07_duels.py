@@ -52,7 +52,8 @@
 #
 # ## What to do
 #
-# Fill in the six functions and the class. Check your work at any time:
+# Fill in the six functions and the class. Functions leave their arguments as they are: change copies, such as
+# `list(x)`. Check your work at any time:
 #
 # ```sh
 # rankgym exercise check 07_duels.py

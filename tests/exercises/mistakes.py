@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from rankgym.exercises.checking import try_check
+from rankgym.exercises.checking import try_check, with_beginnings
 from rankgym.exercises.handouts import HANDOUTS
 from rankgym.submissions import Limits, Submission
 
@@ -39,7 +39,8 @@ def outcomes(exercise, source, seed=0, call_seconds=10.0, only=None):
     limits = Limits(call_seconds=call_seconds)
     with Submission(source, f"{exercise.name}.py", refused=exercise.refused, limits=limits) as student:
         checks = [check for check in exercise.checks if only in (None, check.name)]
-        return {check.name: try_check(check, student, seed) for check in checks}
+        found = with_beginnings([try_check(check, student, seed) for check in checks], source)
+        return {outcome.check.name: outcome for outcome in found}
 
 
 def assert_full_points(exercise, seed=0):

@@ -56,6 +56,11 @@ MISTAKES = [
         FIRST,
         "wrong way round",
     ),
+    Mistake("at most", "item_coins[item] < attraction[item]:", "item_coins[item] <= attraction[item]:", FIRST, "<="),
+    Mistake("at most, of the item", "attraction[item] and", "attraction[item] + 1e-12 and", PBM, "<= attraction[item]"),
+    Mistake(
+        "at most, of the position", "] < examination[position]", "] <= examination[position]", PBM, "<= examination"
+    ),
     Mistake("either is enough", "attraction[item] and position", "attraction[item] or position", PBM, "must be both"),
     Mistake("one position coin", "position_coins[position] <", "position_coins[0] <", PBM, "one position coin"),
     Mistake(
@@ -213,8 +218,8 @@ def test_an_earlier_function_that_is_wrong_is_to_be_mended_first():
     source = source.replace("zip(examination, ranking)]", "zip(cascade_examination(attraction, ranking), ranking)]")
     source = source.replace("int(item_coins[item] < attraction[item] and", "int(item_coins[item] < 0.5 and")
     found = outcomes(EXERCISE, source)
-    assert "your cascade_examination, which is wrong: begin there" in found[CLICKS].fault.mistake
-    assert "your pbm_clicks, which is wrong: begin there" in found[RATES].fault.mistake
+    assert (found[CLICKS].fault.begin, found[CLICKS].fault.mistake) == ("cascade_examination", "")
+    assert (found[RATES].fault.begin, found[RATES].fault.mistake) == ("pbm_clicks", "")
 
 
 def test_the_picture_has_what_passed():

@@ -112,6 +112,9 @@ def cascade_stops_at_the_first_click(trial: Trial) -> None:
         "the comparison is the wrong way round: attracted means coin < attraction": lambda a, r, c: cascade(
             [-x for x in a], r, [-x for x in c]
         ),
+        "coin <= attraction: attracted means coin < attraction, so that an attraction of 0 attracts nobody": (
+            lambda a, r, c: cascade([x + 1e-9 for x in a], r, c)
+        ),
         "one coin serves all items": lambda a, r, c: cascade(a, r, [c[0]] * len(a)),
         "coins are taken by position, not by item": by_position,
         "attraction is taken by position, not by item": lambda a, r, c: cascade(a, range(len(r)), [c[i] for i in r]),
@@ -128,6 +131,7 @@ def cascade_stops_at_the_first_click(trial: Trial) -> None:
         for attraction, ranking in cases(trial)
         for coins in ([0.0] * len(attraction), [0.999] * len(attraction), numbers(trial, len(attraction)))
     ]
+    sessions.append(([0.0, 0.5], [0, 1], [0.0, 0.5]))
     trial.compare(
         "cascade_clicks",
         cascade,
@@ -152,6 +156,15 @@ def _pbm_mistakes() -> dict[str, Callable[..., Any]]:
         return pbm(attraction, chi, ranking, coins, looks)[: [*seen, 0].index(0)]
 
     return {
+        "coin <= probability: coins below the probability count, so that a probability of 0 is never enough": (
+            lambda a, chi, r, c, looks: pbm([x + 1e-9 for x in a], [x + 1e-9 for x in chi], r, c, looks)
+        ),
+        "item_coins[item] <= attraction[item]: a coin must be below": lambda a, chi, r, c, looks: pbm(
+            [x + 1e-9 for x in a], chi, r, c, looks
+        ),
+        "position_coins[k] <= examination[k]: a coin must be below": lambda a, chi, r, c, looks: pbm(
+            a, [x + 1e-9 for x in chi], r, c, looks
+        ),
         "examination is ignored": lambda a, chi, r, c, looks: pbm(a, [2] * len(r), r, c, looks),
         "attraction is ignored": lambda a, chi, r, c, looks: pbm([2] * len(a), chi, r, c, looks),
         "one coin serves both: item_coins[item] < attraction * examination": lambda a, chi, r, c, looks: [
@@ -195,8 +208,10 @@ def _pbm_mistakes() -> dict[str, Callable[..., Any]]:
 )
 def pbm_needs_a_look_and_a_liking(trial: Trial) -> None:
     """The PBM's user clicks exactly what is both examined and attractive, and goes on after a click."""
-    by_item = [([0.5, 0.5], [0.75, 0.25], [1, 0], [0.0, 0.0], looks) for looks in ([0.5, 0.125], [0.5, 0.5])]
-    sessions = by_item + [
+    small = [([0.5, 0.5], [0.75, 0.25], [1, 0], [0.0, 0.0], looks) for looks in ([0.5, 0.125], [0.5, 0.5])]
+    small += [([0.25, 0.75], [1.0, 1.0], [1, 0], [0.5, 0.5], [0.0, 0.0])]
+    small += [([0.0, 0.5], [1.0, 1.0], [0, 1], [0.0, 0.0], [0.0, 0.0]), ([0.5], [0.0], [0], [0.0], [0.0])]
+    sessions = small + [
         (attraction, numbers(trial, len(ranking), 0.1, 1), ranking, coins, numbers(trial, len(ranking)))
         for attraction, ranking in cases(trial)
         for coins in ([0.0] * len(attraction), numbers(trial, len(attraction)), numbers(trial, len(attraction)))
@@ -266,17 +281,12 @@ def clicks_are_looks_times_likings(trial: Trial) -> None:
         ),
         "these are added up: return one probability for each position": lambda a, chi, r: sum(right(a, chi, r)),
     }
-    own = {
-        "it uses your cascade_examination, which is wrong: begin there; and here use the argument examination": (
-            lambda a, chi, r: right(a, trial.call("cascade_examination", a, r), r)
-        )
-    }
     arguments = [
         (attraction, chi, ranking)
         for attraction, ranking in cases(trial)
         for chi in (examined(attraction, ranking), numbers(trial, len(ranking), 0.1, 1))
     ]
-    trial.compare("click_probabilities", right, arguments, mistakes=mistakes | own)
+    trial.compare("click_probabilities", right, arguments, mistakes=mistakes)
 
 
 @check(
@@ -296,11 +306,6 @@ def rates_are_means_over_users(trial: Trial) -> None:
     def counts(attraction: Any, chi: Any, ranking: Any, coins: Any, looks: Any) -> list[int]:
         return added(pbm(attraction, chi, ranking, a, b) for a, b in zip(coins, looks, strict=True))
 
-    def own_rates(attraction: Any, chi: Any, ranking: Any, coins: Any, looks: Any) -> list[float]:
-        users = zip(coins, looks, strict=True)
-        total = added(trial.call("pbm_clicks", attraction, chi, ranking, a, b) for a, b in users)
-        return [n / len(coins) for n in total]
-
     mistakes = {
         "these are numbers of clicks: divide by the number of users": counts,
         "divided by the number of positions, not of users": lambda *them: [n / len(them[2]) for n in counts(*them)],
@@ -317,7 +322,8 @@ def rates_are_means_over_users(trial: Trial) -> None:
         ],
         "every user has the first user's coins": lambda *them: pbm(*them[:3], them[3][0], them[4][0]),
     }
-    arguments = [
+    arguments: list[Any] = [([0.5], [1.0], [0], [[0.25], [0.75]], [[0.5], [0.5]])]
+    arguments += [
         (
             attraction,
             numbers(trial, len(ranking), 0.3, 1),
@@ -331,7 +337,7 @@ def rates_are_means_over_users(trial: Trial) -> None:
         "click_rates",
         lambda *them: [n / len(them[3]) for n in counts(*them)],
         arguments,
-        mistakes=mistakes | {"it uses your pbm_clicks, which is wrong: begin there": own_rates},
+        mistakes=mistakes,
         remark=lambda: ignores_coins(
             trial,
             "click_rates",

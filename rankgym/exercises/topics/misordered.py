@@ -21,6 +21,7 @@ def lists_with_ties(trial: Trial) -> Iterator[tuple[list[float], list[int]]]:
     yield [0.25, 0.75], [0, 1]
     yield [0.5, 0.5], [0, 1]
     yield [0.25, 0.75], [0]
+    yield [0.75, 0.25, 0.5], [0]
     for ranking in itertools.permutations(range(3), 2):
         yield [0.25, 0.75, 0.5], list(ranking)
     for _ in range(80):
