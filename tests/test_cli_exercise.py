@@ -116,6 +116,21 @@ def test_a_teachers_own_exercise_is_set_and_checked(own_exercise):
     assert own_exercise("exercise", "hint", "checker.py", "1.1", "--level", "2").output == hints
 
 
+def test_a_checker_that_does_not_fit_its_handout_says_so(own_exercise):
+    right = "# %%\ndef smoothed_rates(clicks, displays): return [(c + 1) / (n + 2) for c, n in zip(clicks, displays)]"
+    Path("ann_21_smoothed_rates.py").write_text(right)
+    text = Path("checker.py").read_text()
+    Path("checker.py").write_text(text + "\n\nEXERCISE = dataclasses.replace(EXERCISE, draw=lambda *_: 1 / 0)\n")
+    checked = own_exercise("exercise", "check", "--exercise", "checker.py")  # the file that is filled in
+    assert "ann_21_smoothed_rates.py: Smoothed rates" in checked.output
+    assert "No picture: draw failed: ZeroDivisionError: division by zero (checker.py, line" in checked.output
+    Path("checker.py").write_text(text.replace('of="smoothed_rates"', 'of="smooth_rates"'))
+    said = own_exercise("exercise", "check", "--exercise", "checker.py").stderr
+    assert (
+        "of = 'smooth_rates' of the check rates_are_smoothed is not in 21_smoothed_rates.py; allowed: smoothed" in said
+    )
+
+
 def test_a_missing_handout_is_an_error_everywhere(own_exercise):
     Path("21_smoothed_rates.py").rename("alice.py")
     Path("handed_in").mkdir()

@@ -303,6 +303,7 @@ def test_rankings_that_duel(run):
         (["bob.py:UCB", *CM], "bob.py: No such file"),
         (["ann.py:UCB", "CM-Yandex-v0", "--against", "rucb"], "agent = 'rucb' compares arms"),
         (["ann.py:UCB", "CM-Yandex-v0", "--against", "ucb"], "agent = 'ucb' is unknown"),
+        (["ann.py:UCB", "CM-Yandex-v0", "--against", "ann.py:UCB"], "--against ann.py:UCB is a file; allowed: a name"),
         (["ann.py:UCB", "CM-Yandexx-v0", "--against", "random"], "did you mean 'CM-Yandex-v0'?"),
         (["ann.py:UCB", *CM, "--rounds", "0"], "rounds = 0 is out of range"),
         (["ann.py:UCB", *CM, "--level", "1"], "level = 1.0 is out of range; allowed: 0.5 <= level < 1"),

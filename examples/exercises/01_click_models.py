@@ -41,8 +41,9 @@
 #
 # ## What to do
 #
-# Fill in the five functions. Leave their arguments as they are: change copies, such as `list(ranking)`. Check your
-# work at any time, in a terminal or with an exclamation mark in a notebook:
+# Fill in the five functions. Leave their arguments as they are: change copies, such as `list(ranking)`. Import
+# nothing but the standard library and NumPy. Check your work at any time, in a terminal or with an exclamation mark
+# in a notebook:
 #
 # ```sh
 # rankgym exercise check 01_click_models.py

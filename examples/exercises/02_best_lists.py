@@ -56,7 +56,7 @@
 # ## What to do
 #
 # Fill in the seven functions; none of them needs random numbers. Leave their arguments as they are: change copies,
-# such as `list(ranking)`. Check your work at any time:
+# such as `list(ranking)`. Import nothing but the standard library and NumPy. Check your work at any time:
 #
 # ```sh
 # rankgym exercise check 02_best_lists.py

@@ -51,7 +51,8 @@
 # ## What to do
 #
 # Fill in the functions and classes. Functions leave their arguments as they are: change copies, such as `list(x)`.
-# Check your work at any time, in a terminal or with an exclamation mark in a notebook:
+# Import nothing but the standard library and NumPy. Check your work at any time, in a terminal or with an
+# exclamation mark in a notebook:
 #
 # ```sh
 # rankgym exercise check 05_safe_ranking.py

@@ -46,7 +46,8 @@
 # ## What to do
 #
 # Fill in the functions and classes. Functions leave their arguments as they are: change copies, such as `list(x)`.
-# Nothing is random. Check your work at any time, in a terminal or with an exclamation mark in a notebook:
+# Nothing is random. Import nothing but the standard library and NumPy. Check your work at any time, in a terminal
+# or with an exclamation mark in a notebook:
 #
 # ```sh
 # rankgym exercise check 06_changing_users.py

@@ -53,7 +53,7 @@
 # ## What to do
 #
 # Fill in the six functions and the class. Functions leave their arguments as they are: change copies, such as
-# `list(x)`. Check your work at any time:
+# `list(x)`. Import nothing but the standard library and NumPy. Check your work at any time:
 #
 # ```sh
 # rankgym exercise check 07_duels.py

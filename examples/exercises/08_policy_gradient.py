@@ -60,7 +60,7 @@
 # ## What to do
 #
 # Fill in the five functions and the class. Functions leave their arguments as they are: change copies, such as
-# `list(x)`. Check your work at any time:
+# `list(x)`. Import nothing but the standard library and NumPy. Check your work at any time:
 #
 # ```sh
 # rankgym exercise check 08_policy_gradient.py

@@ -64,8 +64,8 @@
 #
 # ## What to do
 #
-# Fill in the seven functions. Functions leave their arguments as they are: change copies, such as `list(x)`. Check
-# your work at any time:
+# Fill in the seven functions. Functions leave their arguments as they are: change copies, such as `list(x)`. Import
+# nothing but the standard library and NumPy. Check your work at any time:
 #
 # ```sh
 # rankgym exercise check 09_off_policy.py

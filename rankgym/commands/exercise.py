@@ -115,7 +115,7 @@ def check(
     """
     from rankgym.exercises.checking import check_file
 
-    file = file or _last_handout()
+    file = file or _last_handout(exercise)
     found = _exercise_of(file, exercise)
     require("psutil", "teaching")
     with working(f"checking {file.name}"):
@@ -134,6 +134,8 @@ def check(
             drawn = file.with_name(f"{file.stem}_yours.svg")
             drawn.write_text(report.picture, encoding="utf-8")
             typer.echo(f"A picture, drawn by running your code: {drawn}")
+        if report.no_picture:
+            typer.echo(f"No picture: {report.no_picture}")
     if any(outcome.fault for outcome in report.outcomes):
         raise typer.Exit(FAILED)
 
@@ -205,15 +207,22 @@ def limits_of(time_limit: float, memory: float) -> Any:
     return Limits(seconds=time_limit, call_seconds=max(time_limit / 10, 1.0), memory_gb=memory)
 
 
-def _last_handout() -> Path:
-    """Return the submission in this folder that was saved last, of those that are filled in if there are any."""
-    from rankgym.exercises.finding import exercise_of_file
+def _last_handout(text: str | None) -> Path:
+    """Return the submission in this folder that was saved last, of those that are filled in if there are any.
+
+    Its name has that of the exercise of --exercise, or of any exercise if ``text`` is None.
+    """
+    from rankgym.exercises.finding import around_name, exercise_of_file, find_exercise
     from rankgym.exercises.handed_in import filled_in
 
-    files = [path for path in Path().iterdir() if path.suffix in (".py", ".ipynb")]
-    here = [(path, found) for path in files if (found := exercise_of_file(path))]
+    asked = None if text is None else find_exercise(text)
+    here = []
+    for path in Path().iterdir():
+        found = exercise_of_file(path) if asked is None else asked
+        if path.suffix in (".py", ".ipynb") and found and around_name(path.stem, found.name) is not None:
+            here.append((path, found))
     if not here:
-        raise ValueError("there is no handout here; begin with: rankgym exercise start 1")
+        raise ValueError(f"there is no handout here; begin with: rankgym exercise start {text or 1}")
     saved = {path: path.stat().st_mtime if filled_in(path, found) else 0.0 for path, found in here}
     return max(saved, key=lambda path: (saved[path], path.suffix))
 
@@ -223,7 +232,7 @@ def _exercise_of(file: Path, text: str | None) -> "Exercise":
     from rankgym.exercises.finding import exercise_of_file, find_exercise
 
     found = exercise_of_file(file) if text is None else find_exercise(text)
-    if found is None and not file.is_file():
+    if found is None and not file.exists():
         raise FileNotFoundError(2, "No such file", str(file))
     if found is None:
         raise ValueError(f"{file.name} does not name an exercise; rename it, or add --exercise N")

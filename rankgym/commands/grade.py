@@ -76,6 +76,11 @@ def grade(
     from rankgym.grading import grade_agent
 
     file, class_name, knobs = parts_of(submitted)
+    if re.match(r".+\.(?:py|ipynb):", against):
+        raise ValueError(
+            f"--against {against} is a file; allowed: a name from `rankgym agents`, or MODULE:CLASS of a batch agent "
+            "that Python can import"
+        )
     limits = limits_of(time_limit, memory)
     limits = limits._replace(call_seconds=min(limits.call_seconds, LONGEST_CALL))
     require("psutil", "teaching")

@@ -1,16 +1,17 @@
 """Check a submission: run all checks of an exercise, in the submission's own process, and report."""
 
-import ast
 import time
+import traceback
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rankgym.exercises.exercise import Check, Exercise, Trial
-from rankgym.exercises.explaining import explained, uses
+from rankgym.exercises.explaining import defined, explained, uses
 from rankgym.exercises.faults import Failed, Fault
 from rankgym.exercises.handouts import place_of, read_submission
 from rankgym.submissions import DEFAULT_LIMITS, Limits, NoAnswer, Submission
@@ -39,6 +40,7 @@ class Report(NamedTuple):
     output_length: int  # bytes of all that it printed
     picture: str  # SVG text, or ""
     seconds: float
+    no_picture: str = ""  # why the exercise's function could not draw, if that is its own mistake
 
     @property
     def points(self) -> int:
@@ -100,34 +102,53 @@ def check_file(
     began = time.perf_counter()
     source, name = read_submission(file)
     with Submission(source, name, refused=exercise.refused, limits=limits, hidden=hidden) as student:
-        outcomes = with_beginnings([try_check(check, student, seed) for check in exercise.checks], source)
+        given = defined(exercise.handout.read_text(encoding="utf-8"))
+        outcomes = with_beginnings([try_check(check, student, seed, given) for check in exercise.checks], source)
         passed = frozenset(outcome.check.name for outcome in outcomes if not outcome.fault)
-        drawn = _picture(exercise, student, passed) if picture and passed else ""
+        drawn, why = _picture(exercise, student, passed) if picture and passed else ("", "")
         output, length = student.output, student.output_length
     spent = time.perf_counter() - began
-    return Report(exercise, name, seed, outcomes, output, length, drawn, spent)
+    return Report(exercise, name, seed, outcomes, output, length, drawn, spent, why)
 
 
-def try_check(check: Check, student: Submission, seed: int) -> Outcome:
-    """Run one check."""
+def try_check(check: Check, student: Submission, seed: int, given: Collection[str] = ()) -> Outcome:
+    """Run one check. ``given`` are the names of the handout: to ask for others is the check's mistake."""
     began = time.perf_counter()
-    rng = np.random.default_rng([seed, zlib.crc32(check.name.encode())])
+    trial = Trial(student, np.random.default_rng([seed, zlib.crc32(check.name.encode())]))
     fault = None
     try:
         student.load()
-        check.run(Trial(student, rng))
+        check.run(trial)
+        if not trial.asked:
+            fault = _broken(check, "it passes without asking the submission for anything")
     except Failed as error:
-        fault = explained(student.source, error.fault)
+        fault = error.fault
+        missing = fault.got == f"there is no {fault.where} in {student.name}"
+        if missing and given and fault.where not in given:
+            fault = _broken(check, f"it asks for {fault.where}, which is not in the handout")
+        else:
+            fault = _placed(explained(student.source, fault), student)
     except NoAnswer as error:  # the file cannot be loaded
-        fault = Fault("", f"loading {student.name}", "", str(error), "", error.line, error.code)
+        fault = _placed(Fault("", f"loading {student.name}", "", str(error), "", error.line, error.code), student)
     except Exception as error:  # of a checker that did not expect the answer; the other checks go on
-        fault = Fault(
-            "", broken_check(check.name), "", f"{type(error).__name__}: {error}; tell whoever wrote the check"
-        )
-    if fault is not None:
-        line = fault.line or _line_of(fault.where, student.source)
-        fault = fault._replace(line=line, place=place_of(student.name, student.source, line))
+        fault = _broken(check, f"{type(error).__name__}: {error}", error)
     return Outcome(check, fault, time.perf_counter() - began)
+
+
+def _placed(fault: Fault, student: Submission) -> Fault:
+    """Return the fault with its place in the submission."""
+    node = defined(student.source).get(fault.where)
+    line = fault.line or (node.lineno if node else None)
+    return fault._replace(line=line, place=place_of(student.name, student.source, line))
+
+
+def _broken(check: Check, why: str, error: Exception | None = None) -> Fault:
+    """Return the fault of a check that fails itself, with the last line of its file that an error passed through."""
+    file = check.run.__code__.co_filename
+    frames = traceback.extract_tb(error.__traceback__) if error else []
+    line = next((frame.lineno for frame in reversed(frames) if frame.filename == file), None)
+    place = f"{Path(file).name}, line {line}" if line else Path(file).name
+    return Fault("", broken_check(check.name), "", f"{why}; tell whoever wrote the check", place=place)
 
 
 def with_beginnings(outcomes: Sequence[Outcome], source: str) -> tuple[Outcome, ...]:
@@ -151,23 +172,16 @@ def broken_check(name: str) -> str:
     return f"the check {name} itself"
 
 
-def _line_of(name: str, source: str) -> int | None:
-    """Return the line at which a function or class is defined."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    kinds = (ast.FunctionDef, ast.ClassDef)
-    return max((node.lineno for node in tree.body if isinstance(node, kinds) and node.name == name), default=None)
-
-
-def _picture(exercise: Exercise, student: Submission, passed: frozenset[str]) -> str:
-    """Return the exercise's picture of a submission as SVG, or "" if there is none."""
+def _picture(exercise: Exercise, student: Submission, passed: frozenset[str]) -> tuple[str, str]:
+    """Return the exercise's picture of a submission as SVG, "" if there is none, and why it could not be drawn."""
     if exercise.draw is None:
-        return ""
+        return "", ""
     from rankgym.exercises.pictures import drawn
 
     try:
-        return drawn(lambda figure: bool(exercise.draw and exercise.draw(student, passed, figure)))
-    except Exception:  # no answer here, or an odd one; the picture is worth no points
-        return ""
+        return drawn(lambda figure: bool(exercise.draw and exercise.draw(student, passed, figure))), ""
+    except NoAnswer:  # the picture is worth no points
+        return "", ""
+    except Exception as error:  # of the exercise's function, or an odd answer
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return "", f"draw failed: {type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"

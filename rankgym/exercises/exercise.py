@@ -24,10 +24,12 @@ class Trial:
 
     def __init__(self, student: Submission, rng: np.random.Generator) -> None:
         self.student, self.rng = student, rng
+        self.asked = 0  # calls so far
 
     def call(self, function: str, *args: Any) -> Any:
         """Return the answer of the submission's function, which must not change its arguments. Arrays become lists."""
         sent = plain(args)
+        self.asked += 1
         try:
             return self.student.call(function, *sent)
         except NoAnswer as error:
@@ -91,6 +93,7 @@ class Trial:
 
     def make(self, class_name: str, **arguments: Any) -> Any:
         """Make an object of a class of the submission; ``student.method`` calls its methods."""
+        self.asked += 1
         try:
             return self.student.make(class_name, **plain(arguments))
         except NoAnswer as error:
@@ -134,6 +137,8 @@ class Trial:
                 is named.
             remark: called with the submission's choices in all settings if no mistake fits; what else is wrong, or "".
         """
+        for setting in settings:
+            make_oracle(**setting.arguments)  # a mistake in these is the check's
         found: list[Any] = []
         for setting in settings:
             fault = self._wrong_play(make_oracle, class_name, setting, found)
@@ -216,6 +221,8 @@ def check(*, points: int, of: str, hints: Sequence[str] = ()) -> Callable[[Check
     >>> doubles.name, doubles.points, doubles.statement
     ('doubles', 2, 'double(x) is twice x.')
     """
+    if isinstance(hints, str):
+        raise ValueError(f"hints = {hints!r} is one text; allowed: a list of them, [{hints!r}]")
 
     def make(function: CheckFunction) -> Check:
         statement = " ".join((function.__doc__ or "").split())
@@ -238,6 +245,21 @@ class Exercise:
     checks: tuple[Check, ...]
     draw: Callable[[Submission, frozenset[str], Any], bool] | None = None
     refused: tuple[str, ...] = ("rankgym", "rankgym_agents")  # packages that a submission may not import
+
+    def __post_init__(self) -> None:
+        if isinstance(self.checks, Check):
+            raise ValueError(
+                f"checks = {self.checks.name} is one check; allowed: a tuple of them, ({self.checks.name},)"
+            )
+        for number, one in enumerate(self.checks):
+            if not isinstance(one, Check):
+                raise ValueError(
+                    f"checks[{number}] = {one!r} is not a check; allowed: functions with @check above them"
+                )
+            if one.name in [other.name for other in self.checks[:number]]:
+                raise ValueError(
+                    f"checks[{number}] is named {one.name!r} like one before it; allowed: a name of its own"
+                )
 
     @property
     def name(self) -> str:

@@ -72,24 +72,26 @@ def meaning(error: str) -> str:
 
 def uses(source: str, name: str) -> set[str]:
     """Return the functions and classes of a submission that one of them uses, directly or through others."""
-    kinds = (ast.FunctionDef, ast.ClassDef)
-    try:
-        defined = {node.name: node for node in ast.parse(source).body if isinstance(node, kinds)}
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
+    nodes = defined(source)
     found: set[str] = set()
-    new = {name} & defined.keys()
+    new = {name} & nodes.keys()
     while new:
         found |= new
-        names = {one.id for each in new for one in ast.walk(defined[each]) if isinstance(one, ast.Name)}
-        new = (names & defined.keys()) - found
+        names = {one.id for each in new for one in ast.walk(nodes[each]) if isinstance(one, ast.Name)}
+        new = (names & nodes.keys()) - found
     return found - {name}
+
+
+def defined(source: str) -> dict[str, ast.FunctionDef | ast.ClassDef]:
+    """Return the functions and classes that a file defines, by name; none if it is not Python."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    return {node.name: node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
 
 
 def _function_at(source: str, line: int | None) -> str:
     """Return the function that has a line of a submission; "" if none has."""
-    try:
-        functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
+    functions = [node for node in defined(source).values() if isinstance(node, ast.FunctionDef)]
     return next((one.name for one in functions if line and one.lineno <= line <= (one.end_lineno or 0)), "")

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from rankgym.exercises.exercise import Exercise
+from rankgym.exercises.explaining import defined
 from rankgym.exercises.topics.table import EXERCISES
 
 NAME = re.compile(r"(?<![A-Za-z0-9])\d\d_[a-z]")  # how an exercise's name begins
@@ -62,6 +63,13 @@ def own_exercise(file: Path) -> Exercise:
             f"{file}: handout = {str(found.handout)!r} is not a file; allowed: the path of the file that students get, "
             f"relative to the folder of {file.name}"
         )
+    functions = defined(handout.read_text(encoding="utf-8"))
+    for check in found.checks:
+        if functions and check.of not in functions:
+            raise ValueError(
+                f"{file}: of = {check.of!r} of the check {check.name} is not in {handout.name}; "
+                f"allowed: {', '.join(functions)}"
+            )
     return dataclasses.replace(found, handout=handout)
 
 

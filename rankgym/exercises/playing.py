@@ -45,7 +45,7 @@ class Setting(NamedTuple):
     def play(self, agent: Any, rounds: int | None = None) -> tuple[list[list[int]], list[str]]:
         """Play an oracle; return its lists, and in words what came of each."""
         lists, clicks = played(agent, *self.users, rounds=rounds)
-        return lists, [f"{ranking} got {each}" for ranking, each in zip(lists, clicks, strict=True)]
+        return lists, [f"{ranking} with clicks {each}" for ranking, each in zip(lists, clicks, strict=True)]
 
 
 class DuelSetting(NamedTuple):

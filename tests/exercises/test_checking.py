@@ -1,5 +1,6 @@
 """The frame of checks: what counts as the same answer, which mistake is named, where a line of a notebook is."""
 
+import re
 from functools import partial
 
 import jupytext
@@ -10,13 +11,14 @@ from hypothesis import strategies as st
 from mistakes import outcomes, solution
 
 from rankgym.exercises import Exercise, Setting, check
-from rankgym.exercises.checking import check_file
-from rankgym.exercises.explaining import uses
+from rankgym.exercises.checking import check_file, try_check
+from rankgym.exercises.explaining import defined, uses
 from rankgym.exercises.faults import same
 from rankgym.exercises.finding import exercise_of_file, find_exercise
 from rankgym.exercises.handouts import notebook_source, place_of, read_submission
 from rankgym.exercises.playing import played
 from rankgym.exercises.topics.click_models import EXERCISE
+from rankgym.submissions import Submission
 
 PLAIN = st.recursive(
     st.one_of(st.integers(), st.floats(allow_nan=False), st.booleans(), st.text(), st.none()), st.lists, max_leaves=6
@@ -110,6 +112,50 @@ def test_a_check_that_fails_itself_is_reported_and_the_others_go_on():
     fault = outcome(adds, "def f(x): return x")
     assert fault.call == "the check adds itself"
     assert fault.got == "TypeError: unsupported operand type(s) for +: 'int' and 'str'; tell whoever wrote the check"
+    assert re.fullmatch(r"test_checking.py, line \d+", fault.place)
+
+
+def test_mistakes_of_a_check_are_not_the_submissions():
+    """It asks nothing, it asks for what the handout does not have, or its own agent cannot be made."""
+
+    def nothing(trial):
+        pass
+
+    def misspelled(trial):
+        trial.call("cascade_click")
+
+    def wrong_keyword(trial):
+        setting = Setting({"n_items": 2}, np.zeros((1, 2), bool), np.ones((1, 1), bool))
+        trial.expect_play(Counter, "Counter", [setting])
+
+    given = defined(EXERCISE.handout.read_text())
+    with Submission("x = 1") as student:
+        for run, why in (
+            (nothing, "it passes without asking the submission for anything"),
+            (misspelled, "it asks for cascade_click, which is not in the handout"),
+            (wrong_keyword, "TypeError: Counter.__init__() got an unexpected keyword argument 'n_items'"),
+        ):
+            fault = try_check(check(points=1, of="f")(run), student, 0, given).fault
+            assert (fault.call, fault.got) == (
+                f"the check {run.__name__} itself",
+                f"{why}; tell whoever wrote the check",
+            )
+
+
+def test_an_exercise_says_what_is_wrong_with_its_checks():
+    @check(points=1, of="f")
+    def one(trial):
+        """A check."""
+
+    for checks, said in (
+        (one, "checks = one is one check; allowed: a tuple of them, (one,)"),
+        ((one, one.run), "is not a check; allowed: functions with @check above them"),
+        ((one, one), "checks[1] is named 'one' like one before it"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            Exercise("", EXERCISE.handout, checks)
+    with pytest.raises(ValueError, match="is one text; allowed: a list of them"):
+        check(points=1, of="f", hints="Think.")
 
 
 def test_functions_after_an_accident_still_get_their_points():
@@ -139,7 +185,7 @@ def test_the_first_list_that_differs_is_shown_with_what_came_before():
     head = "class Mine:\n    def __init__(self, num_items): self.n = num_items\n    def act(self): return [0, {}]\n"
     update = "    def update(self, displayed, clicks): pass\n"
     fault = outcome(moves_to_front, head.format(1) + update)
-    assert fault.call == "Mine(num_items=3).act() after 1 round: [0, 1] got [0, 1]"
+    assert fault.call == "Mine(num_items=3).act() after 1 round: [0, 1] with clicks [0, 1]"
     assert (fault.expected, fault.got, fault.where) == ("[1, 0]", "[0, 1]", "Mine")
     repeated = outcome(moves_to_front, head.format(0) + update)
     assert (repeated.expected, repeated.got) == ("2 different items out of 0 .. 2", "[0, 0]")
@@ -185,7 +231,7 @@ def counts(trial):
 def test_a_mistake_is_named_by_all_settings_and_the_right_state_is_shown():
     own, learn = "self.seen = []", "self.seen += [0, 0, 0]"
     fault = outcome(counts, COUNTER.format(own=own, learn=learn))  # of 2 items it looks right
-    assert (fault.call, fault.expected) == ("Counter(num_items=3).act() after 1 round: [0] got [0]", "[1]")
+    assert (fault.call, fault.expected) == ("Counter(num_items=3).act() after 1 round: [0] with clicks [0]", "[1]")
     assert (fault.mistake, fault.state) == ("it counts by 3", "t = 1")
     odd = "self.seen += [0, 0] if self.n == 2 else [0]"  # by 2 and then right; of 2 items 0 and 2 look alike
     assert outcome(counts, COUNTER.format(own=own, learn=odd)).mistake == ""
@@ -201,7 +247,7 @@ def test_objects_that_share_a_list_are_named():
 def test_an_agent_that_fails_late_is_judged_by_its_choices_until_then():
     late = "self.seen += [0, 0]; 1 / (len(self.seen) < 6)"
     fault = outcome(counts, COUNTER.format(own="self.seen = []", learn=late))
-    assert (fault.call, fault.got) == ("Counter(num_items=2).act() after 1 round: [0] got [0]", "[0]")
+    assert (fault.call, fault.got) == ("Counter(num_items=2).act() after 1 round: [0] with clicks [0]", "[0]")
     right = outcome(counts, COUNTER.format(own="self.seen = []", learn="self.seen.append(1 / (len(self.seen) < 2))"))
     assert right.got == "ZeroDivisionError: division by zero (after 2 rounds)"
     assert right.mistake == "it divides by 0: either this case comes first, by itself, or it is the wrong number"
@@ -213,7 +259,10 @@ def test_lists_that_cannot_be_displayed_are_judged_by_those_before():
     )
     short = late.replace("return [len", "return [len(self.seen), 0] if len(self.seen) > 3 else [len")
     fault = outcome(counts, short)
-    assert (fault.call, fault.got) == ("Counter(num_items=3).act() after 2 rounds: [0] got [0]; [1] got [0]", "[0]")
+    assert (fault.call, fault.got) == (
+        "Counter(num_items=3).act() after 2 rounds: [0] with clicks [0]; [1] with clicks [0]",
+        "[0]",
+    )
     first = outcome(counts, late.replace("return [len", "return [1, 0] or [len"))
     assert (first.call, first.expected) == (
         "Counter(num_items=2).act() after 0 rounds",
