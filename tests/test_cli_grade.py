@@ -284,7 +284,7 @@ def test_duels(run):
     assert "Regret after 100 rounds, 1 problem, 12 runs, seed 0" in result.output
     undecided = run("grade", "cleo.py:Undecided", *duel)
     assert undecided.exit_code == 1
-    assert "'Undecided' object has no attribute 'best' (cleo.py, line" in undecided.output
+    assert "'Undecided' object has no attribute 'best'; called from line" in undecided.output
     wrong = run("grade", "cleo.py:Fixed", *duel)
     assert "✗ kind\n    Fixed ranks items (it is no DuelingAgent, and has no parameter num_arms)" in wrong.output
 
