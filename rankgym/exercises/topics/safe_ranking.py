@@ -459,7 +459,9 @@ def draw(student: Submission, passed: frozenset[str], figure: Any) -> bool:
     handles, names = left.get_legend_handles_labels()
     for axes in (left, right):
         axes.get_legend().remove()
-    figure.legend(handles, names, loc="outside upper left", ncols=len(names), frameon=False)
+    figure.legend(
+        handles, names, loc="outside upper left", ncols=len(names), frameon=False, columnspacing=1.2, handlelength=1.7
+    )
     return True
 
 
