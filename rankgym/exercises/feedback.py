@@ -26,7 +26,7 @@ from rankgym.outputs import atomic_path
 CLASS_PAGE = "class.html"
 STUDENTS = "students"  # folder of their pages
 PAGES = "pages.json"  # in the folder of records: the students' pages that were written, with digests
-COLUMNS = ("student", "exercise", "points", "out_of", "failed", "seconds", "remark", "page")
+COLUMNS = ("student", "exercise", "points", "out_of", "failed", "seconds", "remark", "page", "id", "file")
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # with these a spreadsheet's formula may begin
 UNWRITTEN = "not written yet"
 MOST_MISTAKES = 4  # that are listed for each check
@@ -232,6 +232,7 @@ def class_page(graded: Graded) -> str:
     if undecided:
         names = ", ".join(f"{grade.student} ({grade.exercise})" for grade in undecided)
         body.append(f"<p><strong>Not graded: {_shown(names)}.</strong> The same command tries these again.</p>")
+        body.append(f"<ul>{''.join(f'<li>{_shown(group[0].error)}</li>' for group in by_cause(undecided))}</ul>")
     if len(graded.exercises) > 1:
         body += _overview(graded)
     for name, exercise in graded.exercises.items():
@@ -247,6 +248,14 @@ def class_page(graded: Graded) -> str:
         f"{how}.</p>"
     )
     return page("Grades", body, CSS)
+
+
+def by_cause(grades: Iterable[Grade]) -> list[list[Grade]]:
+    """Return grades in groups with the same cause."""
+    groups: dict[str, list[Grade]] = {}
+    for grade in grades:
+        groups.setdefault(grade.cause, []).append(grade)
+    return list(groups.values())
 
 
 def _overview(graded: Graded) -> list[str]:
@@ -379,6 +388,8 @@ def grades_csv(grades: Iterable[Grade], feedback: Path, folder: Path) -> str:
                 grade.report["seconds"] if grade.report else "",
                 _safe(remarks[:LONGEST_REMARK]),
                 _safe(shown.as_posix()),
+                _safe(grade.id),
+                _safe(grade.path),
             ]
         )
     return file.getvalue()

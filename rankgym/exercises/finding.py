@@ -11,7 +11,7 @@ from rankgym.exercises.exercise import Exercise
 from rankgym.exercises.explaining import defined
 from rankgym.exercises.topics.table import EXERCISES
 
-NAME = re.compile(r"(?<![A-Za-z0-9])\d\d_[a-z]")  # how an exercise's name begins
+NAME = re.compile(r"(?<![A-Za-z0-9])\d\d_[a-z]", re.IGNORECASE)  # how an exercise's name begins
 SET_ASIDE = re.compile(r"(?<![a-z])(?:old|backup|bak)(?![a-z])", re.IGNORECASE)
 
 
@@ -74,22 +74,32 @@ def own_exercise(file: Path) -> Exercise:
 
 
 def exercise_of_file(file: str | PathLike[str]) -> Exercise | None:
-    """Return the exercise that a submission's name contains, such as alice_01_click_models_v2.py; None if none.
+    """Return the exercise that a submission's name contains, such as alice_01_click_models_v2.py.
 
-    Of several exercises' names the last one counts.
+    None if the name contains none, or says that the file is set aside.
     """
+    named = named_exercise(file)
+    return None if named is None or is_set_aside(file, named) else named
+
+
+def named_exercise(file: str | PathLike[str]) -> Exercise | None:
+    """Return the exercise that a file's name contains, in any case; the last one of several, None if there is none."""
     stem = Path(file).stem
-    named = [exercise for exercise in EXERCISES.values() if around_name(stem, exercise.name) is not None]
-    return max(named, key=lambda exercise: stem.rfind(exercise.name), default=None)
+    around = {exercise: around_name(stem, exercise.name) for exercise in EXERCISES.values()}
+    named = {exercise: found for exercise, found in around.items() if found is not None}
+    return max(named, key=lambda exercise: len(named[exercise][0]), default=None)
+
+
+def is_set_aside(file: str | PathLike[str], exercise: Exercise) -> bool:
+    """Whether a file's name says after the exercise's that it is old: ``_old``, ``_backup``, ``_bak``."""
+    around = around_name(Path(file).stem, exercise.name)
+    return around is not None and SET_ASIDE.search(around[1]) is not None
 
 
 def around_name(stem: str, name: str) -> tuple[str, str] | None:
-    """Return what stands before and after an exercise's name in a file's stem.
+    """Return what stands before and after an exercise's name in a file's stem, which may have it in any case.
 
-    None if the name is not there, if what follows may be the name of another exercise, or if it says that the file is
-    set aside: ``01_click_models_old``, ``_backup``, ``_bak``.
+    None if the name is not there, or if what follows may be the name of another exercise.
     """
-    found = re.fullmatch(rf"(.*?){re.escape(name)}(?![A-Za-z])(.*)", stem, flags=re.DOTALL)
-    if not found or NAME.search(found[2]) or SET_ASIDE.search(found[2]):
-        return None
-    return found[1], found[2]
+    found = re.fullmatch(rf"(.*?){re.escape(name)}(?![A-Za-z])(.*)", stem, flags=re.DOTALL | re.IGNORECASE)
+    return None if not found or NAME.search(found[2]) else (found[1], found[2])

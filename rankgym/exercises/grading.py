@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from rankgym.exercises.checking import broken_check
 from rankgym.exercises.exercise import Exercise
 from rankgym.exercises.finding import find_exercise
-from rankgym.exercises.handed_in import MOST_NAMED, HandedIn, LeftOut, collect, read
+from rankgym.exercises.handed_in import MOST_NAMED, NO_EXERCISE, HandedIn, LeftOut, collect, read
 from rankgym.extras import require
 from rankgym.outputs import atomic_path, check_writable
 from rankgym.submissions import DEFAULT_LIMITS, Limits, Submission
@@ -34,6 +34,7 @@ from rankgym.version import __version__
 START_UP = 60.0  # seconds that a check may take beyond the submission's time
 RECORDS = "records"  # folder of finished submissions
 SETTINGS = "grading.json"
+FAILED_ITSELF = " failed itself: "  # between a check's name and its fault
 REPORT_KEYS = {"title", "points", "out_of", "checks", "output", "output_length", "picture", "seconds"}
 
 
@@ -50,6 +51,8 @@ class Grade(NamedTuple):
     final: bool = True  # whether a second try would say the same
     remark: str = ""
     matched: bool = True  # False: no file of the student can be graded; ``exercise`` is "" if the class has several
+    id: str = ""  # of the learning platform
+    path: str = ""  # of the file, relative to the folder of submissions
 
     @property
     def points(self) -> int | None:
@@ -63,6 +66,11 @@ class Grade(NamedTuple):
         """Names of the checks that failed."""
         return [check["name"] for check in self.report["checks"] if check["fault"]] if self.report else []
 
+    @property
+    def cause(self) -> str:
+        """The error without what differs from student to student: of a check that failed itself only its name."""
+        return self.error.partition(FAILED_ITSELF)[0]
+
 
 class Graded(NamedTuple):
     """A class."""
@@ -73,7 +81,7 @@ class Graded(NamedTuple):
     seed: int
     limits: Limits
     isolated: bool  # whether submissions had namespaces of their own
-    new: int  # submissions that were checked now
+    new: int  # submissions that were checked now and have points
     date: str = ""  # of grading
 
 
@@ -105,18 +113,19 @@ def grade_class(
         submissions: folder; ``handed_in.collect`` says how its files are matched with students and exercises.
         feedback: folder for what is kept: a record of each finished submission, and the settings. A submission whose
             record was made from the same file, exercise, seed and limits, and with the same version, is not checked
-            again.
+            again. It belongs to one folder of submissions.
         exercise: as ``find_exercise`` takes it, if all files are of one; else the files' names say it.
         seed: of the cases. By default it is drawn when a class is first graded, so that nobody can know the cases.
         jobs: submissions that are checked at the same time.
-        limits: of each submission.
+        limits: of each submission; ``kept_limits`` returns those of the last grading.
         hidden: further folders that no submission must see.
         skip: files in the folder of submissions that are none.
         progress: called with the numbers of finished submissions and of all.
-        say: called with a sentence if kept settings are changed.
+        say: called with a sentence if kept settings are changed, or if students of the last grading are gone.
 
     Raises:
-        ValueError: nothing can be graded, or an argument is out of range.
+        ValueError: nothing can be graded, an argument is out of range, a folder holds several students' folders, or
+            ``feedback`` belongs to another folder of submissions.
         OSError: a folder cannot be read or written.
         RuntimeError: submissions cannot be started here.
         KeyboardInterrupt: with a note that says how many are finished.
@@ -133,12 +142,12 @@ def grade_class(
     one = None if exercise is None else find_exercise(exercise)
     found, left_out = collect(folder, one, skip=(kept, *(Path(path).resolve() for path in skip)))
     if not found:
-        why = f": {left_out[0].file}: {left_out[0].why}" if left_out else ""
-        raise ValueError(f"nothing in {os.fspath(submissions)} can be graded{why}")
+        raise ValueError(f"nothing in {os.fspath(submissions)} can be graded{_why_nothing(left_out)}")
     check_writable(feedback, kept / RECORDS)
     checker = () if exercise is None or not exercise.endswith(".py") else (Path(exercise).resolve().parent,)
     everywhere = (folder, kept, *checker, *(Path(path).resolve() for path in hidden))
-    settings = Settings(_keep_settings(kept, seed, limits, say), limits, everywhere, exercise)
+    students = sorted({*(each.student for each in found), *(one.student for one in left_out)} - {""})
+    settings = Settings(_keep_settings(kept, folder, students, seed, limits, say), limits, everywhere, exercise)
     isolated = _try_out(limits)
     grades, new = _check_all(found, kept / RECORDS, settings, jobs, progress)
     exercises = {each.exercise.name: each.exercise for each in sorted(found, key=lambda each: each.exercise.name)}
@@ -148,25 +157,83 @@ def grade_class(
     return Graded(grades, left_out, exercises, settings.seed, limits, isolated, new, date)
 
 
-def _keep_settings(folder: Path, seed: int | None, limits: Limits, say: Callable[[str], None]) -> int:
-    """Keep the class's settings in ``folder``; return the seed, which is the kept one if ``seed`` is None."""
-    file = folder / SETTINGS
-    kept: dict[str, Any] = {}
+def _why_nothing(left_out: Sequence[LeftOut]) -> str:
+    """Return the end of a sentence: why nothing can be graded."""
+    unnamed = [one for one in left_out if one.why == NO_EXERCISE]
+    if unnamed:
+        return f": {unnamed[0].file}: {NO_EXERCISE}; if all files are of one exercise, add --exercise"
+    return f": {left_out[0].file}: {left_out[0].why}" if left_out else ""
+
+
+def kept_limits(feedback: str | os.PathLike[str]) -> Limits:
+    """Return the time limit and memory that a class was last graded with; the default ones for a new class."""
+    kept = _kept_settings(Path(feedback))
+    seconds, memory_gb = _number(kept.get("time limit")), _number(kept.get("memory"))
+    return DEFAULT_LIMITS._replace(
+        seconds=seconds or DEFAULT_LIMITS.seconds, memory_gb=memory_gb or DEFAULT_LIMITS.memory_gb
+    )
+
+
+def _number(kept: object) -> float | None:
+    """Return the number of a text such as "120 s"; None if there is none that is allowed."""
+    number = 0.0
+    with contextlib.suppress(ValueError):
+        number = float(str(kept).partition(" ")[0])
+    return number if 0 < number < 1e6 else None
+
+
+def _kept_settings(folder: Path) -> dict[str, Any]:
+    """Return what ``_keep_settings`` has written; empty if there is nothing, or nothing whole."""
     with contextlib.suppress(OSError, ValueError, TypeError):
-        kept = dict(json.loads(file.read_text(encoding="utf-8")))
+        return dict(json.loads((folder / SETTINGS).read_text(encoding="utf-8")))
+    return {}
+
+
+def _keep_settings(
+    folder: Path,
+    submissions: Path,
+    students: Sequence[str],
+    seed: int | None,
+    limits: Limits,
+    say: Callable[[str], None],
+) -> int:
+    """Keep the class's settings in ``folder``; return the seed, which is the kept one if ``seed`` is None.
+
+    ``submissions`` is kept relative to ``folder``, so that both can be moved together.
+    """
+    kept = _kept_settings(folder)
     if seed is None:
         known = kept.get("seed")
         seed = known if type(known) is int else secrets.randbits(48)
     if seed < 0:
         raise ValueError(f"seed = {seed} is out of range; allowed: 0 or more")
-    limited = {"time limit": f"{limits.seconds:g} s", "memory": f"{limits.memory_gb:g} GB"}
+    limited = {"time limit": f"{limits.seconds:.15g} s", "memory": f"{limits.memory_gb:.15g} GB"}
     now = {"seed": seed, **limited, "rankgym": __version__, "Python": platform.python_version()}
+    _check_same_class(folder, submissions, kept.get("submissions"))
     changed = [f"{name} {now[name]} instead of {kept[name]}" for name in now if kept.get(name, now[name]) != now[name]]
     if changed:
         say(f"the settings have changed ({'; '.join(changed)}): all submissions are checked again")
-    with atomic_path(file) as path:
-        path.write_text(json.dumps(now), encoding="utf-8")
+    known_students = kept.get("students")
+    gone = sorted({str(one) for one in known_students} - {*students}) if isinstance(known_students, list) else []
+    if gone:
+        say(f"no longer among the submissions, and so not in the table of grades: {', '.join(gone)}")
+    whose = {"submissions": Path(os.path.relpath(submissions, folder)).as_posix(), "students": students}
+    with atomic_path(folder / SETTINGS) as path:
+        path.write_text(json.dumps({**now, **whose}), encoding="utf-8")
     return seed
+
+
+def _check_same_class(folder: Path, submissions: Path, kept: object) -> None:
+    """Raise a ValueError if the feedback in ``folder`` is of another folder of submissions; "" or None: of none yet."""
+    if not isinstance(kept, str) or not kept:
+        return
+    known = Path(os.path.normpath(folder / kept))
+    if known != submissions:
+        renamed = "" if known.is_dir() else f'; if it was renamed, change "submissions" in {folder / SETTINGS}'
+        raise ValueError(
+            f"the grades in {folder} are of the submissions in {known}, not of {submissions}: put late submissions "
+            f"into the same folder, or choose another --out for another class{renamed}"
+        )
 
 
 def _without_file(found: Sequence[HandedIn], left_out: Sequence[LeftOut], exercises: Sequence[Exercise]) -> list[Grade]:
@@ -177,10 +244,12 @@ def _without_file(found: Sequence[HandedIn], left_out: Sequence[LeftOut], exerci
     name, title, out_of = (only.name, only.title, only.points) if only else ("", "", 0)
     grades = []
     for student, group in groupby(files, key=lambda one: one.student):
-        names = [f"{one.file}: {one.why}" for one in group]
+        mine = list(group)
+        names = [f"{one.file}: {one.why}" for one in mine]
         more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
         why = f"no file can be graded ({'; '.join([*names[:MOST_NAMED], *more])})"
-        grades.append(Grade(student, name, title, out_of, "", None, why, final=False, matched=False))
+        number = next((one.id for one in mine if one.id), "")
+        grades.append(Grade(student, name, title, out_of, "", None, why, final=False, matched=False, id=number))
     return grades
 
 
@@ -198,7 +267,7 @@ def _try_out(limits: Limits) -> bool:
 def _check_all(
     found: Sequence[HandedIn], records: Path, settings: Settings, jobs: int, progress: Callable[[int, int], None]
 ) -> tuple[list[Grade], int]:
-    """Return the grades in the order of ``found``, and the number of submissions that were checked now."""
+    """Return the grades in the order of ``found``, and the number of submissions that were checked now with success."""
     grades: dict[HandedIn, Grade] = {}
     to_do = []
     for each in found:
@@ -227,7 +296,7 @@ def _check_all(
         finally:
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
-    return [grades[each] for each in found], len(to_do)
+    return [grades[each] for each in found], sum(grades[each].points is not None for each, *_ in to_do)
 
 
 def _record(records: Path, each: HandedIn) -> Path:
@@ -254,8 +323,11 @@ def _kept(record: Path, digest: str) -> dict[str, Any] | None:
 
 
 def _grade(each: HandedIn, report: dict[str, Any] | None, error: str, final: bool) -> Grade:
+    """Return the grade of a submission; one without any points is told if nothing is filled in."""
     meant = each.exercise
-    return Grade(each.student, meant.name, meant.title, meant.points, each.file.name, report, error, final, each.remark)
+    grade = Grade(each.student, meant.name, meant.title, meant.points, each.file.name, report, error, final)
+    nothing = each.nothing if report and not grade.points else ""
+    return grade._replace(remark="; ".join(filter(None, (nothing, each.remark))), id=each.id, path=each.inner)
 
 
 def _check_one(
@@ -280,7 +352,8 @@ def _checked(
     """Run ``rankgym exercise check`` on a copy; return its report, or why there is none and whether that is final."""
     seconds = settings.limits.seconds + START_UP
     with tempfile.TemporaryDirectory(prefix="grading-", ignore_cleanup_errors=True) as folder:
-        copy, answer = Path(folder) / each.file.name, Path(folder) / ".report.json"
+        name = each.file.with_suffix(each.file.suffix.lower()).name  # as ``read_submission`` takes it
+        copy, answer = Path(folder) / name, Path(folder) / ".report.json"
         copy.write_bytes(content)
         command = [sys.executable, "-m", "rankgym", "exercise", "check", str(copy)]
         command += ["--exercise", settings.key or each.exercise.name, "--json", str(answer)]
@@ -294,7 +367,7 @@ def _checked(
             report = json.loads(answer.read_text(encoding="utf-8"))
             for one in report["checks"]:  # a mistake of the check's author costs nobody points
                 if one["fault"] and one["fault"]["call"] == broken_check(one["name"]):
-                    return None, f"the check {one['name']} failed itself: {one['fault']['got']}", False
+                    return None, f"the check {one['name']}{FAILED_ITSELF}{one['fault']['got']}", False
             return report, "", True
         except (OSError, ValueError, KeyError, TypeError):
             last = (said.strip().splitlines() or [f"exit code {code}"])[-1].removeprefix("error: ")

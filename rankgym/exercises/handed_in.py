@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import stat
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rankgym.exercises.exercise import Exercise
-from rankgym.exercises.finding import exercise_of_file
+from rankgym.exercises.finding import is_set_aside, named_exercise
 from rankgym.exercises.handouts import LARGEST_SUBMISSION
 
 ENDINGS = (".py", ".ipynb")
@@ -20,7 +21,10 @@ LITTER = (
     "pictures",
 )  # folders that are not looked into; nor are those that begin with a dot
 PICTURE = "_yours.svg"  # how the names of pictures end that `rankgym exercise check` writes
-UNWRITTEN = b"raise NotImplementedError"
+ONLINE_TEXT = "onlinetext.html"  # how the names of Moodle's files end that have the text field beside the files
+NO_EXERCISE = "its name contains no exercise's name, such as 01_click_models"
+UNWRITTEN = re.compile(rb"(?<!#)(?<!# )raise NotImplementedError")
+SAME_TIME = 1_000_000_000  # nanoseconds; files that are copied one after the other differ by less
 PLATFORMS = (  # how learning platforms begin the name of a file or folder; the student comes first
     re.compile(
         r"(?P<student>.+?)(?:_(?P<id>\d+))?_assignsubmission_[a-z]+(?:_|$)"
@@ -38,6 +42,9 @@ class HandedIn(NamedTuple):
     student: str
     exercise: Exercise
     file: Path
+    inner: str = ""  # the file relative to the folder of submissions
+    id: str = ""  # of the learning platform
+    nothing: str = ""  # why the file can get no points, as far as its text tells
     remark: str = ""  # about other files of the same student
 
 
@@ -47,6 +54,7 @@ class LeftOut(NamedTuple):
     file: str  # relative to the folder of submissions
     why: str
     student: str = ""  # "" if that cannot be told
+    id: str = ""  # of the learning platform
 
 
 class Owner(NamedTuple):
@@ -81,29 +89,42 @@ def collect(
     * A file's name contains the exercise's; ``finding.around_name`` says what may follow. With ``exercise`` all files
       are of that exercise, and may have any name.
     * Of several files of one student and exercise the one that was saved last is graded, but none in which nothing is
-      filled in, if there is another: students hand in the script beside the notebook in which they worked.
+      filled in, if there is another: students hand in the script beside the notebook in which they worked. Of files
+      of the same time, as copying leaves them, it is the one in which most is filled in.
     * Scripts (.py) and notebooks (.ipynb) are graded. Links are not followed. Files and folders in ``skip`` are not
-      looked at.
+      looked at. Moodle's text fields are passed over where the student has a file, too.
+
+    Raises:
+        ValueError: a folder that would count as one student's holds those of several.
     """
     seen = [_seen(path, path.relative_to(folder), exercise) for path in _files(folder, skip)]
+    _refuse_outer_folder(folder, seen)
+    with_files = {each.owner for each in seen if not _is_online_text(each)}
+    seen = [each for each in seen if not _is_online_text(each) or each.owner not in with_files]
     students = _students(seen)
     found: dict[tuple[str, str], list[_Seen]] = {}
     left_out, strays = [], defaultdict(list)
     for each in seen:
         student = students[each.owner]
         if each.why_not:
-            left_out.append(LeftOut(str(each.inner), each.why_not, student))
-            if each.path.suffix in (*ENDINGS, *ARCHIVES):
-                strays[student].append(each)
+            left_out.append(LeftOut(str(each.inner), each.why_not, student, each.owner.id))
+            if each.path.suffix.lower() in (*ENDINGS, *ARCHIVES):
+                strays[student].append((each, each.why_not))
         elif each.exercise is not None:
             found.setdefault((student, each.exercise.name), []).append(each)
     handed_in = []
     for (student, _), files in sorted(found.items(), key=lambda one: (one[0][0].casefold(), one[0])):
-        chosen, *others = sorted(files, key=_rank, reverse=True)
-        remark = _not_graded([*others, *strays.pop(student, [])])
+        chosen, others = _choose(files)
         assert chosen.exercise is not None
-        handed_in.append(HandedIn(student, chosen.exercise, chosen.path, remark))
-        left_out += [LeftOut(str(each.inner), f"{chosen.inner} is graded", student) for each in others]
+        number = chosen.owner.id or next((each.owner.id for each in files if each.owner.id), "")
+        remark = _not_graded([*others, *strays.pop(student, [])])
+        nothing = nothing_done(chosen.path, chosen.exercise)
+        handed_in.append(
+            HandedIn(student, chosen.exercise, chosen.path, chosen.inner.as_posix(), number, nothing, remark)
+        )
+        left_out += [
+            LeftOut(str(each.inner), f"{why}; {chosen.inner} is graded", student, number) for each, why in others
+        ]
     return handed_in, left_out
 
 
@@ -122,9 +143,12 @@ def _files(folder: Path, skip: Collection[Path]) -> Iterator[Path]:
 
 def _seen(path: Path, inner: Path, exercise: Exercise | None) -> _Seen:
     """Return whose a file is, of which exercise, and why it cannot be graded; ``exercise`` is None if its name says."""
-    meant = exercise or exercise_of_file(path)
+    meant = exercise or named_exercise(path)
     owner = _owner(inner, meant, is_folder=path.is_dir() and not path.is_symlink())
-    return _Seen(path, inner, meant, owner, _why_not(path, meant, owner))
+    why_not = _why_not(path, meant, owner)
+    if not why_not and meant and not exercise and is_set_aside(path, meant):
+        why_not = "its name says that it is set aside (old, backup or bak)"
+    return _Seen(path, inner, meant, owner, why_not)
 
 
 def _why_not(path: Path, exercise: Exercise | None, owner: Owner) -> str:
@@ -134,10 +158,10 @@ def _why_not(path: Path, exercise: Exercise | None, owner: Owner) -> str:
         return "no file in this folder"
     if not stat.S_ISREG(mode):
         return "not a file but a link or a device"
-    if path.suffix not in ENDINGS:
+    if path.suffix.lower() not in ENDINGS:
         return "neither a script (.py) nor a notebook (.ipynb)"
     if exercise is None:
-        return "its name contains no exercise's name, such as 01_click_models, or says that the file is old"
+        return NO_EXERCISE
     if not owner.name:
         return "its name does not begin with a student's; or put it into a folder with the student's name"
     return ""
@@ -147,15 +171,25 @@ def _owner(inner: Path, exercise: Exercise | None, *, is_folder: bool = False) -
     """Return who handed in the file at ``inner``, relative to the folder of submissions; no name if it has none."""
     in_folder = len(inner.parts) > 1 or is_folder
     name = inner.parts[0] if in_folder else inner.stem
-    for platform in PLATFORMS:
-        found = platform.match(name)
-        if found:
-            return Owner(found["student"].strip(), found["id"] or "")
+    if owner := _owner_on_platform(name):
+        return owner
     if not in_folder:
-        before, named, _ = name.partition(exercise.name) if exercise else ("", "", "")
-        whole = exercise is not None and inner.suffix in ENDINGS  # any name will do
-        name = before if named else name if whole else ""
+        named = re.search(re.escape(exercise.name), name, re.IGNORECASE) if exercise else None
+        whole = exercise is not None and inner.suffix.lower() in ENDINGS  # any name will do
+        name = name[: named.start()] if named else name if whole else ""
     return Owner(name.strip(" _-"))
+
+
+def _owner_on_platform(name: str) -> Owner | None:
+    """Return who handed in a file or folder whose name a learning platform made; None if it is another name."""
+    for platform in PLATFORMS:
+        if found := platform.match(name):
+            return Owner(found["student"].strip(), found["id"] or "")
+    return None
+
+
+def _is_online_text(each: _Seen) -> bool:
+    return each.inner.name.endswith(ONLINE_TEXT) and "_assignsubmission_onlinetext" in each.inner.parts[0]
 
 
 def _students(seen: Sequence[_Seen]) -> dict[Owner, str]:
@@ -177,30 +211,144 @@ def _students(seen: Sequence[_Seen]) -> dict[Owner, str]:
     }
 
 
-def _rank(each: _Seen) -> tuple[bool, int, int, str]:
-    """Return what is largest for the file that is to be graded."""
-    copy = COPY.search(each.path.stem)
-    number = next((int(text[:9]) for text in copy.groups() if text), 0) if copy else 0
-    assert each.exercise is not None
-    return filled_in(each.path, each.exercise), each.path.stat().st_mtime_ns, number, each.path.name
+# -- folders of several students --------------------------------------------------------------------------------------
+
+
+def _refuse_outer_folder(folder: Path, seen: Sequence[_Seen]) -> None:
+    """Raise a ValueError if a folder that would count as one student's holds those of several."""
+    by_platform = _folders_of_platform(seen)
+    for outer, names in by_platform or _single_folder(seen):
+        path = folder / outer
+        shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        what_else = "" if by_platform else f". If {outer} is a student, move the files out of its subfolders"
+        if len(by_platform) > 1:
+            what_else = f", and so the other {len(by_platform) - 1} such folders, each with an --out of its own"
+        raise ValueError(
+            f"{shown} would count as one student, but holds what several have handed in, such as {names[0]!r}; "
+            f"grade that folder: rankgym exercise grade {shlex.quote(str(shown))}{what_else}"
+        )
+
+
+def _folders_of_platform(seen: Sequence[_Seen]) -> list[tuple[Path, list[str]]]:
+    """Return folders with students' folders or files as a platform names them, and these names.
+
+    A single file does not count: it may lie in its student's folder.
+    """
+    folders: dict[Path, list[str]] = defaultdict(list)
+    files: dict[Path, list[str]] = defaultdict(list)
+    for each in seen:
+        parts = each.inner.parts
+        depth = next((number for number, part in enumerate(parts) if _owner_on_platform(part)), 0)
+        if depth and each.path.suffix.lower() in ENDINGS:
+            (folders if depth < len(parts) - 1 else files)[Path(*parts[:depth])].append(parts[depth])
+    for outer, names in files.items():
+        if outer in folders or len({_owner_on_platform(name) for name in names}) > 1:
+            folders[outer] += names
+    return sorted(folders.items())
+
+
+def _single_folder(seen: Sequence[_Seen]) -> list[tuple[Path, list[str]]]:
+    """Return the only folder in which anything was handed in, if it holds several students', and their names.
+
+    That is so if several of its subfolders have files of the same exercise, or if several names stand before the
+    exercise's.
+    """
+    outer = Path()
+    while True:
+        inside = [(each, each.inner.relative_to(outer)) for each in seen if each.inner.is_relative_to(outer)]
+        students, loose = defaultdict(set), False
+        for each, inner in inside:
+            if each.exercise and not each.why_not:
+                named = len(inner.parts) > 1 or each.exercise.name.lower() in inner.stem.lower()
+                students[each.exercise.name].add(_owner(inner, each.exercise).name if named else "")
+                loose = loose or len(inner.parts) == 1
+        names = sorted(max(students.values(), key=len, default=set()) - {""})
+        if outer.parts and len(names) > 1:
+            return [(outer, names)]
+        kinds = (*ENDINGS, *ARCHIVES)
+        folders = {
+            inner.parts[0] for each, inner in inside if len(inner.parts) > 1 and each.path.suffix.lower() in kinds
+        }
+        if loose or len(folders) != 1:
+            return []
+        outer /= folders.pop()
+        if _owner_on_platform(outer.name):
+            return []
+
+
+# -- several files of one student -------------------------------------------------------------------------------------
+
+
+def _choose(files: Sequence[_Seen]) -> tuple[_Seen, list[tuple[_Seen, str]]]:
+    """Return which of a student's files of one exercise is graded, and the others with the reason why they are not."""
+    nothing, left, saved = {}, {}, {}
+    for each in files:
+        assert each.exercise is not None
+        nothing[each.path] = nothing_done(each.path, each.exercise)
+        left[each.path] = _unwritten(each.path, each.exercise)
+        saved[each.path] = each.path.stat().st_mtime_ns
+    filled = [each for each in files if not nothing[each.path]] or files
+    last = max(saved[each.path] for each in filled)
+    latest = [each for each in filled if last - saved[each.path] < SAME_TIME]
+    chosen = max(latest, key=lambda each: (-left[each.path], _copy_number(each.path), each.path.name))
+    others = []
+    for each in files:
+        if each not in filled:
+            why = nothing[each.path]
+        elif each not in latest:
+            why = "saved earlier"
+        else:
+            why = "less is filled in" if left[each.path] > left[chosen.path] else "saved at the same time"
+        if each != chosen:
+            others.append((each, why))
+    return chosen, others
+
+
+def _copy_number(path: Path) -> int:
+    copy = COPY.search(path.stem)
+    return next((int(text[:9]) for text in copy.groups() if text), 0) if copy else 0
 
 
 def filled_in(file: Path, exercise: Exercise) -> bool:
     """Whether something that is checked is defined, and fewer functions are unwritten than in the handout."""
+    return not nothing_done(file, exercise)
+
+
+def nothing_done(file: Path, exercise: Exercise) -> str:
+    """Return why a file can get no points, as far as its text tells; "" if something is filled in."""
     try:
         content, handout = read(file), exercise.handout.read_bytes()
     except OSError:
-        return True
-    names = "|".join(re.escape(check.of) for check in exercise.checks)
-    defines = re.search(rf"\b(?:def|class)\s+(?:{names})\b".encode(), content) is not None
-    return defines and content.count(UNWRITTEN) < handout.count(UNWRITTEN)
+        return ""
+    if not any(_defines(content, check.of) for check in exercise.checks):
+        return "nothing that is checked is defined"
+    untouched = 0 < len(UNWRITTEN.findall(handout)) <= len(UNWRITTEN.findall(content))
+    return "nothing is filled in" if untouched else ""
 
 
-def _not_graded(files: Sequence[_Seen]) -> str:
-    """Return a remark that names a student's other files; "" if there are none."""
-    names = [str(each.inner) for each in files[:MOST_NAMED]]
+def _unwritten(file: Path, exercise: Exercise) -> int:
+    """Return how many functions and classes are still to be written; 0 if the file cannot be read."""
+    try:
+        content = read(file)
+    except OSError:
+        return 0
+    missing = [name for name in {check.of for check in exercise.checks} if not _defines(content, name)]
+    return len(missing) + len(UNWRITTEN.findall(content))
+
+
+def _defines(content: bytes, name: str) -> bool:
+    """Whether a script or notebook defines a function or class; a notebook's text may have ``\\n`` for line ends."""
+    return re.search(rf"(?:\b|\\n)(?:def|class)\s+{re.escape(name)}\b".encode(), content) is not None
+
+
+def _not_graded(files: Sequence[tuple[_Seen, str]]) -> str:
+    """Return a remark that names a student's other files and why they are not graded; "" if there are none."""
+    by_reason = defaultdict(list)
+    for each, why in files[:MOST_NAMED]:
+        by_reason[why].append(str(each.inner))
+    reasons = [f"{', '.join(names)}: {why}" for why, names in by_reason.items()]
     more = [f"{len(files) - MOST_NAMED} more"] if len(files) > MOST_NAMED else []
-    return f"not graded: {', '.join([*names, *more])}" if files else ""
+    return f"not graded: {'; '.join([*reasons, *more])}" if files else ""
 
 
 def read(file: Path) -> bytes:

@@ -186,7 +186,7 @@ def test_the_classs_page_shows_what_was_hard():
     )
     for words in (
         "Grades of 4 students",
-        "Not graded: Dan (01_click_models).",
+        "Not graded: Dan (01_click_models). The same command tries these again. its check did not end within 180 s",
         "4 submissions; on average 8.0 of 10 points; 1 with full points.",
         "passed, of 4 1 3 3 2 3 8.0",
         "1 of 4 passed 2 x the user stops one position late",
@@ -262,13 +262,24 @@ def test_no_cell_is_a_formula_and_each_student_is_one_line(student, error):
 
 
 def test_the_table_says_who_failed_at_what():
-    first = grade("=1+1", report({0: FAULT, 3: FAULT}), remark="not graded: old.py")
+    first = grade("=1+1", report({0: FAULT, 3: FAULT}), remark="not graded: old.py", id="12", path="=1+1/x.py")
     second = grade("bob", error="its check did not end within 180 s", final=False)
     third = grade("cyd", error="mine.py cannot be read as a notebook")
     lines = rows(grades_csv([first, second, third], Path("/a/f"), Path("/a")))[1:]
     failed = f"{EXERCISE.checks[0].name} {EXERCISE.checks[3].name}"
     page = f"f/{student_file('=1+1')}"
-    assert lines[0] == ["'=1+1", EXERCISE.name, "6", "10", failed, "2.0", "not graded: old.py", page]
+    assert lines[0] == [
+        "'=1+1",
+        EXERCISE.name,
+        "6",
+        "10",
+        failed,
+        "2.0",
+        "not graded: old.py",
+        page,
+        "12",
+        "'=1+1/x.py",
+    ]
     assert lines[1][2:7] == ["", "10", "", "", "its check did not end within 180 s"]
     assert lines[2][2:7] == ["0", "10", "", "", "mine.py cannot be read as a notebook"]
 

@@ -73,6 +73,8 @@ def points_of(csv_file="grades.csv"):
         (f"alice_02_best_lists_or_{NAME}.py", "alice_02_best_lists_or"),
         (f"Zoë Müller/{NAME}.py", "Zoë Müller"),
         (f"=1+1/{NAME}.py", "=1+1"),
+        ("alice_01_Click_Models.PY", "alice"),
+        (f"alice_{NAME.upper()}.Ipynb", "alice"),
     ],
 )
 def test_a_file_says_whose_it_is_and_of_which_exercise(hand_in, file, student):
@@ -88,7 +90,7 @@ def test_a_file_says_whose_it_is_and_of_which_exercise(hand_in, file, student):
         (f"{NAME}.py", "does not begin with a student's"),
         ("alice/notes.py", "contains no exercise's"),
         ("alice_99_nothing.py", "contains no exercise's"),
-        (f"alice_{NAME}_old.py", "or says that the file is old"),
+        (f"alice_{NAME}_old.py", "its name says that it is set aside"),
         (f"alice_{NAME}_21_own.py", "contains no exercise's"),
         (f"alice_{NAME}s.py", "contains no exercise's"),
         (f"alice_{NAME}.txt", "neither a script"),
@@ -113,6 +115,48 @@ def test_links_and_empty_folders_are_listed(hand_in, tmp_path):
     found, left_out = collect(folder)
     assert [one.student for one in found] == ["zoe"]
     assert {one.file for one in left_out} == {f"mallory_{NAME}.py", "eve", "nobody", f"pipe_{NAME}.py"}
+
+
+@pytest.mark.parametrize(
+    ("files", "outer"),
+    [
+        (["Course A/amy/{}", "Course A/ben/{}"], "Course A"),
+        (["Course A/amy_{}", "Course A/ben_{}", "exercise.pdf"], "Course A"),
+        (["2027/Course A/amy/{}", "2027/Course A/ben/{}"], "2027/Course A"),
+        (["ML-Exercise 1-8812/Ann Berg_10001_assignsubmission_file/{}", "amy/{}"], "ML-Exercise 1-8812"),
+        (["2027/ML 1/Ann Berg_10001_assignsubmission_file/{}"], "2027/ML 1"),
+        (["The submissions/bergann_101_900_{}", "The submissions/bo_102_901_{}", "amy/{}"], "The submissions"),
+    ],
+)
+def test_a_folder_of_several_students_is_not_one_student(hand_in, run, files, outer):
+    for name in files:
+        folder = hand_in(name.format(f"{NAME}.py"))
+    result = run("exercise", "grade", str(folder))
+    assert result.exit_code == 2
+    shown = Path("handed_in", outer)
+    assert f"{shown} would count as one student" in result.stderr
+    assert f"grade that folder: rankgym exercise grade '{shown}'" in result.stderr
+    assert not Path("grades_feedback").exists()
+    assert len(collect(folder / outer)[0]) == sum(name.startswith(outer) for name in files)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        ["amy/{}"],
+        ["amy/{}", "amy/v2/{}"],
+        ["amy/1/{}", "amy/2/02_best_lists.py"],
+        ["amy/v1/{}", "amy/v2/{}", "ben/{}"],
+        ["amy/v1/{}", "amy/v2/{}", "ben_{}"],
+        ["amy/Amy Berg_10001_assignsubmission_file_{}", "amy/{}"],
+        ["Amy_1_assignsubmission_file/v1/{}", "Amy_1_assignsubmission_file/v2/{}"],
+    ],
+)
+def test_a_folder_of_one_student_is_one(hand_in, files):
+    for name in files:
+        folder = hand_in(name.format(f"{NAME}.py"))
+    students = {one.student for one in collect(folder)[0]}
+    assert len(students) == 1 + any(name.startswith("ben") for name in files)
 
 
 @given(st.text(string.ascii_letters + "äß-. '", min_size=1).map(str.strip).filter(lambda name: name[:1].isalpha()))
@@ -151,13 +195,17 @@ def test_ids_of_different_exercises_and_a_single_one_are_one_students(hand_in):
         ("Alice Smith", NAME),
         ("Alice Smith", "02_best_lists"),
     ]
-    assert (left_out[0].file, left_out[0].why) == (moodle(1), f"{Path('Alice Smith', f'{NAME}.py')} is graded")
+    assert (left_out[0].file, left_out[0].why) == (
+        moodle(1),
+        f"saved earlier; {Path('Alice Smith', f'{NAME}.py')} is graded",
+    )
 
 
 def test_a_student_whose_files_cannot_be_matched_has_a_line(hand_in, run, quick_check):
     hand_in(f"zoe/{NAME}.py")
     hand_in("zoe/answers.zip", "")
     hand_in("bob/Untitled.py")
+    hand_in(f"dan_{NAME}_final_old.py")
     hand_in(moodle(1, "answers.zip"))
     hand_in(moodle(2, "Untitled.py"))
     hand_in("readme.txt", "")
@@ -165,16 +213,17 @@ def test_a_student_whose_files_cannot_be_matched_has_a_line(hand_in, run, quick_
     result = run("exercise", "grade", str(folder))
     with open("grades.csv", encoding="utf-8-sig", newline="") as file:
         lines = {line["student"]: (line["exercise"], line["points"], line["remark"]) for line in csv.DictReader(file)}
-    assert lines.keys() == {"zoe", "bob", "Alice Smith (1)", "Alice Smith (2)", "cyd"}
-    assert lines["zoe"] == (NAME, "7", "not graded: zoe/answers.zip")
+    assert lines.keys() == {"zoe", "bob", "Alice Smith (1)", "Alice Smith (2)", "cyd", "dan"}
+    assert lines["zoe"] == (NAME, "7", "not graded: zoe/answers.zip: neither a script (.py) nor a notebook (.ipynb)")
     assert lines["bob"][:2] == (NAME, "")
     assert "no file can be graded (bob/Untitled.py: its name contains no exercise's" in lines["bob"][2]
+    assert lines["dan"][2].endswith("its name says that it is set aside (old, backup or bak))")
     assert "not graded: cyd: no file can be graded" in result.stderr
     assert "left out: readme.txt" in result.stderr
     assert "left out: bob" not in result.stderr
     assert "1 submission checked." in result.output
     page = Path("grades_feedback/class.html").read_text()
-    assert "Grades of 5 students" in page
+    assert "Grades of 6 students" in page
     assert "1 submission; on average 7.0" in page
 
     hand_in("zoe/02_best_lists.py")
@@ -207,8 +256,37 @@ def test_of_several_files_the_last_one_that_is_filled_in_is_graded(hand_in):
     assert alice.file.name == f"{NAME}.ipynb"
     assert bob.file.name == f"bob_{NAME} (10).py"
     assert cyd.file.name == f"cyd_{NAME}_final.py"
-    assert f"{NAME}.py" in alice.remark
+    assert alice.remark == (f"not graded: alice/{NAME} (1).py: saved earlier; alice/{NAME}.py: nothing is filled in")
+    assert bob.remark == f"not graded: bob_{NAME} (1).py, bob_{NAME}.py: saved at the same time"
+    assert f"cyd_{NAME}_tests.py: nothing that is checked is defined" in cyd.remark
     assert len(left_out) == 6
+
+
+@pytest.mark.parametrize("later", [0.0, 0.9])  # seconds, as copies differ
+def test_of_files_of_the_same_time_the_one_with_most_in_it_is_graded(hand_in, later):
+    handout = (HANDOUTS / f"{NAME}.py").read_text()
+    half = filled(NAME).replace("    return clicks\n", "    raise NotImplementedError\n", 1)
+    assert handout.count("raise NotImplementedError") > half.count("raise NotImplementedError") > 0
+    hand_in(f"alice/{NAME}.ipynb", json.dumps({"cells": [{"source": filled(NAME)}]}), saved=9)
+    hand_in(f"alice/{NAME}_begun.py", RIGHT[: len(RIGHT) // 2], saved=9)
+    folder = hand_in(f"alice/{NAME}.py", half, saved=9 + later)
+    (alice,), _ = collect(folder)
+    assert alice.file.suffix == ".ipynb"
+    assert alice.remark == f"not graded: alice/{NAME}.py, alice/{NAME}_begun.py: less is filled in"
+    hand_in(f"alice/{NAME}.py", half, saved=10)
+    assert collect(folder)[0][0].file.name == f"{NAME}.py"
+
+
+def test_moodles_text_fields_are_no_news(hand_in):
+    hand_in(moodle(1))
+    for name in (
+        "Alice Smith_1_assignsubmission_onlinetext/onlinetext.html",
+        "Bo_2_assignsubmission_onlinetext_onlinetext.html",
+    ):
+        folder = hand_in(name, "")
+    (alice,), left_out = collect(folder)
+    assert (alice.student, alice.id, alice.remark) == ("Alice Smith", "1", "")
+    assert [(one.student, one.id) for one in left_out] == [("Bo", "2")]  # who gets a line
 
 
 # -- grades -----------------------------------------------------------------------------------------------------------
@@ -221,27 +299,31 @@ def test_a_class_is_graded_and_again_only_where_something_changed(hand_in, run):
     spied = str(folder / f"wrong_{NAME}.py")
     hand_in(f"reads_{NAME}.py", RIGHT.replace("    return clicks\n", f"    return open({spied!r}).read()\n"))
     hand_in(f"damaged_{NAME}.ipynb", "{")
+    hand_in("untouched_01_Click_Models.PY", (HANDOUTS / f"{NAME}.py").read_text())
     hand_in("notes.py", "")
     command = ("exercise", "grade", str(folder), "--out", "grades.csv", "--jobs", "2", "--time-limit", "20")
     result = run(*command)
     assert result.exit_code == 0, result.output
     assert "left out: notes.py: its name contains no exercise's" in result.stderr
-    assert "6 submissions checked." in result.output
-    grades = {"right": "10", "wrong": "8", "loops": "8", "leaves": "0", "reads": "8", "damaged": "0"}
+    assert "7 submissions checked." in result.output
+    grades = {"right": "10", "wrong": "8", "loops": "8", "leaves": "0", "reads": "8", "damaged": "0", "untouched": "0"}
     assert points_of() == grades
     page = Path("grades_feedback/students/loops.html").read_text()
     assert "no answer within 2 s: an endless loop" in page
     assert "cannot be read as a notebook" in Path("grades_feedback/students/damaged.html").read_text()
     assert "8 of 10 points" in Path("grades_feedback/students/wrong.html").read_text()
 
+    assert "Nothing is filled in." in Path("grades_feedback/students/untouched.html").read_text()
+    assert "Nothing" not in Path("grades_feedback/students/leaves.html").read_text()
+
     hand_in(f"wrong_{NAME}.py", RIGHT)
-    assert "1 submission checked, 5 unchanged" in run(*command).output
+    assert "1 submission checked, 6 unchanged" in run(*command).output
     assert points_of() == {**grades, "wrong": "10"}
     seed = json.loads(Path("grades_feedback/grading.json").read_text())["seed"]
     same = run(*command, "--seed", str(seed))
     assert "0 submissions checked" in same.output
     assert "settings" not in same.stderr
-    assert "6 submissions checked" in run(*command, "--seed", str(seed + 1)).output
+    assert "7 submissions checked" in run(*command, "--seed", str(seed + 1)).output
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"digest": 1}', '{"report": {}}'])
@@ -294,6 +376,70 @@ def test_it_is_said_that_settings_have_changed(hand_in, run, quick_check):
     changed = run("exercise", "grade", str(folder), "--seed", "8", "--time-limit", "60")
     words = "seed 8 instead of 7; time limit 60 s instead of 120 s"
     assert f"the settings have changed ({words}): all submissions are checked again" in changed.stderr
+
+
+def test_limits_are_kept_until_others_are_given(hand_in, run, quick_check):
+    folder = hand_in(f"alice_{NAME}.py")
+    command = ("exercise", "grade", str(folder))
+
+    def limits():
+        return [json.loads(Path("grades_feedback/grading.json").read_text())[name] for name in ("time limit", "memory")]
+
+    for words, kept in (
+        ([], ["120 s", "2 GB"]),
+        (["--time-limit", "60.123456789"], ["60.123456789 s", "2 GB"]),
+        (["--memory", "1.5"], ["60.123456789 s", "1.5 GB"]),
+        ([], ["60.123456789 s", "1.5 GB"]),
+    ):
+        again = run(*command, *words)
+        assert limits() == kept
+        assert ("all submissions are checked again" in again.stderr) == bool(words)
+    assert "0 submissions checked, 1 unchanged." in again.output
+    settings = json.loads(Path("grades_feedback/grading.json").read_text())
+    Path("grades_feedback/grading.json").write_text(json.dumps({**settings, "time limit": "nan s", "memory": [1]}))
+    run(*command)
+    assert limits() == ["120 s", "2 GB"]
+
+
+def test_feedback_belongs_to_one_folder_of_submissions(hand_in, run, tmp_path, quick_check):
+    for student in ("ann", "bob", "cyd"):
+        hand_in(f"class/handed_in/{student}_{NAME}.py")
+    folder = hand_in(f"class/late/dan_{NAME}.py") / "class"
+    command = ("exercise", "grade", str(folder / "handed_in"), "--out", str(folder / "grades.csv"))
+    assert run(*command).exit_code == 0
+    late = run("exercise", "grade", str(folder / "late"), "--out", str(folder / "grades.csv"))
+    assert late.exit_code == 2
+    assert f"are of the submissions in {folder / 'handed_in'}" in late.stderr
+    assert "put late submissions into the same folder, or choose another --out for another class\n" in late.stderr
+    assert points_of(folder / "grades.csv").keys() == {"ann", "bob", "cyd"}
+
+    moved = tmp_path / "moved"
+    folder.rename(moved)
+    (moved / "handed_in" / f"bob_{NAME}.py").unlink()
+    (moved / "late" / f"dan_{NAME}.py").rename(moved / "handed_in" / f"dan_{NAME}.py")
+    command = ("exercise", "grade", str(moved / "handed_in"), "--out", str(moved / "grades.csv"))
+    again = run(*command)
+    assert "1 submission checked, 2 unchanged." in again.output
+    assert "no longer among the submissions, and so not in the table of grades: bob" in again.stderr
+    assert not run(*command).stderr.strip()
+    (moved / "handed_in").rename(moved / "renamed")
+    renamed = run("exercise", "grade", str(moved / "renamed"), "--out", str(moved / "grades.csv"))
+    assert 'if it was renamed, change "submissions" in' in renamed.stderr
+
+
+def test_the_table_has_the_platforms_id_and_the_graded_file(hand_in, run, quick_check):
+    hand_in(f"Ann Berg_10001_assignsubmission_file/{NAME}.py")
+    hand_in("Bo Li_10002_assignsubmission_file/answers.zip")
+    hand_in(f"smithcyd_LATE_103_900_{NAME}.py")
+    folder = hand_in(f"dan_{NAME}.py")
+    run("exercise", "grade", str(folder))
+    with open("grades.csv", encoding="utf-8-sig", newline="") as file:
+        assert [(line["id"], line["file"]) for line in csv.DictReader(file)] == [
+            ("10001", f"Ann Berg_10001_assignsubmission_file/{NAME}.py"),
+            ("10002", ""),
+            ("", f"dan_{NAME}.py"),
+            ("103", f"smithcyd_LATE_103_900_{NAME}.py"),
+        ]
 
 
 def test_the_seed_of_a_class_is_drawn_once(hand_in, tmp_path, quick_check):
@@ -358,21 +504,32 @@ def test_a_check_that_never_ends_is_ended():
     assert grading._run(["sleep", "600"], 600.0, stop)[0] is None
 
 
-def test_a_mistake_of_the_checks_author_costs_nobody_points(hand_in, tmp_path):
-    checker = tmp_path / "checker.py"
-    checker.write_text(
+def test_a_mistake_of_the_checks_author_costs_nobody_points(hand_in, run):
+    Path("checker.py").write_text(
         "from pathlib import Path\nfrom rankgym.exercises import Exercise, check\n\n"
         "@check(points=1, of='f')\ndef adds(trial):\n    'f adds.'\n    trial.call('f', 1) + '?'\n\n"
         "EXERCISE = Exercise(title='Own', handout=Path('own.py'), checks=(adds,))\n"
     )
-    folder = hand_in("alice/own.py", "def f(x):\n    return x\n")
-    with pytest.raises(ValueError, match=r"handout = 'own\.py' is not a file"):
-        grade_class(folder, tmp_path / "feedback", exercise=str(checker))
-    assert not (tmp_path / "feedback").exists()
-    (tmp_path / "own.py").write_text("def f(x):\n    raise NotImplementedError\n")
-    (grade,) = grade_class(folder, tmp_path / "feedback", exercise=str(checker)).grades
-    assert grade.points is None
-    assert grade.error.startswith("the check adds failed itself: TypeError: unsupported operand")
+    hand_in("alice/own.py", "def f(x):\n    return x\n")
+    hand_in("bob/own.py", "def f(x):\n    return [x]\n")
+    command = ("exercise", "grade", str(hand_in("cyd/notes.txt")), "--exercise", "checker.py", "--jobs", "2")
+    assert "handout = 'own.py' is not a file" in run(*command).stderr
+    assert not Path("grades_feedback").exists()
+    Path("own.py").write_text("def f(x):\n    raise NotImplementedError\n")
+    result = run(*command)
+    assert result.exit_code == 2
+    fault = "not graded: alice, own.py; bob, own.py: the check adds failed itself: TypeError: unsupported operand"
+    assert fault in result.stderr
+    assert result.stderr.count("failed itself") == 1
+    assert "error: no submission could be graded" in result.stderr
+    assert not Path("grades.csv").exists()
+
+    hand_in("cyd/own.py", "def f(x):\n    return '!'\n")
+    result = run(*command)
+    assert result.exit_code == 0
+    assert "1 submission checked, 2 not graded." in result.output
+    assert points_of() == {"alice": "", "bob": "", "cyd": "1"}
+    assert Path("grades_feedback/class.html").read_text().count("failed itself") == 1
 
 
 def test_a_crash_of_the_checker_costs_one_submission(hand_in, run):
@@ -411,6 +568,7 @@ EXERCISE = Exercise(title="Three", handout=Path("21_three.py"), checks=(f_is_thr
         ([".", "--out", "grades.txt"], "--out grades.txt is not a CSV file"),
         ([".", "--exercise", "77"], "exercise = '77' is not there"),
         (["empty"], "nothing in empty can be graded"),
+        (["unnamed"], "as 01_click_models; if all files are of one exercise, add --exercise"),
         (["texts"], "nothing in texts can be graded: a.txt: neither a script (.py) nor a notebook (.ipynb)"),
         ([".", "--feedback", "."], ". is the folder of submissions; choose another one"),
         ([".", "--memory", "0"], "--memory 0 is out of range"),
@@ -422,6 +580,9 @@ def test_errors_say_what_to_do(run, words, said):
     Path("empty").mkdir()
     Path("texts").mkdir()
     Path("texts/a.txt").write_text("")
+    Path("unnamed").mkdir()
+    Path("unnamed/a.txt").write_text("")
+    Path("unnamed/ann.py").write_text(RIGHT)
     result = run("exercise", "grade", *words)
     assert result.exit_code == 2
     assert said in result.stderr
