@@ -232,7 +232,7 @@ def _check_same_class(folder: Path, submissions: Path, kept: object) -> None:
         renamed = "" if known.is_dir() else f'; if it was renamed, change "submissions" in {folder / SETTINGS}'
         raise ValueError(
             f"the grades in {folder} are of the submissions in {known}, not of {submissions}: put late submissions "
-            f"into the same folder, or choose another --out for another class{renamed}"
+            f"into the same folder; for another class or exercise choose another --out{renamed}"
         )
 
 

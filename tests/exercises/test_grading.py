@@ -410,7 +410,9 @@ def test_feedback_belongs_to_one_folder_of_submissions(hand_in, run, tmp_path, q
     late = run("exercise", "grade", str(folder / "late"), "--out", str(folder / "grades.csv"))
     assert late.exit_code == 2
     assert f"are of the submissions in {folder / 'handed_in'}" in late.stderr
-    assert "put late submissions into the same folder, or choose another --out for another class\n" in late.stderr
+    assert (
+        "put late submissions into the same folder; for another class or exercise choose another --out\n" in late.stderr
+    )
     assert points_of(folder / "grades.csv").keys() == {"ann", "bob", "cyd"}
 
     moved = tmp_path / "moved"
