@@ -17,6 +17,18 @@ if TYPE_CHECKING:
 MOST_LEFT_OUT = 10  # files that are listed in the terminal
 NOTHING_GRADED = 2  # exit code
 
+ClassTimeLimit = Annotated[
+    float | None,
+    option(
+        "SECONDS",
+        "Time for all checks of a submission; a call may take a tenth of it. Default: 120 for a new class, then that "
+        "of the last grading.",
+    ),
+]
+ClassMemory = Annotated[
+    float | None, option("GB", "Memory of a submission. Default: 2 for a new class, then that of the last grading.")
+]
+
 
 def grade(
     submissions: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="Folder with what was handed in.")],
@@ -30,18 +42,8 @@ def grade(
         option("N|NAME|CHECKER.py", "The exercise of all files. Default: the one that a file's name contains."),
     ] = None,
     jobs: Annotated[int, option("J", "Submissions that are checked at the same time.")] = 1,
-    time_limit: Annotated[
-        float | None,
-        option(
-            "SECONDS",
-            "Time for all checks of a submission; a call may take a tenth of it. Default: 120 for a new class, then "
-            "that of the last grading.",
-        ),
-    ] = None,
-    memory: Annotated[
-        float | None,
-        option("GB", "Memory of a submission. Default: 2 for a new class, then that of the last grading."),
-    ] = None,
+    time_limit: ClassTimeLimit = None,
+    memory: ClassMemory = None,
     seed: Annotated[
         int | None,
         option("S", "Of the cases that are tried. Default: drawn once for the class, and kept. Replaces the kept one."),
