@@ -75,7 +75,8 @@ class Regret(NamedTuple):
         if self.low == self.high == 0:
             return f"The regret is exactly that of {name}."
         if not (self.low > 0 or self.high < 0):  # -inf and inf: no interval
-            return f"No difference from {name} can be told."
+            few = "; there are too few runs for an interval" if math.isinf(self.low) else ""
+            return f"No difference from {name} can be told{few}."
         how = "higher" if self.difference > 0 else "lower"
         far = "" if math.isnan(self.z) else f" by {abs(self.z):.1f} standard errors"
         return f"The regret is {how} than that of {name}{far}."

@@ -207,11 +207,13 @@ if __name__ == "__main__":
 
         optimal = click_probability([3, 4, 1])
         for name, algorithm in ("CascadeUCB1   ", CascadeUCB1), ("CascadeKL-UCB ", CascadeKLUCB):
+            random.seed(1)  # both meet the same users
             agent, regret = algorithm(len(attraction), positions), 0.0
             for t in range(1, 2_001):
                 displayed = agent.act()
                 regret += optimal - click_probability(displayed)
-                clicks = [int(random.random() < attraction[item]) for item in displayed]
+                likes = [random.random() < probability for probability in attraction]
+                clicks = [int(likes[item]) for item in displayed]
                 if 1 in clicks:  # the user leaves after the first click
                     first = clicks.index(1)
                     clicks = [int(k == first) for k in range(positions)]

@@ -130,8 +130,10 @@ def check(
             with atomic_path(json_file) as path:
                 path.write_text(text, encoding="utf-8")
         show_report(report, exercise or found.name[:2].lstrip("0"))
+        drawn = file.with_name(f"{file.stem}_yours.svg")
+        if picture and json_file is None and not report.picture and drawn.exists():
+            typer.echo(f"{drawn} is of an earlier version of your file: too little passes now for a picture")
         if report.picture and json_file is None:
-            drawn = file.with_name(f"{file.stem}_yours.svg")
             drawn.write_text(report.picture, encoding="utf-8")
             typer.echo(f"A picture, drawn by running your code: {drawn}")
         if report.no_picture:
@@ -255,6 +257,8 @@ def show_report(report: "Report", number: str) -> None:
         if not passed and outcome.fault not in shown:
             _show_fault(console, outcome)
             shown.append(outcome.fault)  # of a file that cannot be loaded all checks say the same
+        elif not passed:
+            console.print(Text("    not run, for the same reason", "dim"))
     if report.output:
         _show_output(console, report)
     points = Text(f"{report.points} of {report.exercise.points} points", "bold")
@@ -275,6 +279,8 @@ def _show_output(console: Any, report: "Report") -> None:
         cut = f" {report.output_length:,} bytes; the beginning"
     console.print(Text(f"It printed{cut}:", "dim"))
     console.print(Text("\n".join(lines[:FIRST_LINES])))
+    if len(lines) > FIRST_LINES:
+        console.print(Text('To see what a single call prints, make it under if __name__ == "__main__":', "dim"))
 
 
 def _show_fault(console: Any, outcome: "Outcome") -> None:

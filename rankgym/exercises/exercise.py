@@ -12,7 +12,9 @@ from rankgym.exercises.faults import TOLERANCE, UNWRITTEN, Failed, Fault, called
 from rankgym.exercises.playing import AnySetting, after, first_difference, look_alike, made
 from rankgym.submissions import NoAnswer, Submission
 
-SHARED = "an object begins with what an earlier one has learned: make its lists in __init__, not in the class"
+SHARED = (
+    "an object knows what another one has learned: keep it in self, and make its lists in __init__, not in the class"
+)
 
 
 class Trial:
@@ -99,11 +101,16 @@ class Trial:
         except NoAnswer as error:
             self._no_answer(class_name, called(class_name, (), plain(arguments)), error)
 
-    def play(self, class_name: str, setting: AnySetting) -> list[list[int]]:
-        """Play an agent of the submission's class; return its lists or duels, all of them valid."""
+    def play(self, class_name: str, setting: AnySetting, *, after_another: bool = False) -> list[list[int]]:
+        """Play an agent of the submission's class; return its lists or duels, all of them valid.
+
+        ``after_another``: another object is made, and plays before; it must not matter.
+        """
         agent = self.make(class_name, **setting.arguments)
         call = made(class_name, setting)
         try:
+            if after_another:
+                setting.ask(self.student, self.make(class_name, **setting.arguments))
             choices = setting.ask(self.student, agent)
         except NoAnswer as error:
             self._no_answer(class_name, f"{call}, played", error)
@@ -145,7 +152,11 @@ class Trial:
             if fault is not None:
                 break
         else:
-            return
+            apart = self.play(class_name, settings[0], after_another=True)
+            fault = first_difference(class_name, make_oracle, settings[0], apart)
+            if fault is None:
+                return
+            raise Failed(fault._replace(mistake=SHARED))
         if fault.expected and self._right_when_new(class_name, setting, make_oracle):
             raise Failed(fault._replace(mistake=SHARED))
         named = ""

@@ -30,7 +30,9 @@ def find_exercise(text: str) -> Exercise:
         if text in (str(number), f"{number:02d}", exercise.name):
             return exercise
     allowed = f"a number in 1 .. {max(EXERCISES)}, a name such as {EXERCISES[1].name}, or your own checker file"
-    raise ValueError(f"exercise = {text!r} is not there; allowed: {allowed}")
+    inside = [number for number, each in EXERCISES.items() if any(text in (one.name, one.of) for one in each.checks)]
+    where = f"; {text} is in exercise {', '.join(map(str, inside))}: hint {inside[0]} {text}" if inside else ""
+    raise ValueError(f"exercise = {text!r} is not there; allowed: {allowed}{where}")
 
 
 def hints_of(exercise: str, check: str) -> tuple[str, ...]:

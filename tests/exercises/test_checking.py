@@ -223,7 +223,7 @@ class Counter:
 
 
 def counts(trial):
-    settings = [Setting({"num_items": n}, np.zeros((n + 2, n), bool), np.ones((n + 2, 1), bool)) for n in (2, 3)]
+    settings = [Setting({"num_items": n}, np.zeros((n + 3, n), bool), np.ones((n + 3, 1), bool)) for n in (2, 3)]
     wrong = {f"it counts by {step}": partial(Counter, step=step) for step in (0, 2, 3)}
     trial.expect_play(Counter, "Counter", settings, mistakes=wrong)
 
@@ -240,7 +240,7 @@ def test_a_mistake_is_named_by_all_settings_and_the_right_state_is_shown():
 
 def test_objects_that_share_a_list_are_named():
     fault = outcome(counts, COUNTER.format(own="pass", learn="self.seen.append(0)"))
-    assert "an object begins with what an earlier one has learned" in fault.mistake
+    assert "an object knows what another one has learned" in fault.mistake
     assert fault.call == "Counter(num_items=3).act() after 0 rounds"
 
 
@@ -297,6 +297,14 @@ def test_a_function_must_not_change_its_arguments(change):
     fault = outcome(adds, f"def f(x):\n    y = list(x)\n    {change}\n    return y")
     assert fault.got == "ArgumentChanged: f changes its argument x: work on a copy, such as list(...)"
     assert outcome(adds, "def f(x): return x") is None
+
+
+def test_objects_that_share_a_global_list_are_named():
+    """It is emptied whenever an object is made, so one after the other they seem right."""
+    source = COUNTER.format(own="self.seen.clear()", learn="self.seen.append(0)")
+    fault = outcome(counts, source)
+    assert "an object knows what another one has learned" in fault.mistake
+    assert fault.call == "Counter(num_items=2).act() after 0 rounds"
 
 
 def test_a_function_that_is_built_on_a_wrong_one_says_where_to_begin(tmp_path):

@@ -44,9 +44,9 @@ def log_probability(scores: Any, ranking: Any) -> float:
     return total
 
 
-def gradient(scores: Any, ranking: Any) -> list[float]:
-    """Gradient of ``log_probability`` with respect to the scores."""
-    slopes = [0.0] * len(scores)
+def gradient(scores: Any, ranking: Any, size: int | None = None) -> list[float]:
+    """Gradient of ``log_probability`` with respect to the scores; wrong if ``size`` is another number of entries."""
+    slopes = [0.0] * (len(scores) if size is None else size)
     for item, remaining in steps(scores, ranking):
         slopes[item] += 1
         for one, chance in zip(remaining, choice_probabilities(scores, remaining), strict=True):
@@ -282,12 +282,7 @@ def overwritten(own: Callable[[float, float], float], others: Callable[[float, f
 
 def too_short(scores: Any, ranking: Any) -> list[float]:
     """A wrong gradient, which has an entry for each position."""
-    slopes = [0.0] * len(ranking)
-    for item, remaining in steps(scores, ranking):
-        slopes[item] += 1
-        for one, chance in zip(remaining, choice_probabilities(scores, remaining), strict=True):
-            slopes[one] -= chance
-    return slopes
+    return gradient(scores, ranking, len(ranking))
 
 
 GRADIENT_MISTAKES: dict[str, Callable[..., Any]] = {
