@@ -257,7 +257,7 @@ def test_lists_that_cannot_be_displayed_are_judged_by_those_before():
     late = COUNTER.format(
         own="self.seen = []", learn="self.seen += [0] if self.n == 2 or len(self.seen) < 1 else [0, 0]"
     )
-    short = late.replace("return [len", "return [len(self.seen), 0] if len(self.seen) > 3 else [len")
+    short = late.replace("return [len", "return [len(self.seen), 0] if self.n == 3 and len(self.seen) > 3 else [len")
     fault = outcome(counts, short)
     assert (fault.call, fault.got) == (
         "Counter(num_items=3).act() after 2 rounds: [0] with clicks [0]; [1] with clicks [0]",
