@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankgym_agents import TopRank
-from rankgym_agents.toprank import C, next_due, partition, significant
+from rankgym_agents.toprank import LANES, C, count, find_peers, next_due, partition, significant
 
 unhurried = settings(deadline=None)  # the first example may wait for the compiler
 
@@ -113,6 +113,26 @@ def test_nothing_is_significant_before_it_is_due(won, lost, threshold, later_los
     assert due == won + 1 or not significant(due - 1, lost + later_lost, threshold)
     lead, level = due + 1 - lost, threshold + math.log(won + lost)
     assert lead * lead >= (lead + 2 * lost) * level * (1 - 1e-12)
+
+
+@given(st.integers(1, 140), st.integers(0, 2**32))
+@unhurried
+def test_an_item_wins_against_those_of_its_block_without_a_click(L, seed):
+    """Also where a set of items takes several words."""
+    random = np.random.default_rng(seed)
+    block, clicks, words = random.integers(0, 3, L), random.random(L) < 0.3, -(-L // 64)
+    clicks[item := random.integers(L)] = True
+    peers, clicked = np.zeros((L, words), np.uint64), np.zeros(words, np.uint64)
+    find_peers(block, peers)
+    for j in np.flatnonzero(clicks):
+        clicked[j // 64] |= np.uint64(1) << np.uint64(j % 64)
+    before = np.append(random.integers(0, 5, L), np.zeros(-L % LANES, np.int64))
+    due, wins = before + random.integers(1, 20, len(before)), before.copy()
+    reached = count(wins, due, peers[item], clicked)
+    wanted = before[:L] + ((block == block[item]) & ~clicks)
+    assert wins[:L].tolist() == wanted.tolist()
+    assert not wins[L:].any()
+    assert reached == bool((wanted == due[:L]).any())
 
 
 def test_hidden_items_of_a_block_count_as_not_clicked():
