@@ -26,7 +26,7 @@ LONGEST_FILE, LONGEST_FUNCTION = 600, 60  # lines; a function's docstring is not
 LEVELS = [
     {"version"},
     {"arguments", "extras", "kernels", "outputs", "progress", "source"},
-    {"agent", "spaces", "metrics", "data", "interleaving"},
+    {"agent", "spaces", "metrics", "data", "interleaving", "scenes"},
     {"models"},
     {"envs"},
     {"wrappers", "registry"},

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rankgym.arguments import restored, row_seeds, whole_number
 from rankgym.envs import resets
 from rankgym.kernels import ENVIRONMENT, QUERY, kernel, row_keys
+from rankgym.scenes import Scene
 
 DEFAULT_HORIZON = 1_000_000
 MAX_ROWS = 1 << 31
@@ -57,7 +58,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
 
     It defines a session by ``_checked``, ``_checked_single``, ``play`` and ``_session_info``. It extends, where it has
     more to do, ``_fresh_info``, ``_begin``, ``_take_problems``, ``_take_seeds``, ``_prepare_next``, ``_written``,
-    ``_restored``, ``_text``, ``alike``, ``repeat`` and ``expected_rewards``.
+    ``_restored``, ``_text``, ``_scene``, ``alike``, ``repeat`` and ``expected_rewards``.
 
     ``row_attributes`` names the public attributes that are arrays with an axis of rows (or NamedTuples of such), and
     ``common_attributes`` those without. The single environment has both, the former without the axis.
@@ -109,6 +110,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         self._draws_problems = False  # True: each episode draws one of the pool; False: rows cycle through the pool
         self.pool = np.zeros(1, np.int64)
         self._problem = np.zeros(rows, np.int64)
+        self.regret_so_far = np.zeros(rows)  # in the rows' episodes; with a render mode only, see `scene`
 
     def _set_spaces(self, observation: MultiBinary, action: Space[Any]) -> None:
         self.single_observation_space, self.single_action_space = observation, action
@@ -184,6 +186,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         self._ended[mask] = False
         self._some_ended = bool(self._ended.any())
         self.last_observation[mask] = 0
+        self.regret_so_far[mask] = 0.0
         if self._draws_problems:
             drawn = np.empty(self.num_envs, np.int64)
             resets.draw_numbers(self._problem_key, self._episode, len(self.pool), drawn)
@@ -195,6 +198,10 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
     def _text(self, row: int) -> str:
         """Return what ``render`` shows of a row."""
         return f"round {self._round[row]}: {self.last_observation[row].tolist()}"
+
+    def _scene(self, row: int) -> Scene:
+        """Return what there is to see of a row's last session."""
+        raise NotImplementedError(f"{type(self).__name__} defines no _scene")
 
     # -- what wrappers and simulate ask --------------------------------------------------------------------------------
 
@@ -232,6 +239,8 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         times = whole_number("times", times, 0, self.alike())
         self._session += times
         self._round += times
+        if self.render_mode is not None:
+            self.regret_so_far += times * self._session_info(self.last_observation, COPY, COPY)["regret"]
         self.passed(times)
 
     def compiled(self) -> Compiled | None:
@@ -302,6 +311,8 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
             return self._step_and_reset(actions)
         observation, reward = self.play(self._checked(actions))
         info = self._session_info(observation, COPY, COPY)
+        if self.render_mode is not None:
+            self.regret_so_far += info["regret"]
         terminated, truncated = np.zeros(self.num_envs, bool), np.zeros(self.num_envs, bool)
         if self.at_horizon():
             truncated |= self._ended
@@ -331,6 +342,8 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         placeholder = create_zero_array(self.single_action_space)
         played, rewards = self.play(self._checked(resets.replaced(actions, waiting, placeholder)))
         info = self._session_info(played, COPY, COPY)
+        if self.render_mode is not None:
+            self.regret_so_far += info["regret"]  # rows that wait are reset below
         self._session -= waiting  # these rows had no session
         observation, reward = resets.only(played, ~waiting), resets.only(rewards, ~waiting)
         truncated = np.zeros(self.num_envs, bool)
@@ -348,6 +361,16 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
             gym.logger.warn('render() was called without a render mode; make the environment with render_mode="ansi"')
             return None
         return tuple(self._text(row) for row in range(self.num_envs))
+
+    def scene(self, row: int = 0) -> Scene:
+        """Return what there is to see of a row's last session, truth included: what ``render`` draws.
+
+        Raises:
+            ValueError: ``row`` is out of range, or there is no render mode, without which nothing is kept for scenes.
+        """
+        if self.render_mode is None:
+            raise ValueError('render_mode = None keeps nothing to see; make the environment with render_mode="ansi"')
+        return self._scene(whole_number("row", row, 0, self.num_envs - 1))
 
     # -- snapshots -----------------------------------------------------------------------------------------------------
 
@@ -389,7 +412,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
 
         A class that inherits this method without defining it has no snapshots: it may have more state.
         """
-        return {
+        written: dict[str, NDArray[Any]] = {
             "key": self._key,
             "problem_key": self._problem_key,
             "session": self._session,
@@ -399,6 +422,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
             "problem": self._problem,
             "observation": self.last_observation,
         }
+        return written if self.render_mode is None else written | {"regret_so_far": self.regret_so_far}
 
     def _restored(self) -> None:
         """Compute what derives from the restored arrays. All rows have taken their problems before."""
