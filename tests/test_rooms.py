@@ -38,6 +38,7 @@ LEVELS = [
     {"experiments.run"},
     {"experiments.judge", "experiments.preferences"},
     {"experiments.show"},
+    {"experiments.watch"},
     {"experiments.papers"},
     {"experiments"},
     {"exercises"},

@@ -55,8 +55,10 @@ def _of_blocks(before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) 
             if item in old:
                 origins.setdefault(old[item], []).append(item)
         if len(origins) > 1:
-            shown = " with ".join(listed(sorted(origins[origin])) for origin in sorted(origins))
-            yield f"in the {ordinal(place)} block are now {shown}"
+            *new_here, mine = (sorted(origins[origin]) for origin in sorted(origins))
+            joining = sorted(item for items in new_here for item in items)
+            verb = "joins" if len(joining) == 1 else "join"
+            yield f"{listed(joining)} {verb} {listed(mine)} in the {ordinal(place)} block"
 
 
 def _of_items_out(before: Beliefs, after: Beliefs, thing: str) -> Iterator[str]:
