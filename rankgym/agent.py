@@ -73,7 +73,8 @@ class Beliefs:
     the items are arms. ``blocks``, ``out`` and ``base_list`` name each item at most once.
     """
 
-    blocks: tuple[tuple[int, ...], ...] = ()  # groups of items, best group first; within a group nothing is decided
+    blocks: tuple[tuple[int, ...], ...] = ()  # groups of items; within a group nothing is decided
+    ordered: bool = True  # whether the first block is the best one, and so on
     out: tuple[int, ...] = ()  # items that were given up
     base_list: tuple[int, ...] = ()  # the list that the agent starts from in every round, best item first
     champion: int | None = None  # the item that the agent would name as the best one

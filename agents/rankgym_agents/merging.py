@@ -59,4 +59,4 @@ class Merging:
         order, start = s.order[row].tolist(), s.start[row, : s.batches[row] + 1].tolist()
         blocks = tuple(tuple(order[first:stop]) for first, stop in itertools.pairwise(start))
         champion = least_beaten(s.order[row], start[-1], s.wins[row])
-        return Beliefs(blocks=blocks, out=tuple(order[start[-1] :]), champion=int(champion))
+        return Beliefs(blocks=blocks, ordered=False, out=tuple(order[start[-1] :]), champion=int(champion))

@@ -63,13 +63,15 @@ def watch(
         raise ValueError(f"--out {out} is a folder; allowed: a file, such as {out / 'watch.html'}")
     require("matplotlib")
     from rankgym.experiments.watch.episode import watch as play
+    from rankgym.experiments.watch.events import STRUCTURE
     from rankgym.experiments.watch.page import write_page
 
     episode = play(env, chosen, rounds=rounds, seed=seed, query=options.queries_of(query), **arguments)
     size = write_page(episode, out)
     for agent in episode.agents:
-        if agent.changes:
-            typer.echo(f"{agent.label}: round {agent.changes[0].round:,}: {agent.changes[0].text}")
+        first = next((change for change in agent.changes if change.kind == STRUCTURE), None)
+        if first is not None:
+            typer.echo(f"{agent.label}: round {first.round:,}: {first.text}")
     typer.echo(
         f"Written to {out}: {len(episode.shown):,} of {rounds:,} rounds, {size / 1e6:.2g} MB. Open it in a browser."
     )

@@ -79,7 +79,8 @@ def watch(
         agents: see ``rankgym.experiments.compare``; at least one, each once.
         rounds: user sessions, or duels, at least 1.
         seed: of the users and of each agent: the episode is that of row 0 of ``compare`` with this seed.
-        query: the query or problem. Of several, the first one is played, unless each session draws one of them.
+        query: the query or problem, or ``"all"``, ``"train"``, ``"test"`` for the first one of them. Where each session
+            draws a query (LETOR): those to draw from, as in ``compare``.
         progress: as in ``rankgym.simulate``.
         **arguments: of the environment.
 
@@ -90,6 +91,8 @@ def watch(
     rounds = whole_number("rounds", rounds, 1)
     seed = whole_number("seed", seed, 0)
     found = resolve(name, agents, rounds, query, arguments)
+    if found.choice is not None and not isinstance(query, str) and len(found.queries) > 1:
+        raise ValueError(f"{found.choice} = {found.queries} are several; allowed: one, as all agents play the same one")
     with contextlib.ExitStack() as stack:
         players = []
         for spec in found.agents:

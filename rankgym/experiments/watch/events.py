@@ -39,6 +39,9 @@ def listed(items: Sequence[int]) -> str:
 
 def _of_blocks(before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> Iterator[str]:
     """Say which blocks split, and which join; items that leave all blocks are another matter (``out``)."""
+    if len(after) == 1 and len(before) > 1:
+        yield "all blocks are one again"
+        return
     old = {item: place for place, block in enumerate(before) for item in block}
     new = {item: place for place, block in enumerate(after) for item in block}
     for place, block in enumerate(before):

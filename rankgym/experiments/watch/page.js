@@ -34,7 +34,9 @@ for (const agent of data.agents) {
   agent.regret = agent.scenes.map((scene) => scene.regret_so_far);
   agent.ink = `color-mix(in oklab, ${agent.color}, white var(--mix))`;
 }
-const stops = [...new Set([...data.agents.flatMap((agent) => agent.changes.map((change) => change[0])), ...data.epochs])]
+const listed = data.agents.flatMap((agent) => agent.changes);
+const structural = listed.filter((change) => change[1] === "structure");
+const stops = [...new Set([...(structural.length ? structural : listed).map((change) => change[0]), ...data.epochs])]
   .filter((round) => shown.includes(round)).sort((a, b) => a - b);
 let place = 0, timer = null, scale = null;
 
@@ -132,13 +134,17 @@ function attracting(one, best) { // an item, and its attraction as a bar behind 
   return found;
 }
 
+function alone(scene) { // a ranking agent: its list is on both sides
+  return data.kind === "interleaved" && scene.left.arm === null && String(scene.left.ranking) === String(scene.right.ranking);
+}
+
 function listTable(scene) {
   const best = scene.best || null;
   const good = new Set((best || []).map((one) => one[0]));
-  const shares = scene.displayed.some((one) => one[4] !== null);
-  const heads = ["", "shown, attraction", "click", "examined"];
+  const shares = !alone(scene) && scene.displayed.some((one) => one[4] !== null);
+  const heads = ["", "shown", "click", "examined"];
   if (shares) heads.push("credit left");
-  if (best) heads.push("best list, attraction");
+  if (best) heads.push("best list");
   const size = Math.max(scene.displayed.length, best ? best.length : 0);
   const rows = Array.from({ length: size }, (_, k) => {
     const one = scene.displayed[k], cells = [make("th", { scope: "row", text: String(k + 1) })];
@@ -150,23 +156,26 @@ function listTable(scene) {
     if (best) cells.push(best[k] ? attracting(best[k], true) : cell("–"));
     return cells;
   });
-  return table(`${duels ? "The interleaved list" : "The list"} of round ${number(shown[place])}, from the top`, heads, rows);
+  const what = duels && !alone(scene) ? "The interleaved list" : "The list";
+  return table(`${what} of round ${number(shown[place])}, from the top; beside each ${scene.what || "item"} its attraction`, heads, rows);
 }
 
 function side(scene, name, wins) {
   const value = scene[name], arms = data.kind === "duel";
   const lines = [make("div", { class: "note", text: name })];
-  if (arms) lines.push(item(value, value === scene.best_arm), make("div", { class: "note", text: `gap ${short(scene.gaps[value])}` }));
+  if (arms) lines.push(item(value, value === scene.best_arm), make("div", { class: "note", text: `gap ${short(scene.gaps[value])}` }),
+    scene.arms[value] === value ? "" : make("div", { class: "note", text: `number ${scene.arms[value]} of the data set` }));
   else {
     if (value.arm !== null) lines.push(item(value.arm, value.arm === scene.best_arm), make("div", { class: "note", text: `feature ${value.feature}` }));
     lines.push(make("div", { class: "note", text: `credit ${short(value.credit)}` }), make("div", { class: "note", text: `list ${value.ranking.join(", ")}` }));
     if (value.gap !== null) lines.push(make("div", { class: "note", text: `gap ${short(value.gap)}` }));
   }
-  if (wins) lines.push(make("div", { class: "click", text: scene.tied ? "✓ wins by a coin" : "✓ wins" }));
+  if (wins) lines.push(make("div", { class: "click", text: scene.tied ? "✓ wins (coin)" : "✓ wins" }));
   return make("div", wins ? { class: "winner" } : {}, ...lines);
 }
 
 function versus(scene) {
+  if (alone(scene)) return [make("p", { class: "note", text: "Its list is on both sides of the duel, and is shown as it is." })];
   const chance = scene.left_beats_right;
   const parts = [make("div", { class: "versus" }, side(scene, "left", scene.winner === 0), make("span", { text: "against" }), side(scene, "right", scene.winner === 1))];
   if (chance !== null) parts.push(make("p", { class: "note", text: `Left beats right with probability ${short(chance)}.` }));
@@ -182,8 +191,9 @@ function believed(agent) {
   if (found.champion !== null) parts.push(make("p", {}, `Names as the best ${thing}: `, item(found.champion, good.has(found.champion))));
   if (found.base_list.length) parts.push(make("p", { class: "note", text: "Base list, best first:" }), make("div", { class: "blocks" }, ...chips(found.base_list)));
   if (found.blocks.length) {
-    parts.push(make("p", { class: "note", text: found.blocks.length === 1 ? `One block: none of its ${thing}s is decided to be better.` : `${found.blocks.length} blocks, the first one first:` }),
-      make("div", { class: "blocks" }, ...found.blocks.flatMap((block, k) => [...(k ? ["›"] : []), make("span", { class: "block" }, ...chips(block))])));
+    const several = found.blocks.length > 1, order = found.ordered ? "best first" : "in no order";
+    parts.push(make("p", { class: "note", text: several ? `${found.blocks.length} blocks, ${order}:` : found.out.length ? "Still in:" : `One block, in which no ${thing} is known to be better:` }),
+      make("div", { class: "blocks" }, ...found.blocks.flatMap((block, k) => [...(k && found.ordered ? ["›"] : []), make("span", { class: "block" }, ...chips(block))])));
   }
   if (found.out.length) parts.push(make("p", { class: "note", text: "Given up:" }), make("div", { class: "blocks" }, ...chips(found.out, true)));
   const names = Object.keys(found.scores);
@@ -229,7 +239,7 @@ function drawAgent(agent) {
     const round = Number(button.dataset.round), now = round === shown[place];
     button.classList.toggle("past", round < shown[place]);
     if (now) button.setAttribute("aria-current", "true"); else button.removeAttribute("aria-current");
-    if (now) agent.list.scrollTop = button.parentElement.offsetTop - agent.list.offsetTop - 40;
+    if (now) button.closest("ul").scrollTop = button.parentElement.offsetTop - button.closest("ul").offsetTop - 40;
   }
 }
 
@@ -243,18 +253,24 @@ function line(agent) { // of the legend: colour and dashes, as in the chart
 
 function setUpAgent(agent) {
   agent.body = make("div");
-  agent.list = make("ul", { class: "changes" });
-  agent.buttons = agent.changes.map(([round, , text]) => {
+  agent.lists = { structure: make("ul", { class: "changes" }), champion: make("ul", { class: "changes" }) };
+  agent.buttons = agent.changes.map(([round, kind, text]) => {
     const button = make("button", { type: "button", "data-round": round, text: `round ${number(round)}: ${text}` });
     button.addEventListener("click", () => goToRound(round));
-    agent.list.append(make("li", {}, button));
+    agent.lists[kind].append(make("li", {}, button));
     return button;
   });
   const kinds = { structure: "changes of structure", champion: "changes of the best one named" };
   const more = Object.entries(agent.left_out).map(([kind, count]) => `${number(count)} more ${kinds[kind] || kind}`);
-  const parts = [make("h2", {}, line(agent), make("span", { text: agent.label })), agent.body];
-  if (agent.changes.length) parts.push(make("details", { open: "" }, make("summary", { text: `Changes of its beliefs (${number(agent.changes.length)})` }), agent.list));
-  else if (agent.beliefs[0].blocks !== undefined) parts.push(make("p", { class: "note", text: "No change of blocks, lists or best one named in this episode." }));
+  const parts = [make("h2", {}, line(agent), make("span", { text: `${data.agents.indexOf(agent) + 1} ${agent.label}` })), agent.body];
+  const heads = { structure: "Changes of its beliefs", champion: `Changes of the best ${data.thing} named` };
+  let open = ""; // the first list only
+  for (const [kind, list] of Object.entries(agent.lists)) {
+    if (!list.childElementCount) continue;
+    parts.push(make("details", { open }, make("summary", { text: `${heads[kind]} (${number(list.childElementCount)})` }), list));
+    open = null;
+  }
+  if (!agent.changes.length && agent.beliefs[0].blocks !== undefined) parts.push(make("p", { class: "note", text: "No change of blocks, lists or best one named in this episode." }));
   if (more.length) parts.push(make("p", { class: "note", text: `Not listed: ${more.join(", ")}. Listed are the first ones between 1, 10, 100, 1,000, … rounds.` }));
   const card = make("section", { class: "card", "aria-label": agent.label }, ...parts);
   card.style.borderTopColor = agent.ink;
@@ -275,8 +291,14 @@ function compact(value) {
 
 function drawChart() {
   const box = $("chart"), width = Math.max(260, box.clientWidth), height = width < 560 ? 210 : 260;
-  const left = 46, right = 12, top = 10, bottom = 36, log = $("log").checked;
+  const left = 46, right = 26, top = 10, bottom = 36, log = $("log").checked;
   const values = data.agents.flatMap((agent) => agent.regret).filter((value) => typeof value === "number");
+  if (!values.length) { // without a preference matrix
+    scale = null;
+    $("chart-note").textContent = "";
+    box.replaceChildren(make("p", { class: "note", text: "The regret is unknown: give the environment a matrix, by its argument preferences." }));
+    return;
+  }
   const low = Math.min(0, ...values), high = Math.max(1e-9, ...values);
   const start = log ? 1 : 0, end = Math.max(data.rounds, 2);
   const across = (round) => left + (width - left - right) * (log ? Math.log(round / start) / Math.log(end / start) : (round - start) / (end - start));
@@ -302,6 +324,12 @@ function drawChart() {
       const value = agent.regret[placeOf(round)];
       if (kind === "structure" && typeof value === "number") add("circle", { cx: across(round), cy: down(value), r: 3 }).style.fill = agent.ink;
     }
+  }
+  let last = Infinity; // at its end, each curve has the number of its agent: colours do not survive a grey print
+  const ends = data.agents.map((agent, k) => [down(agent.regret[agent.regret.length - 1] ?? low), k + 1]).sort((a, b) => b[0] - a[0]);
+  for (const [y, k] of ends) {
+    last = Math.min(y + 4, last - 12);
+    add("text", { class: "mark", x: width - right + 6, y: last }, String(k));
   }
   scale = { across, down, marker: add("line", { class: "now", y1: top, y2: height - bottom }), svg, left, right, width, log, start, end };
   scale.dots = data.agents.map((agent) => { const dot = add("circle", { r: 5 }); dot.style.fill = agent.ink; return dot; });
@@ -339,7 +367,7 @@ function setUpText() {
   $("of").textContent = `of ${number(data.rounds)}`;
   $("number").max = data.rounds;
   $("slider").max = shown.length - 1;
-  for (const agent of data.agents) $("legend").append(make("span", {}, line(agent), agent.label));
+  for (const agent of data.agents) $("legend").append(make("span", {}, line(agent), `${data.agents.indexOf(agent) + 1} ${agent.label}`));
   $("chart-note").textContent = "A click on the chart goes to that round. Dots: the structure of an agent's beliefs changes." +
     (data.epochs.length ? ` Dotted lines: users change, for the first time in round ${number(data.epochs[0])}.` : "");
   const lines = [
@@ -347,7 +375,7 @@ function setUpText() {
     ["Everything but beliefs is the truth, which agents never see. “Examined” is the probability that a user examines the position, by the click model; “attraction” that of a click then."],
     ["Framed in bold and green: items of the best list, or the best arm. Struck through: given up by the agent."],
     ["Beliefs are those after learning from the round's clicks: the list shown was chosen before that."],
-    ["Keys: ", "←", " ", "→", " one shown round; ", "Page Up", " ", "Page Down", ` ${PAGE}; `, "Home", " ", "End", " first and last; ", "Space", " play and pause; ", "n", " ", "p", " next change, change before. The slider and the chart work by touch."],
+    ["Keys: ", "←", " ", "→", " one shown round; ", "Page Up", " ", "Page Down", ` ${PAGE}; `, "Home", " ", "End", " first and last; ", "Space", " play and pause; ", "n", " ", "p", " next change, change before (of blocks, lists and arms given up; of the best one named if there are no others). The slider and the chart work by touch."],
   ];
   const keys = new Set(["←", "→", "Page Up", "Page Down", "Home", "End", "Space", "n", "p"]);
   for (const parts of lines) $("help").append(make("p", {}, ...parts.map((part) => (keys.has(part) ? make("kbd", { text: part }) : part))));
