@@ -152,7 +152,7 @@ class Player:
         self, spec: AgentSpec, env: SessionsVectorEnv, found: ResolvedEnvironment, seed: int, limit: int
     ) -> None:
         self.spec, self.env = spec, env
-        self.agent = spec.make(env, found.env_kwargs.get("horizon") or found.rounds, seed)
+        self.agent = spec.make(env, found.rounds, seed)
         self.thing = "arm" if action_kind(env) is ActionKind.DUEL_OF_ARMS else "item"
         self.game = Game(self.agent, env, found.rounds, threads=0)
         self.game.reset(seed)

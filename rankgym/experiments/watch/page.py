@@ -25,7 +25,7 @@ DASH_UNIT = 2.2  # line widths of matplotlib's dashes, in pixels
 
 def write_page(episode: Episode, path: Path) -> int:
     """Write the page to ``path``, whole or not at all, and return its size in bytes."""
-    text = page(episode).encode()
+    text = page(episode).encode(errors="replace")
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as unfinished:
         unfinished.write_bytes(text)
