@@ -293,6 +293,15 @@ def test_the_data_on_the_page_are_those_of_the_episode(played):
     assert "Infinity" not in json.dumps(data["agents"][0]["scenes"])
 
 
+def test_of_many_arms_the_largest_scores_are_on_the_page():
+    episode = watch("Dueling-MSLR-v0", ["sparring"], rounds=300, progress=False)
+    found, played = pages.page_data(episode)["agents"][0]["beliefs"][0], episode.agents[0].beliefs[0]
+    left = played.scores["played left"]
+    assert found["total"] == len(left) == 136
+    assert found["scores"]["played left"] == sorted(left, reverse=True)[: pages.MANY]
+    assert found["scores"]["played right"] == [played.scores["played right"][arm] for arm in found["scored"]]
+
+
 def test_infinite_scores_are_text():
     assert pages._plain({"index": (float("inf"), 0.5, float("nan"), -float("inf"))}) == {
         "index": ["Infinity", 0.5, None, "-Infinity"]

@@ -249,3 +249,21 @@ def test_names_are_text_in_the_browser_too(episode, tmp_path):
         assert nasty in await page.value("document.querySelector('h1').textContent")
 
     browse(tmp_path, look)
+
+
+def test_the_page_runs_no_script_but_its_own(episode, tmp_path):
+    file = tmp_path / "watch.html"
+    write_page(episode, file)
+    file.write_text(file.read_text("utf-8").replace("<script>", "<script>document.title = 'changed';", 1), "utf-8")
+
+    async def look(page):
+        await page.call("Page.navigate", url=file.as_uri())
+        end = time.monotonic() + PATIENCE
+        while not page.faults:
+            await page.value("1")
+            assert time.monotonic() < end
+        assert "Content Security Policy" in json.dumps(page.faults)
+        assert await page.value("document.title") != "changed"
+        page.faults.clear()
+
+    browse(tmp_path, look)

@@ -6,7 +6,7 @@ const shown = data.shown;
 const duels = data.kind !== "ranking";
 const still = window.matchMedia("(prefers-reduced-motion: reduce)");
 const PAGE = 10; // shown rounds that Page Up and Page Down move
-const MANY = 24; // items or arms of a table of scores; of more, the largest ones are shown
+const CHIPS = 150; // items or arms that are drawn one by one
 const number = (value) => value.toLocaleString("en-US");
 const short = (value) => (value === null || value === undefined ? "unknown"
   : typeof value === "string" ? value.replace("Infinity", "∞")
@@ -187,7 +187,8 @@ function believed(agent) {
   if (found.blocks === undefined) return [make("p", { class: "note", text: "This agent does not say what it believes." })];
   const thing = data.thing, parts = [];
   const good = new Set(scene.best ? scene.best.map((one) => one[0]) : scene.best_arm === null ? [] : [scene.best_arm]);
-  const chips = (items, out) => items.map((one) => item(one, good.has(one), out));
+  const chips = (items, out) => [...items.slice(0, CHIPS).map((one) => item(one, good.has(one), out)),
+    ...(items.length > CHIPS ? [`and ${number(items.length - CHIPS)} more`] : [])];
   if (found.champion !== null) parts.push(make("p", {}, `Names as the best ${thing}: `, item(found.champion, good.has(found.champion))));
   if (found.base_list.length) parts.push(make("p", { class: "note", text: "Base list, best first:" }), make("div", { class: "blocks" }, ...chips(found.base_list)));
   if (found.blocks.length) {
@@ -202,25 +203,22 @@ function believed(agent) {
 }
 
 function scoreTable(found, scene, names, good) {
-  const total = found.scores[names[0]].length, out = new Set(found.out);
+  const items = found.scored, out = new Set(found.out);
   const displayed = new Set(data.kind === "duel" ? [scene.left, scene.right] : scene.left && scene.left.arm !== null ? [scene.left.arm, scene.right.arm] : (scene.displayed || []).map((one) => one[0]));
-  const size = (value) => (value === "Infinity" ? Infinity : value);
-  let items = Array.from({ length: total }, (_, k) => k);
-  if (total > MANY) items = items.sort((a, b) => size(found.scores[names[0]][b]) - size(found.scores[names[0]][a]) || a - b).slice(0, MANY);
   const tops = names.map((name) => Math.max(...found.scores[name].filter((value) => typeof value === "number"), 1e-9));
   const common = names.length > 1 ? Math.max(...tops) : null; // columns of one table have one scale
   const truth = data.kind === "ranking" || scene.attraction ? scene.attraction : scene.gaps;
   const heads = [data.thing, ...names.map((name) => name.replace(/^probability at position /, "prob. at "))];
   if (truth) heads.push(scene.attraction ? "true attraction" : "true gap");
-  const rows = items.map((one) => [
+  const rows = items.map((one, place) => [
     make("th", { scope: "row" }, item(one, good.has(one), out.has(one)), displayed.has(one) ? " ◂" : ""),
     ...names.map((name, k) => {
-      const value = found.scores[name][one];
+      const value = found.scores[name][place];
       return meter(value, common ?? Math.max(tops[k], tops[k] <= 1 ? 1 : 0), "var(--belief)", short(value));
     }),
     ...(truth ? [meter(truth[one], Math.max(1e-9, scene.attraction ? 1 : Math.max(...truth)), "var(--bar)", short(truth[one]))] : []),
   ]);
-  const many = total > MANY ? ` (the ${MANY} largest of ${total})` : "";
+  const many = found.total > items.length ? ` (the ${items.length} largest of ${number(found.total)})` : "";
   return table(`Scores of the ${data.thing}s${many}; ◂ was in this round`, heads, rows);
 }
 

@@ -19,6 +19,7 @@ from rankgym.experiments.watch.episode import Episode, Watched
 from rankgym.outputs import atomic_path
 from rankgym.scenes import DuelScene, InterleavedScene, Position
 
+MANY = 24  # items or arms of a table of scores
 DIGITS = 4  # significant ones of numbers on the page
 DASH_UNIT = 2.2  # line widths of matplotlib's dashes, in pixels
 
@@ -85,7 +86,19 @@ def _of_agent(agent: Watched, look: Any) -> dict[str, Any]:
 
 
 def _plain_beliefs(beliefs: Beliefs | None) -> dict[str, Any]:
-    return {} if beliefs is None else {name: _plain(value) for name, value in vars(beliefs).items()}
+    """Return beliefs for JSON; ``scored`` names the items that ``scores`` has numbers of, and ``total`` counts all.
+
+    Of more than ``MANY`` items these are the ones with the largest numbers of the first score.
+    """
+    if beliefs is None:
+        return {}
+    first = next(iter(beliefs.scores.values()), ())
+    scored = list(range(len(first)))
+    if len(first) > MANY:
+        scored = sorted(scored, key=lambda item: (-first[item], item))[:MANY]
+    scores = {name: [_plain(values[item]) for item in scored] for name, values in beliefs.scores.items()}
+    parts = {name: _plain(value) for name, value in vars(beliefs).items()}
+    return {**parts, "scores": scores, "scored": scored, "total": len(first)}
 
 
 def _plain(value: Any) -> Any:
