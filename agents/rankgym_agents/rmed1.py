@@ -183,6 +183,6 @@ class RMED1(DuelingKernelAgent):
         )
 
     def beliefs(self, row: int = 0) -> Beliefs:
-        """The candidate, and each arm's I: the larger, the less likely it is the best one."""
-        unlikely = {"I, evidence against the arm": plain(self.state.unlikely[row])}
-        return Beliefs(champion=int(self.candidate[row]), scores=unlikely)
+        """The candidate, and how likely each arm is the best one, exp(-I)."""
+        likely = {"likelihood": plain(np.exp(-self.state.unlikely[row]))}
+        return Beliefs(champion=int(self.candidate[row]), scores=likely)

@@ -17,8 +17,8 @@ def watch(
     rounds: Annotated[int, option("N", "User sessions, or duels.")] = 1_000,
     seed: Annotated[int, option("S", "Seed of the users and of each agent.")] = 0,
     query: Annotated[
-        str, option("Q", "The query, or the problem of duels. Default: the first one.", "--query", "--problem")
-    ] = "all",
+        str | None, option("Q", "The query, or the problem of duels. Default: the first one.", "--query", "--problem")
+    ] = None,
     source: options.Source = None,
     positions: options.Positions = None,
     set_: options.Assignments = None,
@@ -65,7 +65,7 @@ def watch(
     from rankgym.experiments.watch.events import STRUCTURE
     from rankgym.experiments.watch.page import write_page
 
-    episode = play(env, chosen, rounds=rounds, seed=seed, query=options.queries_of(query), **arguments)
+    episode = play(env, chosen, rounds=rounds, seed=seed, query=options.queries_of(query or "all"), **arguments)
     size = write_page(episode, out)
     for agent in episode.agents:
         first = next((change for change in agent.changes if change.kind == STRUCTURE), None)

@@ -148,6 +148,13 @@ def test_the_arms_that_remain(name, rounds):
     assert len(sizes) > 1
 
 
+def test_the_likelihood_of_rmed1s_candidate_is_the_largest():
+    agent = made("rmed1")
+    play(agent)
+    found = agent.beliefs(1)
+    assert found.scores["likelihood"][found.champion] == max(found.scores["likelihood"])
+
+
 def test_agents_that_do_not_say_what_they_believe():
     class Silent(Agent):
         def act(self, observation=None):

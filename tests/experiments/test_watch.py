@@ -3,6 +3,7 @@
 import json
 import re
 from html import escape, unescape
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -262,6 +263,19 @@ def test_agents_without_beliefs_are_shown():
     episode = watch("PBM-Yandex-v0", [Plain], rounds=5, progress=False)
     assert episode.agents[0].beliefs == [None] * 5
     assert pages.page_data(episode)["agents"][0]["beliefs"] == [{}] * 5
+
+
+def test_the_agent_of_the_documentation_shows_what_it_believes():
+    text = (Path(__file__).resolve().parents[2] / "docs" / "watching.md").read_text("utf-8")
+    code = re.search(r"```python\n(.*?)```", text, flags=re.S)[1]
+    found = {"__name__": __name__}
+    exec(compile(code, "watching.md", "exec"), found)
+    venv = gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=2, horizon=50)
+    agent = found["ClickCounter"].for_env(venv, seed=0)
+    rankgym.simulate(agent, venv, 50, seed=0, progress=False)
+    (share,) = checked_beliefs(agent.beliefs(1), 10).scores.values()
+    shown = agent.act()[1]
+    assert [share[item] for item in shown] == sorted(share, reverse=True)[:5]
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------

@@ -297,7 +297,7 @@ function drawChart() {
     box.replaceChildren(make("p", { class: "note", text: "The regret is unknown: give the environment a matrix, by its argument preferences." }));
     return;
   }
-  const low = Math.min(0, ...values), high = Math.max(1e-9, ...values);
+  const low = Math.min(0, ...values), high = Math.max(...values) || 1;
   const start = log ? 1 : 0, end = Math.max(data.rounds, 2);
   const across = (round) => left + (width - left - right) * (log ? Math.log(round / start) / Math.log(end / start) : (round - start) / (end - start));
   const down = (value) => top + (height - top - bottom) * (1 - (value - low) / (high - low));
