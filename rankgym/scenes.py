@@ -73,6 +73,7 @@ class InterleavedScene(NamedTuple):
     what: str  # that is ranked: "item" or "document"
     user: str  # the click model, or the user model
     interleaving: str  # a key of ``rankgym.interleaving.INTERLEAVINGS``
+    num_positions: int  # of the interleaved list, at most
     query: int | None
     round: int | None
     left: Side | None
