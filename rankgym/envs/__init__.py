@@ -16,7 +16,7 @@ from rankgym.envs.interleaved_rankers import InterleavedRankersVectorEnv
 from rankgym.envs.interleaved_rankings import InterleavedRankingsVectorEnv
 from rankgym.envs.ranking import RankingVectorEnv
 from rankgym.envs.schedule import Schedule
-from rankgym.envs.sessions import SessionsVectorEnv
+from rankgym.envs.sessions import RENDER_MODES, SessionsVectorEnv, check_render_mode
 from rankgym.envs.single import SingleEnv
 
 __all__ = [
@@ -43,11 +43,8 @@ def _single(vector: Callable[..., SessionsVectorEnv]) -> Callable[..., gym.Env[A
     """
 
     def make(render_mode: str | None = None, **arguments: Any) -> gym.Env[Any, Any]:
-        base = render_mode
-        if render_mode == "human":
-            base = "rgb_array"
-        elif isinstance(render_mode, str):
-            base = render_mode.removesuffix("_list")
+        check_render_mode(render_mode, ("human", *RENDER_MODES, *(f"{mode}_list" for mode in RENDER_MODES)))
+        base = "rgb_array" if render_mode == "human" else render_mode and render_mode.removesuffix("_list")
         env = SingleEnv(vector(num_envs=1, autoreset_mode="Disabled", render_mode=base, **arguments))
         if base == render_mode:
             return env

@@ -101,7 +101,9 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         if max_episode_steps is not None:
             steps = whole_number("max_episode_steps", max_episode_steps, 1)
             self.horizon = steps if self.horizon is None else min(steps, self.horizon)
-        self.render_mode = _checked_render_mode(render_mode)
+        window = "gymnasium.wrappers.vector.HumanRendering (needs opencv-python) around an environment of 'rgb_array'"
+        check_render_mode(render_mode, RENDER_MODES, human=f"; a window of a batch is {window}")
+        self.render_mode = render_mode
         try:
             self.autoreset_mode = AutoresetMode(autoreset_mode)
         except ValueError:
@@ -210,6 +212,11 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         """Return what ``render`` shows of a row."""
         return f"round {self._round[row]}: {self.last_observation[row].tolist()}"
 
+    def _last_regrets(self) -> NDArray[np.float64]:
+        """Return the regret of each row's last session, (num_envs,)."""
+        regret: NDArray[np.float64] = self._session_info(self.last_observation, COPY, COPY)["regret"]
+        return regret
+
     def _scene(self, row: int) -> Scene:
         """Return what there is to see of a row's last session."""
         raise NotImplementedError(f"{type(self).__name__} defines no _scene")
@@ -251,7 +258,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         self._session += times
         self._round += times
         if self.render_mode is not None:
-            self.regret_so_far += times * self._session_info(self.last_observation, COPY, COPY)["regret"]
+            self.regret_so_far += times * self._last_regrets()
         self.passed(times)
 
     def compiled(self) -> Compiled | None:
@@ -447,17 +454,21 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         self._some_ended = bool(self._ended.any())
 
 
-def _checked_render_mode(mode: Any) -> str | None:
-    if mode is None or (isinstance(mode, str) and mode in RENDER_MODES):
-        if mode == "rgb_array":
-            try:
-                require("PIL", "render")
-            except RuntimeError as error:
-                raise NoPicturesHere(f"render_mode = 'rgb_array': {error}") from None
-        return mode
-    allowed = f"allowed: None, {', '.join(map(repr, RENDER_MODES))}"
-    human = ", and 'human' in gym.make (of a batch: gymnasium.wrappers.vector.HumanRendering around 'rgb_array')"
-    raise UnknownRenderMode(f"render_mode = {mode!r} is unknown; {allowed}{human if mode == 'human' else ''}")
+def check_render_mode(mode: Any, allowed: Sequence[str], human: str = "") -> None:
+    """Raise an error if ``mode`` is none of ``allowed``, or if what it needs is not installed.
+
+    ``human`` is a hint for those who want the mode "human" where it is not allowed.
+    """
+    if mode is not None and not (isinstance(mode, str) and mode in allowed):
+        words = ", ".join(map(repr, (None, *allowed)))
+        hint = human if isinstance(mode, str) and mode == "human" else ""
+        raise UnknownRenderMode(f"render_mode = {mode!r} is unknown; allowed: {words}{hint}")
+    needed = {"human": ("PIL", "pygame"), "rgb_array": ("PIL",), "rgb_array_list": ("PIL",)}
+    for library in needed.get(mode or "", ()):
+        try:
+            require(library, "render")
+        except RuntimeError as error:
+            raise NoPicturesHere(f"render_mode = {mode!r}: {error}") from None
 
 
 @kernel

@@ -67,7 +67,7 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
             engine.last_observation[0] = observation[0]
         truncated, info = engine.at_horizon(), engine._session_info(observation, first_row, np.ndarray.item)
         if self.render_mode is not None:
-            engine.regret_so_far += info["regret"]
+            engine.regret_so_far[0] += info["regret"]
         engine._prepare_next()
         return observation[0], reward.item(), False, truncated, info
 
