@@ -106,7 +106,7 @@ def _head(canvas: Canvas, y: float, columns: Sequence[tuple[float, str]]) -> Non
 
 
 def _draw_displayed(canvas: Canvas, y: float, displayed: Sequence[Position], cutoff: int) -> None:
-    _head(canvas, y, [(MARGIN, "position"), (88, "item"), (150, "attraction"), (328, "examined"), (502, "user")])
+    _head(canvas, y, [(MARGIN, "position"), (88, "item"), (150, "attraction"), (328, "examined"), (502, "clicks")])
     for k, place in enumerate(displayed[:MAX_ROWS]):
         line = y + (k + 0.9) * ROW
         canvas.text(48, line, str(k + 1), anchor="rm")
@@ -254,7 +254,9 @@ def _credit(scene: InterleavedScene) -> str:
 def _meaning_of_shares(scene: InterleavedScene) -> str:
     if scene.interleaving == "probabilistic":
         return "Credited to: the side that contributed it, by probability."
-    return "" if scene.round is None or _shares(scene) else "This method does not credit single positions."
+    if scene.interleaving == "optimized":
+        return "Credited to: the side that gains by a click here."
+    return "" if scene.round is None or _shares(scene) else "This method credits no single positions."
 
 
 def _shares(scene: InterleavedScene) -> bool:
@@ -276,12 +278,12 @@ def _draw_side(
     """Draw a ranking under its name and its distance to the best one."""
     canvas.draw.rectangle((x, y + 12, x + 6, y + 58), fill=color)
     arm = "" if side is None or side.arm is None else f": arm {side.arm}"
-    feature = "" if side is None or side.feature in (None, side.arm) else f", feature {side.feature}"
-    canvas.text(x + 14, y + 22, f"{name}{arm}{feature}", width=150)
+    canvas.text(x + 14, y + 22, f"{name}{arm}", width=150)
     if side is None:
         return
     gap = "gap unknown" if side.gap is None else f"gap {side.gap:.3f}"
-    canvas.text(x + 14, y + 48, gap, size=SMALL, color=FAINT)
+    feature = "" if side.feature in (None, side.arm) else f"feature {side.feature}, "
+    canvas.text(x + 14, y + 48, feature + gap, size=SMALL, color=FAINT, width=150)
     for k, item in enumerate(side.ranking[:MAX_ROWS]):
         line = y + 74 + (k + 0.9) * ROW
         canvas.text(x + 34, line, str(k + 1), size=SMALL, color=FAINT, anchor="rm")
@@ -291,7 +293,7 @@ def _draw_side(
 
 def _draw_interleaved_list(canvas: Canvas, y: float, scene: InterleavedScene) -> None:
     attraction, credited = (312, "attraction"), (630, "credited to") if _shares(scene) else (630, "")
-    _head(canvas, y, [(216, scene.what), attraction, (456, "examined"), (570, "user"), credited])
+    _head(canvas, y, [(216, scene.what), attraction, (456, "examined"), (570, "clicks"), credited])
     for k, place in enumerate(scene.displayed[:MAX_ROWS]):
         line = y + (k + 0.9) * ROW
         canvas.text(236, line, str(k + 1), size=SMALL, color=FAINT, anchor="rm")
