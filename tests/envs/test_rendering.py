@@ -273,6 +273,14 @@ def test_the_regret_so_far_is_that_of_the_episode(make, family, mode):
         assert [env.scene(row).round is None for row in range(3)] == [fresh] * 3
 
 
+def test_breakpoints_of_the_episode_before_are_forgotten(make):
+    env = make("breakpoints", epoch_lengths=None, num_breakpoints=1, horizon=8)
+    for episode in range(8):
+        for info in played(env, 8, seed=episode):
+            assert env.unwrapped.scene().optimal_reward == info["optimal_reward"]
+            assert env.unwrapped.scene().regret == info["regret"]
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_snapshot_keeps_the_scene(make, family):
     """Also the last one before a breakpoint, whose truth the environment no longer has."""
