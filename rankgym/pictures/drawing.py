@@ -16,6 +16,7 @@ from rankgym.pictures.canvas import (
     MARK,
     MAX_ROWS,
     NORMAL,
+    OTHERS,
     RIGHT,
     RIGHT_EDGE,
     ROW,
@@ -180,7 +181,7 @@ def draw_duel(scene: DuelScene) -> NDArray[np.uint8]:
     places = {"best": scene.best_arm, "left": scene.left, "right": scene.right}
     colors = {scene.left: LEFT, scene.right: RIGHT}
     text = f"Gaps of all arms to the best one; highest bar: {max(scene.gaps):.3f}"
-    canvas.chart(y, text, scene.gaps, lambda arm: colors.get(arm, "#B5B5B5"), places)
+    canvas.chart(y, text, scene.gaps, lambda arm: colors.get(arm, OTHERS), places)
     return canvas.array()
 
 

@@ -461,7 +461,13 @@ def test_duels_of_any_odds_stay_on_the_sheet(chance, winner, arms, left):
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [(canvas.LEFT, canvas.RIGHT), (canvas.BLUE, canvas.SKY), (canvas.SKY, canvas.PALE), (canvas.INK, canvas.PAPER)],
+    [
+        (canvas.LEFT, canvas.RIGHT),
+        (canvas.RIGHT, canvas.OTHERS),
+        (canvas.BLUE, canvas.SKY),
+        (canvas.SKY, canvas.PALE),
+        (canvas.INK, canvas.PAPER),
+    ],
 )
 def test_colours_that_stand_side_by_side_differ_in_grey(one, other):
     def lightness(color):
