@@ -15,7 +15,7 @@ class Position(NamedTuple):
     attraction: float  # probability of a click if the user examines the position
     examined: float  # probability that the user examines the position, given the whole list and no clicks
     clicked: bool | None  # None in a list that was not displayed
-    left_share: float | None  # duels: the left side's part of a click here, 0 .. 1; None: no credit by position
+    left_share: float | None  # duels: left's part of the credit for a click here, 0 .. 1; None: no credit, or unknown
 
 
 class RankingScene(NamedTuple):
@@ -73,6 +73,7 @@ class InterleavedScene(NamedTuple):
     what: str  # that is ranked: "item" or "document"
     user: str  # the click model, or the user model
     interleaving: str  # a key of ``rankgym.interleaving.INTERLEAVINGS``
+    num_positions: int  # of the interleaved list, at most
     query: int | None
     round: int | None
     left: Side | None

@@ -27,7 +27,7 @@ LEVELS = [
     {"version"},
     {"arguments", "extras", "kernels", "outputs", "progress", "source"},
     {"agent", "spaces", "metrics", "data", "interleaving", "scenes"},
-    {"models"},
+    {"models", "pictures"},
     {"envs"},
     {"wrappers", "registry"},
     {"conformance", "one_user", "play"},
@@ -191,7 +191,18 @@ def test_the_front_door():
 
 
 def test_importing_the_core_needs_no_heavy_library():
-    heavy = ("matplotlib", "torch", "stable_baselines3", "typer", "rich", "pandas", "requests")
+    heavy = (
+        "matplotlib",
+        "torch",
+        "stable_baselines3",
+        "typer",
+        "rich",
+        "pandas",
+        "requests",
+        "PIL",
+        "pygame",
+        "moviepy",
+    )
     script = f"import sys, rankgym, rankgym_agents; print([m for m in {heavy!r} if m in sys.modules])"
     path = os.pathsep.join([str(ROOT), str(ROOT / "agents")])
     found = subprocess.run(

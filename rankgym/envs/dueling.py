@@ -16,6 +16,7 @@ from rankgym.envs.duels import (
     checked_arm_pair,
     checked_arm_pairs,
     first_wrong_arm,
+    joined_gaps,
     key_of,
 )
 from rankgym.envs.matrices import CONDORCET, WINNERS, judge, matrices
@@ -308,13 +309,12 @@ class DuelingVectorEnv(SessionsVectorEnv):
 
     def _written(self) -> dict[str, NDArray[Any]]:
         written = super()._written() | ({"arms": self._arms} if self._draws_arms else {})
-        last = {"left": self._left, "right": self._right, "winner": self._winner, "loss": self._loss}
+        last = {"left": self._left, "right": self._right, "winner": self._winner}
         return written if self.render_mode is None else written | last
 
     def _restored(self) -> None:
         super()._restored()
-        if self.render_mode is None:
-            self._loss[:] = np.nan  # a snapshot does not have the last session's regret
+        self._loss[:] = np.nan  # a snapshot does not have the last session's regret
         if self._draws_arms:
             self._set_entries(self._problem.copy(), self._arms)
 
@@ -356,6 +356,10 @@ class DuelingVectorEnv(SessionsVectorEnv):
             "problem": number(self._problem),
         }
 
+    def _last_regrets(self) -> NDArray[np.float64]:
+        left, right = (self._gap[self._entry, arms] for arms in (self._left, self._right))
+        return joined_gaps(left, right, self._regret)  # also after `restore`
+
     def _scene(self, row: int) -> DuelScene:
         played, entry = self._round[row] >= 0, self._entry[row]
         left, right, winner = (int(values[row]) for values in (self._left, self._right, self._winner))
@@ -373,7 +377,7 @@ class DuelingVectorEnv(SessionsVectorEnv):
             best_arm=int(self._best[entry]),
             best_by=key_of(WINNERS, self._best_by),
             regret_kind=key_of(REGRETS, self._regret),
-            regret=float(self._loss[row]) if played else None,
+            regret=float(self._last_regrets()[row]) if played else None,
             regret_so_far=float(self.regret_so_far[row]),
         )
 

@@ -225,6 +225,7 @@ class InterleavedVectorEnv(SessionsVectorEnv):
         return InterleavedScene(
             what=self._ranked,
             interleaving=self.interleaving.name,
+            num_positions=self._displayed.shape[1],
             round=int(self._round[row]) if played else None,
             winner=int(self._winner[row]) if played else None,
             tied=bool(played and abs(credit[0] - credit[1]) <= CREDIT_TOLERANCE),

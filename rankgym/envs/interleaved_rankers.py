@@ -299,7 +299,9 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
         examined = np.cumprod(np.append(1.0, 1.0 - clicking * stopping))
         clicks = self.last_observation[row]
         return [
-            Position(int(d), float(p), float(e), bool(c), None if shares is None else float(shares[k]))
+            Position(
+                int(d), float(p), float(e), bool(c), None if shares is None or np.isnan(shares[k]) else float(shares[k])
+            )
             for k, (d, p, e, c) in enumerate(
                 zip(documents, clicking, examined[:-1], clicks[: len(documents)], strict=True)
             )

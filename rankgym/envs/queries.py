@@ -151,7 +151,7 @@ class QueriesVectorEnv(SessionsVectorEnv):
                 float(parameters.attraction[0, item]),
                 float(examined[k]),
                 None if clicks is None else bool(clicks[k]),
-                None if shares is None else float(shares[k]),
+                None if shares is None or np.isnan(shares[k]) else float(shares[k]),
             )
             for k, item in enumerate(items)
         ]

@@ -91,7 +91,9 @@ class RankingVectorEnv(QueriesVectorEnv):
       papers' R*).
     * `horizon`: sessions of an episode; None: no end. `max_episode_steps` (Gymnasium's word) lowers it.
     * `autoreset_mode`: `"NextStep"`, `"SameStep"`, `"Disabled"` or Gymnasium's enum.
-    * `render_mode`: None or `"ansi"`.
+    * `render_mode`: None; `"ansi"`: `render()` returns a text; `"rgb_array"`: a picture of the result page (needs
+      Pillow, the extra `render`); or, in `gym.make`, `"human"`: each picture is shown in a window. A batch returns a
+      tuple with one text or picture a row. Nothing is drawn unless `render()` is called.
 
     ## Version History
     * v0: Initial version release

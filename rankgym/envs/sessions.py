@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from rankgym.arguments import restored, row_seeds, whole_number
 from rankgym.envs import resets
+from rankgym.extras import require
 from rankgym.kernels import ENVIRONMENT, QUERY, kernel, row_keys
+from rankgym.pictures import draw
 from rankgym.scenes import Scene
 
 DEFAULT_HORIZON = 1_000_000
@@ -40,8 +42,15 @@ class Compiled(NamedTuple):
     shared: tuple[Any, ...]  # without
 
 
+RENDER_MODES = ("ansi", "rgb_array")  # of the engine: Gymnasium's wrappers make "human" of "rgb_array"
+
+
 class UnknownRenderMode(ValueError, TypeError):
     """Also a TypeError: stable-baselines3 tries "rgb_array" and catches a TypeError only."""
+
+
+class NoPicturesHere(RuntimeError, TypeError):
+    """Pillow is not installed. Also a TypeError, so that stable-baselines3 goes on without pictures."""
 
 
 class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
@@ -64,7 +73,11 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
     ``common_attributes`` those without. The single environment has both, the former without the axis.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4, "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+    metadata: dict[str, Any] = {  # noqa: RUF012
+        "render_modes": [*RENDER_MODES],
+        "render_fps": 4,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
 
     row_attributes: ClassVar[tuple[str, ...]] = ()
     common_attributes: ClassVar[tuple[str, ...]] = ()
@@ -88,8 +101,8 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         if max_episode_steps is not None:
             steps = whole_number("max_episode_steps", max_episode_steps, 1)
             self.horizon = steps if self.horizon is None else min(steps, self.horizon)
-        if render_mode is not None and (not isinstance(render_mode, str) or render_mode != "ansi"):
-            raise UnknownRenderMode(f"render_mode = {render_mode!r} is unknown; allowed: None, 'ansi'")
+        window = "gymnasium.wrappers.vector.HumanRendering (needs opencv-python) around an environment of 'rgb_array'"
+        check_render_mode(render_mode, RENDER_MODES, human=f"; a window of a batch is {window}")
         self.render_mode = render_mode
         try:
             self.autoreset_mode = AutoresetMode(autoreset_mode)
@@ -199,6 +212,11 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         """Return what ``render`` shows of a row."""
         return f"round {self._round[row]}: {self.last_observation[row].tolist()}"
 
+    def _last_regrets(self) -> NDArray[np.float64]:
+        """Return the regret of each row's last session, (num_envs,)."""
+        regret: NDArray[np.float64] = self._session_info(self.last_observation, COPY, COPY)["regret"]
+        return regret
+
     def _scene(self, row: int) -> Scene:
         """Return what there is to see of a row's last session."""
         raise NotImplementedError(f"{type(self).__name__} defines no _scene")
@@ -240,7 +258,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         self._session += times
         self._round += times
         if self.render_mode is not None:
-            self.regret_so_far += times * self._session_info(self.last_observation, COPY, COPY)["regret"]
+            self.regret_so_far += times * self._last_regrets()
         self.passed(times)
 
     def compiled(self) -> Compiled | None:
@@ -355,11 +373,17 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         self._prepare_next()
         return observation, reward, np.zeros(self.num_envs, bool), truncated, info
 
-    def render(self) -> tuple[str, ...] | None:
-        """Return one text a row, of the last session (``render_mode="ansi"``)."""
+    def render(self) -> tuple[Any, ...] | None:
+        """Return what each row's last session looked like, a tuple of ``num_envs`` texts or pictures.
+
+        With ``render_mode="ansi"`` texts, with "rgb_array" arrays (height, width, 3) uint8 of the same size in all
+        rows. Nothing is drawn unless this is called. None, with a warning, without a render mode.
+        """
         if self.render_mode is None:
             gym.logger.warn('render() was called without a render mode; make the environment with render_mode="ansi"')
             return None
+        if self.render_mode == "rgb_array":
+            return tuple(draw(self._scene(row)) for row in range(self.num_envs))
         return tuple(self._text(row) for row in range(self.num_envs))
 
     def scene(self, row: int = 0) -> Scene:
@@ -428,6 +452,23 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         """Compute what derives from the restored arrays. All rows have taken their problems before."""
         self._latest_round = int(self._round.max())
         self._some_ended = bool(self._ended.any())
+
+
+def check_render_mode(mode: Any, allowed: Sequence[str], human: str = "") -> None:
+    """Raise an error if ``mode`` is none of ``allowed``, or if what it needs is not installed.
+
+    ``human`` is a hint for those who want the mode "human" where it is not allowed.
+    """
+    if mode is not None and not (isinstance(mode, str) and mode in allowed):
+        words = ", ".join(map(repr, (None, *allowed)))
+        hint = human if isinstance(mode, str) and mode == "human" else ""
+        raise UnknownRenderMode(f"render_mode = {mode!r} is unknown; allowed: {words}{hint}")
+    needed = {"human": ("PIL", "pygame"), "rgb_array": ("PIL",), "rgb_array_list": ("PIL",)}
+    for library in needed.get(mode or "", ()):
+        try:
+            require(library, "render")
+        except RuntimeError as error:
+            raise NoPicturesHere(f"render_mode = {mode!r}: {error}") from None
 
 
 @kernel

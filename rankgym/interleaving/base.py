@@ -137,9 +137,9 @@ class Interleaving(ABC):
         return self.interleave, self.credit, ()
 
     def left_shares(self, share: Array) -> Array | None:
-        """Return the left ranker's part, 0 .. 1, of a click at each position; None if clicks are not split like that.
+        """Return the left ranker's part, 0 .. 1, of a click's credit at each position; NaN where a click has none.
 
-        It is ``share`` itself for the methods that credit clicks by position.
+        It is ``share`` itself for methods that split each click; None if a method does not credit single positions.
         """
         return share if self.positional else None
 
