@@ -246,6 +246,28 @@ def test_the_error_names_the_agent():
         watch("PBM-Yandex-v0", [Wrong], rounds=5, progress=False)
 
 
+class OneUser:
+    """An agent of one user."""
+
+    def __init__(self, *, num_positions):
+        self.shown, self.rounds = list(range(num_positions)), 0
+
+    def act(self):
+        return self.shown
+
+    def update(self, displayed, clicks):
+        self.rounds += 1
+
+    def beliefs(self):
+        return Beliefs(base_list=tuple(self.shown), scores={"rounds": (self.rounds,) * 10})
+
+
+def test_agents_of_one_user_say_what_they_believe():
+    agent = rankgym.per_row(OneUser)(num_items=10, num_positions=3, num_envs=2)
+    agent.update(agent.act(), np.zeros((2, 3), np.int8))
+    assert agent.beliefs(1) == Beliefs(base_list=(0, 1, 2), scores={"rounds": (1,) * 10})
+
+
 class Plain:
     """An agent with two methods and no more."""
 

@@ -187,7 +187,7 @@ class Player:
     def beliefs(self) -> Beliefs | None:
         """What the agent believes now, checked; None if it has no method for that."""
         method = getattr(self.agent, "beliefs", None)
-        if method is None:
+        if not callable(method):
             return None
         try:
             return checked_beliefs(method(0), self._number())

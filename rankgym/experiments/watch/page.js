@@ -357,7 +357,7 @@ function moveMarker() {
 
 function setUpText() {
   const given = Object.entries(data.arguments).map(([name, value]) => `${name} = ${value}`);
-  const unit = duels ? "duels" : "user sessions";
+  const unit = (duels ? "duel" : "user session") + (data.rounds === 1 ? "" : "s");
   $("title").textContent = `${data.agents.map((agent) => agent.label).join(", ")} in ${data.environment}`;
   const whole = shown.length === data.rounds;
   $("about").textContent = [`${number(data.rounds)} ${unit}, all agents with the same users`, ...given, `seed ${data.seed}`].join(" · ") +
