@@ -11,6 +11,7 @@ import sys
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -64,6 +65,32 @@ def seed_argument(seeds: Sequence[int]) -> int | list[int]:
     return first if all(seed == first + row for row, seed in enumerate(seeds)) else list(seeds)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Beliefs:
+    """What an agent believes about one row after the rounds that it has learned from, for people to look at.
+
+    All parts are plain Python values, and each may be missing: an agent gives those that its algorithm has. In duels
+    the items are arms. ``blocks``, ``out`` and ``base_list`` name each item at most once.
+    """
+
+    blocks: tuple[tuple[int, ...], ...] = ()  # groups of items; within a group nothing is decided
+    ordered: bool = True  # whether the first block is the best one, and so on
+    out: tuple[int, ...] = ()  # items that were given up
+    base_list: tuple[int, ...] = ()  # the list that the agent starts from in every round, best item first
+    champion: int | None = None  # the item that the agent would name as the best one
+    scores: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # by name: a number per item, maybe infinite
+
+    @property
+    def structure(self) -> tuple[Any, ...]:
+        """All parts but the scores: what changes seldom, and is worth a note when it does."""
+        return self.blocks, self.out, self.base_list, self.champion
+
+
+def plain(values: Any) -> tuple[Any, ...]:
+    """Return an array's numbers, or those of another sequence, as a tuple of Python numbers."""
+    return tuple(np.asarray(values).tolist())
+
+
 class Learner:
     """The common base of all agents: rows with their seeds, and perhaps a horizon."""
 
@@ -100,6 +127,14 @@ class Learner:
         no proof, as in this base class.
         """
         return np.zeros(self.num_envs, np.bool_)
+
+    def beliefs(self, row: int = 0) -> Beliefs | None:
+        """What the agent believes about a row, from 0; None, as here, if there is nothing to see.
+
+        ``rankgym watch`` shows it beside the lists. Called after ``update``; calling it, or not, changes nothing: no
+        state, no random numbers.
+        """
+        return None
 
     def snapshot(self) -> dict[str, NDArray[Any]] | None:
         """The full state: fresh arrays, each with a leading axis of rows. None, as here, if the agent has no snapshots.
@@ -329,6 +364,10 @@ class DuelingAgent(Learner, ABC):
     @abstractmethod
     def candidate(self) -> NDArray[np.int64]:
         """The arm that the agent now names as the best one, (num_envs,) int64. Reading it changes nothing."""
+
+    def beliefs(self, row: int = 0) -> Beliefs | None:
+        """The candidate as champion; a subclass may add what else there is to see."""
+        return Beliefs(champion=int(self.candidate[row]))
 
     @abstractmethod
     def act(self, observation: Any = None) -> dict[str, NDArray[np.int64]]:

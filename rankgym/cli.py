@@ -16,6 +16,7 @@ from rankgym.commands.exercise_grade import grade as exercise_grade
 from rankgym.commands.grade import grade
 from rankgym.commands.reproduce import reproduce
 from rankgym.commands.train import train
+from rankgym.commands.watch import watch
 
 app = typer.Typer(
     cls=OneLineErrors,
@@ -50,7 +51,7 @@ def rankgym(
     """
 
 
-for command in (compare, train, assumptions, envs, agents, bench, reproduce, grade):
+for command in (compare, watch, train, assumptions, envs, agents, bench, reproduce, grade):
     app.command()(command)
 app.add_typer(data.app, name="data")
 app.add_typer(sweep.app, name="sweep")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.agent import Agent, DuelingAgent
+from rankgym.agent import Agent, Beliefs, DuelingAgent
 
 RANKING = {"act": "act(self)", "update": "update(self, displayed, clicks)"}  # the methods of a class for one user
 DUELING = {"act": "act(self)", "update": "update(self, left, right, left_won)"}
@@ -99,6 +99,11 @@ class _Rows:
             self.agent_class(**{name: values[row] for name, values in taken.items()}, **knobs) for row in range(rows)
         ]
         self.rounds = 0
+
+    def beliefs(self, row: int = 0) -> Beliefs | None:
+        """Return what the row's agent says in ``beliefs()``, if its class has such a method."""
+        own = getattr(self.agents[row], "beliefs", None)
+        return own() if callable(own) else super().beliefs(row)  # type: ignore[misc]  # of Agent, or DuelingAgent
 
     def __reduce__(self) -> Any:
         return _rebuild, (self.agent_class, self.__dict__)

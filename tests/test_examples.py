@@ -10,18 +10,20 @@ EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"
 PROMISED = {
     "dueling.py": ["RandomDuels  regret after 60 rounds", "MergeRUCB    regret after 60 rounds", "of the rows"],
     "dueling_scaling.py": ["arms             mergerucb", "130   "],
+    "film.py": ["a film of 60 sessions: films; the last session: last_session.png"],
     "first_steps.py": ["query 3: the best list earns", "60 random lists: regret"],
     "own_kernel_agent.py": ["epsilon 0.10: regret after 60 rounds"],
     "rl_against_bandits.py": ["PBM: regret on 20 calibrated queries, 2 runs of each", "ppo-pbm minus"],
     "own_agent.py": ["EpsilonGreedy keeps the contract.", "TopRank        regret after 60 rounds"],
 }
+NEEDED = {"film.py": ["PIL", "moviepy"], "rl_against_bandits.py": ["stable_baselines3"]}  # and skipped without
 SMALL = {"dueling_scaling.py": ["--runs", "2"]}
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_runs(script, monkeypatch, tmp_path, capsys):
-    if script.name.startswith("rl_"):
-        pytest.importorskip("stable_baselines3")
+    for library in NEEDED.get(script.name, []):
+        pytest.importorskip(library)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [str(script), "--rounds", "60", *SMALL.get(script.name, [])])
     runpy.run_path(str(script), run_name="__main__")

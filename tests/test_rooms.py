@@ -26,8 +26,8 @@ LONGEST_FILE, LONGEST_FUNCTION = 600, 60  # lines; a function's docstring is not
 LEVELS = [
     {"version"},
     {"arguments", "extras", "kernels", "outputs", "progress", "source"},
-    {"agent", "spaces", "metrics", "data", "interleaving"},
-    {"models"},
+    {"agent", "spaces", "metrics", "data", "interleaving", "scenes"},
+    {"models", "pictures"},
     {"envs"},
     {"wrappers", "registry"},
     {"conformance", "one_user", "play"},
@@ -38,6 +38,7 @@ LEVELS = [
     {"experiments.run"},
     {"experiments.judge", "experiments.preferences"},
     {"experiments.show"},
+    {"experiments.watch"},
     {"experiments.papers"},
     {"experiments"},
     {"exercises"},
@@ -190,7 +191,18 @@ def test_the_front_door():
 
 
 def test_importing_the_core_needs_no_heavy_library():
-    heavy = ("matplotlib", "torch", "stable_baselines3", "typer", "rich", "pandas", "requests")
+    heavy = (
+        "matplotlib",
+        "torch",
+        "stable_baselines3",
+        "typer",
+        "rich",
+        "pandas",
+        "requests",
+        "PIL",
+        "pygame",
+        "moviepy",
+    )
     script = f"import sys, rankgym, rankgym_agents; print([m for m in {heavy!r} if m in sys.modules])"
     path = os.pathsep.join([str(ROOT), str(ROOT / "agents")])
     found = subprocess.run(

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import DuelingKernelAgent, KernelAgent
+from rankgym.agent import Beliefs, DuelingKernelAgent, KernelAgent, plain
 from rankgym.kernels import bits, borrowed, give_back, kernel, session_seed, shuffle, uniform_below
 
 
@@ -32,6 +32,7 @@ class StaticRanker(KernelAgent):
     """Shows the first ``num_positions`` items of ``initial_list`` in every round; arguments as in ``Agent``."""
 
     rank, learn = staticmethod(show_initial), staticmethod(learn_nothing)
+    state: StaticState
 
     def __init__(self, **shape: Any) -> None:
         super().__init__(**shape)
@@ -39,6 +40,10 @@ class StaticRanker(KernelAgent):
 
     def settled(self) -> NDArray[np.bool_]:
         return np.ones(self.num_envs, np.bool_)
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The initial list, which never changes."""
+        return Beliefs(base_list=plain(self.state.initial_list[row]))
 
 
 class RandomState(NamedTuple):
@@ -132,8 +137,14 @@ class RandomDuels(DuelingKernelAgent):
 
     choose, learn = staticmethod(choose_two), staticmethod(count_duel)
     name = staticmethod(name_largest_share)
+    state: DuelsState
 
     def __init__(self, **shape: Any) -> None:
         super().__init__(**shape)
         shares = self.filled(self.num_arms, wins=0, duels=0)
         self.state = DuelsState(key=self.keys(), **self.filled(round=0), **shares)
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The candidate, and each arm's share of duels won."""
+        wins, duels = self.state.wins[row], self.state.duels[row]
+        return Beliefs(champion=int(self.candidate[row]), scores={"share won": plain((wins + 0.5) / (duels + 1.0))})

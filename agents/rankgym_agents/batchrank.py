@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import KernelAgent, one_of
+from rankgym.agent import Beliefs, KernelAgent, one_of, plain
 from rankgym.kernels import borrowed, draw_item, give_back, kernel, session_seed, shuffle
 
 SCHEDULE = {"authors": False, "paper": True}
@@ -296,3 +296,12 @@ class BatchRank(KernelAgent):
     def settled(self) -> NDArray[np.bool_]:
         """True where each displayed position is a batch of its own: such batches are never checked."""
         return np.asarray((self.state.size[:, : self.num_positions] == 1).all(1))
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The batches by their positions, the items eliminated, and the confidence bounds of the last check."""
+        s, blocks, first = self.state, [], 0
+        while first < self.num_positions:
+            blocks.append(plain(s.order[row, first : first + s.size[row, first]]))
+            first += len(blocks[-1])
+        bounds = {"lower bound": plain(s.lower[row]), "upper bound": plain(s.upper[row])}
+        return Beliefs(blocks=tuple(blocks), out=plain(s.order[row, first:]), scores=bounds)

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import DuelingKernelAgent, open_unit, positive
+from rankgym.agent import Beliefs, DuelingKernelAgent, open_unit, plain, positive
 from rankgym.kernels import bits, kernel, session_seed, uniform_below
 
 NEVER = np.iinfo(np.int64).max
@@ -268,3 +268,9 @@ class BeatTheMean(DuelingKernelAgent):
     def settled(self) -> NDArray[np.bool_]:
         """True where exploration is over: one arm is left, and duels no longer count."""
         return self.state.size == 1
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The working set, the arms removed, and the candidate."""
+        working = plain(self.state.working[row, : self.state.size[row]])
+        out = tuple(arm for arm in range(self.num_arms) if arm not in working)
+        return Beliefs(blocks=(working,), out=out, champion=int(self.candidate[row]))

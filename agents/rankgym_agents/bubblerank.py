@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import KernelAgent, open_unit
+from rankgym.agent import Beliefs, KernelAgent, open_unit, plain
 from rankgym.kernels import bits, kernel, session_seed, uniform_below
 
 ONE = np.uint64(1)
@@ -249,3 +249,7 @@ class BubbleRank(KernelAgent):
         if self.horizon is not None and self.horizon < MAX_ROUNDS:
             settle(self.state, self.num_positions, self.horizon, settled)
         return settled
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The base list, neighbours of which are exchanged at random."""
+        return Beliefs(base_list=plain(self.state.base[row]))

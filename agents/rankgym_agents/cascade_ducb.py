@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import KernelAgent, one_of, open_unit, positive
+from rankgym.agent import Beliefs, KernelAgent, one_of, open_unit, plain, positive
 from rankgym.kernels import FEEDBACK, borrowed, give_back, kernel, last_observed, select_top, session_seed
 
 MAX_HORIZON = 2**62  # a longer horizon is cut to this: rounds are counted in 64 bits
@@ -121,6 +121,7 @@ class CascadeDUCB(KernelAgent):
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
+    state: State
 
     def __init__(
         self, *, gamma: float | None = None, epsilon: float = 0.5, feedback: str = "first", **shape: Any
@@ -140,3 +141,9 @@ class CascadeDUCB(KernelAgent):
             ),
             **self.filled(items, observed=0.0, clicked=0.0, order=np.arange(items)),
         )
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The indices by which the next list is chosen."""
+        s, budget = self.state, self.state.epsilon[row] * math.log(self.state.weight[row])
+        statistics = zip(s.clicked[row], s.observed[row], strict=True)
+        return Beliefs(scores={"discounted UCB index": plain([ducb_index(*one, budget) for one in statistics])})

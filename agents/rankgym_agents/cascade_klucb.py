@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import KernelAgent, one_of
+from rankgym.agent import Beliefs, KernelAgent, one_of, plain
 from rankgym.kernels import (
     FEEDBACK,
     MANY_ROWS,
@@ -272,6 +272,7 @@ class CascadeKLUCB(KernelAgent):
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
+    state: State
 
     def __init__(self, *, exploration: str = "log+3loglog", feedback: str = "first", **shape: Any) -> None:
         super().__init__(**shape)
@@ -287,3 +288,12 @@ class CascadeKLUCB(KernelAgent):
                 items, observed=0, clicked=0, upper=1.0, point=1.0, divergence=UNKNOWN, order=np.arange(items)
             ),
         )
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The indices by which the next list is chosen; 1 for items not observed yet."""
+        s, budget = self.state, exploration(self.state.round[row] + 1, self.state.loglog[row])
+        upper = [
+            kl_ucb_index(clicked / observed, observed, budget, point, UNKNOWN)[0] if observed > 0 else 1.0
+            for clicked, observed, point in zip(s.clicked[row], s.observed[row], s.point[row], strict=True)
+        ]
+        return Beliefs(scores={"KL-UCB index": plain(upper)})

@@ -30,7 +30,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import KernelAgent, one_of, positive, whole_number
+from rankgym.agent import Beliefs, KernelAgent, one_of, plain, positive, whole_number
 from rankgym.kernels import FEEDBACK, borrowed, give_back, kernel, last_observed, select_top, session_seed, upper_bound
 
 COUNTS = {"observed": False, "displayed": True}
@@ -194,3 +194,10 @@ class CascadeSWUCB(KernelAgent):
         roomier = np.full((rows, room, positions), NOT_COUNTED, self.state.past.dtype)
         move(self.state.past, self.state.round, roomier)
         self.state = self.state._replace(past=roomier)
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The indices by which the next list is chosen."""
+        s = self.state
+        budget = s.epsilon[row] * math.log(min(s.round[row] + 1, s.tau[row]))
+        statistics = zip(s.clicked[row], s.observed[row], strict=True)
+        return Beliefs(scores={"sliding-window UCB index": plain([upper_bound(*one, budget) for one in statistics])})

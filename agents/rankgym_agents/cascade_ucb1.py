@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import KernelAgent, one_of
+from rankgym.agent import Beliefs, KernelAgent, one_of, plain
 from rankgym.kernels import (
     FEEDBACK,
     borrowed,
@@ -88,6 +88,7 @@ class CascadeUCB1(KernelAgent):
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
+    state: State
 
     def __init__(self, *, feedback: str = "first", **shape: Any) -> None:
         super().__init__(**shape)
@@ -97,3 +98,9 @@ class CascadeUCB1(KernelAgent):
             **self.filled(round=0, feedback=one_of("feedback", feedback, FEEDBACK)),
             **self.filled(items, observed=0, clicked=0, order=np.arange(items)),
         )
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The indices by which the next list is chosen."""
+        s, budget = self.state, 1.5 * math.log(self.state.round[row] + 1)
+        statistics = zip(s.clicked[row], s.observed[row], strict=True)
+        return Beliefs(scores={"UCB1 index": plain([upper_bound(*one, budget) for one in statistics])})

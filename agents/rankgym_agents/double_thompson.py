@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import DuelingKernelAgent, positive
+from rankgym.agent import Beliefs, DuelingKernelAgent, plain, positive
 from rankgym.kernels import (
     BETA_WORDS,
     beta_variate,
@@ -206,3 +206,8 @@ class DoubleThompson(DuelingKernelAgent):
             **self.filled(arms, arms, wins=0, losses=0, chance=0.5, trail=0.0),
             **self.filled(arms, doubts=0, recount=math.inf, beaten=0),
         )
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The candidate, and how many others each arm has won more than half of its duels against."""
+        beaten = {"arms beaten": plain(self.state.beaten[row])}
+        return Beliefs(champion=int(self.candidate[row]), scores=beaten)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import DuelingKernelAgent, positive
+from rankgym.agent import Beliefs, DuelingKernelAgent, plain, positive
 from rankgym.kernels import (
     bits,
     borrowed,
@@ -128,3 +128,7 @@ class Doubler(DuelingKernelAgent):
             **self.filled(arms, pool=0, played=0, won=0),
         )
         begin(self.state)
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The candidate, and how often the pool of left arms has each arm."""
+        return Beliefs(champion=int(self.candidate[row]), scores={"in the pool": plain(self.state.pool[row])})

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import DuelingKernelAgent, open_unit
+from rankgym.agent import Beliefs, DuelingKernelAgent, open_unit
 from rankgym.kernels import bits, kernel, session_seed, uniform_below
 
 FIRST, NEXT = range(2)  # the numbers of random words: of the first incumbent, in round 0, and of a new one
@@ -160,3 +160,9 @@ class InterleavedFilter(DuelingKernelAgent):
     def settled(self) -> NDArray[np.bool_]:
         """True where no other arm remains: only the end of a pass replaces an incumbent, and no pass begins."""
         return self.state.size == 0
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The incumbent as champion, the arms that remain, and those removed."""
+        others = set(self.state.others[row, : self.state.size[row]].tolist()) | {int(self.state.incumbent[row])}
+        out = tuple(arm for arm in range(self.num_arms) if arm not in others)
+        return Beliefs(blocks=(tuple(sorted(others)),), out=out, champion=int(self.candidate[row]))

@@ -1,12 +1,13 @@
 """What MergeRUCB and MergeDTS share: batches of arms that shrink and merge, until a single arm remains."""
 
+import itertools
 import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import DuelingAgent
+from rankgym.agent import Beliefs, DuelingAgent
 from rankgym.kernels import kernel, least_beaten
 
 NO_ARM, ALL_ARMS = -1, -2
@@ -51,3 +52,11 @@ class Merging:
     def settled(self) -> NDArray[np.bool_]:
         """True once a single arm remains: no arm of its batch can remove it, and removed arms never return."""
         return self.remaining == 1
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The batches, the arms removed, and the candidate."""
+        s = self.state
+        order, start = s.order[row].tolist(), s.start[row, : s.batches[row] + 1].tolist()
+        blocks = tuple(tuple(order[first:stop]) for first, stop in itertools.pairwise(start))
+        champion = least_beaten(s.order[row], start[-1], s.wins[row])
+        return Beliefs(blocks=blocks, ordered=False, out=tuple(order[start[-1] :]), champion=int(champion))

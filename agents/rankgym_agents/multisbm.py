@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import DuelingKernelAgent, positive
+from rankgym.agent import Beliefs, DuelingKernelAgent, plain, positive
 from rankgym.kernels import (
     bits,
     borrowed,
@@ -117,3 +117,7 @@ class MultiSBM(DuelingKernelAgent):
             **self.filled(arms, arms, played=0, won=0),
         )
         begin(self.state)
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The candidate, and how often each arm was the right one."""
+        return Beliefs(champion=int(self.candidate[row]), scores={"played right": plain(self.state.played[row].sum(0))})

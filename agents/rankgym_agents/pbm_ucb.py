@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.agent import KernelAgent, probabilities
+from rankgym.agent import Beliefs, KernelAgent, plain, probabilities
 from rankgym.kernels import borrowed, give_back, kernel, select_top, session_seed
 
 
@@ -86,6 +86,7 @@ class PBMUCB(KernelAgent):
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
+    state: State
 
     def __init__(self, *, examination: ArrayLike | None = None, epsilon: float = 0.0, **shape: Any) -> None:
         super().__init__(**shape)
@@ -114,3 +115,9 @@ class PBMUCB(KernelAgent):
             place = [int(i) for i in never[0]]
             raise ValueError(f"examination{place} = 0.0 is out of range; allowed: a number in (0, 1]")
         return np.array(np.broadcast_to(given, shape), order="C")
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The indices by which the next list is chosen."""
+        s, delta = self.state, self.state.factor[row] * math.log(self.state.round[row] + 1)
+        statistics = zip(s.clicked[row], s.displays[row], s.examined[row], strict=True)
+        return Beliefs(scores={"PBM-UCB index": plain([pbm_ucb_index(*one, delta) for one in statistics])})

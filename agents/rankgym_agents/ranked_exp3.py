@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import KernelAgent, positive
+from rankgym.agent import Beliefs, KernelAgent, plain, positive
 from rankgym.kernels import bits, borrowed, give_back, kernel, session_seed, uniform, uniform_below
 
 MAX_HORIZON = 2**62  # a longer horizon is cut to this: rounds are counted in 64 bits
@@ -146,6 +146,7 @@ class RankedEXP3(KernelAgent):
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
+    state: State
 
     def __init__(self, *, eta: float | None = None, **shape: Any) -> None:
         super().__init__(**shape)
@@ -160,3 +161,8 @@ class RankedEXP3(KernelAgent):
             **self.filled(positions, items, loss=0.0, weight=1.0),
             **self.filled(positions, base=0.0, total=float(items)),
         )
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The probabilities with which each position's bandit draws the items, before repeats are replaced."""
+        chance = self.state.weight[row] / self.state.total[row][:, None]
+        return Beliefs(scores={f"probability at position {k}": plain(p) for k, p in enumerate(chance, start=1)})

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import DuelingKernelAgent, positive
+from rankgym.agent import Beliefs, DuelingKernelAgent, plain, positive
 from rankgym.kernels import (
     bits,
     borrowed,
@@ -178,3 +178,8 @@ class RCS(DuelingKernelAgent):
             spread=np.tile(1.0 - np.eye(arms), (rows, 1, 1)),
             **self.filled(arms, crowned=0, beaten=0),
         )
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The candidate, and how many others each arm has won more than half of its duels against."""
+        beaten = {"arms beaten": plain(self.state.beaten[row])}
+        return Beliefs(champion=int(self.candidate[row]), scores=beaten)

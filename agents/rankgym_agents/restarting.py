@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.agent import NAMED_AGENT, Agent, agent_class, near, restored, seed_argument, whole_number
+from rankgym.agent import NAMED_AGENT, Agent, Beliefs, agent_class, near, restored, seed_argument, whole_number
 
 SHAPE = tuple(inspect.signature(Agent).parameters)  # the keywords of every agent
 INNER = "inner."  # before the names of the inner agent's arrays in a snapshot
@@ -98,6 +98,11 @@ class Restarting(Agent):
         if inner is None or self.horizon is None or not self.round < self.horizon <= end:
             return super().settled()
         return np.asarray(inner())
+
+    def beliefs(self, row: int = 0) -> Beliefs | None:
+        """The inner agent's beliefs."""
+        inner = getattr(self.inner, "beliefs", None)
+        return None if inner is None else inner(row)
 
     def snapshot(self) -> dict[str, NDArray[Any]] | None:
         """Counters, seeds, base lists and the inner agent's snapshot; None if the inner agent has no snapshot."""

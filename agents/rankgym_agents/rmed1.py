@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import DuelingKernelAgent, positive
+from rankgym.agent import Beliefs, DuelingKernelAgent, plain, positive
 from rankgym.kernels import bits, kernel, place_of_least, session_seed
 
 LIKELIEST, OPPONENT = range(2)  # the random words of a round
@@ -181,3 +181,8 @@ class RMED1(DuelingKernelAgent):
             **self.filled(arms, arms, wins=0, mean=0.5, term=0.0),
             **self.filled(arms, unlikely=0.0, current=True, following=False),
         )
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The candidate, and how likely each arm is the best one, exp(-I)."""
+        likely = {"likelihood": plain(np.exp(-self.state.unlikely[row]))}
+        return Beliefs(champion=int(self.candidate[row]), scores=likely)

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import DuelingKernelAgent, positive
+from rankgym.agent import Beliefs, DuelingKernelAgent, plain, positive
 from rankgym.kernels import bits, borrowed, challenger, give_back, kernel, place_of_largest, session_seed, uniform_below
 
 COIN, CHAMPION, CHALLENGER, TIE = range(4)  # the random words of a round
@@ -183,3 +183,8 @@ class RUCB(DuelingKernelAgent):
             ),
             **self.filled(arms, barrier=FREE, barred_by=NO_ARM, beaten=0),
         )
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The candidate, and how many others each arm has won more than half of its duels against."""
+        beaten = {"arms beaten": plain(self.state.beaten[row])}
+        return Beliefs(champion=int(self.candidate[row]), scores=beaten)

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import DuelingKernelAgent, one_of, open_unit
+from rankgym.agent import Beliefs, DuelingKernelAgent, one_of, open_unit, plain
 from rankgym.kernels import bits, kernel, session_seed, trailed, uniform_below
 
 SAMPLING = {"least": False, "uniform": True}
@@ -222,3 +222,9 @@ class SAVAGE(DuelingKernelAgent):
     def settled(self) -> NDArray[np.bool_]:
         """True where exploration has ended: the winner is kept."""
         return self.state.winner != NO_ARM
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The arms that may still be the winner, those removed, and the candidate."""
+        alive = self.state.alive[row]
+        remain, out = plain(np.flatnonzero(alive)), plain(np.flatnonzero(~alive))
+        return Beliefs(blocks=(remain,), out=out, champion=int(self.candidate[row]))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import DuelingKernelAgent, positive
+from rankgym.agent import Beliefs, DuelingKernelAgent, plain, positive
 from rankgym.kernels import bits, borrowed, give_back, kernel, largest_upper_bound, place_of_largest, session_seed
 
 
@@ -90,4 +90,11 @@ class Sparring(DuelingKernelAgent):
             key=self.keys(),
             **self.filled(round=0, alpha=positive("alpha", alpha)),
             **self.filled(2, arms, played=0, won=0),
+        )
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The candidate, and how often each machine has played each arm."""
+        left, right = self.state.played[row]
+        return Beliefs(
+            champion=int(self.candidate[row]), scores={"played left": plain(left), "played right": plain(right)}
         )

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import KernelAgent, one_of
+from rankgym.agent import Beliefs, KernelAgent, one_of, plain
 from rankgym.kernels import (
     BETA_WORDS,
     FEEDBACK,
@@ -81,6 +81,7 @@ class ThompsonCascade(KernelAgent):
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
+    state: State
 
     def __init__(self, *, feedback: str = "first", **shape: Any) -> None:
         super().__init__(**shape)
@@ -90,3 +91,8 @@ class ThompsonCascade(KernelAgent):
             **self.filled(round=0, feedback=one_of("feedback", feedback, FEEDBACK)),
             **self.filled(items, observed=0, clicked=0, order=np.arange(items)),
         )
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The means of the posterior of attraction."""
+        s = self.state
+        return Beliefs(scores={"posterior mean": plain((1.0 + s.clicked[row]) / (2.0 + s.observed[row]))})

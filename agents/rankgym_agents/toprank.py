@@ -9,13 +9,14 @@ linear). One thing the paper leaves open (Remark 2): where G has a cycle, which 
 items that remain form one block.
 """
 
+import itertools
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import KernelAgent, open_unit
+from rankgym.agent import Beliefs, KernelAgent, open_unit
 from rankgym.kernels import ONE, borrowed, draw_item, give_back, kernel, popcount, session_seed
 
 C = 4 * math.sqrt(2 / math.pi) / math.erf(math.sqrt(2))  # line 1: 3.34; Lemma 6 says 3.43
@@ -222,3 +223,9 @@ class TopRank(KernelAgent):
         """
         singles = np.arange(self.num_positions + 1)
         return np.asarray((self.state.start[:, : len(singles)] == singles).all(1))
+
+    def beliefs(self, row: int = 0) -> Beliefs:
+        """The blocks. Items of one block are shuffled; the first block is displayed first."""
+        order, start = self.state.order[row].tolist(), self.state.start[row].tolist()
+        bounds = itertools.pairwise(start)
+        return Beliefs(blocks=tuple(tuple(order[first:stop]) for first, stop in bounds if first < stop))

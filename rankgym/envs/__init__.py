@@ -1,10 +1,14 @@
 """The environments: ranking, with breakpoints, dueling and interleaved. Vector environments are the engine.
 
 ``schedule.py`` says when users change and ``scenarios.py`` how; ``SingleEnv`` makes a ``gym.Env`` of a batch of one.
-May import models, data, interleaving, spaces, metrics and below.
+May import models, pictures, data, interleaving, spaces, metrics and below.
 """
 
 from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.wrappers import HumanRendering, RenderCollection
 
 from rankgym.envs.breakpoint import vector_breakpoint
 from rankgym.envs.dueling import DuelingVectorEnv
@@ -12,7 +16,7 @@ from rankgym.envs.interleaved_rankers import InterleavedRankersVectorEnv
 from rankgym.envs.interleaved_rankings import InterleavedRankingsVectorEnv
 from rankgym.envs.ranking import RankingVectorEnv
 from rankgym.envs.schedule import Schedule
-from rankgym.envs.sessions import SessionsVectorEnv
+from rankgym.envs.sessions import RENDER_MODES, SessionsVectorEnv, check_render_mode
 from rankgym.envs.single import SingleEnv
 
 __all__ = [
@@ -31,9 +35,22 @@ __all__ = [
 ]
 
 
-def _single(vector: Callable[..., SessionsVectorEnv]) -> Callable[..., SingleEnv]:
-    """Return ``gym.make``'s entry point of what ``vector`` makes."""
-    return lambda **arguments: SingleEnv(vector(num_envs=1, autoreset_mode="Disabled", **arguments))
+def _single(vector: Callable[..., SessionsVectorEnv]) -> Callable[..., gym.Env[Any, Any]]:
+    """Return ``gym.make``'s entry point of what ``vector`` makes.
+
+    Gymnasium's wrappers show pictures in a window ("human") and collect frames ("rgb_array_list"). They are put on here
+    and not left to ``gym.make``, which warns when it adds a window, and so these modes work without ``gym.make``, too.
+    """
+
+    def make(render_mode: str | None = None, **arguments: Any) -> gym.Env[Any, Any]:
+        check_render_mode(render_mode, ("human", *RENDER_MODES, *(f"{mode}_list" for mode in RENDER_MODES)))
+        base = "rgb_array" if render_mode == "human" else render_mode and render_mode.removesuffix("_list")
+        env = SingleEnv(vector(num_envs=1, autoreset_mode="Disabled", render_mode=base, **arguments))
+        if base == render_mode:
+            return env
+        return HumanRendering(env) if render_mode == "human" else RenderCollection(env)
+
+    return make
 
 
 single_ranking = _single(RankingVectorEnv)

@@ -8,11 +8,22 @@ from gymnasium.spaces import Dict, Discrete, MultiBinary
 from numpy.typing import NDArray
 
 from rankgym.arguments import different_numbers, one_of, whole_number
-from rankgym.envs.duels import AVERAGE, REGRETS, WEAK, Pair, checked_arm_pair, checked_arm_pairs, first_wrong_arm
+from rankgym.envs.duels import (
+    AVERAGE,
+    REGRETS,
+    WEAK,
+    Pair,
+    checked_arm_pair,
+    checked_arm_pairs,
+    first_wrong_arm,
+    joined_gaps,
+    key_of,
+)
 from rankgym.envs.matrices import CONDORCET, WINNERS, judge, matrices
 from rankgym.envs.resets import checked_problems
 from rankgym.envs.sessions import Compiled, Copy, SessionsVectorEnv
 from rankgym.kernels import bits, kernel, session_seed, shuffle, uniform
+from rankgym.scenes import DuelScene
 
 ATTEMPTS, MAX_ATTEMPTS = 1 << 32, 1_000  # where their words lie in an episode's sequence, and how many there are
 
@@ -344,6 +355,31 @@ class DuelingVectorEnv(SessionsVectorEnv):
             "round": number(self._round),
             "problem": number(self._problem),
         }
+
+    def _last_regrets(self) -> NDArray[np.float64]:
+        left, right = (self._gap[self._entry, arms] for arms in (self._left, self._right))
+        return joined_gaps(left, right, self._regret)  # also after `restore`
+
+    def _scene(self, row: int) -> DuelScene:
+        played, entry = self._round[row] >= 0, self._entry[row]
+        left, right, winner = (int(values[row]) for values in (self._left, self._right, self._winner))
+        arms = self._arms[entry]
+        chance = self._preference[self._matrix[entry], arms[left], arms[right]]
+        return DuelScene(
+            problem=int(self._problem[row]),
+            round=int(self._round[row]) if played else None,
+            left=left if played else None,
+            right=right if played else None,
+            winner=winner if played else None,
+            left_beats_right=float(chance) if played else None,
+            arms=self._numbers[arms].tolist(),
+            gaps=self._gap[entry].tolist(),
+            best_arm=int(self._best[entry]),
+            best_by=key_of(WINNERS, self._best_by),
+            regret_kind=key_of(REGRETS, self._regret),
+            regret=float(self._last_regrets()[row]) if played else None,
+            regret_so_far=float(self.regret_so_far[row]),
+        )
 
     def _text(self, row: int) -> str:
         if self._round[row] < 0:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from rankgym.arguments import one_of
 from rankgym.envs.sessions import Copy, SessionsVectorEnv, count_session, listed
-from rankgym.interleaving import INTERLEAVINGS, Lists, decide, make
+from rankgym.interleaving import CREDIT_TOLERANCE, INTERLEAVINGS, Lists, decide, make
 from rankgym.kernels import kernel
+from rankgym.scenes import InterleavedScene
 from rankgym.spaces import INT64, is_ready, shown
 
 AVERAGE, WEAK, STRONG = range(3)
@@ -24,6 +25,16 @@ def joined_gaps(left: NDArray[np.float64], right: NDArray[np.float64], regret: i
     if regret == AVERAGE:
         return (left + right) / 2.0
     return np.minimum(left, right) if regret == WEAK else np.maximum(left, right)
+
+
+def number_or_none(value: float) -> float | None:
+    """Return ``value``; None for NaN."""
+    return None if np.isnan(value) else float(value)
+
+
+def key_of(numbers: Mapping[str, int], number: int) -> str:
+    """Return the name of ``number``."""
+    return next(name for name, one in numbers.items() if one == number)
 
 
 def sides(action: Any) -> tuple[Any, Any]:
@@ -151,6 +162,13 @@ class InterleavedVectorEnv(SessionsVectorEnv):
         """Keep the checked duels; set the numbers of the rows' lists and the regret."""
 
     @abstractmethod
+    def _seen(self, row: int, shares: Any) -> dict[str, Any]:
+        """Return what a subclass knows for ``_scene``: see the fields of ``InterleavedScene`` that are not set there.
+
+        ``shares`` (length,) is the left side's part of a click at each position, or None.
+        """
+
+    @abstractmethod
     def _click(self, clicks: NDArray[np.int8], reward: NDArray[np.float64]) -> None:
         """Fill ``clicks`` (num_envs, length) on the displayed lists, and ``reward`` (num_envs,)."""
 
@@ -200,6 +218,22 @@ class InterleavedVectorEnv(SessionsVectorEnv):
             "round": number(self._round),
             "query": number(self._problem),
         }
+
+    def _scene(self, row: int) -> InterleavedScene:
+        played, regret = self._round[row] >= 0, self.regret_so_far[row]
+        credit, last = self._credit[row], self._regret[row] if played else np.nan
+        return InterleavedScene(
+            what=self._ranked,
+            interleaving=self.interleaving.name,
+            num_positions=self._displayed.shape[1],
+            round=int(self._round[row]) if played else None,
+            winner=int(self._winner[row]) if played else None,
+            tied=bool(played and abs(credit[0] - credit[1]) <= CREDIT_TOLERANCE),
+            regret_kind=key_of(REGRETS, self._regret_kind),
+            regret=number_or_none(last),
+            regret_so_far=number_or_none(regret),
+            **self._seen(row, self.interleaving.left_shares(self._share[row])),
+        )
 
     def _text(self, row: int) -> str:
         if self._round[row] < 0:

@@ -18,6 +18,7 @@ from rankgym.envs.duels import (
     checked_arm_pairs,
     first_wrong_arm,
     joined_gaps,
+    number_or_none,
 )
 from rankgym.envs.matrices import WINNERS, judge
 from rankgym.envs.resets import checked_problems
@@ -25,6 +26,7 @@ from rankgym.envs.sessions import Compiled, count_session
 from rankgym.interleaving import Lists, decide
 from rankgym.kernels import bits, kernel, uniform_below
 from rankgym.models import users
+from rankgym.scenes import Position, Side
 
 MAX_DOCUMENTS = 1 << 16  # of an interleaved list: each row has room for them
 
@@ -211,7 +213,7 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
         self.rankers = letor.chosen_rankers(rankers, features)
         self.num_arms = len(self.rankers)
         _, self.pool = checked_problems("query", query, len(data.query_ids))
-        self._user = users.user(user_model, letor.num_grades(data, grades, file))
+        self._user_model, self._user = user_model, users.user(user_model, letor.num_grades(data, grades, file))
         matrix = _preference(preferences, self.rankers, features)
         self._lists = letor_rankings(data, self.rankers, ties, self.pool)
         self._labels, self._start = np.array(data.labels), np.array(data.start)  # writable, as kernels expect
@@ -225,6 +227,7 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
         self.preference = np.broadcast_to(known, (rows, arms, arms))  # P(arm i beats arm j)
         self.condorcet_winner = np.repeat(condorcet, rows)
         self.best_arm = np.repeat(best, rows)  # that regret is measured against
+        self._gap = gap[0]
         self._regret_of = joined_gaps(gap.T, gap, self._regret_kind)  # (arms, arms)
         self._set_spaces(MultiBinary(self.num_documents), Dict({"left": Discrete(arms), "right": Discrete(arms)}))
         self._left, self._right, self._first = (np.zeros(rows, np.int64) for _ in range(3))
@@ -247,6 +250,62 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
     def _click(self, clicks: NDArray[np.int8], reward: NDArray[np.float64]) -> None:
         coins = (self._key, self._session)
         users.click(*self._user, self._labels, self._first, *coins, self._displayed, clicks, reward)
+
+    def passed(self, times: int) -> None:
+        super().passed(times)
+        self._regret = self._regret_of[self._left, self._right]
+
+    def _restored(self) -> None:
+        super()._restored()
+        self._first[:] = self._start[self._problem]
+        for numbers, arms in ((self._left_list, self._left), (self._right_list, self._right)):
+            numbers[:] = self._problem * self.num_arms + arms
+        self._regret = self._regret_of[self._left, self._right]
+
+    def _seen(self, row: int, shares: Any) -> dict[str, Any]:
+        if self._round[row] < 0:
+            nothing = dict.fromkeys(("query", "left", "right", "left_beats_right"))
+            return {"user": self._user_model, "displayed": [], **nothing, **self._known_best(row)}
+        pair = int(self._left[row]), int(self._right[row])
+        lists = self._left_list[row], self._right_list[row]
+        sides = [
+            Side(self._ranking(number), float(credit), arm, self.rankers[arm], number_or_none(self._gap[arm]), None)
+            for arm, number, credit in zip(pair, lists, self._credit[row], strict=True)
+        ]
+        return {
+            "user": self._user_model,
+            "query": int(self._problem[row]),
+            "left": sides[0],
+            "right": sides[1],
+            "displayed": self._read_positions(row, shares),
+            "left_beats_right": number_or_none(self.preference[row][pair]),
+            **self._known_best(row),
+        }
+
+    def _ranking(self, number: int) -> list[int]:
+        """Return as much of ranking ``number`` of ``_lists`` as is displayed at most."""
+        start, size = self._lists.start[number], self._lists.size[number]
+        return self._lists.order[start : start + min(size, self._displayed.shape[1])].tolist()
+
+    def _known_best(self, row: int) -> dict[str, Any]:
+        best = int(self.best_arm[row])
+        return {"best": None, "attraction": None, "best_arm": best if best >= 0 else None}
+
+    def _read_positions(self, row: int, shares: Any) -> list[Position]:
+        """Return the interleaved list; a user reads on unless a click ended the session (``rankgym.models.users``)."""
+        documents = self._displayed[row][self._displayed[row] >= 0]
+        grades = self._labels[self._first[row] + documents]
+        clicking, stopping = self._user.clicking[grades], self._user.stopping[grades]
+        examined = np.cumprod(np.append(1.0, 1.0 - clicking * stopping))
+        clicks = self.last_observation[row]
+        return [
+            Position(
+                int(d), float(p), float(e), bool(c), None if shares is None or np.isnan(shares[k]) else float(shares[k])
+            )
+            for k, (d, p, e, c) in enumerate(
+                zip(documents, clicking, examined[:-1], clicks[: len(documents)], strict=True)
+            )
+        ]
 
     def _written(self) -> dict[str, NDArray[Any]]:  # lists and queries are drawn anew in each session
         return super()._written()

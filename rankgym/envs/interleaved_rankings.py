@@ -11,6 +11,7 @@ from rankgym.envs.queries import QueriesVectorEnv
 from rankgym.envs.sessions import Compiled, Copy, count_session, keep
 from rankgym.interleaving import Lists, copy_rankings, decide
 from rankgym.kernels import first_fault
+from rankgym.scenes import Side
 from rankgym.spaces import Permutation
 
 
@@ -128,6 +129,29 @@ class InterleavedRankingsVectorEnv(InterleavedVectorEnv, QueriesVectorEnv):
     def _set_regret(self) -> None:
         optimal, expected = self._optimal, self._expected
         self._regret = joined_gaps(optimal - expected[0], optimal - expected[1], self._regret_kind)
+
+    def _seen(self, row: int, shares: Any) -> dict[str, Any]:
+        played, parameters = self._round[row] >= 0, self._row_parameters(row)
+        optimal = self._optimal[row]
+        sides = [
+            Side(ranking[row].tolist(), float(credit), None, None, float(optimal - expected), float(expected))
+            for ranking, credit, expected in zip(
+                (self._left, self._right), self._credit[row], self._expected[:, row], strict=True
+            )
+        ]
+        left, right = sides if played else (None, None)
+        clicks = self.last_observation[row]
+        return {
+            "user": self.model.name,
+            "query": int(self._problem[row]),
+            "left": left,
+            "right": right,
+            "displayed": self._positions(parameters, self._displayed[row], clicks, shares) if played else [],
+            "best": self._positions(parameters, self._best_list(row, parameters)),
+            "attraction": parameters.attraction[0].tolist(),
+            "best_arm": None,
+            "left_beats_right": None,
+        }
 
     def _click(self, clicks: NDArray[np.int8], reward: NDArray[np.float64]) -> None:
         coins = (self._key, self._session)

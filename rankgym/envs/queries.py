@@ -13,6 +13,7 @@ from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.kernels import first_fault
 from rankgym.models import MODELS
 from rankgym.models.base import cut, given_table, sorted_lists
+from rankgym.scenes import Position
 
 DRAWN_QUERIES, DRAWN_SEED = 1_000, 2018
 DRAWN_ITEMS, MAX_DRAWN_ITEMS = 10, 10_000
@@ -129,6 +130,35 @@ class QueriesVectorEnv(SessionsVectorEnv):
         """Return the expected reward of each query's reference list, (queries,)."""
         best = queries.best_lists(self._paid, self.cutoff, self.num_positions, self._reference)
         return self.model.values(queries.parameters, best, self.cutoff, self._paid)
+
+    def _best_list(self, row: int, parameters: Any) -> NDArray[np.int64]:
+        """Return the list that the row's regret is measured against, (positions,), if ``parameters`` are its truth."""
+        queries = self.queries._replace(parameters=parameters, initial_list=self.initial_list[[row]])
+        return queries.best_lists(self._paid, self.cutoff, self.num_positions, self._reference)[0]
+
+    def _positions(self, parameters: Any, items: NDArray[np.int64], clicks: Any = None, shares: Any = None) -> Any:
+        """Return ``items`` (positions,) as a list of ``Position`` for users of ``parameters``, with an axis of one row.
+
+        Entries below 0 are left out, as behind the end of an interleaved list.
+        """
+        items = items[items >= 0]
+        padded = np.zeros((1, self.num_positions), np.int64)  # examination depends on the positions above only
+        padded[0, : len(items)] = items
+        examined = self.model.examination(parameters, padded)[0]
+        return [
+            Position(
+                int(item),
+                float(parameters.attraction[0, item]),
+                float(examined[k]),
+                None if clicks is None else bool(clicks[k]),
+                None if shares is None or np.isnan(shares[k]) else float(shares[k]),
+            )
+            for k, item in enumerate(items)
+        ]
+
+    def _row_parameters(self, row: int) -> Any:
+        """Return the truth of the row's coming session, with an axis of one row."""
+        return type(self.parameters)(*(table[[row]] for table in self.parameters))
 
     def _take_problems(self, mask: NDArray[np.bool_], problems: NDArray[np.int64]) -> None:
         super()._take_problems(mask, problems)

@@ -11,6 +11,7 @@ from rankgym.envs.schedule import Schedule
 from rankgym.envs.sessions import Compiled, Copy, listed, open_session
 from rankgym.kernels import first_fault
 from rankgym.metrics import better_items, misordered_pairs
+from rankgym.scenes import RankingScene
 from rankgym.spaces import BatchedPermutation, Permutation
 
 
@@ -90,7 +91,9 @@ class RankingVectorEnv(QueriesVectorEnv):
       papers' R*).
     * `horizon`: sessions of an episode; None: no end. `max_episode_steps` (Gymnasium's word) lowers it.
     * `autoreset_mode`: `"NextStep"`, `"SameStep"`, `"Disabled"` or Gymnasium's enum.
-    * `render_mode`: None or `"ansi"`.
+    * `render_mode`: None; `"ansi"`: `render()` returns a text; `"rgb_array"`: a picture of the result page (needs
+      Pillow, the extra `render`); or, in `gym.make`, `"human"`: each picture is shown in a window. A batch returns a
+      tuple with one text or picture a row. Nothing is drawn unless `render()` is called.
 
     ## Version History
     * v0: Initial version release
@@ -128,6 +131,9 @@ class RankingVectorEnv(QueriesVectorEnv):
         """
         schedule.start(self)
         self.schedule = schedule
+        if self.render_mode is not None:  # the truth of a last session that is already history, see `_prepare_next`
+            self._past_round = np.full(self.num_envs, -1, np.int64)  # -1: it is still that of the coming session
+            self._past = type(self.parameters)(*(np.zeros_like(table) for table in self.parameters))
 
     @property
     def changes(self) -> int:
@@ -164,6 +170,8 @@ class RankingVectorEnv(QueriesVectorEnv):
         if not self._draws_problems:  # else the rows have just taken their new queries
             self._take_problems(mask, self._problem)
         rows = np.flatnonzero(mask)
+        if self.render_mode is not None:
+            self._past_round[rows] = -1
         self.schedule.begin_episode(rows, self._episode)
         if self.schedule.scenario.from_start:
             self._draw_epochs(rows)
@@ -174,6 +182,10 @@ class RankingVectorEnv(QueriesVectorEnv):
         if self.schedule is not None and self.schedule.quiet == 0:
             rows = self.schedule.begin_due(self._round)
             if len(rows):
+                if self.render_mode is not None:  # scenes show the last session
+                    self._past_round[rows] = self._round[rows]
+                    for past, table in zip(self._past, self.parameters, strict=True):
+                        past[rows] = table[rows]
                 self._draw_epochs(rows)
 
     def _draw_epochs(self, rows: NDArray[np.int64]) -> None:
@@ -204,7 +216,12 @@ class RankingVectorEnv(QueriesVectorEnv):
 
     def _written(self) -> dict[str, NDArray[Any]]:
         last = {"displayed": self._displayed, "expected": self._expected, "misordered": self._misordered}
-        return super()._written() | last | ({} if self.schedule is None else self.schedule.written())
+        if self.schedule is None:
+            return super()._written() | last
+        past: dict[str, NDArray[Any]] = {}
+        if self.render_mode is not None:
+            past = {"past_round": self._past_round, **{f"past_{n}": v for n, v in self._past._asdict().items()}}
+        return super()._written() | last | self.schedule.written() | past
 
     def _restored(self) -> None:
         super()._restored()
@@ -265,6 +282,32 @@ class RankingVectorEnv(QueriesVectorEnv):
         if self.schedule is not None:
             info["epoch"] = number(self.schedule.last_epoch)
         return info
+
+    def _scene(self, row: int) -> RankingScene:
+        played, parameters = self._round[row] >= 0, self._row_parameters(row)
+        if self.schedule is not None and played and self._past_round[row] == self._round[row]:
+            parameters = type(self._past)(*(table[[row]] for table in self._past))
+        best = self._best_list(row, parameters)
+        optimal = float(self.model.values(parameters, best[None], self.cutoff, self._paid)[0])
+        expected = float(self._expected[row])
+        clicks = self.last_observation[row]
+        return RankingScene(
+            model=self.model.name,
+            query=int(self._problem[row]),
+            round=int(self._round[row]) if played else None,
+            epoch=None if self.schedule is None else int(self.schedule.last_epoch[row]),
+            displayed=self._positions(parameters, self._displayed[row], clicks) if played else [],
+            best=self._positions(parameters, best),
+            best_is_sorted=self._reference == "sorted",
+            attraction=parameters.attraction[0].tolist(),
+            cutoff=self.cutoff,
+            paid=self._paid,
+            expected_reward=expected if played else None,
+            optimal_reward=optimal,
+            misordered=int(self._misordered[row]) if played else None,
+            regret=optimal - expected if played else None,
+            regret_so_far=float(self.regret_so_far[row]),
+        )
 
     def _text(self, row: int) -> str:
         if self._round[row] < 0:

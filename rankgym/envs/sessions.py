@@ -18,7 +18,10 @@ from numpy.typing import NDArray
 
 from rankgym.arguments import restored, row_seeds, whole_number
 from rankgym.envs import resets
+from rankgym.extras import require
 from rankgym.kernels import ENVIRONMENT, QUERY, kernel, row_keys
+from rankgym.pictures import draw
+from rankgym.scenes import Scene
 
 DEFAULT_HORIZON = 1_000_000
 MAX_ROWS = 1 << 31
@@ -39,8 +42,15 @@ class Compiled(NamedTuple):
     shared: tuple[Any, ...]  # without
 
 
+RENDER_MODES = ("ansi", "rgb_array")  # of the engine: Gymnasium's wrappers make "human" of "rgb_array"
+
+
 class UnknownRenderMode(ValueError, TypeError):
     """Also a TypeError: stable-baselines3 tries "rgb_array" and catches a TypeError only."""
+
+
+class NoPicturesHere(RuntimeError, TypeError):
+    """Pillow is not installed. Also a TypeError, so that stable-baselines3 goes on without pictures."""
 
 
 class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
@@ -57,13 +67,17 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
 
     It defines a session by ``_checked``, ``_checked_single``, ``play`` and ``_session_info``. It extends, where it has
     more to do, ``_fresh_info``, ``_begin``, ``_take_problems``, ``_take_seeds``, ``_prepare_next``, ``_written``,
-    ``_restored``, ``_text``, ``alike``, ``repeat`` and ``expected_rewards``.
+    ``_restored``, ``_text``, ``_scene``, ``alike``, ``repeat`` and ``expected_rewards``.
 
     ``row_attributes`` names the public attributes that are arrays with an axis of rows (or NamedTuples of such), and
     ``common_attributes`` those without. The single environment has both, the former without the axis.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4, "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+    metadata: dict[str, Any] = {  # noqa: RUF012
+        "render_modes": [*RENDER_MODES],
+        "render_fps": 4,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
 
     row_attributes: ClassVar[tuple[str, ...]] = ()
     common_attributes: ClassVar[tuple[str, ...]] = ()
@@ -87,8 +101,8 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         if max_episode_steps is not None:
             steps = whole_number("max_episode_steps", max_episode_steps, 1)
             self.horizon = steps if self.horizon is None else min(steps, self.horizon)
-        if render_mode is not None and (not isinstance(render_mode, str) or render_mode != "ansi"):
-            raise UnknownRenderMode(f"render_mode = {render_mode!r} is unknown; allowed: None, 'ansi'")
+        window = "gymnasium.wrappers.vector.HumanRendering (needs opencv-python) around an environment of 'rgb_array'"
+        check_render_mode(render_mode, RENDER_MODES, human=f"; a window of a batch is {window}")
         self.render_mode = render_mode
         try:
             self.autoreset_mode = AutoresetMode(autoreset_mode)
@@ -109,6 +123,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         self._draws_problems = False  # True: each episode draws one of the pool; False: rows cycle through the pool
         self.pool = np.zeros(1, np.int64)
         self._problem = np.zeros(rows, np.int64)
+        self.regret_so_far = np.zeros(rows)  # in the rows' episodes; with a render mode only, see `scene`
 
     def _set_spaces(self, observation: MultiBinary, action: Space[Any]) -> None:
         self.single_observation_space, self.single_action_space = observation, action
@@ -184,6 +199,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         self._ended[mask] = False
         self._some_ended = bool(self._ended.any())
         self.last_observation[mask] = 0
+        self.regret_so_far[mask] = 0.0
         if self._draws_problems:
             drawn = np.empty(self.num_envs, np.int64)
             resets.draw_numbers(self._problem_key, self._episode, len(self.pool), drawn)
@@ -195,6 +211,15 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
     def _text(self, row: int) -> str:
         """Return what ``render`` shows of a row."""
         return f"round {self._round[row]}: {self.last_observation[row].tolist()}"
+
+    def _last_regrets(self) -> NDArray[np.float64]:
+        """Return the regret of each row's last session, (num_envs,)."""
+        regret: NDArray[np.float64] = self._session_info(self.last_observation, COPY, COPY)["regret"]
+        return regret
+
+    def _scene(self, row: int) -> Scene:
+        """Return what there is to see of a row's last session."""
+        raise NotImplementedError(f"{type(self).__name__} defines no _scene")
 
     # -- what wrappers and simulate ask --------------------------------------------------------------------------------
 
@@ -232,6 +257,8 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         times = whole_number("times", times, 0, self.alike())
         self._session += times
         self._round += times
+        if self.render_mode is not None:
+            self.regret_so_far += times * self._last_regrets()
         self.passed(times)
 
     def compiled(self) -> Compiled | None:
@@ -302,6 +329,8 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
             return self._step_and_reset(actions)
         observation, reward = self.play(self._checked(actions))
         info = self._session_info(observation, COPY, COPY)
+        if self.render_mode is not None:
+            self.regret_so_far += info["regret"]
         terminated, truncated = np.zeros(self.num_envs, bool), np.zeros(self.num_envs, bool)
         if self.at_horizon():
             truncated |= self._ended
@@ -331,6 +360,8 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         placeholder = create_zero_array(self.single_action_space)
         played, rewards = self.play(self._checked(resets.replaced(actions, waiting, placeholder)))
         info = self._session_info(played, COPY, COPY)
+        if self.render_mode is not None:
+            self.regret_so_far += info["regret"]  # rows that wait are reset below
         self._session -= waiting  # these rows had no session
         observation, reward = resets.only(played, ~waiting), resets.only(rewards, ~waiting)
         truncated = np.zeros(self.num_envs, bool)
@@ -342,12 +373,28 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         self._prepare_next()
         return observation, reward, np.zeros(self.num_envs, bool), truncated, info
 
-    def render(self) -> tuple[str, ...] | None:
-        """Return one text a row, of the last session (``render_mode="ansi"``)."""
+    def render(self) -> tuple[Any, ...] | None:
+        """Return what each row's last session looked like, a tuple of ``num_envs`` texts or pictures.
+
+        With ``render_mode="ansi"`` texts, with "rgb_array" arrays (height, width, 3) uint8 of the same size in all
+        rows. Nothing is drawn unless this is called. None, with a warning, without a render mode.
+        """
         if self.render_mode is None:
             gym.logger.warn('render() was called without a render mode; make the environment with render_mode="ansi"')
             return None
+        if self.render_mode == "rgb_array":
+            return tuple(draw(self._scene(row)) for row in range(self.num_envs))
         return tuple(self._text(row) for row in range(self.num_envs))
+
+    def scene(self, row: int = 0) -> Scene:
+        """Return what there is to see of a row's last session, truth included: what ``render`` draws.
+
+        Raises:
+            ValueError: ``row`` is out of range, or there is no render mode, without which nothing is kept for scenes.
+        """
+        if self.render_mode is None:
+            raise ValueError('render_mode = None keeps nothing to see; make the environment with render_mode="ansi"')
+        return self._scene(whole_number("row", row, 0, self.num_envs - 1))
 
     # -- snapshots -----------------------------------------------------------------------------------------------------
 
@@ -389,7 +436,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
 
         A class that inherits this method without defining it has no snapshots: it may have more state.
         """
-        return {
+        written: dict[str, NDArray[Any]] = {
             "key": self._key,
             "problem_key": self._problem_key,
             "session": self._session,
@@ -399,11 +446,29 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
             "problem": self._problem,
             "observation": self.last_observation,
         }
+        return written if self.render_mode is None else written | {"regret_so_far": self.regret_so_far}
 
     def _restored(self) -> None:
         """Compute what derives from the restored arrays. All rows have taken their problems before."""
         self._latest_round = int(self._round.max())
         self._some_ended = bool(self._ended.any())
+
+
+def check_render_mode(mode: Any, allowed: Sequence[str], human: str = "") -> None:
+    """Raise an error if ``mode`` is none of ``allowed``, or if what it needs is not installed.
+
+    ``human`` is a hint for those who want the mode "human" where it is not allowed.
+    """
+    if mode is not None and not (isinstance(mode, str) and mode in allowed):
+        words = ", ".join(map(repr, (None, *allowed)))
+        hint = human if isinstance(mode, str) and mode == "human" else ""
+        raise UnknownRenderMode(f"render_mode = {mode!r} is unknown; allowed: {words}{hint}")
+    needed = {"human": ("PIL", "pygame"), "rgb_array": ("PIL",), "rgb_array_list": ("PIL",)}
+    for library in needed.get(mode or "", ()):
+        try:
+            require(library, "render")
+        except RuntimeError as error:
+            raise NoPicturesHere(f"render_mode = {mode!r}: {error}") from None
 
 
 @kernel

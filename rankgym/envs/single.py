@@ -7,7 +7,8 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from rankgym.envs.sessions import SessionsVectorEnv
+from rankgym.envs.sessions import RENDER_MODES, SessionsVectorEnv
+from rankgym.scenes import Scene
 
 
 class SingleEnv(gym.Env[NDArray[np.int8], Any]):
@@ -20,7 +21,7 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
         engine: a vector environment with one row and autoreset disabled.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": ["human", *RENDER_MODES], "render_fps": 4}  # noqa: RUF012
 
     def __init__(self, engine: SessionsVectorEnv) -> None:
         self.engine = engine
@@ -65,8 +66,14 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
         if self.render_mode is not None:
             engine.last_observation[0] = observation[0]
         truncated, info = engine.at_horizon(), engine._session_info(observation, first_row, np.ndarray.item)
+        if self.render_mode is not None:
+            engine.regret_so_far[0] += info["regret"]
         engine._prepare_next()
         return observation[0], reward.item(), False, truncated, info
+
+    def scene(self) -> Scene:
+        """Return what there is to see of the last session; see ``SessionsVectorEnv.scene``."""
+        return self.engine.scene(0)
 
     def render(self) -> str | None:
         frames = self.engine.render()

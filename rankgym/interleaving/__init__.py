@@ -12,14 +12,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankgym.arguments import array_of, one_of, whole_number
 from rankgym.interleaving.balanced import Balanced
-from rankgym.interleaving.base import Interleaving, Lists, copy_rankings, decide
+from rankgym.interleaving.base import CREDIT_TOLERANCE, Interleaving, Lists, copy_rankings, decide
 from rankgym.interleaving.document_constraints import DocumentConstraints
 from rankgym.interleaving.optimized import Optimized
 from rankgym.interleaving.probabilistic import Probabilistic
 from rankgym.interleaving.team_draft import TeamDraft
 from rankgym.kernels import ENVIRONMENT, first_fault, row_keys
 
-__all__ = ["INTERLEAVINGS", "Comparison", "Interleaving", "Lists", "compare", "copy_rankings", "decide", "make"]
+__all__ = [
+    "CREDIT_TOLERANCE",
+    "INTERLEAVINGS",
+    "Comparison",
+    "Interleaving",
+    "Lists",
+    "compare",
+    "copy_rankings",
+    "decide",
+    "make",
+]
 
 MAX_DOCUMENTS = 1 << 24  # a ranking takes memory for each number up to its largest document
 

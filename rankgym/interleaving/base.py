@@ -107,6 +107,7 @@ class Interleaving(ABC):
 
     name: ClassVar[str]
     longest: ClassVar[int | None] = None  # maximal length of a list; None: no limit
+    positional: ClassVar[bool] = False  # ``share`` is the left ranker's part of a click at each position
 
     def check_length(self, name: str, length: int) -> None:
         """Raise a ValueError that names the argument ``name`` if this length is too long for the method."""
@@ -134,6 +135,13 @@ class Interleaving(ABC):
         A method whose ``interleave`` or ``credit`` is not a kernel overrides this; None: it has no kernels.
         """
         return self.interleave, self.credit, ()
+
+    def left_shares(self, share: Array) -> Array | None:
+        """Return the left ranker's part, 0 .. 1, of a click's credit at each position; NaN where a click has none.
+
+        It is ``share`` itself for methods that split each click; None if a method does not credit single positions.
+        """
+        return share if self.positional else None
 
     def knobs(self) -> dict[str, Any]:
         """The keywords that reconstruct this method."""

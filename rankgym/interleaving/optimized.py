@@ -209,5 +209,8 @@ class Optimized(Interleaving):
             self._joined = None
         return number
 
+    def left_shares(self, share: Array) -> Array:
+        return np.where(share == 0.0, np.nan, share > 0.0)
+
     def knobs(self) -> dict[str, Any]:
         return {"credit": self.crediting}

@@ -173,6 +173,7 @@ class Probabilistic(Interleaving):
     """
 
     name = "probabilistic"
+    positional = True
 
     def __init__(self, tau: float = 3.0, credit: str = "marginalized") -> None:
         one_of("credit", credit, CREDITS)

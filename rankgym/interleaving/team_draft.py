@@ -55,5 +55,6 @@ class TeamDraft(Interleaving):
     """Team draft: ``share`` is 1 for a document of left's team, 0 for one of right's."""
 
     name = "team-draft"
+    positional = True
     interleave = staticmethod(interleave)
     credit = staticmethod(positional_credit)

@@ -100,6 +100,8 @@ class Stretches:
             left, right = self._action[0], self._action[-1]
             self.records.recorder.step(left if left.ndim == 2 else {"left": left, "right": right})  # refuses it
         self.env.passed(rounds)
+        if self.env.render_mode is not None:  # reset together, records and environment add the same numbers
+            self.env.regret_so_far[:] = self.records.measured().totals.regret
         self.records.added(rounds)
 
     def _blocks(self) -> list[tuple[Any, ...]]:

@@ -205,6 +205,10 @@ class RankingVecEnv(VecEnv):
         results = (getattr(part, method_name)(*method_args, **method_kwargs) for part in self.parts)
         return self._of_rows(results, indices)
 
+    def get_images(self) -> Sequence[Any]:
+        """Return each row's picture (``render_mode="rgb_array"``), for ``render`` and ``VecVideoRecorder``."""
+        return self.env_method("render")
+
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:
         """Return whether rows are in that wrapper, given by its single or its vector form.
 

@@ -81,7 +81,16 @@ def test_everything_was_measured(report):
 def test_ratios_are_of_what_was_measured(report):
     single = {e["model"]: e["sessions_per_second"] for e in report["measured"] if e["what"] == "single"}
     assert report["ratios"]["single PBM / CartPole-v1"] == single["PBM"] / single["CartPole-v1"]
-    assert len(report["ratios"]) == 3 + 2 * 3 + 2 + 2 + len(report["ratio_goals"])
+    assert len(report["ratios"]) == 3 + 2 * 3 + 2 + 2 + 2 * cases.can_draw() + len(report["ratio_goals"])
+
+
+def test_a_picture_that_nobody_asks_for_is_not_drawn(report):
+    if not cases.can_draw():
+        pytest.skip("Pillow is not installed: pip install rankgym[render]")
+    rates = {(e["rows"], e["render_mode"]): e["sessions_per_second"] for e in report["measured"] if "render_mode" in e}
+    assert set(rates) == {(rows, mode) for rows in (1, 600) for mode in ("None", "rgb_array")}
+    name = "single PBM, render_mode rgb_array and no render() / no render_mode"
+    assert report["ratios"][name] == rates[1, "rgb_array"] / rates[1, "None"]
 
 
 def test_every_agent_that_plays_stretches_has_a_goal():
@@ -145,10 +154,10 @@ def test_where_nothing_can_be_trained_a_note_says_so(report, monkeypatch):
         "ratio_goals": [],
     }
     assert NO_TRAINING in shown(bare, 120)
-    count = cases.number_of_cases([1])
+    count, undrawn = cases.number_of_cases([1]), 4 * cases.can_draw()
     monkeypatch.setattr(cases.importlib.util, "find_spec", lambda name: None)
     assert not cases.can_train()
-    assert cases.number_of_cases([1]) == count - 2 * len(ours)
+    assert cases.number_of_cases([1]) == count - 2 * len(ours) - undrawn
 
 
 def test_goals_are_judged_by_the_medians(report):

@@ -211,7 +211,7 @@ def test_the_same_seed_gives_the_same_weights(name):
 
 @pytest.mark.parametrize("make", ["name", "vec"])
 def test_stable_baselines3_makes_environments_by_their_names(make):
-    """It asks for the render mode rgb_array first, and takes a TypeError for an answer."""
+    """It asks for the render mode rgb_array first, and takes a TypeError (no Pillow) for an answer."""
     from stable_baselines3.common.env_util import make_vec_env
 
     if make == "vec":

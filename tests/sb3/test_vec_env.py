@@ -442,6 +442,16 @@ def test_texts_are_shown():
     assert RankingVecEnv(native()).render_mode is None
 
 
+def test_pictures_are_shown_side_by_side():
+    pytest.importorskip("PIL", reason="Pillow is not installed: pip install rankgym[render]")
+    env = RankingVecEnv(native(render_mode="rgb_array"), seed=0)
+    env.reset()
+    env.step(np.tile([4, 2, 0], (4, 1)))
+    height, width, _ = env.get_images()[0].shape
+    assert env.render().shape == (2 * height, 2 * width, 3)
+    assert np.array_equal(env.render()[:height, :width], env.get_images()[0])
+
+
 def test_stable_baselines_own_wrappers_work_around_it():
     env = VecNormalize(VecFrameStack(RankingVecEnv(native("TimeAware"), seed=0), 2), gamma=0.9)
     env.reset()

@@ -38,6 +38,8 @@ RECORDINGS: dict[str, tuple[Any, ...]] = {
     "regret": (RecordRegret,),
     "all": (RecordRanking, RecordSafety, RecordRegret),  # as simulate does
 }
+UNDRAWN_ROWS = (1, 600)
+RENDER_MODES = (None, "rgb_array")  # of environments whose `render` is not called
 AGENT_ROWS = 600
 POSITIONS = 5  # of 10 items
 HORIZON = 1_000_000  # the agents' argument
@@ -124,6 +126,7 @@ def groups(sizes: Sequence[int], effort: Effort, letor: Path | None) -> list[Gro
     return [
         _singles,
         *(partial(_steps, size) for size in sizes),
+        *(partial(_undrawn, rows) for rows in UNDRAWN_ROWS if can_draw()),
         *(partial(_agents, model, effort) for model in MODELS),
         partial(_duels, letor),
         partial(_duelers, effort),
@@ -139,12 +142,18 @@ def number_of_cases(sizes: Sequence[int]) -> int:
     steps, rankers = len(STEPS) * len(LISTS) * len(RECORDINGS) + 1, (1 + len(RANKERS)) * len(MODELS) + 1
     training = len(TRAINING_GOALS) * len(ADAPTERS) if can_train() else 0
     stretches = 2 * len(stretch_goals()) + sum(timed_in_threads(*goal) for goal in stretch_goals())
-    return len(sizes) * steps + rankers + 2 * len(DUELS) + len(DUELERS) + stretches + training
+    undrawn = len(UNDRAWN_ROWS) * len(RENDER_MODES) if can_draw() else 0
+    return len(sizes) * steps + undrawn + rankers + 2 * len(DUELS) + len(DUELERS) + stretches + training
 
 
 def can_train() -> bool:
     """Whether stable-baselines3 is installed."""
     return all(importlib.util.find_spec(name) is not None for name in ("stable_baselines3", "torch"))
+
+
+def can_draw() -> bool:
+    """Whether Pillow is installed."""
+    return importlib.util.find_spec("PIL") is not None
 
 
 # -- rankings ---------------------------------------------------------------------------------------------------------
@@ -178,6 +187,22 @@ def _steps(rows: int, opened: contextlib.ExitStack) -> list[Case]:
     cartpole.reset(seed=0)
     actions = [rng.integers(0, 2, rows) for _ in range(POOL)]
     return [*cases, Case(("cartpole", rows), rows, time_steps(cartpole, actions))]
+
+
+def _undrawn(rows: int, opened: contextlib.ExitStack) -> list[Case]:
+    """Steps with and without a render mode, when nothing is rendered; of one row as a single environment."""
+    cases, lists = [], _random_lists(np.random.default_rng(0), rows)
+    for mode in RENDER_MODES:
+        shared: dict[str, Any] = {"num_positions": POSITIONS, "render_mode": mode}
+        if rows == 1:
+            env: Any = _kept_open(opened, gym.make(STEPS["PBM"], **shared))
+            play = time_single_steps(env, [ranking[0] for ranking in lists])
+        else:
+            env = _kept_open(opened, gym.make_vec(STEPS["PBM"], num_envs=rows, query="all", horizon=None, **shared))
+            env.reset(seed=0)
+            play = time_steps(env, lists)
+        cases.append(Case(("undrawn", "PBM", rows, str(mode)), rows, play))
+    return cases
 
 
 def _agents(model: str, effort: Effort, opened: contextlib.ExitStack) -> list[Case]:

@@ -19,6 +19,7 @@ from rankgym.progress import count_bar, late_bar
 
 NAMES = {  # of the parts of a case's key, by its first part
     "step": ("what", "model", "rows", "lists", "recording"),
+    "undrawn": ("what", "model", "rows", "render_mode"),
     "agent": ("what", "agent", "model"),
     "single": ("what", "model"),
     "cartpole": ("what", "rows"),
@@ -43,7 +44,8 @@ def measure(
 
     Returns:
         Plain JSON values: ``machine``; ``measured``: a list of dicts, each with ``what`` ("step", "agent", "single",
-        "cartpole", "duel", "dueler", "stretch", and with stable-baselines3 "adapter" and "ppo"), its particulars,
+        "cartpole", "duel", "dueler", "stretch", with Pillow "undrawn", and with stable-baselines3 "adapter" and "ppo"),
+        its particulars,
         ``sessions_per_second`` (the median) and ``low`` and ``high``; ``ratios``: a dict of numbers; ``goals`` and
         ``ratio_goals``: lists of dicts.
 
@@ -99,6 +101,10 @@ def _ratios(medians: dict[tuple[Any, ...], float], sizes: Sequence[int]) -> dict
     for kind in cases.LISTS:
         still, moving = (medians["step", m, many, kind, "all"] for m in ("PBM", "PBM with breakpoints"))
         ratios[f"PBM step, {kind}, all recorded, with breakpoints / without, {many} rows"] = moving / still
+    for rows in cases.UNDRAWN_ROWS if cases.can_draw() else ():
+        plain, ready = (medians["undrawn", "PBM", rows, str(mode)] for mode in cases.RENDER_MODES)
+        name = "single PBM" if rows == 1 else f"PBM step, random lists, {rows} rows"
+        ratios[f"{name}, render_mode rgb_array and no render() / no render_mode"] = ready / plain
     return ratios | {name: ratio for name, (ratio, _) in _wanted_ratios(medians).items()}
 
 

@@ -34,6 +34,7 @@ def tables(report: dict[str, Any]) -> Iterator[Any]:
         f"{machine['cpu']}, one core; rankgym {machine['rankgym']}, numba {machine['numba']}; 10 items, 5 positions"
     )
     yield from _steps(rates)
+    yield from _undrawn(rates)
     yield from _agents(rates, goals)
     yield from _duels(rates, goals)
     yield from _stretches(rates)
@@ -56,6 +57,17 @@ def _steps(rates: Rates) -> Iterator[Any]:
                     last = recording == "all" and kind == cases.LISTS[-1]
                     table.add_row(name, *map(_rate, values), end_section=last)
         table.add_row(f"{cases.CARTPOLE}, native vector", *(_rate(rates["cartpole", size]) for size in some))
+        yield table
+
+
+def _undrawn(rates: Rates) -> Iterator[Any]:
+    table = _table("PBM, random lists", *(f"render_mode {mode}" for mode in cases.RENDER_MODES))
+    for rows in cases.UNDRAWN_ROWS:
+        found = [rates.get(("undrawn", "PBM", rows, str(mode))) for mode in cases.RENDER_MODES]
+        if None not in found:
+            table.add_row(f"{rows} {'row, single' if rows == 1 else 'rows'}", *(_rate(rate) for rate in found if rate))
+    if table.row_count:
+        yield _title("Steps whose sessions could be drawn, but render() is not called, sessions a second")
         yield table
 
 
