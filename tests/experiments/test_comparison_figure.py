@@ -6,9 +6,10 @@ import sys
 import numpy as np
 import pytest
 
+from rankgym import style
 from rankgym.experiments import compare
-from rankgym.experiments.show import comparison_figure, style
-from rankgym.experiments.show.style import LOOKS
+from rankgym.experiments.show import comparison_figure
+from rankgym.style import LOOKS
 
 ENV = "rankgym/PBM-Synthetic-v0"
 

@@ -13,13 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from rankgym import style
 from rankgym.commands.tables import fitting_epochs
 from rankgym.experiments import compare
 from rankgym.experiments.compare import _history
 from rankgym.experiments.judge.comparison import caption
 from rankgym.experiments.judge.table_columns import Column, counted
 from rankgym.experiments.run.results import Played, join
-from rankgym.experiments.show import comparison_figure, style
+from rankgym.experiments.show import comparison_figure
 from rankgym.experiments.show.tables import cell, csv_text, epoch_columns, epoch_title, group_columns, markdown_text
 from rankgym.play.history import MEASURES
 

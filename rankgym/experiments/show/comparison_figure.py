@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from rankgym.experiments.judge.comparison import Comparison, caption
 from rankgym.experiments.judge.units import known, mean_and_error
 from rankgym.experiments.show.figures import MAX_BANDS, Curve, Panel, by_last_value, panels
-from rankgym.experiments.show.style import stands_back
+from rankgym.style import stands_back
 
 SETTLED = 0.01  # of a linear axis: the mean of fewer rounds would be a vertical stroke at its left end
 

@@ -12,11 +12,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from rankgym import style
 from rankgym.experiments.judge.units import known, mean_and_error
 from rankgym.experiments.run.results import Played
-from rankgym.experiments.show import style
-from rankgym.experiments.show.style import Look, looks
-from rankgym.experiments.show.style import write as write  # figures are drawn here, and written with it
+from rankgym.style import Look, looks
+from rankgym.style import write as write  # figures are drawn here, and written with it
 
 Axis = Literal["linear", "log", "symlog"]
 
