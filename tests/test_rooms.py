@@ -25,8 +25,8 @@ LONGEST_FILE, LONGEST_FUNCTION = 600, 60  # lines; a function's docstring is not
 # A room may import the rooms above it in this list, and its own. A file belongs to the longest name that fits.
 LEVELS = [
     {"version"},
-    {"arguments", "extras", "kernels", "outputs", "progress", "source", "style"},
-    {"agent", "spaces", "metrics", "data", "interleaving"},
+    {"arguments", "estimates", "extras", "kernels", "outputs", "progress", "source", "style"},
+    {"agent", "spaces", "metrics", "data", "histories", "interleaving"},
     {"models"},
     {"envs"},
     {"wrappers", "registry"},

@@ -217,9 +217,8 @@ def _play(planned: "list[Job]", name: str, folder: Path, *executor: Any) -> None
 
 def _show(results: "Results") -> None:
     """Print the final regret of each agent in each environment."""
+    from rankgym.estimates import known, mean_and_error, with_error
     from rankgym.experiments.judge.table_columns import counted
-    from rankgym.experiments.judge.units import known, mean_and_error
-    from rankgym.experiments.show.tables import with_error
 
     lines = []
     for one in results:

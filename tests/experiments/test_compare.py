@@ -21,12 +21,12 @@ from typer.testing import CliRunner
 import rankgym
 from rankgym.cli import app
 from rankgym.commands.tables import fitting_table
+from rankgym.estimates import mean_and_error
 from rankgym.experiments import compare, load
 from rankgym.experiments.compare import _rows_per_job
 from rankgym.experiments.judge import comparison
 from rankgym.experiments.judge.comparison import caption
 from rankgym.experiments.judge.table_columns import Column, counted, table_columns
-from rankgym.experiments.judge.units import mean_and_error
 from rankgym.experiments.plan.agents import AgentFailed, parse_agent, slug
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.sweeps import keep_sweep

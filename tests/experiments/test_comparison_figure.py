@@ -96,8 +96,8 @@ def test_a_single_round_can_be_drawn(tmp_path):
 
 def test_without_matplotlib_all_else_is_written(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for name in ("comparison_figure", "style"):
-        monkeypatch.delitem(sys.modules, f"rankgym.experiments.show.{name}")
+    for name in ("rankgym.experiments.show.comparison_figure", "rankgym.style"):
+        monkeypatch.delitem(sys.modules, name)
         monkeypatch.delattr(f"rankgym.experiments.show.{name}")
     found = compare(ENV, ["static"], rounds=20, query=0, out=tmp_path, progress=False)
     assert found.notes == ['no figure without matplotlib: pip install "rankgym[experiments]"']

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.envs import vector_breakpoint
+from rankgym.estimates import known, mean_and_error
 from rankgym.experiments.judge.table_columns import EARLY, Column, counted, table_columns
-from rankgym.experiments.judge.units import counted_units, known, mean_and_error
+from rankgym.experiments.judge.units import counted_units
 from rankgym.experiments.plan.agents import AgentSpec, slug
 from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.plan.environments import decades, env_arguments, env_creator

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from rankgym.estimates import known, mean_and_error
 from rankgym.experiments.judge.comparison import Comparison, caption
-from rankgym.experiments.judge.units import known, mean_and_error
 from rankgym.experiments.show.figures import MAX_BANDS, Curve, Panel, by_last_value, panels
 from rankgym.style import stands_back
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from rankgym import style
-from rankgym.experiments.judge.units import known, mean_and_error
+from rankgym.estimates import known, mean_and_error
 from rankgym.experiments.run.results import Played
 from rankgym.style import Look, looks
 from rankgym.style import write as write  # figures are drawn here, and written with it
@@ -129,6 +129,8 @@ def panels(
 
 def _draw_curve(axes: Any, curve: Curve, look: Look, number: int, panel: Panel, small: bool) -> Any:
     """Draw the curve of this ``number`` in its panel; return a handle for the legend."""
+    if panel.yscale == "log":
+        axes.set_yscale("log")  # a band ends above 0 there
     x, mean = np.asarray(curve.x, np.float64), np.asarray(curve.mean, np.float64)
     shown = np.isfinite(mean)
     if panel.yscale == "log":
@@ -136,32 +138,18 @@ def _draw_curve(axes: Any, curve: Curve, look: Look, number: int, panel: Panel, 
     if panel.xscale == "log":
         shown &= x > 0
     mean = np.where(shown, mean, np.nan)
-    own = style.agent_name(curve.label) is None
-    options = {
-        "color": look.color,
-        "linestyle": look.dashes if curve.joined else "none",
-        "linewidth": 1.4 if small else 1.8,
-        "marker": look.marker or ("." if curve.marked else ""),
-        "zorder": 2.5 if style.stands_back(curve.label) else 4 if own else 3,
-        "markersize": (4.0 if small else 5.5) * (1.4 if look.marker in ("P", "X", "*", ".") else 1.0),
-        "markeredgewidth": 0.3 if small else 0.6,
-        "markeredgecolor": "white",
-    }
+    given: Any = {"label": curve.label, "small": small} | ({} if curve.joined else {"linestyle": "none"})
     if curve.marked:
         error = None if curve.error is None else _known(curve.error)
+        options = style.line_options(curve.label, look, small)
+        options |= {"marker": look.marker or "."} | ({} if curve.joined else {"linestyle": "none"})
         bars = axes.errorbar(x, mean, error, elinewidth=1.1, capsize=2 if small else 3, **options)
         bars.lines[0].set_clip_on(panel.top is not None)
         return bars.lines[0]
     gap = 0.30 if small else 0.22  # of the diagonal, between markers; those of neighbouring curves are apart
     places = (0.03 + gap * number / len(panel.curves), gap) if shown.any() else None
-    (line,) = axes.plot(x, mean, markevery=places, **options)
-    if curve.error is not None and np.isfinite(curve.error).any() and len(panel.curves) <= MAX_BANDS:
-        low, high = mean - _known(curve.error), mean + _known(curve.error)
-        if panel.yscale == "log":
-            positive = mean[shown]
-            low = np.maximum(low, positive.min() / 10 if len(positive) else 1e-9)
-        axes.fill_between(x, low, high, where=shown, color=look.color, alpha=0.2, linewidth=0, zorder=2)
-    return line
+    error = curve.error if len(panel.curves) <= MAX_BANDS else None
+    return style.draw_curve(axes, x, mean, error, look, markers=places, **given)
 
 
 def _ends(panel: Panel) -> tuple[float, float] | None:

@@ -6,7 +6,6 @@ The file needs no network: images are inside it, and its policy forbids browsers
 import base64
 import io
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -14,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankgym.experiments.judge.claims import HEAD, Judgement, Verdict, cells, number, tally
+from rankgym.estimates import with_error
+from rankgym.experiments.judge.claims import HEAD, Judgement, Verdict, cells, tally
 from rankgym.experiments.judge.ranks import rank_table
 from rankgym.experiments.judge.units import amount, means
 from rankgym.experiments.run.results import Results
@@ -205,8 +205,7 @@ def _means(results: Results) -> Table:
         for line in means(results, measure):
             cells = found.setdefault((line["environment"], line["agent"]), {})
             cells |= {"rounds": f"{line['rounds']:,}", "rows": f"{line['rows']:,}"}
-            error = "" if math.isnan(line["error"]) else f" ± {number(line['error'])}"
-            cells[measure] = f"{number(line['mean'])}{error}"
+            cells[measure] = with_error(line["mean"], line["error"])
     head = [name for name in ("rounds", "rows", *MEASURES) if any(name in cells for cells in found.values())]
     rows = [[*labels, *(cells.get(name, "") for name in head)] for labels, cells in found.items()]
     return Table("Means after the last round, and their standard errors", ["environment", "agent", *head], rows)
