@@ -33,7 +33,9 @@ RC_PARAMS: Any = {
     "xtick.color": "#333333",
     "ytick.color": "#333333",
     "svg.hashsalt": "rankgym",  # the same numbers give the same file
+    "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
 }
+PAPER_FONTS: Any = {"font.size": 8, "axes.titlesize": 8, "legend.fontsize": 7.5, "axes.linewidth": 0.6}
 LETTERS = 14.5  # of a caption, in an inch
 
 # -- agents -----------------------------------------------------------------------------------------------------------
@@ -182,7 +184,8 @@ def draw_curve(
 ) -> Any:
     """Draw a mean over x (points,) and a band of one standard error to either side; return the line.
 
-    A curve that coincides with others in the axes is drawn over them in short dashes, so that all of them are seen.
+    A curve that coincides with others in the axes is drawn over them in short dashes and without a band, so that all
+    of them are seen.
     ``markers`` says at which points: matplotlib's ``markevery``.
     """
     same = sum(_coincide(line, x, mean) for line in axes.lines)
@@ -190,7 +193,7 @@ def draw_curve(
     if same:
         options |= {"linestyle": OVER[min(same, len(OVER)) - 1], "zorder": 4.5 + same / 100}
     (line,) = axes.plot(x, mean, label=label, **options)
-    if error is not None and np.isfinite(error).any():
+    if error is not None and not same and np.isfinite(error).any():
         spread, shown = np.nan_to_num(error), np.isfinite(mean)
         low = mean - spread
         if axes.get_yscale() == "log" and (mean[shown] > 0).any():
@@ -299,10 +302,10 @@ def add_caption(figure: Figure, text: str) -> None:
 
 
 def write(figure: Figure, path: Path | BinaryIO, kind: str, *, scale: float = 2.0) -> None:
-    """Write ``figure`` to a file as ``kind`` ("png" or "svg"), the same bytes for the same numbers.
+    """Write ``figure`` to a file as ``kind`` ("png", "svg" or "pdf"), the same bytes for the same numbers.
 
     A PNG has ``scale`` times 100 dots an inch: 1 for a plain screen, 2 for one of high resolution and for paper.
     """
     with mpl.rc_context(RC_PARAMS):
-        metadata: Any = {"Date": None} if kind == "svg" else None
+        metadata: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
         figure.savefig(path, format=kind, dpi=100 * scale, metadata=metadata)

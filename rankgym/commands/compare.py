@@ -167,7 +167,7 @@ def folder_name(name: str, arguments: dict[str, Any], query: str) -> str:
 
 def show_comparison(comparison: "Comparison", folder: Path) -> None:
     """Print the notes, the tables, their caption and the names of the files."""
-    from rankgym.experiments.judge.comparison import caption
+    from rankgym.experiments.judge.comparison import agreement_notes, caption
     from rankgym.experiments.show.files import NO_FIGURE
 
     console = Console()
@@ -180,6 +180,8 @@ def show_comparison(comparison: "Comparison", folder: Path) -> None:
         console.print(Text(title), table)
         errors = errors if with_errors == (errors == "all") and errors != "some" else "some"
     console.print(Text(caption(comparison, errors)))
+    for note in agreement_notes(comparison):
+        console.print(Text(note, "yellow"))
     written = ["table.csv", "table.md", "compare.json", "a history for each agent"]
     written = written if NO_FIGURE in comparison.notes else ["regret.png", "regret.svg", *written]
     console.print(Text(f"Written to {folder}: {', '.join(written)}"))

@@ -22,12 +22,11 @@ from rankgym.experiments.run import store
 from rankgym.experiments.run.driver import read_log
 from rankgym.experiments.run.executor import Executor
 from rankgym.experiments.run.lock import locked
-from rankgym.experiments.run.results import Played, Results
+from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.rows import make
 from rankgym.experiments.run.sweeps import keep_sweep, play_jobs
 from rankgym.experiments.show.files import save
 from rankgym.outputs import remove
-from rankgym.play.history import DuelingHistory, History
 
 NAME = "comparison"  # the title of a comparison's sweep
 MAX_ROWS = 600  # rows of a job: more are hardly faster, and any machine has the memory for these
@@ -184,7 +183,7 @@ def _comparison(
         **{**environment._asdict(), "agents": tuple(shown), "queries": tuple(environment.queries)},
         runs=sweep.runs,
         seed=sweep.seed,
-        histories={label: _history(one) for label, one in played.items()},
+        histories={label: one.history() for label, one in played.items()},
         seconds={label: seconds[one.agent] for label, one in played.items()},
         notes=notes,
         retire=sweep.retire,
@@ -204,15 +203,6 @@ def _seconds(jobs: Iterable[Job], log: dict[str, dict[str, Any]]) -> dict[str, f
         seconds = sum(float(log[job.key]["seconds"]) for job in mine if job.key in log)
         found[label] = seconds * mine[0].rows / logged if logged and seconds else math.nan
     return found
-
-
-def _history(played: Played) -> History | DuelingHistory:
-    """Return the history of one agent's rows in contiguous arrays, on which the last bit of sums over rows depends."""
-    measures = {name: np.ascontiguousarray(values) for name, values in played.measures.items()}
-    if "accuracy" in measures:
-        return DuelingHistory(played.rounds, **measures)
-    reached = ~np.isnan(played.epoch_regret).all(axis=1)  # a kept job may have more rows, and so more epochs
-    return History(played.rounds, **measures, epoch_regret=np.ascontiguousarray(played.epoch_regret[: reached.sum()]))
 
 
 def _unknown(comparison: Comparison) -> list[str]:

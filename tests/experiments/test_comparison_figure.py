@@ -98,7 +98,7 @@ def test_without_matplotlib_all_else_is_written(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     for name in ("rankgym.experiments.show.comparison_figure", "rankgym.style"):
         monkeypatch.delitem(sys.modules, name)
-        monkeypatch.delattr(f"rankgym.experiments.show.{name}")
+        monkeypatch.delattr(name)
     found = compare(ENV, ["static"], rounds=20, query=0, out=tmp_path, progress=False)
     assert found.notes == ['no figure without matplotlib: pip install "rankgym[experiments]"']
     assert sorted(path.name for path in tmp_path.iterdir()) == [

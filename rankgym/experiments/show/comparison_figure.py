@@ -18,6 +18,8 @@ def draw_comparison(comparison: Comparison) -> Figure:
     """Draw the comparison's figure: means over rows and, of few agents, bands one standard error to either side."""
     shown = PANELS[comparison.kind](comparison)
     words = caption(comparison, "all" if len(comparison.agents) <= MAX_BANDS else "none")
+    for group in comparison.agreements:
+        words += f"; {', '.join(group[:-1])} and {group[-1]} coincide"
     return panels(shown, caption=words, order=by_last_value(shown[:1]))
 
 

@@ -100,6 +100,7 @@ def panels(
     caption: str = "",
     share_y: bool = False,
     order: Sequence[str] | None = None,
+    width: float | None = None,
 ) -> Figure:
     """Draw panels of curves with one legend; a ValueError without a panel. More than six panels are drawn small.
 
@@ -108,6 +109,7 @@ def panels(
         caption: goes below, with words on the breakpoints that are marked.
         share_y: all y axes are alike.
         order: the legend's labels; default: ``by_last_value``.
+        width: of the figure on paper, in inches, with small panels and a paper's fonts; default: a figure for screens.
     """
     look = looks(curve.label for panel in panels for curve in panel.curves)
 
@@ -124,7 +126,7 @@ def panels(
 
     words = next((f"dotted lines: {which}" for marks, which in map(_breakpoints, reversed(panels)) if marks), "")
     caption = f"{caption}; {words}" if caption and words else caption or words.capitalize()
-    return _grid(panels, draw, columns, caption, share_y, by_last_value(panels) if order is None else order)
+    return _grid(panels, draw, columns, caption, share_y, by_last_value(panels) if order is None else order, width)
 
 
 def _draw_curve(axes: Any, curve: Curve, look: Look, number: int, panel: Panel, small: bool) -> Any:
@@ -258,16 +260,20 @@ def _grid(
     caption: str,
     share_y: bool,
     order: Sequence[str],
+    paper: float | None = None,
 ) -> Figure:
     """Draw each of ``given`` into axes of its own, with a common legend, in ``order``, and the caption."""
     if not given:
         raise ValueError("panels = () is empty; allowed: at least one")
-    number, small = len(given), len(given) > MAX_LARGE
+    number, small = len(given), len(given) > MAX_LARGE or paper is not None
     columns = columns or ({1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3}.get(number) or (4 if number < 16 else 5))
     columns = min(columns, number)
     rows = -(-number // columns)
     width, height = (2.7, 2.2) if small else (4.4 if number > 1 else 6.6, 3.7 if number > 1 else 4.4)
-    with mpl.rc_context({**style.RC_PARAMS, **({"font.size": 9, "axes.titlesize": 9.5} if small else {})}):
+    if paper is not None:
+        width, height = paper / columns, min(0.75 * paper / columns, 2.4)
+    fonts: Any = style.PAPER_FONTS if paper is not None else {"font.size": 9, "axes.titlesize": 9.5} if small else {}
+    with mpl.rc_context({**style.RC_PARAMS, **fonts}):
         above = 0.2 * (len(style.columns_of_names(order, width * columns, small)[0]) if order else 1)
         below = 0.15 * len(style.caption_lines(caption, width * columns))
         size = (width * columns, height * rows + 0.4 + above + below)
