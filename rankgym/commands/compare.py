@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,6 +79,9 @@ def compare(
     checkpoint_every: options.CheckpointEvery = 120.0,
     set_: options.Assignments = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Play again what DIR already has.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Write into DIR even if it has files that no comparison wrote.")
+    ] = False,
     retire: Retire = False,
 ) -> None:
     """Compare agents on queries (or problems of duels) and runs; all agents meet the same users.
@@ -137,6 +141,7 @@ def compare(
         jobs=jobs,
         out=folder,
         fresh=fresh,
+        overwrite=overwrite or may_overwrite(folder),
         retire=retire,
         backend=backend,
         address=address,
@@ -144,6 +149,20 @@ def compare(
         **arguments,
     )
     show_comparison(comparison, folder)
+
+
+def may_overwrite(folder: Path) -> bool:
+    """Ask, in a terminal, whether files may be replaced that no comparison wrote; elsewhere the answer is no."""
+    from rankgym.experiments.compare import foreign_files
+
+    others = foreign_files(folder)
+    if not others or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False  # `compare` refuses to replace them
+    return typer.confirm(
+        f"{folder} has files that no comparison wrote ({others}). Write into it, and replace those of the same names?",
+        abort=True,
+        err=True,
+    )
 
 
 def folder_name(name: str, arguments: dict[str, Any], query: str) -> str:
