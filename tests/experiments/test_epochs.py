@@ -16,7 +16,6 @@ from rich.console import Console
 from rankgym import style
 from rankgym.commands.tables import fitting_epochs
 from rankgym.experiments import compare
-from rankgym.experiments.compare import _history
 from rankgym.experiments.judge.comparison import caption
 from rankgym.experiments.judge.table_columns import Column, counted
 from rankgym.experiments.run.results import Played, join
@@ -168,7 +167,7 @@ def test_blocks_with_different_numbers_of_epochs_are_one_history_however_they_ar
 def test_rows_count_once_and_those_that_are_not_asked_for_leave_no_trace():
     whole = join([played([[1, 2], [3, 4, 5, 6], [7]], 1), played([[8], [1, 2]])], rows=2)
     assert whole.row.tolist() == [0, 1]
-    assert np.array_equal(_history(whole).epoch_regret, [[8, 1], [np.nan, 2]], equal_nan=True)
+    assert np.array_equal(whole.history().epoch_regret, [[8, 1], [np.nan, 2]], equal_nan=True)
 
 
 @pytest.mark.parametrize("schedule", [COMMON, DRAWN], ids=["common", "drawn"])
