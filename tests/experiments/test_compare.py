@@ -23,7 +23,7 @@ from rankgym.cli import app
 from rankgym.commands.tables import fitting_table
 from rankgym.estimates import mean_and_error
 from rankgym.experiments import compare, load
-from rankgym.experiments.compare import _rows_per_job
+from rankgym.experiments.compare import _rows_per_job, foreign_files
 from rankgym.experiments.judge import comparison
 from rankgym.experiments.judge.comparison import caption
 from rankgym.experiments.judge.table_columns import Column, counted, table_columns
@@ -322,8 +322,24 @@ def test_somebody_elses_compare_json_removes_nothing(tmp_path, text):
     (tmp_path / "x.npz").write_text("x")
     (tmp_path / "out" / "a").mkdir(parents=True)
     (tmp_path / "out" / "compare.json").write_text(text)
-    assert compare(ENV, ["static"], **SMALL, out=tmp_path / "out").notes == []
+    assert compare(ENV, ["static"], **SMALL, out=tmp_path / "out", overwrite=True).notes == []
     assert (tmp_path / "x.npz").exists()
+
+
+def test_files_that_no_comparison_wrote_are_not_replaced(tmp_path):
+    (tmp_path / "table.csv").write_text("mine")
+    (tmp_path / ".hidden").touch()
+    with pytest.raises(ValueError, match=r"out = .* \(table\.csv\); allowed: another folder, or overwrite=True"):
+        compare(ENV, ["static"], **SMALL, out=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".hidden", "table.csv"]
+    assert (tmp_path / "table.csv").read_text() == "mine"
+    (tmp_path / "notes.txt").write_text("mine, too")
+    compare(ENV, ["static"], **SMALL, out=tmp_path, overwrite=True)
+    assert (tmp_path / "table.csv").read_text().startswith("agent,")
+    assert (tmp_path / "notes.txt").read_text() == "mine, too"
+    compare(ENV, ["static", "random"], **SMALL, out=tmp_path)  # now it is a comparison's folder
+    (tmp_path / "sweep.json").unlink()
+    assert foreign_files(tmp_path) == ""  # compare.json says so, too
 
 
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[: len(b) // 2], lambda b: b"\x00" * len(b)])

@@ -13,7 +13,7 @@ from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.run.results import Played, Results
 from rankgym.experiments.show.report import Picture, Table, report, sweep_report, write_report
 
-VOID = {"meta", "img", "br"}
+VOID = {"meta", "img", "br", "source"}
 SVG = '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><g id="figure_1"/></svg>'
 
 
@@ -170,6 +170,14 @@ def test_any_sweep_has_a_report(tmp_path):
         "accuracy over rounds",
         "regret of each epoch",
     ]
+    narrow = [attributes for tag, attributes in page.tags if tag == "source"]
+    assert len(narrow) == len(alts)
+    for attributes in narrow:
+        svg = base64.b64decode(attributes["srcset"].partition("base64,")[2]).decode()
+        assert float(re.search(r'<svg [^>]*width="([\d.]+)pt"', svg)[1]) / 72 * 96 <= 390 - 2 * 16  # css pixels
+    first = page.words.index("agent")
+    assert page.words[first + 2 : first + 3] != ["rounds"]
+    assert page.words.index("regret", first) < page.words.index("violations", first) < page.words.index("rows", first)
     assert "Ranks by regret: CM" in page.text
     assert "Ranks by regret: MSLR" not in page.text
     assert "Means after the last round" in page.text
