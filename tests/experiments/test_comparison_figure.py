@@ -102,6 +102,20 @@ def test_agents_that_agree_are_all_seen_and_named(comparison):
     assert dataclasses.replace(found, histories={**found.histories, "twin": other}).agreements == []
 
 
+def test_the_figure_of_duels_begins_where_regret_can_be_told_from_zero():
+    pytest.importorskip("scipy")
+    found = compare("Dueling-Arithmetic-v0", ["rucb", "random-duels"], rounds=20_000, runs=2, progress=False)
+    regret, accuracy = comparison_figure.draw_comparison(found).axes
+    first, last = regret.get_xlim()
+    assert (first, last) == accuracy.get_xlim()
+    assert last == 20_000
+    assert np.log10(first) % 1 == 0
+    rucb = found.histories["rucb"]
+    top = regret.get_ylim()[1]
+    assert rucb.regret[rucb.rounds < first].mean(axis=1).max(initial=0) <= 0.01 * top
+    assert first == 100 or rucb.regret[rucb.rounds <= 10 * first].mean(axis=1).max() > 0.01 * top
+
+
 def test_a_comparison_says_in_a_few_lines_what_it_is(comparison):
     lines = repr(comparison).splitlines()
     assert lines[0].startswith(f"Comparison of 3 agents in {ENV}")

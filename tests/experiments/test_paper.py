@@ -20,9 +20,7 @@ ROUNDS = np.array([1, 10, 100])
 def played(agent, environment="CM", rows=4, epochs=0, rounds=ROUNDS, **measures):
     values = {"regret": np.outer([1.0, 2.0, 3.0], np.arange(1.0, rows + 1)), **measures}
     numbers, of_epochs, settled = np.arange(rows), np.ones((epochs, rows)), np.full(rows, -1)
-    return Played(
-        environment, agent, "x", {}, rounds, numbers, numbers, 0 * numbers, values, np.ones((epochs, rows)), settled
-    )
+    return Played(environment, agent, "x", {}, rounds, numbers, numbers, 0 * numbers, values, of_epochs, settled)
 
 
 def cells(text):
