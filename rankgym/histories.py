@@ -140,13 +140,14 @@ def plot(history: Any, measures: tuple[str, ...], measure: str, ax: Any, label: 
     arrays = checked(type(history), history._asdict())
     if label is not None and not isinstance(label, str):
         raise ValueError(f"label = {label!r} is not a text; allowed: the curve's name, or None")
-    mpl = require("matplotlib")
+    mpl, pyplot = require("matplotlib"), require("matplotlib.pyplot")
     from rankgym import style
 
     changing = len(arrays.get("epoch_regret", ())) > 0  # late epochs are as wide as early ones
     if ax is None:
-        with mpl.rc_context(style.RC_PARAMS):
-            ax = require("matplotlib.pyplot").subplots(figsize=(6.6, 4.4), layout="constrained")[1]
+        figure = pyplot.figure(figsize=(6.6, 4.4), layout="constrained")  # may set up the backend of a notebook
+        with mpl.rc_context(style.RC_PARAMS):  # which would be undone here
+            ax = figure.add_subplot()
         ax.set(xlabel="rounds", ylabel=Y_LABELS[measure], xscale="linear" if changing else "log")
     mean, error = mean_and_error(known(arrays[measure]))
     before = [str(line.get_label()) for line in ax.lines]

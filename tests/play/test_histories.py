@@ -2,6 +2,8 @@
 
 import contextlib
 import io
+import subprocess
+import sys
 import zipfile
 
 import hypothesis.extra.numpy as arrays
@@ -201,6 +203,30 @@ def test_a_plot_has_the_mean_over_rows_and_its_standard_error():
     assert np.isclose(ends[:, 1].max(), (one.reward.mean(axis=1) + error).max())
     assert (ax.get_xscale(), ax.get_xlabel(), ax.get_ylabel()) == ("log", "rounds", "cumulative reward")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["toprank"]
+
+
+def test_a_plot_leaves_matplotlibs_settings_as_the_backend_sets_them():
+    """Setting up its backend, a notebook makes pyplot interactive; that must last."""
+    script = """
+import sys, types
+import matplotlib, matplotlib.backends.backend_agg as agg
+backend = types.ModuleType("notebook_backend")
+backend.FigureManager = agg.FigureManagerBase
+class Canvas(agg.FigureCanvasAgg):
+    @classmethod
+    def new_manager(cls, figure, number):
+        matplotlib.interactive(True)
+        return super().new_manager(figure, number)
+backend.FigureCanvas = Canvas
+sys.modules["notebook_backend"] = backend
+matplotlib.use("module://notebook_backend")
+import numpy as np
+from rankgym import DuelingHistory
+DuelingHistory(np.array([1, 10]), *np.ones((3, 2, 4))).plot(label="a")
+print(matplotlib.is_interactive())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("True", "")
 
 
 def test_epochs_are_drawn_over_linear_rounds():
