@@ -61,7 +61,7 @@ def save(history: Any, path: str | os.PathLike[str]) -> None:
     if not place.parent.is_dir():
         raise ValueError(f"path = {os.fspath(path)!r} is in a folder that does not exist; allowed: one that does")
     with atomic_path(place) as unfinished, unfinished.open("wb") as file:
-        np.savez(file, **arrays)  # numbers, so that nothing is pickled
+        np.savez(file, **arrays)  # type: ignore[arg-type]  # numbers: nothing is pickled
 
 
 def load(cls: type[H], path: str | os.PathLike[str]) -> H:

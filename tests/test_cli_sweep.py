@@ -235,6 +235,7 @@ def test_results_of_another_version(run, played, monkeypatch):
         assert refused.exit_code == 2
         assert "allowed by strict" in refused.stderr
     assert not list(played.parent.parent.glob("refused.*"))
+    assert f"6 of 6 results were made by rankgym {__version__}" in (played / "report.html").read_text(encoding="utf-8")
     with pytest.warns(OtherCode, match="6 of 6 results"):
         table = load(played)
     assert table.num_rows

@@ -87,7 +87,7 @@ def compare(
     """Compare agents on queries (or problems of duels) and runs; all agents meet the same users.
 
     Shows a table, and a second one of regret per epoch where users change. Writes into DIR: `regret.png`,
-    `regret.svg`, `table.csv`, `table.md`, each agent's history `<agent>.npz`, and `compare.json` with everything that
+    `regret.svg`, `table.csv`, `table.md`, each agent's history `<agent>.npz` (read by `rankgym.History.load`), and `compare.json` with everything that
     decided the numbers.
 
     A *violation* of the safety constraint is a round whose list has over K / 2 more incorrectly ordered pairs than the
@@ -186,7 +186,8 @@ def folder_name(name: str, arguments: dict[str, Any], query: str) -> str:
 
 def show_comparison(comparison: "Comparison", folder: Path) -> None:
     """Print the notes, the tables, their caption and the names of the files."""
-    from rankgym.experiments.judge.comparison import agreement_notes, caption
+    from rankgym.experiments.judge.agreements import agreement_notes
+    from rankgym.experiments.judge.comparison import caption
     from rankgym.experiments.show.files import NO_FIGURE
 
     console = Console()
@@ -199,7 +200,7 @@ def show_comparison(comparison: "Comparison", folder: Path) -> None:
         console.print(Text(title), table)
         errors = errors if with_errors == (errors == "all") and errors != "some" else "some"
     console.print(Text(caption(comparison, errors)))
-    for note in agreement_notes(comparison):
+    for note in agreement_notes(comparison.histories):
         console.print(Text(note, "yellow"))
     written = ["table.csv", "table.md", "compare.json", "a history for each agent"]
     written = written if NO_FIGURE in comparison.notes else ["regret.png", "regret.svg", *written]

@@ -168,7 +168,7 @@ def export(
     from rankgym.outputs import atomic_path, check_writable
 
     path = _file(to or folder / "table.parquet", "a table", (".parquet", ".csv", ".tex"))
-    results = _read(folder, partial, strict)
+    results, _ = _read(folder, partial, strict)
     check_writable(path, path.parent)
     if path.suffix == ".tex":
         text = latex_table(results)
@@ -215,7 +215,8 @@ def figure(
     path = _file(to or folder / "figure.pdf", "a figure", (".pdf", ".svg", ".png"))
     scales = [("--x", x, ["log", "linear"]), ("--y", y, ["log", "linear", "symlog"])]
     xscale, yscale = (None if value is None else one_of(name, value, allowed) for name, value, allowed in scales)
-    drawn = paper_figure(_read(folder, partial, strict), measure, x=xscale, y=yscale, width=width)  # type: ignore[arg-type]
+    results, _ = _read(folder, partial, strict)
+    drawn = paper_figure(results, measure, x=xscale, y=yscale, width=width)  # type: ignore[arg-type]
     from rankgym import style
 
     check_writable(path, path.parent)
@@ -238,9 +239,10 @@ def report(
     from rankgym.outputs import check_writable
 
     path = _file(to or folder / "report.html", "a report", (".html",))
-    results, plan = _read(folder, partial, strict), read_plan(folder)
+    results, said = _read(folder, partial, strict)
+    plan = read_plan(folder)
     check_writable(path, path.parent)
-    sweep_report(path, results, plan.name if plan else "")
+    sweep_report(path, results, plan.name if plan else "", said)
     typer.echo(f"Written to {path}")
 
 
@@ -252,16 +254,23 @@ def _file(path: Path, what: str, suffixes: tuple[str, ...]) -> Path:
     return path
 
 
-def _read(folder: Path, partial: bool, strict: bool) -> "Results":
-    """Read a sweep's results; say on standard error which of them other code made, or refuse those if ``strict``."""
+def _read(folder: Path, partial: bool, strict: bool) -> "tuple[Results, str]":
+    """Read a sweep's results, and the warning, also on standard error, about those that other code made.
+
+    Raises ValueError for such results if ``strict``.
+    """
     import warnings
 
     from rankgym.experiments.run.tidy_tables import OtherCode, read
 
+    said: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("always", OtherCode)
-        warnings.showwarning = lambda message, *_: complain(f"warning: {message}".replace("strict=True", "--strict"))
-        return read(folder, partial=partial, strict=strict)
+        warnings.showwarning = lambda message, *_, **__: said.append(f"{message}".replace("strict=True", "--strict"))
+        results = read(folder, partial=partial, strict=strict)
+    for warning in said:
+        complain(f"warning: {warning}")
+    return results, " ".join(said)
 
 
 def _plan(given: "Sweep", folder: Path) -> "list[Job]":

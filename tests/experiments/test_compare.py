@@ -326,6 +326,16 @@ def test_somebody_elses_compare_json_removes_nothing(tmp_path, text):
     assert (tmp_path / "x.npz").exists()
 
 
+@pytest.mark.parametrize("env", [ENV, "CM-Yandex-Breakpoint-v0", "Dueling-Cyclic-v0"])
+def test_the_files_of_histories_are_read_by_load(tmp_path, env):
+    agent = "rucb" if "Dueling" in env else "toprank"
+    settings = {"breakpoints": [20]} if "Breakpoint" in env else {}
+    found = compare(env, [agent], rounds=50, runs=2, out=tmp_path, progress=False, **settings).histories[agent]
+    for one, other in zip(found, type(found).load(tmp_path / f"{agent}.npz"), strict=True):
+        assert one.shape == other.shape
+        assert np.array_equal(one, other, equal_nan=True)
+
+
 def test_files_that_no_comparison_wrote_are_not_replaced(tmp_path):
     (tmp_path / "table.csv").write_text("mine")
     (tmp_path / ".hidden").touch()

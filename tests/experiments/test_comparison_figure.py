@@ -10,7 +10,7 @@ import pytest
 
 from rankgym import style
 from rankgym.experiments import compare
-from rankgym.experiments.judge.comparison import agreement_notes
+from rankgym.experiments.judge.agreements import agreement_notes
 from rankgym.experiments.show import comparison_figure
 from rankgym.experiments.show.tables import markdown_text
 from rankgym.style import LOOKS
@@ -95,7 +95,7 @@ def test_agents_that_agree_are_all_seen_and_named(comparison):
         assert lines["twin"].is_dashed()  # the other one is seen through the gaps
         assert lines["twin"].get_color() != lines["random"].get_color()
         assert lines["twin"].get_markevery() != lines["random"].get_markevery()
-    (note,) = agreement_notes(found)
+    (note,) = agreement_notes(found.histories)
     assert note.startswith(f"random and twin agree to the last bit in each of the {found.rows} rows")
     assert note in markdown_text(found)
     other = history._replace(reward=history.reward + np.eye(found.rows)[-1])

@@ -140,7 +140,7 @@ def test_it_is_written_whole(tmp_path):
 
 def played(agent, environment, duels=False):
     rng = np.random.default_rng(len(agent))
-    names = ("regret", "accuracy") if duels else ("regret", "violations", "ndcg")
+    names = ("regret", "accuracy", "reward") if duels else ("regret", "violations", "ndcg", "reward")
     return Played(
         environment,
         agent,
@@ -160,6 +160,7 @@ def test_any_sweep_has_a_report(tmp_path):
     pytest.importorskip("scipy.stats")
     pytest.importorskip("matplotlib")
     agents = [played("toprank", "CM"), played("static", "CM"), played("rucb", "MSLR", True)]
+    agents.append(agents[0]._replace(agent="twin"))
     sweep_report(tmp_path / "report.html", Results(agents), "Two environments")
     page = Reader((tmp_path / "report.html").read_text(encoding="utf-8"))
     alts = [attributes["alt"] for tag, attributes in page.tags if tag == "img"]
@@ -178,6 +179,7 @@ def test_any_sweep_has_a_report(tmp_path):
     first = page.words.index("agent")
     assert page.words[first + 2 : first + 3] != ["rounds"]
     assert page.words.index("regret", first) < page.words.index("violations", first) < page.words.index("rows", first)
+    assert "CM: toprank and twin agree to the last bit in each of the 12 rows" in page.text
     assert "Ranks by regret: CM" in page.text
     assert "Ranks by regret: MSLR" not in page.text
     assert "Means after the last round" in page.text

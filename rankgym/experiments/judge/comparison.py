@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from rankgym.envs import vector_breakpoint
 from rankgym.estimates import known, mean_and_error, with_error
+from rankgym.experiments.judge.agreements import equal_groups
 from rankgym.experiments.judge.table_columns import EARLY, Column, counted, table_columns
 from rankgym.experiments.judge.units import counted_units
 from rankgym.experiments.plan.agents import AgentSpec, slug
 from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.plan.environments import decades, env_arguments, env_creator
 from rankgym.outputs import versions
-from rankgym.play.history import DuelingHistory, History, measures
+from rankgym.play.history import DuelingHistory, History
 
 # Arguments that a caption shows: numbers, words and names of files; lists are too long.
 CAPTIONED = ("dataset", "user_model", "family", "num_arms", "uninformative", "winner", "file", "interleaving", "regret")
@@ -156,12 +157,7 @@ class Comparison:
     @property
     def agreements(self) -> list[list[str]]:
         """Groups of agents, two or more each, whose measures are equal in every row and record, to the last bit."""
-        groups: dict[bytes, list[str]] = {}
-        for spec in self.agents:
-            history = self.histories[spec.label]
-            bits = b"".join(np.ascontiguousarray(getattr(history, name)).tobytes() for name in measures(history))
-            groups.setdefault(bits, []).append(spec.label)
-        return [group for group in groups.values() if len(group) > 1]
+        return equal_groups({spec.label: self.histories[spec.label] for spec in self.agents})
 
     def epoch_groups(self, size: int) -> list[dict[str, Any]]:
         """Return one dict an agent with the regret in groups of ``size`` consecutive epochs; the last may be smaller.
@@ -227,19 +223,6 @@ def _given(comparison: Comparison) -> list[str]:
     defaults = env_arguments(comparison.env_id) or {}
     given = {key: value for key, value in comparison.env_kwargs.items() if value != defaults.get(key)}
     return [f"{key}={Path(str(given[key])).name}" for key in CAPTIONED if key in given]
-
-
-def agreement_notes(comparison: Comparison) -> list[str]:
-    """Say which agents agree in every number of all tables, and why that is no mistake."""
-    did = {"rankings": "shown the same lists", "duels": "shown the same pairs"}[comparison.kind]
-    records = len(comparison.histories[comparison.agents[0].label].rounds)
-    rows = "the one row" if comparison.rows == 1 else f"each of the {comparison.rows:,} rows"
-    return [
-        f"{', '.join(group[:-1])} and {group[-1]} agree to the last bit in {rows}, at all {records:,} recorded rounds: "
-        f"they must have {did} to the same users, as agents do that draw from the same seed, or begin with the same "
-        "list, and have not yet used what they have learned; more rounds may part them"
-        for group in comparison.agreements
-    ]
 
 
 def caption(comparison: Comparison, errors: Literal["all", "some", "none"] = "all") -> str:

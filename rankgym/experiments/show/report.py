@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankgym.estimates import with_error
+from rankgym.experiments.judge.agreements import agreement_notes
 from rankgym.experiments.judge.claims import HEAD, Judgement, Verdict, cells, tally
 from rankgym.experiments.judge.ranks import rank_table
 from rankgym.experiments.judge.units import amount, means
@@ -112,8 +113,10 @@ class Table(NamedTuple):
     grouped: bool = False  # the first column names groups of rows, each above its rows
 
 
-def sweep_report(path: Path, results: Results, title: str = "") -> None:
+def sweep_report(path: Path, results: Results, title: str = "", note: str = "") -> None:
     """Write a report of a sweep: all measures in all environments, tables of means, ranks over queries.
+
+    A ``note``, such as a warning about the results, stands at its top.
 
     Raises:
         ValueError: ``results`` is empty.
@@ -123,7 +126,7 @@ def sweep_report(path: Path, results: Results, title: str = "") -> None:
         raise ValueError("results is empty; allowed: results of at least one job")
     require("matplotlib")
     tables = [_means(results), *_ranks(results)]
-    write_report(path, title or "Results of a sweep", pictures=list(_pictures(results)), tables=tables)
+    write_report(path, title or "Results of a sweep", summary=note, pictures=list(_pictures(results)), tables=tables)
 
 
 def write_report(path: Path, title: str, **rest: Any) -> None:
@@ -218,7 +221,14 @@ def _means(results: Results) -> Table:
     head = [name for name in (*MEASURES, "rounds", "rows") if any(name in cells for cells in found.values())]
     rows = [[*labels, *(cells.get(name, "") for name in head)] for labels, cells in found.items()]
     title = "Means after the last round, and their standard errors"
-    return Table(title, ["environment", "agent", *head], rows, grouped=True)
+    notes = [
+        f"{environment}: {note}."
+        for environment in results.environments
+        for note in agreement_notes(
+            {name: results[environment, name].history() for name in results.agents(environment)}
+        )
+    ]
+    return Table(title, ["environment", "agent", *head], rows, " ".join(notes), grouped=True)
 
 
 def _ranks(results: Results) -> Iterator[Table]:

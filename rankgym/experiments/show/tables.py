@@ -7,7 +7,8 @@ import math
 from typing import Any
 
 from rankgym.estimates import rounded, with_error
-from rankgym.experiments.judge.comparison import Comparison, agreement_notes, caption
+from rankgym.experiments.judge.agreements import agreement_notes
+from rankgym.experiments.judge.comparison import Comparison, caption
 from rankgym.experiments.judge.table_columns import Column, counted
 
 MAX_EPOCH_COLUMNS = 12  # of more epochs the table shows the first and the last; table.csv has all
@@ -94,7 +95,7 @@ def markdown_text(comparison: Comparison) -> str:
     shown = epoch_columns(comparison)
     if shown:
         text += f"\n{epoch_title(comparison, shown).capitalize()}:\n\n{_markdown_table(comparison, shown)}\n"
-    text += "".join(f"\n{note}.\n" for note in agreement_notes(comparison))
+    text += "".join(f"\n{note}.\n" for note in agreement_notes(comparison.histories))
     return text
 
 
