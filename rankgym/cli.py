@@ -1,5 +1,6 @@
 """The command line: assembles the commands, one file each in ``rankgym.commands``."""
 
+import os
 import signal
 from typing import Annotated
 
@@ -60,7 +61,12 @@ app.add_typer(exercise.app, name="exercise")
 
 
 def main() -> None:
-    """Run the command line. SIGTERM, with which batch systems end a job, is heard like Ctrl-C."""
+    """Run the command line. SIGTERM, with which batch systems end a job, is heard like Ctrl-C.
+
+    Commands write files and need no display, so that matplotlib's backend is Agg, whatever ``MPLBACKEND`` another
+    environment (a notebook's, say) has set: with a name that this one does not know, matplotlib could not be imported.
+    """
+    os.environ["MPLBACKEND"] = "agg"
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     app(prog_name="rankgym")
 

@@ -53,7 +53,8 @@ def run(tmp_path, monkeypatch):
 @pytest.fixture
 def quick_figures():
     """Figures of comparisons are files of one word; ``undo`` draws them again."""
-    from rankgym.experiments.show import comparison_figure, style
+    from rankgym import style
+    from rankgym.experiments.show import comparison_figure
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comparison_figure, "draw_comparison", lambda comparison: None)

@@ -18,6 +18,7 @@ from rankgym import ENVS, data
 from rankgym.commands.agents import agent_texts
 from rankgym.commands.compare import folder_name
 from rankgym.commands.tables import fitting_table
+from rankgym.estimates import mean_and_error, rounded, with_error
 from rankgym.experiments import compare
 from rankgym.experiments.bench import measure
 from rankgym.experiments.plan.agents import SHAPE, knobs
@@ -168,7 +169,7 @@ def test_regret_per_epoch_is_shown_below_the_table(run, tmp_path):
     assert "NDCG" not in epochs
     assert plain(epochs).startswith("agent 0 30 90 static ")
     regrets = np.load(tmp_path / "here" / "toprank.npz")["epoch_regret"]
-    shown = [f"{r.mean():.{1 if r.mean() >= 10 else 2}f} ±" for r in regrets]
+    shown = [with_error(*map(float, mean_and_error(r))) for r in regrets]
     assert re.search(r"toprank .*" + ".* ".join(map(re.escape, shown)), epochs)
     assert "rankgym/CM-Yandex-Breakpoint-v0, calibrated click models: mean" in epochs
     result = run("compare", "CM-Yandex-Breakpoint-v0", *TINY, "--set", "num_breakpoints=2")
@@ -324,7 +325,7 @@ def test_neither_numbers_nor_names_are_cut(run, monkeypatch, columns):
     assert "…" not in result.stdout + result.stderr
     assert max(map(len, table.splitlines())) <= columns
     file = next(Path("results").rglob("static.npz"))
-    assert f"{np.load(file)['regret'][-1].mean():.1f}" in table
+    assert rounded(*map(float, mean_and_error(np.load(file)["regret"][-1])))[0] in table
     assert "cascade-kl-ucb:feedback=last:exploration=log" in "".join(
         line.split()[0] for line in table.splitlines() if line.strip() and not line.startswith(" static")
     )

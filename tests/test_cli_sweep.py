@@ -18,10 +18,12 @@ pytest.importorskip("joblib")
 
 from rankgym import __version__
 from rankgym.experiments import load
+from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run import store
 from rankgym.experiments.run.lock import locked
 from rankgym.experiments.run.plan_file import plan_of, write_plan
+from rankgym.experiments.run.tidy_tables import OtherCode
 from rankgym.outputs import versions
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -222,7 +224,62 @@ def test_results_of_another_version(run, played, monkeypatch):
         assert "0 of 6 jobs are finished" in status
         assert f"6 results of these jobs were made by rankgym {__version__}: they are kept" in status
         write_plan(played, plan_of("", Sweep.from_folder(played).jobs()))
-    assert run("sweep", "export", "results/small").exit_code == 0
+    for command in ("export", "report", "figure"):
+        found = run("sweep", command, "results/small")
+        assert found.exit_code == 0, found.output
+        said = plain(found.stderr)
+        assert f"warning: 6 of 6 results were made by rankgym {__version__}: toprank-rows-0-1-" in said
+        assert "`rankgym sweep resume results/small` plays them again" in said
+        assert "--strict refuses them" in said
+        refused = run("sweep", command, "results/small", "--strict", "--to", f"refused.{SUFFIXES[command]}")
+        assert refused.exit_code == 2
+        assert "allowed by strict" in refused.stderr
+    assert not list(played.parent.parent.glob("refused.*"))
+    assert f"6 of 6 results were made by rankgym {__version__}" in (played / "report.html").read_text(encoding="utf-8")
+    with pytest.warns(OtherCode, match="6 of 6 results"):
+        table = load(played)
+    assert table.num_rows
+    with pytest.raises(ValueError, match="6 of 6 results were made by rankgym"):
+        load(played, strict=True)
+
+
+SUFFIXES = {"export": "csv", "report": "html", "figure": "pdf"}
+
+
+def test_results_of_other_code(run, played, monkeypatch):
+    """The digests of both are said; the present code's results pass with --strict and without a word."""
+    quiet = run("sweep", "export", "results/small", "--strict")
+    assert (quiet.exit_code, quiet.stderr) == (0, "")
+    monkeypatch.setattr("rankgym.experiments.plan.jobs.code_digest", lambda: "0123456789abcdef")
+    said = plain(run("sweep", "export", "results/small").stderr)
+    assert f"6 of 6 results were made by other code of rankgym ({code_digest()[:8]}, now 01234567)" in said
+    (one, *_) = sorted((played / "results").iterdir())
+    with pytest.raises(ValueError, match="1 of 1 results were made by other code"):
+        load(one, strict=True)
+
+
+def test_a_table_and_a_figure_for_a_paper(run, played, tmp_path):
+    made = run("sweep", "export", "results/small", "--to", "table.tex")
+    assert made.exit_code == 0, made.output
+    text = (tmp_path / "table.tex").read_text()
+    assert text.count(r"\\") == 1 + 3
+    assert "booktabs" in made.output
+    for name, start in (("a.pdf", b"%PDF"), ("a.svg", b"<?xml"), ("a.png", b"\x89PNG")):
+        drawn = run("sweep", "figure", "results/small", "--to", name, "--measure", "ndcg", "--x", "linear")
+        assert drawn.exit_code == 0, drawn.output
+        assert (tmp_path / name).read_bytes().startswith(start)
+        assert plain(drawn.output).startswith(f"Written to {name}: ndcg over rounds, 3.3 x ")
+    for options, said in (
+        (["--to", "a.gif"], "allowed: FILE.pdf or FILE.svg or FILE.png"),
+        (["--measure", "loss"], "measure = 'loss' is unknown"),
+        (["--measure", "accuracy"], "measure = 'accuracy' is known in no result; allowed: 'regret'"),
+        (["--y", "cubic"], "--y = 'cubic' is unknown; allowed: 'log', 'linear', 'symlog'"),
+        (["--width", "0"], "width = 0.0 is out of range"),
+    ):
+        wrong = run("sweep", "figure", "results/small", *options)
+        assert wrong.exit_code == 2
+        assert said in plain(wrong.stderr)
+    assert not (played / "figure.pdf").exists()
 
 
 def test_reading_imports_nobodys_code(run, played, tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import rankgym
-from rankgym.experiments.show.style import RC_PARAMS, looks
+from rankgym.style import RC_PARAMS, looks
 
 plt.rcParams.update(RC_PARAMS | {"figure.dpi": 130, "figure.constrained_layout.use": True})
 

@@ -24,8 +24,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import rankgym  # noqa: F401 (registers the environments)
-from rankgym.experiments.show.style import BLUE, RC_PARAMS, SKY, VERMILION
 from rankgym.models import MODELS
+from rankgym.style import BLUE, RC_PARAMS, SKY, VERMILION
 
 plt.rcParams.update(RC_PARAMS | {"figure.dpi": 120, "figure.constrained_layout.use": True})
 

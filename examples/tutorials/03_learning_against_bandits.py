@@ -22,8 +22,8 @@ import numpy as np
 
 import rankgym
 from rankgym.data import make_calibrated
-from rankgym.experiments.show.style import RC_PARAMS, looks, set_ticks
 from rankgym.sb3 import SB3Agent, train
+from rankgym.style import RC_PARAMS, looks, set_ticks
 from rankgym_agents import PBMUCB, CascadeKLUCB, StaticRanker, ThompsonCascade, TopRank
 
 plt.rcParams.update(RC_PARAMS | {"figure.dpi": 120, "figure.constrained_layout.use": True})

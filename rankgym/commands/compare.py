@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,13 +79,16 @@ def compare(
     checkpoint_every: options.CheckpointEvery = 120.0,
     set_: options.Assignments = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Play again what DIR already has.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Write into DIR even if it has files that no comparison wrote.")
+    ] = False,
     retire: Retire = False,
 ) -> None:
     """Compare agents on queries (or problems of duels) and runs; all agents meet the same users.
 
     Shows a table, and a second one of regret per epoch where users change. Writes into DIR: `regret.png`,
-    `regret.svg`, `table.csv`, `table.md`, each agent's history `<agent>.npz`, and `compare.json` with everything that
-    decided the numbers.
+    `regret.svg`, `table.csv`, `table.md`, each agent's history `<agent>.npz` (`rankgym.History.load` reads it), and
+    `compare.json` with everything that decided the numbers.
 
     A *violation* of the safety constraint is a round whose list has over K / 2 more incorrectly ordered pairs than the
     production list, where K is the number of displayed positions. In duels, *accuracy* is the share of rows in which
@@ -137,6 +141,7 @@ def compare(
         jobs=jobs,
         out=folder,
         fresh=fresh,
+        overwrite=overwrite or may_overwrite(folder),
         retire=retire,
         backend=backend,
         address=address,
@@ -144,6 +149,20 @@ def compare(
         **arguments,
     )
     show_comparison(comparison, folder)
+
+
+def may_overwrite(folder: Path) -> bool:
+    """Ask, in a terminal, whether files may be replaced that no comparison wrote; elsewhere the answer is no."""
+    from rankgym.experiments.compare import foreign_files
+
+    others = foreign_files(folder)
+    if not others or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False  # `compare` refuses to replace them
+    return typer.confirm(
+        f"{folder} has files that no comparison wrote ({others}). Write into it, and replace those of the same names?",
+        abort=True,
+        err=True,
+    )
 
 
 def folder_name(name: str, arguments: dict[str, Any], query: str) -> str:
@@ -167,6 +186,7 @@ def folder_name(name: str, arguments: dict[str, Any], query: str) -> str:
 
 def show_comparison(comparison: "Comparison", folder: Path) -> None:
     """Print the notes, the tables, their caption and the names of the files."""
+    from rankgym.experiments.judge.agreements import agreement_notes
     from rankgym.experiments.judge.comparison import caption
     from rankgym.experiments.show.files import NO_FIGURE
 
@@ -180,6 +200,8 @@ def show_comparison(comparison: "Comparison", folder: Path) -> None:
         console.print(Text(title), table)
         errors = errors if with_errors == (errors == "all") and errors != "some" else "some"
     console.print(Text(caption(comparison, errors)))
+    for note in agreement_notes(comparison.histories):
+        console.print(Text(note, "yellow"))
     written = ["table.csv", "table.md", "compare.json", "a history for each agent"]
     written = written if NO_FIGURE in comparison.notes else ["regret.png", "regret.svg", *written]
     console.print(Text(f"Written to {folder}: {', '.join(written)}"))

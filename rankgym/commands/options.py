@@ -11,7 +11,8 @@ import typer
 
 MAX_FOLDER_NAME = 80
 OWN_OPTIONS = (  # arguments that --set refuses: they have an option of their own, or are for Python only
-    *("query", "problem", "num_envs", "env_id", "agents", "rounds", "runs", "seed", "jobs", "out", "progress", "fresh"),
+    *("query", "problem", "num_envs", "env_id", "agents", "rounds", "runs", "seed"),
+    *("jobs", "out", "progress", "fresh", "overwrite"),
 )
 
 

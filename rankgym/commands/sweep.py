@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankgym.commands.errors import complain
 from rankgym.commands.options import Address, Backend, CheckpointEvery, Jobs, option, search_agents_here
 from rankgym.commands.tables import show_table
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a sweep that `rankgym sweep run` started.")]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Refuse results that other code or other versions than the present made.")
+]
 Partial = Annotated[bool, typer.Option("--partial", help="Take the results so far of an unfinished sweep.")]
 
 
@@ -147,31 +151,79 @@ def status(folder: Folder) -> None:
 @app.command()
 def export(
     folder: Folder,
-    to: Annotated[Path | None, option("FILE.parquet|FILE.csv", "Default: FOLDER/table.parquet.")] = None,
+    to: Annotated[Path | None, option("FILE.parquet|csv|tex", "Default: FOLDER/table.parquet.")] = None,
     partial: Partial = False,
+    strict: Strict = False,
 ) -> None:
     """Write one tidy table: a line for each row and recorded round, with environment, agent, query and run.
 
-    In Python, `rankgym.experiments.load(FOLDER)` returns the same table for pandas or polars.
+    `--to table.tex` writes a table for a paper instead (LaTeX, booktabs): a line for each environment and agent, with
+    the means after the last round and their standard errors.
+
+    In Python, `rankgym.experiments.load(FOLDER)` returns the tidy table for pandas or polars.
     """
-    from rankgym.experiments.run.tidy_tables import load, write_table
+    from rankgym.experiments.run.tidy_tables import table, write_table
+    from rankgym.experiments.show.paper import latex_table
     from rankgym.extras import require
     from rankgym.outputs import atomic_path, check_writable
 
-    path = to or folder / "table.parquet"
-    if path.suffix not in (".parquet", ".csv") or path.is_dir():
-        raise ValueError(f"--to {path} is not the name of a table; allowed: FILE.parquet or FILE.csv")
-    table = load(folder, partial=partial)
+    path = _file(to or folder / "table.parquet", "a table", (".parquet", ".csv", ".tex"))
+    results, _ = _read(folder, partial, strict)
     check_writable(path, path.parent)
+    if path.suffix == ".tex":
+        text = latex_table(results)
+        with atomic_path(path) as unfinished:
+            unfinished.write_text(text, encoding="utf-8")
+        typer.echo(f"Written to {path}: {len(results):,} lines; it needs \\usepackage{{booktabs}}")
+        return
+    tidy = table(results)
     if path.suffix == ".parquet":
-        write_table(table, path)
+        write_table(tidy, path)
     else:
         arrow = require("pyarrow")
-        types = [arrow.string() if arrow.types.is_dictionary(field.type) else field.type for field in table.schema]
-        plain = table.cast(arrow.schema(zip(table.column_names, types, strict=True)))
+        types = [arrow.string() if arrow.types.is_dictionary(field.type) else field.type for field in tidy.schema]
+        plain = tidy.cast(arrow.schema(zip(tidy.column_names, types, strict=True)))
         with atomic_path(path) as unfinished:
             require("pyarrow.csv").write_csv(plain, unfinished)
-    typer.echo(f"Written to {path}: {table.num_rows:,} lines of {', '.join(table.column_names)}")
+    typer.echo(f"Written to {path}: {tidy.num_rows:,} lines of {', '.join(tidy.column_names)}")
+
+
+@app.command()
+def figure(
+    folder: Folder,
+    to: Annotated[Path | None, option("FILE.pdf|svg|png", "Default: FOLDER/figure.pdf.")] = None,
+    measure: Annotated[str, option("NAME", "regret, violations, ndcg, accuracy or reward.")] = "regret",
+    x: Annotated[
+        str | None, option("log|linear", "Scale of the rounds. Default: log, or linear where users change.")
+    ] = None,
+    y: Annotated[
+        str | None,
+        option("log|linear|symlog", "Scale of the measure. Default: log for regret over log rounds, else as it suits."),
+    ] = None,
+    width: Annotated[float, option("INCHES", "3.3 fits a column of two, 6.9 a page.")] = 3.3,
+    partial: Partial = False,
+    strict: Strict = False,
+) -> None:
+    """Draw a measure over rounds as a figure for a paper: small fonts, a column's width, PDF with real letters.
+
+    A panel for each environment has the mean over rows of each agent and a band of one standard error to either side.
+    """
+    from rankgym.arguments import one_of
+    from rankgym.experiments.show.paper import paper_figure
+    from rankgym.outputs import atomic_path, check_writable
+
+    path = _file(to or folder / "figure.pdf", "a figure", (".pdf", ".svg", ".png"))
+    scales = [("--x", x, ["log", "linear"]), ("--y", y, ["log", "linear", "symlog"])]
+    xscale, yscale = (None if value is None else one_of(name, value, allowed) for name, value, allowed in scales)
+    results, _ = _read(folder, partial, strict)
+    drawn = paper_figure(results, measure, x=xscale, y=yscale, width=width)  # type: ignore[arg-type]
+    from rankgym import style
+
+    check_writable(path, path.parent)
+    with atomic_path(path) as unfinished:
+        style.write(drawn, unfinished, path.suffix[1:], scale=3.0)
+    inches = " x ".join(f"{length:.1f}" for length in drawn.get_size_inches())
+    typer.echo(f"Written to {path}: {measure} over rounds, {inches} inches")
 
 
 @app.command()
@@ -179,20 +231,46 @@ def report(
     folder: Folder,
     to: Annotated[Path | None, option("FILE.html", "Default: FOLDER/report.html.")] = None,
     partial: Partial = False,
+    strict: Strict = False,
 ) -> None:
     """Write one HTML file: measures over rounds, means with standard errors, and ranks of agents over queries."""
     from rankgym.experiments.run.plan_file import read_plan
-    from rankgym.experiments.run.tidy_tables import read
     from rankgym.experiments.show.report import sweep_report
     from rankgym.outputs import check_writable
 
-    path = to or folder / "report.html"
-    if path.suffix != ".html" or path.is_dir():
-        raise ValueError(f"--to {path} is not the name of a report; allowed: FILE.html")
-    results, plan = read(folder, partial=partial), read_plan(folder)
+    path = _file(to or folder / "report.html", "a report", (".html",))
+    results, said = _read(folder, partial, strict)
+    plan = read_plan(folder)
     check_writable(path, path.parent)
-    sweep_report(path, results, plan.name if plan else "")
+    sweep_report(path, results, plan.name if plan else "", said)
     typer.echo(f"Written to {path}")
+
+
+def _file(path: Path, what: str, suffixes: tuple[str, ...]) -> Path:
+    """Return the ``path`` of --to, or raise a ValueError: its suffix is not one of ``suffixes``, or it is a folder."""
+    if path.suffix not in suffixes or path.is_dir():
+        allowed = " or ".join(f"FILE{suffix}" for suffix in suffixes)
+        raise ValueError(f"--to {path} is not the name of {what}; allowed: {allowed}")
+    return path
+
+
+def _read(folder: Path, partial: bool, strict: bool) -> "tuple[Results, str]":
+    """Read a sweep's results, and the warning, also on standard error, about those that other code made.
+
+    Raises ValueError for such results if ``strict``.
+    """
+    import warnings
+
+    from rankgym.experiments.run.tidy_tables import OtherCode, read
+
+    said: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", OtherCode)
+        warnings.showwarning = lambda message, *_, **__: said.append(f"{message}".replace("strict=True", "--strict"))
+        results = read(folder, partial=partial, strict=strict)
+    for warning in said:
+        complain(f"warning: {warning}")
+    return results, " ".join(said)
 
 
 def _plan(given: "Sweep", folder: Path) -> "list[Job]":
@@ -217,9 +295,8 @@ def _play(planned: "list[Job]", name: str, folder: Path, *executor: Any) -> None
 
 def _show(results: "Results") -> None:
     """Print the final regret of each agent in each environment."""
+    from rankgym.estimates import known, mean_and_error, with_error
     from rankgym.experiments.judge.table_columns import counted
-    from rankgym.experiments.judge.units import known, mean_and_error
-    from rankgym.experiments.show.tables import with_error
 
     lines = []
     for one in results:

@@ -17,7 +17,7 @@ def drawn(draw: Callable[[Any], bool]) -> str:
     mpl = require("matplotlib")
     from matplotlib.figure import Figure
 
-    from rankgym.experiments.show.style import RC_PARAMS, write
+    from rankgym.style import RC_PARAMS, write
 
     with mpl.rc_context(RC_PARAMS):
         figure = Figure(figsize=SIZE, layout="constrained")
@@ -41,7 +41,7 @@ def draw_curves(
 
     ``title`` says which users and items these are.
     """
-    from rankgym.experiments.show.style import looks
+    from rankgym.style import looks
 
     for name, look in looks(curves).items():
         values = np.asarray(curves[name])

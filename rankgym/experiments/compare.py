@@ -1,6 +1,7 @@
 """Compare agents in one environment: a sweep with a single environment, whose results become a ``Comparison``."""
 
 import contextlib
+import json
 import math
 import os
 import tempfile
@@ -17,17 +18,16 @@ from rankgym.experiments.judge.comparison import Comparison
 from rankgym.experiments.plan.agents import AgentSpec
 from rankgym.experiments.plan.environments import ResolvedEnvironment, agent_specs, env_arguments, one_row
 from rankgym.experiments.plan.jobs import Job, made_in
-from rankgym.experiments.plan.sweep import Environment, Sweep
+from rankgym.experiments.plan.sweep import SWEEP, Environment, Sweep
 from rankgym.experiments.run import store
 from rankgym.experiments.run.driver import read_log
 from rankgym.experiments.run.executor import Executor
-from rankgym.experiments.run.lock import locked
-from rankgym.experiments.run.results import Played, Results
+from rankgym.experiments.run.lock import LOCK, locked
+from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.rows import make
 from rankgym.experiments.run.sweeps import keep_sweep, play_jobs
 from rankgym.experiments.show.files import save
-from rankgym.outputs import remove
-from rankgym.play.history import DuelingHistory, History
+from rankgym.outputs import read_regular_file, remove
 
 NAME = "comparison"  # the title of a comparison's sweep
 MAX_ROWS = 600  # rows of a job: more are hardly faster, and any machine has the memory for these
@@ -47,6 +47,7 @@ def compare(
     out: str | os.PathLike[str] | None = None,
     progress: bool = True,
     fresh: bool = False,
+    overwrite: bool = False,
     retire: bool = False,
     backend: str | None = None,
     address: str | None = None,
@@ -72,6 +73,7 @@ def compare(
         out: a folder for histories, tables, the figure and the results of the sweep, which ``load`` and ``rankgym sweep
             status|export|report`` read. Rows that it has results of, from the same code and settings, are not played
             again; another comparison's tables there are replaced. Default: a temporary folder.
+        overwrite: write into ``out`` even if it has files that no comparison wrote; those of the same names are lost.
         progress: show the progress of each agent.
         fresh: play all rows again, even those that ``out`` has results of.
         retire: take rows that have settled for good out of the batch, as sweeps do. This is faster, but the reward of
@@ -95,6 +97,8 @@ def compare(
     sweep = replace(sweep, rows_per_job=_rows_per_job(rows, len(played.agents), jobs))
     with tempfile.TemporaryDirectory() if out is None else contextlib.nullcontext(out) as folder:
         root = Path(folder)
+        if not overwrite:
+            _refuse_foreign_files(root)
         sweep = _cut_as_before(sweep, root)
         for series in sweep.series():
             make(series.job(0, 1).block)[0].close()  # refuses unsuitable knobs before anything is written
@@ -110,6 +114,35 @@ def compare(
     if out is not None:
         save(comparison, Path(out))
     return comparison
+
+
+def foreign_files(folder: Path) -> str:
+    """Name the files in ``folder`` if no comparison has written there; "" if one has, or there are none.
+
+    What an interrupted comparison leaves is not foreign: its ``sweep.json``, or before that its lock alone. Another
+    sweep is refused elsewhere.
+    """
+    if not folder.is_dir() or (folder / SWEEP).exists() or _is_comparison(folder / "compare.json"):
+        return ""
+    names = sorted(path.name for path in folder.iterdir() if not path.name.startswith(".") and path.name != LOCK)
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _refuse_foreign_files(folder: Path) -> None:
+    if others := foreign_files(folder):
+        raise ValueError(
+            f"out = {os.fspath(folder)!r} has files that no comparison wrote ({others}); allowed: another folder, or "
+            "overwrite=True (--overwrite), which replaces those of the same names"
+        )
+
+
+def _is_comparison(path: Path) -> bool:
+    """Return whether ``path`` is the ``compare.json`` of a comparison."""
+    try:
+        settings = json.loads(read_regular_file(path) or b"")
+    except (OSError, ValueError):
+        return False
+    return isinstance(settings, dict) and {"environment", "agents", "rounds", "versions"} <= set(settings)
 
 
 # -- before playing ---------------------------------------------------------------------------------------------------
@@ -184,7 +217,7 @@ def _comparison(
         **{**environment._asdict(), "agents": tuple(shown), "queries": tuple(environment.queries)},
         runs=sweep.runs,
         seed=sweep.seed,
-        histories={label: _history(one) for label, one in played.items()},
+        histories={label: one.history() for label, one in played.items()},
         seconds={label: seconds[one.agent] for label, one in played.items()},
         notes=notes,
         retire=sweep.retire,
@@ -204,15 +237,6 @@ def _seconds(jobs: Iterable[Job], log: dict[str, dict[str, Any]]) -> dict[str, f
         seconds = sum(float(log[job.key]["seconds"]) for job in mine if job.key in log)
         found[label] = seconds * mine[0].rows / logged if logged and seconds else math.nan
     return found
-
-
-def _history(played: Played) -> History | DuelingHistory:
-    """Return the history of one agent's rows in contiguous arrays, on which the last bit of sums over rows depends."""
-    measures = {name: np.ascontiguousarray(values) for name, values in played.measures.items()}
-    if "accuracy" in measures:
-        return DuelingHistory(played.rounds, **measures)
-    reached = ~np.isnan(played.epoch_regret).all(axis=1)  # a kept job may have more rows, and so more epochs
-    return History(played.rounds, **measures, epoch_regret=np.ascontiguousarray(played.epoch_regret[: reached.sum()]))
 
 
 def _unknown(comparison: Comparison) -> list[str]:

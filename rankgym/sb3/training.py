@@ -13,6 +13,7 @@ import numpy as np
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.logger import Logger, configure
 
+from rankgym.estimates import with_error
 from rankgym.outputs import check_writable
 from rankgym.sb3.agent import torch_threads
 from rankgym.sb3.callbacks import Watch
@@ -178,7 +179,7 @@ def summary(training: Training) -> list[str]:
     last = [one for one in curve if one.steps == curve[-1].steps]
     lines = [f"{training.steps:,} steps in {minutes:,.1f} minutes, evaluations included"]
     lines += [
-        f"{one.environment}: regret {one.regret:,.1f} ± {one.regret_se:,.1f}, violations {one.violations:,.1f}, "
+        f"{one.environment}: regret {with_error(one.regret, one.regret_se)}, violations {one.violations:,.1f}, "
         f"NDCG {one.ndcg:.3f}; untrained, regret {first.regret:,.1f}"
         for one, first in zip(last, curve, strict=False)
     ]

@@ -21,12 +21,12 @@ from typer.testing import CliRunner
 import rankgym
 from rankgym.cli import app
 from rankgym.commands.tables import fitting_table
+from rankgym.estimates import mean_and_error
 from rankgym.experiments import compare, load
-from rankgym.experiments.compare import _rows_per_job
+from rankgym.experiments.compare import _rows_per_job, foreign_files
 from rankgym.experiments.judge import comparison
 from rankgym.experiments.judge.comparison import caption
 from rankgym.experiments.judge.table_columns import Column, counted, table_columns
-from rankgym.experiments.judge.units import mean_and_error
 from rankgym.experiments.plan.agents import AgentFailed, parse_agent, slug
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run.sweeps import keep_sweep
@@ -322,8 +322,34 @@ def test_somebody_elses_compare_json_removes_nothing(tmp_path, text):
     (tmp_path / "x.npz").write_text("x")
     (tmp_path / "out" / "a").mkdir(parents=True)
     (tmp_path / "out" / "compare.json").write_text(text)
-    assert compare(ENV, ["static"], **SMALL, out=tmp_path / "out").notes == []
+    assert compare(ENV, ["static"], **SMALL, out=tmp_path / "out", overwrite=True).notes == []
     assert (tmp_path / "x.npz").exists()
+
+
+@pytest.mark.parametrize("env", [ENV, "CM-Yandex-Breakpoint-v0", "Dueling-Cyclic-v0"])
+def test_the_files_of_histories_are_read_by_load(tmp_path, env):
+    agent = "rucb" if "Dueling" in env else "toprank"
+    settings = {"breakpoints": [20]} if "Breakpoint" in env else {}
+    found = compare(env, [agent], rounds=50, runs=2, out=tmp_path, progress=False, **settings).histories[agent]
+    for one, other in zip(found, type(found).load(tmp_path / f"{agent}.npz"), strict=True):
+        assert one.shape == other.shape
+        assert np.array_equal(one, other, equal_nan=True)
+
+
+def test_files_that_no_comparison_wrote_are_not_replaced(tmp_path):
+    (tmp_path / "table.csv").write_text("mine")
+    (tmp_path / ".hidden").touch()
+    with pytest.raises(ValueError, match=r"out = .* \(table\.csv\); allowed: another folder, or overwrite=True"):
+        compare(ENV, ["static"], **SMALL, out=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".hidden", "table.csv"]
+    assert (tmp_path / "table.csv").read_text() == "mine"
+    (tmp_path / "notes.txt").write_text("mine, too")
+    compare(ENV, ["static"], **SMALL, out=tmp_path, overwrite=True)
+    assert (tmp_path / "table.csv").read_text().startswith("agent,")
+    assert (tmp_path / "notes.txt").read_text() == "mine, too"
+    compare(ENV, ["static", "random"], **SMALL, out=tmp_path)  # now it is a comparison's folder
+    (tmp_path / "sweep.json").unlink()
+    assert foreign_files(tmp_path) == ""  # compare.json says so, too
 
 
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[: len(b) // 2], lambda b: b"\x00" * len(b)])

@@ -3,12 +3,17 @@
 import dataclasses
 import sys
 
+import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from rankgym import style
 from rankgym.experiments import compare
-from rankgym.experiments.show import comparison_figure, style
-from rankgym.experiments.show.style import LOOKS
+from rankgym.experiments.judge.agreements import agreement_notes
+from rankgym.experiments.show import comparison_figure
+from rankgym.experiments.show.tables import markdown_text
+from rankgym.style import LOOKS
 
 ENV = "rankgym/PBM-Synthetic-v0"
 
@@ -58,16 +63,76 @@ def test_own_agents_are_drawn_on_top_and_those_that_do_not_learn_below(compariso
     assert static == random < toprank < mine
 
 
+def scaled(history, factor):
+    return {name: factor * getattr(history, name) for name in ("regret", "violations", "ndcg")}
+
+
 @pytest.mark.parametrize(("agents", "bands"), [(9, True), (10, False)])
 def test_many_bands_would_hide_each_other(comparison, agents, bands):
     spec, history = comparison.agents[0], comparison.histories["random"]
     specs = tuple(spec._replace(label=f"agent {n}") for n in range(agents))
-    histories = {spec.label: history for spec in specs}
+    histories = {spec.label: history._replace(**scaled(history, n + 1)) for n, spec in enumerate(specs)}
     figure = comparison_figure.draw_comparison(dataclasses.replace(comparison, agents=specs, histories=histories))
     for axes in figure.axes:
         assert len(axes.lines) == agents
         assert len(axes.collections) == (agents if bands else 0)
     assert ("mean ± standard error" in figure.get_supxlabel()) == bands
+
+
+def test_agents_that_agree_are_all_seen_and_named(comparison):
+    specs = (*comparison.agents, comparison.agents[0]._replace(label="twin"))
+    history = comparison.histories["random"]
+    seconds = {**comparison.seconds, "twin": 1.0}
+    histories = {**comparison.histories, "twin": history}
+    found = dataclasses.replace(comparison, agents=specs, histories=histories, seconds=seconds)
+    assert found.agreements == [["random", "twin"]]
+    figure = comparison_figure.draw_comparison(found)
+    assert "random and twin coincide" in figure.get_supxlabel().replace("\n", " ")
+    for axes in figure.axes:
+        lines = {line.get_label(): line for line in axes.lines}
+        assert np.array_equal(lines["random"].get_ydata(), lines["twin"].get_ydata())
+        assert lines["twin"].get_zorder() > max(lines[spec.label].get_zorder() for spec in comparison.agents)
+        assert lines["twin"].is_dashed()  # the other one is seen through the gaps
+        assert lines["twin"].get_color() != lines["random"].get_color()
+        assert lines["twin"].get_markevery() != lines["random"].get_markevery()
+    (note,) = agreement_notes(found.histories)
+    assert note.startswith(f"random and twin agree to the last bit in each of the {found.rows} rows")
+    assert note in markdown_text(found)
+    other = history._replace(reward=history.reward + np.eye(found.rows)[-1])
+    assert dataclasses.replace(found, histories={**found.histories, "twin": other}).agreements == []
+
+
+def test_the_figure_of_duels_begins_where_regret_can_be_told_from_zero():
+    pytest.importorskip("scipy")
+    found = compare("Dueling-Arithmetic-v0", ["rucb", "random-duels"], rounds=20_000, runs=2, progress=False)
+    regret, accuracy = comparison_figure.draw_comparison(found).axes
+    first, last = regret.get_xlim()
+    assert (first, last) == accuracy.get_xlim()
+    assert last == 20_000
+    assert np.log10(first) % 1 == 0
+    rucb = found.histories["rucb"]
+    top = regret.get_ylim()[1]
+    assert rucb.regret[rucb.rounds < first].mean(axis=1).max(initial=0) <= 0.01 * top
+    assert first == 100 or rucb.regret[rucb.rounds <= 10 * first].mean(axis=1).max() > 0.01 * top
+
+
+def test_a_comparison_says_in_a_few_lines_what_it_is(comparison):
+    lines = repr(comparison).splitlines()
+    assert lines[0].startswith(f"Comparison of 3 agents in {ENV}")
+    assert [line.split(":")[0].strip() for line in lines[1:]] == [spec.label for spec in comparison.agents]
+    assert all(": regret " in line for line in lines[1:])
+    assert max(map(len, lines)) < 200
+
+
+def test_a_history_of_ones_own_comes_into_the_picture_of_a_comparison(comparison):
+    matplotlib.use("agg")
+    ax = comparison.plot("ndcg")
+    mine = comparison.histories["toprank"]
+    assert mine._replace(ndcg=mine.ndcg / 2).plot("ndcg", ax=ax, label="mine") is ax
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == [*(spec.label for spec in comparison.agents), "mine"]
+    assert {line.get_color() for line in ax.lines} >= {LOOKS["toprank"].color}
+    plt.close(ax.figure)
 
 
 @pytest.mark.parametrize(("kind", "start"), [("png", b"\x89PNG\r\n"), ("svg", b"<?xml")])
@@ -95,9 +160,9 @@ def test_a_single_round_can_be_drawn(tmp_path):
 
 def test_without_matplotlib_all_else_is_written(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for name in ("comparison_figure", "style"):
-        monkeypatch.delitem(sys.modules, f"rankgym.experiments.show.{name}")
-        monkeypatch.delattr(f"rankgym.experiments.show.{name}")
+    for name in ("rankgym.experiments.show.comparison_figure", "rankgym.style"):
+        monkeypatch.delitem(sys.modules, name)
+        monkeypatch.delattr(name)
     found = compare(ENV, ["static"], rounds=20, query=0, out=tmp_path, progress=False)
     assert found.notes == ['no figure without matplotlib: pip install "rankgym[experiments]"']
     assert sorted(path.name for path in tmp_path.iterdir()) == [

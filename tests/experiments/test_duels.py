@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import rankgym
+from rankgym.estimates import known, mean_and_error
 from rankgym.experiments import compare
 from rankgym.experiments.bench.cases import write_letor
 from rankgym.experiments.judge.comparison import caption
 from rankgym.experiments.judge.table_columns import Column
-from rankgym.experiments.judge.units import known, mean_and_error
 from rankgym.experiments.plan.agents import AgentSpec, fitting_agents, knobs
 from rankgym.experiments.plan.environments import KINDS, choice_of
 from rankgym.experiments.show import comparison_figure

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from rankgym import style
 from rankgym.commands.tables import fitting_epochs
 from rankgym.experiments import compare
-from rankgym.experiments.compare import _history
 from rankgym.experiments.judge.comparison import caption
 from rankgym.experiments.judge.table_columns import Column, counted
 from rankgym.experiments.run.results import Played, join
-from rankgym.experiments.show import comparison_figure, style
+from rankgym.experiments.show import comparison_figure
 from rankgym.experiments.show.tables import cell, csv_text, epoch_columns, epoch_title, group_columns, markdown_text
 from rankgym.play.history import MEASURES
 
@@ -160,14 +160,14 @@ def test_blocks_with_different_numbers_of_epochs_are_one_history_however_they_ar
     edges = [0, *sorted(cut for cut in cuts if cut < rows), rows]
     pieces = [played(regrets[start:stop], start) for start, stop in itertools.pairwise(edges)]
     random.shuffle(pieces)
-    for one, other in zip(_history(join(pieces)), _history(played(regrets)), strict=True):
+    for one, other in zip(join(pieces).history(), played(regrets).history(), strict=True):
         assert np.array_equal(one, other, equal_nan=True)
 
 
 def test_rows_count_once_and_those_that_are_not_asked_for_leave_no_trace():
     whole = join([played([[1, 2], [3, 4, 5, 6], [7]], 1), played([[8], [1, 2]])], rows=2)
     assert whole.row.tolist() == [0, 1]
-    assert np.array_equal(_history(whole).epoch_regret, [[8, 1], [np.nan, 2]], equal_nan=True)
+    assert np.array_equal(whole.history().epoch_regret, [[8, 1], [np.nan, 2]], equal_nan=True)
 
 
 @pytest.mark.parametrize("schedule", [COMMON, DRAWN], ids=["common", "drawn"])
@@ -239,8 +239,8 @@ def test_the_table_of_epochs_in_markdown(stationary):
         "",
         "| agent | 0-99 | 100-499 | 500-999 |",
         "| --- | ---: | ---: | ---: |",
-        "| static | 2.00 ± 0.58 | 11.0 ± 0.6 | 2,000 ± 0 |",
-        "| toprank | 4.00 ± 1.15 | 22.0 ± 1.2 | 4,000 ± 0 |",
+        "| static | 2.00 ± 0.58 | 11.00 ± 0.58 | 2,000 ± 0 |",
+        "| toprank | 4.0 ± 1.2 | 22.0 ± 1.2 | 4,000 ± 0 |",
     ]
     assert markdown_text(found).startswith(markdown_text(stationary))
 
@@ -265,7 +265,7 @@ def test_of_many_epochs_the_first_and_the_last_are_shown_and_csv_has_all(station
     ]
     assert epoch_title(found, epoch_columns(found)) == "regret per epoch; table.csv has all 200"
     assert "| 25-29 | 189 more | 975-979 |" in markdown_text(found)
-    assert "| 6.00 ± 0.00 | ... | 196.0 ± 0.0 |" in markdown_text(found)
+    assert "| 6.00 ± 0 | ... | 196.0 ± 0 |" in markdown_text(found)
     assert epoch_columns(found)[-1].head == ("995-", "999")
     (line, _) = csv.DictReader(csv_text(found).splitlines())
     assert [float(line[f"regret_epoch_{n}"]) for n in range(200)] == list(range(1, 201))

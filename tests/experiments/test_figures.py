@@ -5,8 +5,9 @@ import io
 import numpy as np
 import pytest
 
+from rankgym import style
 from rankgym.experiments.run.results import Played
-from rankgym.experiments.show import figures, style
+from rankgym.experiments.show import figures
 from rankgym.experiments.show.figures import Curve, Pair, Panel
 
 ROUNDS = np.array([1, 2, 4, 10, 100, 1000])

@@ -13,7 +13,7 @@ from rankgym.experiments.judge.intervals import Estimate
 from rankgym.experiments.run.results import Played, Results
 from rankgym.experiments.show.report import Picture, Table, report, sweep_report, write_report
 
-VOID = {"meta", "img", "br"}
+VOID = {"meta", "img", "br", "source"}
 SVG = '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><g id="figure_1"/></svg>'
 
 
@@ -140,7 +140,7 @@ def test_it_is_written_whole(tmp_path):
 
 def played(agent, environment, duels=False):
     rng = np.random.default_rng(len(agent))
-    names = ("regret", "accuracy") if duels else ("regret", "violations", "ndcg")
+    names = ("regret", "accuracy", "reward") if duels else ("regret", "violations", "ndcg", "reward")
     return Played(
         environment,
         agent,
@@ -160,6 +160,7 @@ def test_any_sweep_has_a_report(tmp_path):
     pytest.importorskip("scipy.stats")
     pytest.importorskip("matplotlib")
     agents = [played("toprank", "CM"), played("static", "CM"), played("rucb", "MSLR", True)]
+    agents.append(agents[0]._replace(agent="twin"))
     sweep_report(tmp_path / "report.html", Results(agents), "Two environments")
     page = Reader((tmp_path / "report.html").read_text(encoding="utf-8"))
     alts = [attributes["alt"] for tag, attributes in page.tags if tag == "img"]
@@ -170,6 +171,15 @@ def test_any_sweep_has_a_report(tmp_path):
         "accuracy over rounds",
         "regret of each epoch",
     ]
+    narrow = [attributes for tag, attributes in page.tags if tag == "source"]
+    assert len(narrow) == len(alts)
+    for attributes in narrow:
+        svg = base64.b64decode(attributes["srcset"].partition("base64,")[2]).decode()
+        assert float(re.search(r'<svg [^>]*width="([\d.]+)pt"', svg)[1]) / 72 * 96 <= 390 - 2 * 16  # css pixels
+    first = page.words.index("agent")
+    assert page.words[first + 2 : first + 3] != ["rounds"]
+    assert page.words.index("regret", first) < page.words.index("violations", first) < page.words.index("rows", first)
+    assert "CM: toprank and twin agree to the last bit in each of the 12 rows" in page.text
     assert "Ranks by regret: CM" in page.text
     assert "Ranks by regret: MSLR" not in page.text
     assert "Means after the last round" in page.text

@@ -7,10 +7,12 @@ import sys
 import numpy as np
 import pytest
 
+from rankgym import DuelingHistory, History
+from rankgym.estimates import with_error
 from rankgym.experiments import load
 from rankgym.experiments.run import tidy_tables as tables
 from rankgym.experiments.run.plan_file import plan_of, write_plan
-from rankgym.experiments.run.results import Played, Results
+from rankgym.experiments.run.results import MOST_LINES, Played, Results
 
 pyarrow = pytest.importorskip("pyarrow")
 pytest.importorskip("pandas")
@@ -228,3 +230,28 @@ def test_importing_the_room_needs_no_library_of_tables():
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert json.loads(found.stdout) == []
+
+
+# -- in a prompt ------------------------------------------------------------------------------------------------------
+
+
+def test_results_are_said_in_a_line_each():
+    one, other = rankings(), duels()
+    text = repr(Results([one, other]))
+    assert text.splitlines()[0] == "Results: 2 results in 2 environments"
+    mean, error = one.measures["regret"][-1].mean(), one.measures["regret"][-1].std(ddof=1) / 2
+    assert repr(one) == f"Played('CM', 'toprank': 4 rows, 100 rounds, 3 records, regret {with_error(mean, error)})"
+    assert repr(one)[len("Played(") : -1] in text
+    many = repr(Results([one._replace(agent=f"agent {n}") for n in range(500)]))
+    assert len(many.splitlines()) == 1 + MOST_LINES
+    assert "... 481 more ..." in many
+    assert "'agent 499'" in many
+
+
+def test_what_was_played_is_a_history():
+    one = rankings()
+    history = one.history()
+    assert isinstance(history, History)
+    assert np.array_equal(history.regret, one.measures["regret"])
+    assert np.array_equal(history.epoch_regret, one.epoch_regret, equal_nan=True)
+    assert isinstance(duels().history(), DuelingHistory)

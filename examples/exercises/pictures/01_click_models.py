@@ -5,7 +5,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from rankgym.experiments.show.style import BLUE, GREEN, GREY, RC_PARAMS, VERMILION, write
+from rankgym.style import BLUE, GREEN, GREY, RC_PARAMS, VERMILION, write
 
 ITEMS = (1, 3, 0, 2)  # by position
 ATTRACTIVE = (False, True, True, True)  # what the user thinks of the items at the four positions

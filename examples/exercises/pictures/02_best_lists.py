@@ -6,7 +6,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from rankgym.experiments.show.style import BLUE, GREEN, GREY, RC_PARAMS, VERMILION, write
+from rankgym.style import BLUE, GREEN, GREY, RC_PARAMS, VERMILION, write
 
 INK = "#222222"
 ALPHA, TIMES = "\u03b1", "\u00d7"

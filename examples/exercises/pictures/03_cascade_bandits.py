@@ -7,7 +7,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from rankgym.experiments.show.style import BLUE, GREEN, GREY, PINK, RC_PARAMS, VERMILION, WINE, write
+from rankgym.style import BLUE, GREEN, GREY, PINK, RC_PARAMS, VERMILION, WINE, write
 
 CLICKED, OBSERVED, ROUND = 3, 10, 60  # of the item on the right
 INK = "#222222"

@@ -5,7 +5,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from rankgym.experiments.show.style import BLUE, GREEN, GREY, ORANGE, RC_PARAMS, VERMILION, write
+from rankgym.style import BLUE, GREEN, GREY, ORANGE, RC_PARAMS, VERMILION, write
 
 DISPLAYS = 100
 ITEMS = ((1, 1.0, 0.4, ORANGE), (0, 0.5, 0.6, BLUE))  # by position: item, examination, attraction, colour

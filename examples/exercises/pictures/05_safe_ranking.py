@@ -5,7 +5,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from rankgym.experiments.show.style import BLUE, GREEN, GREY, RC_PARAMS, VERMILION, write
+from rankgym.style import BLUE, GREEN, GREY, RC_PARAMS, VERMILION, write
 
 DARK = "#222222"
 BLOCKS = ((0, 1, 3), (2,), (4,))

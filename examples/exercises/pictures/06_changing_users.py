@@ -6,7 +6,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from rankgym.experiments.show.style import BLUE, GREEN, GREY, RC_PARAMS, VERMILION, write
+from rankgym.style import BLUE, GREEN, GREY, RC_PARAMS, VERMILION, write
 
 ROUNDS, CHANGE, WINDOW = 80, 50, 16
 THRESHOLD = 5  # b

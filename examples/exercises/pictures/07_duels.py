@@ -5,7 +5,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from rankgym.experiments.show.style import BLUE, GREY, RC_PARAMS, VERMILION, write
+from rankgym.style import BLUE, GREY, RC_PARAMS, VERMILION, write
 
 INK = "#222222"
 LEFT, RIGHT = (0, 1, 2, 3), (1, 3, 0, 2)

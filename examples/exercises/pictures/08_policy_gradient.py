@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from rankgym.experiments.show.style import BLUE, GREEN, GREY, ORANGE, PINK, RC_PARAMS, VERMILION, write
+from rankgym.style import BLUE, GREEN, GREY, ORANGE, PINK, RC_PARAMS, VERMILION, write
 
 INK = "#222222"
 SCORES = (0.0, 1.0, -0.5, 0.3)

@@ -5,7 +5,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from rankgym.experiments.show.style import BLUE, GREEN, GREY, RC_PARAMS, VERMILION, write
+from rankgym.style import BLUE, GREEN, GREY, RC_PARAMS, VERMILION, write
 
 INK, PALE = "#222222", "#F4F4F4"
 PANELS = (  # title, positions whose ratios count, weight, what may decide about the click

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.envs import vector_breakpoint
+from rankgym.estimates import known, mean_and_error, with_error
+from rankgym.experiments.judge.agreements import equal_groups
 from rankgym.experiments.judge.table_columns import EARLY, Column, counted, table_columns
-from rankgym.experiments.judge.units import counted_units, known, mean_and_error
+from rankgym.experiments.judge.units import counted_units
 from rankgym.experiments.plan.agents import AgentSpec, slug
 from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.plan.environments import decades, env_arguments, env_creator
@@ -21,9 +23,12 @@ CAPTIONED = ("dataset", "user_model", "family", "num_arms", "uninformative", "wi
 SOURCED = {"yandex": "click models", "mslr": "preferences"}  # data sets with two sources, and what they consist of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
-    """The history of each agent, and the settings that decided the numbers."""
+    """The history of each agent, and the settings that decided the numbers.
+
+    ``comparison.histories["toprank"]`` is a ``rankgym.History``: ``.to_pandas()``, ``.save()``, ``.plot()``.
+    """
 
     env_id: str
     env_kwargs: dict[str, Any]  # of gym.make_vec, without num_envs and ``choice``
@@ -45,6 +50,30 @@ class Comparison:
     @property
     def rows(self) -> int:
         return len(self.queries) * self.runs
+
+    def __repr__(self) -> str:
+        """What was played, and a line for each agent."""
+        lines = [f"Comparison of {counted_units(len(self.agents), 'agents')} in {caption(self)}"]
+        for spec in self.agents:
+            history = self.histories[spec.label]
+            measure = "regret" if self.regret_known else "reward"
+            mean, error = mean_and_error(known(getattr(history, measure)[-1]))
+            lines.append(f"  {spec.label}: {measure} {with_error(float(mean), float(error))}")
+        return "\n".join(lines)
+
+    def plot(self, measure: str = "regret", *, ax: Any = None) -> Any:
+        """Draw a measure of all agents over rounds, and return the axes. Further histories may be drawn into them.
+
+        Each agent's curve is ``History.plot``'s: the mean over rows, and a band of one standard error to either side.
+        ``other.plot(measure, ax=ax, label="mine")`` puts another history beside them. Needs matplotlib.
+
+        Args:
+            measure: of rankings "regret", "violations", "ndcg" or "reward"; of duels "regret", "accuracy" or "reward".
+            ax: matplotlib's axes to draw into; default: a new figure.
+        """
+        for spec in self.agents:
+            ax = self.histories[spec.label].plot(measure, ax=ax, label=spec.label)
+        return ax
 
     @property
     def source(self) -> str | None:
@@ -124,6 +153,11 @@ class Comparison:
         for epoch, values in enumerate(getattr(history, "epoch_regret", ())[: self.epochs]):
             line |= _cells(f"regret_epoch_{epoch}", known(values))
         return line
+
+    @property
+    def agreements(self) -> list[list[str]]:
+        """Groups of agents, two or more each, whose measures are equal in every row and record, to the last bit."""
+        return equal_groups({spec.label: self.histories[spec.label] for spec in self.agents})
 
     def epoch_groups(self, size: int) -> list[dict[str, Any]]:
         """Return one dict an agent with the regret in groups of ``size`` consecutive epochs; the last may be smaller.

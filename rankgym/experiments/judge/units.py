@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankgym.estimates import mean_and_error
 from rankgym.experiments.run.results import Played, Results
 
 
@@ -99,18 +100,6 @@ def means(results: Results, measure: str = "regret") -> list[dict[str, Any]]:
                 }
             )
     return lines
-
-
-def mean_and_error(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the mean of ``values`` (..., rows) over rows and its standard error; NaN where rows are too few."""
-    rows, unknown = values.shape[-1], np.full(values.shape[:-1], np.nan)
-    error = values.std(axis=-1, ddof=1) / np.sqrt(rows) if rows > 1 else unknown
-    return np.asarray(values.mean(axis=-1) if rows else unknown), np.asarray(error)
-
-
-def known(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``values`` (..., rows) without the rows that have a NaN."""
-    return values[..., ~np.isnan(values).reshape(-1, values.shape[-1]).any(axis=0)]
 
 
 def check_paired(samples: Sequence[Units]) -> None:

@@ -149,8 +149,8 @@ def what_is_decided(judgements: Sequence[Judgement], rounds: int) -> str:
 
 def write_files(found: Reproduced, sweep: Sweep, results: Results) -> None:
     """Write the files of a figure into its folder, each atomically."""
+    from rankgym import style
     from rankgym.experiments.run.tidy_tables import table, write_table
-    from rankgym.experiments.show import style
     from rankgym.experiments.show.report import Picture, write_report
 
     figure, folder = found.figure, found.folder

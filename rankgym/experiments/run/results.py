@@ -7,6 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.arguments import one_of
+from rankgym.estimates import known, mean_and_error, with_error
+from rankgym.play.history import DuelingHistory, History
+
+MOST_LINES = 20  # of the text of Results
 
 
 class Played(NamedTuple):
@@ -31,6 +35,22 @@ class Played(NamedTuple):
         if index == len(self.rounds) or self.rounds[index] != round:
             raise ValueError(f"round = {round} was not recorded; allowed: one of the sweep's record_at")
         return values[index]
+
+    def history(self) -> History | DuelingHistory:
+        """Return the history of all rows: to plot, to save, as a data frame.
+
+        The arrays are contiguous, as the last bit of sums over rows depends on it.
+        """
+        measures = {name: np.ascontiguousarray(values) for name, values in self.measures.items()}
+        if "accuracy" in measures:
+            return DuelingHistory(self.rounds, **measures)
+        reached = ~np.isnan(self.epoch_regret).all(axis=1)  # a kept job may have more rows, and so more epochs
+        epochs = np.ascontiguousarray(self.epoch_regret[: reached.sum()])
+        return History(self.rounds, **measures, epoch_regret=epochs)
+
+    def __repr__(self) -> str:
+        """One line, without the arrays."""
+        return f"Played({self.environment!r}, {self.agent!r}: {_summary(self)})"
 
     def by_query(self, values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The queries (queries,), ascending, and the means of ``values`` (..., rows) over their runs (..., queries)."""
@@ -59,6 +79,16 @@ class Results:
     def __len__(self) -> int:
         return len(self._played)
 
+    def __repr__(self) -> str:
+        """A line for each environment and agent, of many the first and the last."""
+        lines = [f"  {one.environment!r}, {one.agent!r}: {_summary(one)}" for one in self]
+        if len(lines) > MOST_LINES:
+            left_out = f"  ... {len(lines) - MOST_LINES + 1} more ..."
+            lines = [*lines[: MOST_LINES - 2], left_out, lines[-1]]
+        number, places = len(self), len(self.environments)
+        results, where = "result" if number == 1 else "results", "environment" if places == 1 else "environments"
+        return "\n".join([f"Results: {number:,} {results} in {places:,} {where}", *lines])
+
     @property
     def environments(self) -> list[str]:
         """Labels, in the sweep's order."""
@@ -67,6 +97,18 @@ class Results:
     def agents(self, environment: str) -> list[str]:
         """Labels of those that have played ``environment``, in the sweep's order."""
         return [agent for played, agent in self._played if played == environment]
+
+
+def _summary(played: Played) -> str:
+    """Return a line on what was played: rows, rounds, the final regret."""
+    rows, records = len(played.row), len(played.rounds)
+    text = f"{rows:,} {'row' if rows == 1 else 'rows'}"
+    if records:
+        text += f", {played.rounds[-1]:,} rounds, {records:,} records"
+        regret = known(played.measures.get("regret", np.empty((0, rows)))[-1:])
+        mean, error = mean_and_error(regret)
+        text += f", regret {with_error(float(mean[0]), float(error[0]))}" if len(regret) else ""
+    return text
 
 
 def with_epochs(epoch_regret: NDArray[np.float64], epochs: int) -> NDArray[np.float64]:

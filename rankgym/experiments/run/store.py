@@ -21,10 +21,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankgym.experiments.plan.jobs import RESULTS, Job
+from rankgym.experiments.plan.jobs import RESULTS, Job, made_here
 from rankgym.experiments.run.plan_file import PlannedJob, choices, label_in, made_by
 from rankgym.experiments.run.result_file import Damaged, read_result, read_settings
 from rankgym.experiments.run.results import Played, Results, join
+
+OTHER_CODE = "other code of rankgym"
+MOST_NAMED = 3  # files in a message
 
 
 def place(folder: Path, job: Job) -> Path:
@@ -113,7 +116,7 @@ def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
     """What made a result differently from ``now``, in words, leaving out what the user chooses; "" if nothing did."""
     old, new = before["versions"], now["versions"]
     words = [f"{name} {old.get(name)}" for name in {**new, **old} if old.get(name) != new.get(name)]
-    others = {"format": "another format", "code": "other code of rankgym"}
+    others = {"format": "another format", "code": OTHER_CODE}
     others |= {"agent's code": "other code of the agent", "data": "other data, or none"}
     return ", ".join([*words, *(said for name, said in others.items() if before[name] != now[name])])
 
@@ -130,6 +133,13 @@ def gather(
     Raises:
         ValueError: a result is missing (unless ``partial``), damaged, or the result of another job.
     """
+    return join_files(files_of(folder, jobs, partial=partial, any_version=any_version))
+
+
+def files_of(
+    folder: str | os.PathLike[str], jobs: Sequence[PlannedJob], *, partial: bool = False, any_version: bool = False
+) -> list[tuple[PlannedJob, Path]]:
+    """The result files of a sweep's jobs, which are not read. Arguments and errors are those of ``gather``."""
     root = Path(folder)
     newest: dict[str, Path] = {}
     if any_version:
@@ -145,7 +155,29 @@ def gather(
             f"{os.fspath(folder)} has {len(there)} of the sweep's {len(jobs)} results; allowed: a sweep that is "
             "finished, or partial=True"
         )
+    return there
+
+
+def join_files(files: Iterable[tuple[PlannedJob, Path]]) -> Results:
+    """Read result files, and join those of the same environment and agent. Raises Damaged."""
     blocks: dict[tuple[str, str, int], list[Played]] = {}
-    for job, path in there:
+    for job, path in files:
         blocks.setdefault((job.environment, job.agent, job.rows), []).append(read(path))
     return Results(join(parts, rows)._replace(environment=label) for (label, _, rows), parts in blocks.items())
+
+
+def made_by_other_code(files: Sequence[Path]) -> str:
+    """Say which of the result ``files`` were made by other versions or code than this process has; "" if none was."""
+    here = made_here()
+    found: dict[str, list[Path]] = {}
+    for path in files:
+        made = made_by(read_settings(path))
+        if words := difference(made, {**made, **here}):
+            digests = f" ({made['code'][:8]}, now {here['code'][:8]})" if made["code"] != here["code"] else ""
+            found.setdefault(words.replace(OTHER_CODE, OTHER_CODE + digests), []).append(path)
+    parts = []
+    for words, paths in found.items():
+        names = ", ".join(path.name for path in paths[:MOST_NAMED])
+        rest = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+        parts.append(f"{len(paths)} of {len(files)} results were made by {words}: {names}{rest}")
+    return "; ".join(parts)

@@ -1,6 +1,7 @@
 """Results from files, and as tidy tables. Reading them imports neither agents nor environments."""
 
 import os
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -37,13 +38,19 @@ COLUMNS = {
 }
 
 
-def load(path: str | os.PathLike[str], *, partial: bool = False) -> Any:
+class OtherCode(UserWarning):
+    """Results were made by other versions, or by other code, than the present ones."""
+
+
+def load(path: str | os.PathLike[str], *, partial: bool = False, strict: bool = False) -> Any:
     """Read the results of a sweep as a tidy table: one line a row and recorded round.
 
     Args:
         path: the folder of a sweep (``rankgym sweep run --out``); or one Parquet file, a sweep's result or a table
             that was exported.
         partial: leave out what is missing of a sweep that is not finished.
+        strict: refuse results that other versions or other code than the present ones made. Default: read them, with
+            the warning ``OtherCode``. An exported table does not say what made it.
 
     Returns:
         A ``pyarrow.Table`` with the ``COLUMNS``; ``.to_pandas()`` and ``polars.from_arrow`` take it. Lines are in the
@@ -51,22 +58,43 @@ def load(path: str | os.PathLike[str], *, partial: bool = False) -> Any:
         one that another version of the package made.
 
     Raises:
-        ValueError: ``path`` has no results, some are missing (unless ``partial``), or one is damaged.
+        ValueError: ``path`` has no results, some are missing (unless ``partial``), one is damaged, or one is not from
+            the present code (if ``strict``).
         RuntimeError: pyarrow is not installed.
     """
     path = Path(path)
     exported = _exported(path) if path.is_file() else None
-    return table(read(path, partial=partial)) if exported is None else exported
+    return exported if exported is not None else table(_checked(path, partial, strict))
 
 
-def read(path: str | os.PathLike[str], *, partial: bool = False) -> Results:
+def read(path: str | os.PathLike[str], *, partial: bool = False, strict: bool = False) -> Results:
     """The results at ``path`` by their labels. Arguments and errors are those of ``load``, but for exported tables."""
-    path = Path(path)
+    return _checked(Path(path), partial, strict)
+
+
+def _checked(path: Path, partial: bool, strict: bool) -> Results:
+    """Read results; if other code made some, warn, or raise a ValueError if ``strict``. The caller's caller called."""
+    results, other_code = read_with_origin(path, partial=partial)
+    if other_code and strict:
+        raise ValueError(f"{other_code}; allowed by strict: results of what is installed now{_advice(path)}")
+    if other_code:
+        warnings.warn(f"{other_code}{_advice(path)}; strict=True refuses them", OtherCode, stacklevel=3)
+    return results
+
+
+def _advice(path: Path) -> str:
+    """Say what to do about results of other code."""
+    return f". `rankgym sweep resume {path}` plays them again with what is installed" if path.is_dir() else ""
+
+
+def read_with_origin(path: Path, *, partial: bool = False) -> tuple[Results, str]:
+    """Read the results at ``path``, and say which of them other versions or other code made; "" if none was."""
     if path.is_file():
-        return Results([store.read(path)])
+        return Results([store.read(path)]), store.made_by_other_code([path])
     plan = read_plan(path)
     if plan is not None:
-        return store.gather(path, plan.jobs, partial=partial, any_version=True)
+        chosen = store.files_of(path, plan.jobs, partial=partial, any_version=True)
+        return store.join_files(chosen), store.made_by_other_code([file for _, file in chosen])
     files = sorted(path.glob(f"{RESULTS}/*.parquet")) or sorted(path.glob("*.parquet"))
     if not files:
         raise ValueError(f"path = {os.fspath(path)!r} has no results; allowed: the folder of a sweep, or a file of one")
@@ -81,7 +109,7 @@ def read(path: str | os.PathLike[str], *, partial: bool = False) -> Results:
                 f"path = {os.fspath(path)!r} has several results of {agent!r} in {environment!r}, of other versions or "
                 "other sweeps; allowed: the folder of one sweep, with its plan.json"
             )
-    return Results(map(join, blocks.values()))
+    return Results(map(join, blocks.values())), store.made_by_other_code(files)
 
 
 def _exported(path: Path) -> Any:

@@ -6,18 +6,21 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from rankgym.estimates import known, mean_and_error
 from rankgym.experiments.judge.comparison import Comparison, caption
-from rankgym.experiments.judge.units import known, mean_and_error
 from rankgym.experiments.show.figures import MAX_BANDS, Curve, Panel, by_last_value, panels
-from rankgym.experiments.show.style import stands_back
+from rankgym.style import stands_back
 
-SETTLED = 0.01  # of a linear axis: the mean of fewer rounds would be a vertical stroke at its left end
+SETTLED = 0.01  # of a linear axis: less cannot be told from 0, and the mean of fewer rounds is a vertical stroke
+DECADES = 2  # of rounds that a figure shows at least
 
 
 def draw_comparison(comparison: Comparison) -> Figure:
     """Draw the comparison's figure: means over rows and, of few agents, bands one standard error to either side."""
     shown = PANELS[comparison.kind](comparison)
     words = caption(comparison, "all" if len(comparison.agents) <= MAX_BANDS else "none")
+    for group in comparison.agreements:
+        words += f"; {', '.join(group[:-1])} and {group[-1]} coincide"
     return panels(shown, caption=words, order=by_last_value(shown[:1]))
 
 
@@ -58,18 +61,22 @@ def _panels_of_rankings(comparison: Comparison) -> list[Panel]:
 def _panels_of_duels(comparison: Comparison) -> list[Panel]:
     """Return panels of regret, on a linear axis over rounds on a logarithmic one, and of accuracy.
 
-    Zoghi, Whiteson and de Rijke (MergeRUCB, 2015) have the same axes. Agents that do not learn leave the frame.
-    If no regret is known the first panel has the mean reward; if no accuracy is, there is no second panel.
+    Zoghi, Whiteson and de Rijke (MergeRUCB, 2015) have the same axes. Agents that do not learn leave the frame. The
+    rounds begin at the power of ten after which regret can be told from 0, so that curves use the whole width. If no
+    regret is known the first panel has the mean reward; if no accuracy is, there is no second panel.
     """
+    first = 1.0
     if comparison.regret_known:
         regret = _curves(comparison, lambda history: history.regret)
         top = 1.05 * max((_highest(curve) for curve in regret if not stands_back(curve.label)), default=0.0)
+        first = _first_decade(regret, SETTLED * top)
+        regret = [_after(curve, first) for curve in regret]
         shown = [Panel("Cumulative regret", regret, xscale="log", top=top or None, bottom=0.0)]
     else:
         rewards = _curves(comparison, lambda history: history.reward / history.rounds[:, None])
         shown = [Panel("Reward, mean so far", rewards, xscale="log", from_zero=False)]
     if comparison.accuracy_known:
-        accuracy = _curves(comparison, lambda history: known(history.accuracy))
+        accuracy = [_after(curve, first) for curve in _curves(comparison, lambda history: known(history.accuracy))]
         shown.append(Panel("Accuracy", accuracy, xscale="log", top=1.02, bottom=-0.02))
     return shown
 
@@ -82,6 +89,14 @@ def _after(curve: Curve, first: float) -> Curve:
     rounds = curve.x >= first
     error = None if curve.error is None else curve.error[rounds]
     return curve._replace(x=curve.x[rounds], mean=curve.mean[rounds], error=error)
+
+
+def _first_decade(curves: list[Curve], least: float) -> float:
+    """Return the last power of ten before any curve exceeds ``least``; at least ``DECADES`` are left."""
+    first = [curve.x[np.argmax(curve.mean > least)] for curve in curves if (curve.mean > least).any()]
+    last = max(curve.x[-1] for curve in curves)
+    start = min([*first, last / 10**DECADES])
+    return float(10.0 ** max(np.floor(np.log10(start)), 0)) if start >= 1 else 1.0
 
 
 def _least(curves: list[Curve]) -> float | None:

@@ -12,11 +12,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from rankgym.experiments.judge.units import known, mean_and_error
+from rankgym import style
+from rankgym.estimates import known, mean_and_error
 from rankgym.experiments.run.results import Played
-from rankgym.experiments.show import style
-from rankgym.experiments.show.style import Look, looks
-from rankgym.experiments.show.style import write as write  # figures are drawn here, and written with it
+from rankgym.style import Look, looks
+from rankgym.style import write as write  # figures are drawn here, and written with it
 
 Axis = Literal["linear", "log", "symlog"]
 
@@ -100,6 +100,7 @@ def panels(
     caption: str = "",
     share_y: bool = False,
     order: Sequence[str] | None = None,
+    width: float | None = None,
 ) -> Figure:
     """Draw panels of curves with one legend; a ValueError without a panel. More than six panels are drawn small.
 
@@ -108,6 +109,7 @@ def panels(
         caption: goes below, with words on the breakpoints that are marked.
         share_y: all y axes are alike.
         order: the legend's labels; default: ``by_last_value``.
+        width: of the figure on paper, in inches, with small panels and a paper's fonts; default: a figure for screens.
     """
     look = looks(curve.label for panel in panels for curve in panel.curves)
 
@@ -124,11 +126,13 @@ def panels(
 
     words = next((f"dotted lines: {which}" for marks, which in map(_breakpoints, reversed(panels)) if marks), "")
     caption = f"{caption}; {words}" if caption and words else caption or words.capitalize()
-    return _grid(panels, draw, columns, caption, share_y, by_last_value(panels) if order is None else order)
+    return _grid(panels, draw, columns, caption, share_y, by_last_value(panels) if order is None else order, width)
 
 
 def _draw_curve(axes: Any, curve: Curve, look: Look, number: int, panel: Panel, small: bool) -> Any:
     """Draw the curve of this ``number`` in its panel; return a handle for the legend."""
+    if panel.yscale == "log":
+        axes.set_yscale("log")  # a band ends above 0 there
     x, mean = np.asarray(curve.x, np.float64), np.asarray(curve.mean, np.float64)
     shown = np.isfinite(mean)
     if panel.yscale == "log":
@@ -136,32 +140,18 @@ def _draw_curve(axes: Any, curve: Curve, look: Look, number: int, panel: Panel, 
     if panel.xscale == "log":
         shown &= x > 0
     mean = np.where(shown, mean, np.nan)
-    own = style.agent_name(curve.label) is None
-    options = {
-        "color": look.color,
-        "linestyle": look.dashes if curve.joined else "none",
-        "linewidth": 1.4 if small else 1.8,
-        "marker": look.marker or ("." if curve.marked else ""),
-        "zorder": 2.5 if style.stands_back(curve.label) else 4 if own else 3,
-        "markersize": (4.0 if small else 5.5) * (1.4 if look.marker in ("P", "X", "*", ".") else 1.0),
-        "markeredgewidth": 0.3 if small else 0.6,
-        "markeredgecolor": "white",
-    }
+    given: Any = {"label": curve.label, "small": small} | ({} if curve.joined else {"linestyle": "none"})
     if curve.marked:
         error = None if curve.error is None else _known(curve.error)
+        options = style.line_options(curve.label, look, small)
+        options |= {"marker": look.marker or "."} | ({} if curve.joined else {"linestyle": "none"})
         bars = axes.errorbar(x, mean, error, elinewidth=1.1, capsize=2 if small else 3, **options)
         bars.lines[0].set_clip_on(panel.top is not None)
         return bars.lines[0]
     gap = 0.30 if small else 0.22  # of the diagonal, between markers; those of neighbouring curves are apart
     places = (0.03 + gap * number / len(panel.curves), gap) if shown.any() else None
-    (line,) = axes.plot(x, mean, markevery=places, **options)
-    if curve.error is not None and np.isfinite(curve.error).any() and len(panel.curves) <= MAX_BANDS:
-        low, high = mean - _known(curve.error), mean + _known(curve.error)
-        if panel.yscale == "log":
-            positive = mean[shown]
-            low = np.maximum(low, positive.min() / 10 if len(positive) else 1e-9)
-        axes.fill_between(x, low, high, where=shown, color=look.color, alpha=0.2, linewidth=0, zorder=2)
-    return line
+    error = curve.error if len(panel.curves) <= MAX_BANDS else None
+    return style.draw_curve(axes, x, mean, error, look, markers=places, **given)
 
 
 def _ends(panel: Panel) -> tuple[float, float] | None:
@@ -270,16 +260,20 @@ def _grid(
     caption: str,
     share_y: bool,
     order: Sequence[str],
+    paper: float | None = None,
 ) -> Figure:
     """Draw each of ``given`` into axes of its own, with a common legend, in ``order``, and the caption."""
     if not given:
         raise ValueError("panels = () is empty; allowed: at least one")
-    number, small = len(given), len(given) > MAX_LARGE
+    number, small = len(given), len(given) > MAX_LARGE or paper is not None
     columns = columns or ({1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3}.get(number) or (4 if number < 16 else 5))
     columns = min(columns, number)
     rows = -(-number // columns)
     width, height = (2.7, 2.2) if small else (4.4 if number > 1 else 6.6, 3.7 if number > 1 else 4.4)
-    with mpl.rc_context({**style.RC_PARAMS, **({"font.size": 9, "axes.titlesize": 9.5} if small else {})}):
+    if paper is not None:
+        width, height = paper / columns, min(0.75 * paper / columns, 2.4)
+    fonts: Any = style.PAPER_FONTS if paper is not None else {"font.size": 9, "axes.titlesize": 9.5} if small else {}
+    with mpl.rc_context({**style.RC_PARAMS, **fonts}):
         above = 0.2 * (len(style.columns_of_names(order, width * columns, small)[0]) if order else 1)
         below = 0.15 * len(style.caption_lines(caption, width * columns))
         size = (width * columns, height * rows + 0.4 + above + below)

@@ -49,7 +49,8 @@ def save(comparison: Comparison, out: Path) -> None:
     except RuntimeError:
         comparison.notes.append(NO_FIGURE)
         return
-    from rankgym.experiments.show import comparison_figure, style
+    from rankgym import style
+    from rankgym.experiments.show import comparison_figure
 
     figure = comparison_figure.draw_comparison(comparison)
     for kind in ("png", "svg"):

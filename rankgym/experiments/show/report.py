@@ -6,7 +6,6 @@ The file needs no network: images are inside it, and its policy forbids browsers
 import base64
 import io
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -14,7 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankgym.experiments.judge.claims import HEAD, Judgement, Verdict, cells, number, tally
+from rankgym.estimates import with_error
+from rankgym.experiments.judge.agreements import agreement_notes
+from rankgym.experiments.judge.claims import HEAD, Judgement, Verdict, cells, tally
 from rankgym.experiments.judge.ranks import rank_table
 from rankgym.experiments.judge.units import amount, means
 from rankgym.experiments.run.results import Results
@@ -28,6 +29,7 @@ MEASURE_PANELS: dict[str, tuple[str, Any]] = {  # the y axis of each measure: it
     "ndcg": ("NDCG, mean so far", "linear"),
     "accuracy": ("accuracy", "linear"),
 }
+PHONE: Any = {"columns": 1, "width": 3.7}  # of a figure on a screen 390 pixels wide; inches
 CAPTION = "Mean over rows, with its standard error"
 
 MARKS: dict[Verdict, tuple[str, str]] = {  # CSS class and sign: verdicts differ in colour, in sign and in words
@@ -61,8 +63,10 @@ td.number, th.number { text-align: right; white-space: nowrap; }
 details { margin: .6rem 0; }
 summary { cursor: pointer; font-weight: 600; padding: .3rem 0; }
 pre { overflow-x: auto; background: #f6f6f6; padding: .8rem; font-size: .82rem; line-height: 1.4; }
+.group th { padding-top: 1rem; border-bottom: 1px solid #999; overflow-wrap: anywhere; }
 @media (max-width: 44rem) {
-  figure img { max-width: 44rem; }
+  figure > img { max-width: 44rem; }
+  th, td { padding: .4rem .35rem; }
   .claims thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .claims, .claims tbody, .claims tr, .claims td { display: block; width: auto; }
   .claims tr { border-bottom: 2px solid #bbb; padding: .7rem 0; }
@@ -96,6 +100,7 @@ class Picture(NamedTuple):
     svg: str  # the text of an SVG file
     caption: str
     alt: str  # what it shows, for readers who cannot see it
+    narrow: str = ""  # the text of an SVG file for the screen of a phone; "": the other one, which scrolls there
 
 
 class Table(NamedTuple):
@@ -105,10 +110,13 @@ class Table(NamedTuple):
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""  # below it
+    grouped: bool = False  # the first column names groups of rows, each above its rows
 
 
-def sweep_report(path: Path, results: Results, title: str = "") -> None:
+def sweep_report(path: Path, results: Results, title: str = "", note: str = "") -> None:
     """Write a report of a sweep: all measures in all environments, tables of means, ranks over queries.
+
+    A ``note``, such as a warning about the results, stands at its top.
 
     Raises:
         ValueError: ``results`` is empty.
@@ -118,7 +126,7 @@ def sweep_report(path: Path, results: Results, title: str = "") -> None:
         raise ValueError("results is empty; allowed: results of at least one job")
     require("matplotlib")
     tables = [_means(results), *_ranks(results)]
-    write_report(path, title or "Results of a sweep", pictures=list(_pictures(results)), tables=tables)
+    write_report(path, title or "Results of a sweep", summary=note, pictures=list(_pictures(results)), tables=tables)
 
 
 def write_report(path: Path, title: str, **rest: Any) -> None:
@@ -193,9 +201,12 @@ def _pictures(results: Results) -> Iterator[Picture]:
 def _drawn(panels: Sequence[Any], alt: str) -> Picture:
     from rankgym.experiments.show import figures
 
-    file = io.BytesIO()
-    figures.write(figures.panels(panels, caption=CAPTION), file, "svg")
-    return Picture(file.getvalue().decode(), "", alt)
+    texts = []
+    for drawn in (figures.panels(panels, caption=CAPTION), figures.panels(panels, caption=CAPTION, **PHONE)):
+        file = io.BytesIO()
+        figures.write(drawn, file, "svg")
+        texts.append(file.getvalue().decode())
+    return Picture(texts[0], "", alt, texts[1])
 
 
 def _means(results: Results) -> Table:
@@ -205,11 +216,19 @@ def _means(results: Results) -> Table:
         for line in means(results, measure):
             cells = found.setdefault((line["environment"], line["agent"]), {})
             cells |= {"rounds": f"{line['rounds']:,}", "rows": f"{line['rows']:,}"}
-            error = "" if math.isnan(line["error"]) else f" ± {number(line['error'])}"
-            cells[measure] = f"{number(line['mean'])}{error}"
-    head = [name for name in ("rounds", "rows", *MEASURES) if any(name in cells for cells in found.values())]
+            cells[measure] = with_error(line["mean"], line["error"])
+    # The main result comes first: on a phone it is beside the agent's name.
+    head = [name for name in (*MEASURES, "rounds", "rows") if any(name in cells for cells in found.values())]
     rows = [[*labels, *(cells.get(name, "") for name in head)] for labels, cells in found.items()]
-    return Table("Means after the last round, and their standard errors", ["environment", "agent", *head], rows)
+    title = "Means after the last round, and their standard errors"
+    notes = [
+        f"{environment}: {note}."
+        for environment in results.environments
+        for note in agreement_notes(
+            {name: results[environment, name].history() for name in results.agents(environment)}
+        )
+    ]
+    return Table(title, ["environment", "agent", *head], rows, " ".join(notes), grouped=True)
 
 
 def _ranks(results: Results) -> Iterator[Table]:
@@ -229,9 +248,14 @@ def _ranks(results: Results) -> Iterator[Table]:
 
 def figure(picture: Picture) -> str:
     """Return a picture as HTML."""
-    data = base64.b64encode(picture.svg.encode()).decode()  # an image of its own: ids of two images cannot clash
+    wide, narrow = (  # images of their own: ids of two images cannot clash
+        f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}" for svg in (picture.svg, picture.narrow)
+    )
+    image = f'<img src="{wide}" alt="{escape(picture.alt)}">'
+    if picture.narrow:
+        image = f'<picture><source media="(max-width: 44rem)" srcset="{narrow}">{image}</picture>'
     caption = f"\n<figcaption>{escape(picture.caption)}</figcaption>" if picture.caption else ""
-    return f'<figure>\n<img src="data:image/svg+xml;base64,{data}" alt="{escape(picture.alt)}">{caption}\n</figure>'
+    return f"<figure>\n{image}{caption}\n</figure>"
 
 
 def _claims(judgements: Sequence[Judgement]) -> str:
@@ -257,14 +281,21 @@ def _claims(judgements: Sequence[Judgement]) -> str:
 
 
 def _table(table: Table) -> str:
-    columns = [[row[column] for row in table.rows] for column in range(len(table.head))]
+    first = 1 if table.grouped else 0
+    columns = [[row[column] for row in table.rows] for column in range(first, len(table.head))]
     sides = [' class="number"' if any(cells) and all(map(_is_number, filter(None, cells))) else "" for cells in columns]
-    head = "".join(f'<th scope="col"{side}>{escape(name)}</th>' for name, side in zip(table.head, sides, strict=True))
-    cells = ("".join(f"<td{s}>{escape(cell)}</td>" for cell, s in zip(row, sides, strict=True)) for row in table.rows)
-    rows = [f"<tr>{row}</tr>" for row in cells]
-    lines = ['<div class="wide">', "<table>", f"<thead><tr>{head}</tr></thead>", "<tbody>", *rows, "</tbody>"]
+    heads = zip(table.head[first:], sides, strict=True)
+    head = "".join(f'<th scope="col"{side}>{escape(name)}</th>' for name, side in heads)
+    lines = ['<div class="wide">', "<table>", f"<thead><tr>{head}</tr></thead>", "<tbody>"]
+    group = None
+    for row in table.rows:
+        if table.grouped and row[0] != group:
+            group = row[0]
+            lines.append(f'<tr class="group"><th colspan="{len(sides)}" scope="rowgroup">{escape(group)}</th></tr>')
+        cells = "".join(f"<td{s}>{escape(cell)}</td>" for cell, s in zip(row[first:], sides, strict=True))
+        lines.append(f"<tr>{cells}</tr>")
     note = [f'<p class="note">{escape(table.note)}</p>'] if table.note else []
-    return "\n".join([*lines, "</table>", "</div>", *note])
+    return "\n".join([*lines, "</tbody>", "</table>", "</div>", *note])
 
 
 def _is_number(cell: str) -> bool:

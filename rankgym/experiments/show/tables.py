@@ -6,6 +6,8 @@ import itertools
 import math
 from typing import Any
 
+from rankgym.estimates import rounded, with_error
+from rankgym.experiments.judge.agreements import agreement_notes
 from rankgym.experiments.judge.comparison import Comparison, caption
 from rankgym.experiments.judge.table_columns import Column, counted
 
@@ -74,16 +76,7 @@ def cell(line: dict[str, Any], column: Column, *, error: bool = True) -> str:
     mean, spread = line[column.key], line.get(f"{column.key}_se", math.nan)
     if column.key == "sessions_per_second":
         return f"{mean / 1e6:.2f}M" if mean >= 1e5 else f"{mean:,.0f}"
-    return with_error(mean, spread if error else math.nan, column.digits)
-
-
-def with_error(mean: float, error: float, digits: int | None = None) -> str:
-    """Return "mean ± error", with as many ``digits`` as suit the mean by default; NaN is unknown."""
-    if math.isnan(mean):
-        return "unknown"
-    if digits is None:
-        digits = 0 if abs(mean) >= 1000 or mean == 0 else 1 if abs(mean) >= 10 else 2
-    return f"{mean:,.{digits}f}" if math.isnan(error) else f"{mean:,.{digits}f} ± {error:,.{digits}f}"
+    return with_error(mean, spread, column.digits) if error else rounded(mean, spread, column.digits)[0]
 
 
 def csv_text(comparison: Comparison) -> str:
@@ -102,6 +95,7 @@ def markdown_text(comparison: Comparison) -> str:
     shown = epoch_columns(comparison)
     if shown:
         text += f"\n{epoch_title(comparison, shown).capitalize()}:\n\n{_markdown_table(comparison, shown)}\n"
+    text += "".join(f"\n{note}.\n" for note in agreement_notes(comparison.histories))
     return text
 
 

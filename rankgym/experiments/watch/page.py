@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from rankgym.agent import Beliefs
-from rankgym.experiments.show.style import SOLID, looks
 from rankgym.experiments.watch.episode import Episode, Watched
 from rankgym.outputs import atomic_path
 from rankgym.scenes import DuelScene, InterleavedScene, Position
+from rankgym.style import SOLID, looks
 
 MANY = 24  # items or arms of a table of scores
 DIGITS = 4  # significant ones of numbers on the page

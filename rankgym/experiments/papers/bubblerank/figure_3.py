@@ -6,10 +6,11 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from rankgym.estimates import mean_and_error
 from rankgym.experiments.judge import intervals, regression
 from rankgym.experiments.judge.claim_measures import units_of
 from rankgym.experiments.judge.claims import ABOVE_0, Claim
-from rankgym.experiments.judge.units import Units, mean_and_error
+from rankgym.experiments.judge.units import Units
 from rankgym.experiments.papers.bubblerank import setup
 from rankgym.experiments.papers.bubblerank.setup import MODELS, QUERIES, ROUNDS, RUNS
 from rankgym.experiments.papers.figure import Drawing, Scale, even_rounds, mean_caption

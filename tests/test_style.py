@@ -10,7 +10,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from rankgym.experiments.plan.agents import shipped_models
-from rankgym.experiments.show.style import COLOURS, LOOKS, OWN_COLOURS, agent_name, looks, stands_back
+from rankgym.style import COLOURS, LOOKS, OWN_COLOURS, agent_name, looks, stands_back
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 
 

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from numpy.typing import NDArray
 
 RC_PARAMS: Any = {
     "font.size": 11,
@@ -31,7 +33,9 @@ RC_PARAMS: Any = {
     "xtick.color": "#333333",
     "ytick.color": "#333333",
     "svg.hashsalt": "rankgym",  # the same numbers give the same file
+    "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
 }
+PAPER_FONTS: Any = {"font.size": 8, "axes.titlesize": 8, "legend.fontsize": 7.5, "axes.linewidth": 0.6}
 LETTERS = 14.5  # of a caption, in an inch
 
 # -- agents -----------------------------------------------------------------------------------------------------------
@@ -90,6 +94,7 @@ LOOKS = {  # by an agent's name; a figure shows rankers or duelers, seldom both
 OWN_COLOURS = ("#000000", "#7B52F0", "#EE3377", "#117733")
 COLOURS = (*OWN_COLOURS, BLUE, ORANGE, GREEN, PINK, VERMILION, SKY, WINE, INDIGO, OLIVE, TEAL, BROWN, PURPLE)
 DASHES = (SOLID, DASHED, MIXED, DOTTED, LONG)
+OVER = ((0, (5, 5)), (5, (5, 15)), (5, (2.5, 17.5)))  # dashes of the second, third, ... curve at the same place
 MARKERS = tuple("os^DvPX<>hdp*8H.")
 
 
@@ -131,9 +136,77 @@ def looks(labels: Iterable[str]) -> dict[str, Look]:
     return {label: found[label] for label in labels}
 
 
+def next_look(label: str, drawn: Iterable[str]) -> Look:
+    """Return the look of a curve that comes to axes where curves of other labels are drawn already, in this order."""
+    found: dict[str, Look] = {}
+    for one in (*drawn, label):
+        look = looks([*found, one])[one]
+        if one not in found and look in found.values():  # plain "toprank" after "toprank:delta=0.1"
+            dashes = _unused(DASHES, [other.dashes for other in found.values() if other.color == look.color], 0)
+            look = Look(look.color, dashes, _unused(MARKERS, [other.marker for other in found.values()], len(found)))
+        found.setdefault(one, look)
+    return found[label]
+
+
 def _unused(choices: Sequence[Any], taken: Sequence[Any], number: int) -> Any:
     """Return the first choice that is not taken; if all are, that of ``number`` in turn."""
     return next((one for one in choices if one not in taken), choices[number % len(choices)])
+
+
+# -- curves -----------------------------------------------------------------------------------------------------------
+
+
+def line_options(label: str, look: Look, small: bool) -> dict[str, Any]:
+    """Return matplotlib's options of the line of a curve."""
+    return {
+        "color": look.color,
+        "linestyle": look.dashes,
+        "linewidth": 1.4 if small else 1.8,
+        "marker": look.marker,
+        "zorder": 2.5 if stands_back(label) else 4 if agent_name(label) is None else 3,
+        "markersize": (4.0 if small else 5.5) * (1.4 if look.marker in ("P", "X", "*", ".") else 1.0),
+        "markeredgewidth": 0.3 if small else 0.6,
+        "markeredgecolor": "white",
+    }
+
+
+def draw_curve(
+    axes: Any,
+    x: NDArray[Any],
+    mean: NDArray[np.float64],
+    error: NDArray[np.float64] | None,
+    look: Look,
+    *,
+    label: str,
+    small: bool = False,
+    markers: Any = 0.22,
+    **options: Any,
+) -> Any:
+    """Draw a mean over x (points,) and a band of one standard error to either side; return the line.
+
+    A curve that coincides with others in the axes is drawn over them in short dashes and without a band, so that all
+    of them are seen.
+    ``markers`` says at which points: matplotlib's ``markevery``.
+    """
+    same = sum(_coincide(line, x, mean) for line in axes.lines)
+    options = {**line_options(label, look, small), "markevery": markers, **options}
+    if same:
+        options |= {"linestyle": OVER[min(same, len(OVER)) - 1], "zorder": 4.5 + same / 100}
+    (line,) = axes.plot(x, mean, label=label, **options)
+    if error is not None and not same and np.isfinite(error).any():
+        spread, shown = np.nan_to_num(error), np.isfinite(mean)
+        low = mean - spread
+        if axes.get_yscale() == "log" and (mean[shown] > 0).any():
+            low = np.maximum(low, mean[shown & (mean > 0)].min() / 10)
+        axes.fill_between(x, low, mean + spread, where=shown, color=look.color, alpha=0.2, linewidth=0, zorder=2)
+    return line
+
+
+def _coincide(line: Any, x: NDArray[Any], y: NDArray[np.float64]) -> bool:
+    """Return whether a drawn ``line`` is that of x and y, to nine digits, and has points at all."""
+    others = (np.asarray(values, np.float64) for values in line.get_data(orig=True))
+    same = all(a.shape == b.shape and np.allclose(a, b, 1e-9, 0, True) for a, b in zip(others, (x, y), strict=True))
+    return same and bool(np.isfinite(y).any())
 
 
 # -- axes -------------------------------------------------------------------------------------------------------------
@@ -229,10 +302,10 @@ def add_caption(figure: Figure, text: str) -> None:
 
 
 def write(figure: Figure, path: Path | BinaryIO, kind: str, *, scale: float = 2.0) -> None:
-    """Write ``figure`` to a file as ``kind`` ("png" or "svg"), the same bytes for the same numbers.
+    """Write ``figure`` to a file as ``kind`` ("png", "svg" or "pdf"), the same bytes for the same numbers.
 
     A PNG has ``scale`` times 100 dots an inch: 1 for a plain screen, 2 for one of high resolution and for paper.
     """
     with mpl.rc_context(RC_PARAMS):
-        metadata: Any = {"Date": None} if kind == "svg" else None
+        metadata: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
         figure.savefig(path, format=kind, dpi=100 * scale, metadata=metadata)
