@@ -18,6 +18,10 @@ True
 trains policies with stable-baselines3, and ``check_agent`` and ``check_vector_env`` check your own code.
 """
 
+import sys as _sys
+import typing as _typing
+from importlib import util as _util
+
 from rankgym.agent import Agent, DuelingAgent, KernelAgent
 from rankgym.conformance import check_agent, check_vector_env
 from rankgym.one_user import per_row
@@ -47,3 +51,11 @@ __all__ = [
 ]
 
 register_all()
+
+if not _typing.TYPE_CHECKING:  # it would hide misspelled names from type checkers
+
+    def __getattr__(name: str) -> object:
+        text = f"module {__name__!r} has no attribute {name!r}"
+        if not name.startswith("_") and _util.find_spec(f"{__name__}.{name}"):
+            text += f"; it is a module of its own: import {__name__}.{name}"
+        raise AttributeError(text, name=name, obj=_sys.modules[__name__])

@@ -201,7 +201,7 @@ def _taken_keywords(make: Callable[..., Any], knobs: dict[str, Any], name: str) 
     for knob, value in knobs.items():
         if knob not in taken and not takes_all:
             its = [key for key in taken if key not in SHAPE]
-            hint = near(knob, ["agent", "every", *its]) or ";"
+            hint = near(knob, ["agent", "every", *SHAPE, *its]) or ";"
             allowed = f"agent, every, and its own: {', '.join(its) or 'none'}"
             raise ValueError(f"{knob} = {value!r} is not a knob of {name}{hint} allowed: {allowed}")
     return [key for key in SHAPE if takes_all or key in taken]

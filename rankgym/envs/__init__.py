@@ -5,6 +5,7 @@ May import models, data, interleaving, spaces, metrics and below.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from rankgym.envs.breakpoint import vector_breakpoint
 from rankgym.envs.dueling import DuelingVectorEnv
@@ -33,7 +34,17 @@ __all__ = [
 
 def _single(vector: Callable[..., SessionsVectorEnv]) -> Callable[..., SingleEnv]:
     """Return ``gym.make``'s entry point of what ``vector`` makes."""
-    return lambda **arguments: SingleEnv(vector(num_envs=1, autoreset_mode="Disabled", **arguments))
+
+    def single(**arguments: Any) -> SingleEnv:
+        for name in ("num_envs", "autoreset_mode"):
+            if name in arguments:
+                value = f"{name}={arguments[name]!r}"
+                raise TypeError(
+                    f"gym.make makes one environment and has no argument {name!r}; use gym.make_vec(..., {value})"
+                )
+        return SingleEnv(vector(num_envs=1, autoreset_mode="Disabled", **arguments))
+
+    return single
 
 
 single_ranking = _single(RankingVectorEnv)

@@ -16,7 +16,7 @@ from gymnasium.vector.utils import batch_space
 from gymnasium.wrappers.utils import create_zero_array
 from numpy.typing import NDArray
 
-from rankgym.arguments import restored, row_seeds, whole_number
+from rankgym.arguments import name_keywords, named_keywords, restored, row_seeds, whole_number
 from rankgym.envs import resets
 from rankgym.kernels import ENVIRONMENT, QUERY, kernel, row_keys
 
@@ -72,7 +72,9 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         super().__init_subclass__()
         inits: list[Any] = [vars(base)["__init__"] for base in cls.__mro__ if "__init__" in vars(base)]
         cls.__signature__ = full_signature(*inits)  # type: ignore[attr-defined]
+        name_keywords(cls)
 
+    @named_keywords
     def __init__(
         self,
         num_envs: int = 1,

@@ -1,6 +1,7 @@
 """Compare agents in one environment: a sweep with a single environment, whose results become a ``Comparison``."""
 
 import contextlib
+import inspect
 import math
 import os
 import tempfile
@@ -15,7 +16,14 @@ import numpy as np
 from rankgym.arguments import whole_number
 from rankgym.experiments.judge.comparison import Comparison
 from rankgym.experiments.plan.agents import AgentSpec
-from rankgym.experiments.plan.environments import ResolvedEnvironment, agent_specs, env_arguments, one_row
+from rankgym.experiments.plan.environments import (
+    ResolvedEnvironment,
+    agent_specs,
+    check_env_arguments,
+    env_arguments,
+    one_row,
+)
+from rankgym.experiments.plan.environments import env_id as find_id
 from rankgym.experiments.plan.jobs import Job, made_in
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run import store
@@ -83,6 +91,7 @@ def compare(
         ValueError: an argument does not fit; nothing was played or written.
         RuntimeError: an agent failed; all others were played to the end, and ``out`` keeps their results.
     """
+    check_env_arguments(find_id(env_id), env_kwargs.keys() - {"problem"}, OPTIONS)
     shown = agent_specs(agents)
     if jobs is not None or backend is None:
         jobs = whole_number("jobs", 1 if jobs is None else jobs, 1)
@@ -110,6 +119,9 @@ def compare(
     if out is not None:
         save(comparison, Path(out))
     return comparison
+
+
+OPTIONS = tuple(name for name in inspect.signature(compare).parameters if name != "env_kwargs")
 
 
 # -- before playing ---------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Any, TypedDict, Unpack, overload
 from gymnasium.vector import VectorEnv
 
 from rankgym.agent import DuelingAgent
+from rankgym.arguments import named_keywords
 from rankgym.play.game import ActsAndUpdates, Game
 from rankgym.play.history import DuelingHistory, History
 from rankgym.progress import late_bar, rate_bar
@@ -27,6 +28,7 @@ def simulate(
 def simulate(
     agent: ActsAndUpdates, env: VectorEnv[Any, Any, Any], rounds: int, **options: Unpack[Options]
 ) -> History: ...
+@named_keywords
 def simulate(
     agent: ActsAndUpdates,
     env: VectorEnv[Any, Any, Any],

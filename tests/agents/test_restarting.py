@@ -331,7 +331,7 @@ def test_a_function_takes_what_it_takes():
         return RandomRanker(num_items=num_items, num_positions=num_positions, **more)
 
     assert type(Restarting(agent=make, bold=True, **SHAPE).inner) is RandomRanker
-    with pytest.raises(TypeError, match="unexpected keyword argument 'shy'"):
+    with pytest.raises(TypeError, match="RandomRanker has no argument 'shy'"):
         Restarting(agent=make, bold=True, shy=True, **SHAPE)
     twice = functools.partial(Restarting, agent="random", every=2)
     agent = Restarting(agent=lambda **shape: twice(**shape), every=5, **SHAPE, seed=0)

@@ -14,7 +14,7 @@ from gymnasium.vector import VectorEnv
 
 import rankgym
 from rankgym.agent import NAMED_AGENT, agent_class
-from rankgym.arguments import ActionKind, action_kind, env_attribute, near
+from rankgym.arguments import ActionKind, UnknownArgument, action_kind, env_attribute, near
 from rankgym.play.game import incompatibility
 from rankgym.source import source_digest
 from rankgym.wrappers.against_itself import AgainstItself
@@ -90,6 +90,8 @@ class AgentSpec(NamedTuple):
             if self._own_place(error) and not self.where.startswith(("rankgym_agents.", "rankgym.")):
                 raise self.failure(error, hint) from error
             said = re.sub(r"^\w+\.__init__\(\)", f"{getattr(cls, '__name__', cls)}()", str(error))  # not its base's
+            if isinstance(error, UnknownArgument):  # sizes and seeds are arguments, too, but not knobs
+                said, hint = said.partition("allowed: ")[0] + hint.removeprefix("; "), ""
             raise ValueError(f"agent = {self.label!r}: {said}{hint}") from error
 
     def failure(self, error: BaseException, hint: str = "") -> AgentFailed:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rankgym.arguments import near, round_numbers, whole_number
+from rankgym.arguments import name_keywords, near, round_numbers, whole_number
 from rankgym.experiments.plan.agents import literal, parse_agent
 from rankgym.experiments.plan.environments import KINDS, ResolvedEnvironment, recorded_rounds, resolve
 from rankgym.experiments.plan.jobs import Block, Job, ResultName, Series
@@ -36,6 +36,7 @@ class Environment(NamedTuple):
     record_at: tuple[int, ...] | None = None
 
 
+@name_keywords
 @dataclass(frozen=True)
 class Sweep:
     """Environments and agents to play. Lists become tuples, and classes their names, ``"package.module:Class"``.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rankgym.arguments import named_keywords
 from rankgym.experiments.plan.jobs import RESULTS
 from rankgym.experiments.run import store
 from rankgym.experiments.run.plan_file import read_plan
@@ -37,6 +38,7 @@ COLUMNS = {
 }
 
 
+@named_keywords
 def load(path: str | os.PathLike[str], *, partial: bool = False) -> Any:
     """Read the results of a sweep as a tidy table: one line a row and recorded round.
 
@@ -59,6 +61,7 @@ def load(path: str | os.PathLike[str], *, partial: bool = False) -> Any:
     return table(read(path, partial=partial)) if exported is None else exported
 
 
+@named_keywords
 def read(path: str | os.PathLike[str], *, partial: bool = False) -> Results:
     """The results at ``path`` by their labels. Arguments and errors are those of ``load``, but for exported tables."""
     path = Path(path)
