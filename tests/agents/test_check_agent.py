@@ -72,7 +72,7 @@ def test_a_dueling_agent_of_another_form():
         def update(self, duel, won): ...
 
     with pytest.raises(
-        AgentError, match=r"rule 'actions' .* in round 0; expected: a dict of the arms left and right\n"
+        AgentError, match=r"rule 'actions' .* in round 0; expected: a dict of the arms left and right, "
     ):
         check_agent(Pair)
     with pytest.raises(ValueError, match=r"keyword argument 'horizon'; allowed: .*by \*\*rest$"):
