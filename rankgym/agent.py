@@ -27,7 +27,8 @@ from rankgym.arguments import (
     plain_number,
     row_seeds,
 )
-from rankgym.arguments import near as near  # agents import these five from here
+from rankgym.arguments import count_of as count_of  # agents import these six from here
+from rankgym.arguments import near as near
 from rankgym.arguments import one_of as one_of
 from rankgym.arguments import probabilities as probabilities
 from rankgym.arguments import restored as restored
@@ -84,7 +85,7 @@ class Learner:
     @named_keywords
     def __init__(self, num_envs: int, horizon: int | None, seed: int | Sequence[int] | None) -> None:
         self.num_envs = whole_number("num_envs", num_envs, 1)
-        self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
+        self.horizon = None if horizon is None else count_of("horizon", horizon, 1)
         self.seeds = [secrets.randbits(128) if s is None else s for s in row_seeds(seed, self.num_envs)]
 
     def known_horizon(self, knob: str) -> int:

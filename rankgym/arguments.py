@@ -25,6 +25,16 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
     return int(value)
 
 
+def count_of(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """Return ``whole_number`` of ``value``, which may be a float without a fraction, too: people write 1e5 rounds.
+
+    Only what is counted takes floats (rounds, runs, horizons, steps); as the number of an item 3.0 is a mistake.
+    """
+    number = plain_number(value)
+    whole = isinstance(number, float) and number.is_integer()
+    return whole_number(name, int(number) if whole and number is not None else value, least, most)
+
+
 def different_numbers(name: str, values: Any, what: str, total: int, least: int) -> list[int]:
     """Return the argument ``name``, a list of at least ``least`` different numbers of 0 .. ``total`` - 1."""
     allowed = f"allowed: at least {least} different {what} of 0 .. {total - 1}"

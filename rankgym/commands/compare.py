@@ -58,8 +58,8 @@ def compare(
         str | None,
         option("A,B,...", "Agents, separated by commas. Default: all `rankgym agents` that can play ENV."),
     ] = None,
-    rounds: Annotated[int, option("N", "User sessions, or duels, in each row.")] = 100_000,
-    runs: Annotated[int, option("R", "Runs of every query or problem.")] = 1,
+    rounds: Annotated[int, options.count("N", "User sessions, or duels, in each row.")] = 100_000,
+    runs: Annotated[int, options.count("R", "Runs of every query or problem.")] = 1,
     seed: Annotated[
         int,
         option(

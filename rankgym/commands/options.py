@@ -20,6 +20,26 @@ def option(metavar: str, help_text: str, *flags: str) -> Any:
     return typer.Option(*flags, metavar=metavar, help=help_text)
 
 
+def count(metavar: str, help_text: str, *flags: str) -> Any:
+    """Return an option that counts: its value may be written as 100000, 100_000 or 1e5. Its range is checked later."""
+    return typer.Option(*flags, metavar=metavar, help=help_text, parser=counted)
+
+
+def counted(text: Any) -> int:
+    """Return the whole number that ``text`` is, such as 100_000 or 2.5e4."""
+    try:
+        return int(text)  # exact, however large
+    except (ValueError, OverflowError):
+        pass
+    try:
+        number = float(text)
+        if number.is_integer():
+            return int(number)
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"{text!r} is not a whole number; allowed: at least 1, such as 100000, 100_000 or 1e5")
+
+
 Environment = Annotated[
     str, typer.Argument(metavar="ENV", help="An environment from `rankgym envs`; `rankgym/` may be left out.")
 ]

@@ -30,7 +30,7 @@ def _queries(flag: str) -> Callable[[str], Any]:
 
 
 READERS: dict[str, Callable[[str], Any]] = {  # settings whose options are texts to be read
-    "horizon": lambda text: options.numbers_of("--horizon", text.replace("_", "")),
+    "horizon": lambda text: [options.counted(part) for part in text.split(",")],
     "layers": _layers,
     "query": _queries("--query"),
     "eval_query": _queries("--eval-query"),
@@ -127,7 +127,9 @@ def _option(field: Field[Any], hint: Any) -> inspect.Parameter:
         default = default if default is None else TEXTS[name](default)
     flag = f"--{name.replace('_', '-')}"
     flags = f"{flag}/--no-{name}" if hint in (bool, bool | None) else flag
-    info = typer.Option(flags, metavar=field.metadata["metavar"] or None, help=field.metadata["help"])
+    counts = hint in (int, int | None) and name not in ("seed", "threads")
+    parser = options.counted if counts else None
+    info = typer.Option(flags, metavar=field.metadata["metavar"] or None, help=field.metadata["help"], parser=parser)
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=Annotated[hint, info])
 

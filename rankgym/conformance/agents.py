@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from rankgym.agent import Agent, DuelingAgent
-from rankgym.arguments import named_keywords, whole_number
+from rankgym.arguments import count_of, named_keywords, whole_number
 from rankgym.conformance.parts import base_of
 from rankgym.conformance.rulebook import ConformanceError, Rulebook
 from rankgym.conformance.trials import DuelingTrial, RankingTrial, Trial
@@ -129,7 +129,7 @@ def try_rules(
     num_positions = whole_number("num_positions", num_positions, 1)
     num_items = whole_number("num_items", num_items, num_positions + 1)
     num_arms = whole_number("num_arms", num_arms, 3)
-    rounds, seed = whole_number("rounds", rounds, 2), whole_number("seed", seed, 0)
+    rounds, seed = count_of("rounds", rounds, 2), whole_number("seed", seed, 0)
     kind = kind or kind_of(factory)
     try:
         inspect.signature(factory).bind(**dict.fromkeys(KEYWORDS[kind]))
@@ -157,7 +157,7 @@ def _per_row(factory: Callable[..., Any]) -> str:
     act = getattr(factory, "act", None) if isinstance(factory, type) and base_of(factory) is None else None
     if act is None or len(inspect.signature(act).parameters) != 1:
         return ""
-    return f"; for a class of one user at a time: check_agent(rankgym.per_row({factory.__name__}))"  # type: ignore[attr-defined]
+    return f"; for a class of one user at a time: check_agent(rankgym.per_row({factory.__name__}))"
 
 
 def kind_of(factory: Callable[..., Any]) -> Literal["ranking", "dueling"]:

@@ -159,13 +159,19 @@ def split_names(text: str) -> list[str]:
     return [part.strip() for part in re.split(r",(?![^\[]*\])", text)]
 
 
+def _number(text: str) -> float:
+    """Return the number of a text with a fraction or an exponent: 1e5 is the whole number 100000."""
+    number = float(text)
+    return int(number) if "e" in text.lower() and number.is_integer() else number
+
+
 def literal(text: str) -> Any:
     """Parse ``text`` as JSON (numbers, true, false, null, lists, "quoted"); other text is returned unchanged.
 
     Raises ValueError if the text begins like a list, an object or a quoted text, and is not valid JSON.
     """
     try:
-        return json.loads(text)
+        return json.loads(text, parse_float=_number)
     except json.JSONDecodeError as error:
         if text.lstrip().startswith(("[", "{", '"')):
             raise ValueError(f"{text} is not valid JSON: {error}") from None
