@@ -18,19 +18,23 @@ True
 trains policies with stable-baselines3, and ``check_agent`` and ``check_vector_env`` check your own code.
 """
 
+import os as _os
 import sys as _sys
 import typing as _typing
 from importlib import util as _util
 
-from rankgym.agent import Agent, DuelingAgent, KernelAgent
-from rankgym.conformance import check_agent, check_vector_env
-from rankgym.one_user import per_row
-from rankgym.play.history import DuelingHistory, History
-from rankgym.play.simulate import simulate
-from rankgym.registry import ENVS, register_all
-from rankgym.spaces import Permutation
-from rankgym.version import __version__
-from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
+if "_RANKGYM_COMPLETE" not in _os.environ:  # else a shell completes names, which need no compiler: see commands
+    from rankgym.agent import Agent, DuelingAgent, KernelAgent
+    from rankgym.conformance import check_agent, check_vector_env
+    from rankgym.one_user import per_row
+    from rankgym.play.history import DuelingHistory, History
+    from rankgym.play.simulate import simulate
+    from rankgym.registry import ENVS, register_all
+    from rankgym.spaces import Permutation
+    from rankgym.version import __version__
+    from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
+
+    register_all()
 
 __all__ = [
     "ENVS",
@@ -49,8 +53,6 @@ __all__ = [
     "per_row",
     "simulate",
 ]
-
-register_all()
 
 if not _typing.TYPE_CHECKING:  # it would hide misspelled names from type checkers
 

@@ -9,15 +9,21 @@ from typing import Annotated, Any
 
 import typer
 
+from rankgym.commands import completion
+
 MAX_FOLDER_NAME = 80
 OWN_OPTIONS = (  # arguments that --set refuses: they have an option of their own, or are for Python only
     *("query", "problem", "num_envs", "env_id", "agents", "rounds", "runs", "seed", "jobs", "out", "progress", "fresh"),
 )
 
 
-def option(metavar: str, help_text: str, *flags: str) -> Any:
-    """Return an option with the name of its value and its help; ``flags``, if not made of the parameter's name."""
-    return typer.Option(*flags, metavar=metavar, help=help_text)
+def option(metavar: str, help_text: str, *flags: str, names: completion.Names | None = None) -> Any:
+    """Return an option with the name of its value and its help; ``flags``, if not made of the parameter's name.
+
+    Shells complete its values from ``names``, or, if ``metavar`` is a choice such as ``small|full``, from these words.
+    """
+    complete = names or completion.words(metavar)
+    return typer.Option(*flags, metavar=metavar, help=help_text, autocompletion=complete)
 
 
 def count(metavar: str, help_text: str, *flags: str) -> Any:
@@ -41,11 +47,21 @@ def counted(text: Any) -> int:
 
 
 Environment = Annotated[
-    str, typer.Argument(metavar="ENV", help="An environment from `rankgym envs`; `rankgym/` may be left out.")
+    str,
+    typer.Argument(
+        metavar="ENV",
+        help="An environment from `rankgym envs`; `rankgym/` may be left out.",
+        autocompletion=completion.environments,
+    ),
 ]
 Assignments = Annotated[
     list[str] | None,
-    option("KEY=VALUE", "Any other argument of ENV, as JSON; may be repeated. `rankgym envs ENV` lists them.", "--set"),
+    option(
+        "KEY=VALUE",
+        "Any other argument of ENV, as JSON; may be repeated. `rankgym envs ENV` lists them.",
+        "--set",
+        names=completion.assignments,
+    ),
 ]
 Source = Annotated[
     str | None,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rankgym.commands import options
+from rankgym.commands import completion, options
 from rankgym.commands.options import option
 from rankgym.sb3.settings import OPTIONS, TEXTS, TrainingSettings
 
@@ -43,6 +43,7 @@ def train(
         typer.Argument(
             metavar="ENV[,ENV,...]",
             help="A ranking environment, as `rankgym envs` lists them, or several: users of all kinds at once.",
+            autocompletion=completion.listed(completion.environments),
         ),
     ],
     source: options.Source = None,
@@ -129,7 +130,9 @@ def _option(field: Field[Any], hint: Any) -> inspect.Parameter:
     flags = f"{flag}/--no-{name}" if hint in (bool, bool | None) else flag
     counts = hint in (int, int | None) and name not in ("seed", "threads")
     parser = options.counted if counts else None
-    info = typer.Option(flags, metavar=field.metadata["metavar"] or None, help=field.metadata["help"], parser=parser)
+    metavar, said = field.metadata["metavar"], field.metadata["help"]
+    names = completion.algorithms if name == "algo" else completion.words(metavar)
+    info = typer.Option(flags, metavar=metavar or None, help=said, parser=parser, autocompletion=names)
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=Annotated[hint, info])
 
