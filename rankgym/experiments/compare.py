@@ -34,7 +34,7 @@ from rankgym.experiments.run.results import Played, Results
 from rankgym.experiments.run.rows import make
 from rankgym.experiments.run.sweeps import keep_sweep, play_jobs
 from rankgym.experiments.show.files import save
-from rankgym.outputs import remove
+from rankgym.outputs import remove, when_interrupted
 from rankgym.play.history import DuelingHistory, History
 
 NAME = "comparison"  # the title of a comparison's sweep
@@ -115,9 +115,11 @@ def compare(
         resume = "" if out is None else "the same command"
         results = play_jobs(planned, NAME, root, executor, progress=progress, resume=resume)
         seconds = _seconds(planned, read_log(root))
-    comparison = _comparison(sweep, played, shown or played.agents, results, seconds, notes)
-    if out is not None:
-        save(comparison, Path(out))
+    kept = "nothing is kept, as out is None" if out is None else f"all results are kept in {out}; to resume: {resume}"
+    with when_interrupted(lambda: kept):
+        comparison = _comparison(sweep, played, shown or played.agents, results, seconds, notes)
+        if out is not None:
+            save(comparison, Path(out))
     return comparison
 
 
