@@ -18,15 +18,23 @@ True
 trains policies with stable-baselines3, and ``check_agent`` and ``check_vector_env`` check your own code.
 """
 
-from rankgym.agent import Agent, DuelingAgent, KernelAgent
-from rankgym.conformance import check_agent, check_vector_env
-from rankgym.one_user import per_row
-from rankgym.play.history import DuelingHistory, History
-from rankgym.play.simulate import simulate
-from rankgym.registry import ENVS, register_all
-from rankgym.spaces import Permutation
-from rankgym.version import __version__
-from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
+import os as _os
+import sys as _sys
+import typing as _typing
+from importlib import util as _util
+
+if "_RANKGYM_COMPLETE" not in _os.environ:  # else a shell completes names, which need no compiler: see commands
+    from rankgym.agent import Agent, DuelingAgent, KernelAgent
+    from rankgym.conformance import check_agent, check_vector_env
+    from rankgym.one_user import per_row
+    from rankgym.play.history import DuelingHistory, History
+    from rankgym.play.simulate import simulate
+    from rankgym.registry import ENVS, register_all
+    from rankgym.spaces import Permutation
+    from rankgym.version import __version__
+    from rankgym.wrappers import RecordRanking, RecordRegret, RecordSafety
+
+    register_all()
 
 __all__ = [
     "ENVS",
@@ -46,4 +54,10 @@ __all__ = [
     "simulate",
 ]
 
-register_all()
+if not _typing.TYPE_CHECKING:  # it would hide misspelled names from type checkers
+
+    def __getattr__(name: str) -> object:
+        text = f"module {__name__!r} has no attribute {name!r}"
+        if not name.startswith("_") and _util.find_spec(f"{__name__}.{name}"):
+            text += f"; it is a module of its own: import {__name__}.{name}"
+        raise AttributeError(text, name=name, obj=_sys.modules[__name__])

@@ -17,8 +17,19 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.arguments import ActionKind, action_kind, env_attribute, env_horizons, number_in, plain_number, row_seeds
-from rankgym.arguments import near as near  # agents import these five from here
+from rankgym.arguments import (
+    ActionKind,
+    action_kind,
+    env_attribute,
+    env_horizons,
+    name_keywords,
+    named_keywords,
+    number_in,
+    plain_number,
+    row_seeds,
+)
+from rankgym.arguments import count_of as count_of  # agents import these six from here
+from rankgym.arguments import near as near
 from rankgym.arguments import one_of as one_of
 from rankgym.arguments import probabilities as probabilities
 from rankgym.arguments import restored as restored
@@ -94,9 +105,14 @@ def plain(values: Any) -> tuple[Any, ...]:
 class Learner:
     """The common base of all agents: rows with their seeds, and perhaps a horizon."""
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        name_keywords(cls)
+
+    @named_keywords
     def __init__(self, num_envs: int, horizon: int | None, seed: int | Sequence[int] | None) -> None:
         self.num_envs = whole_number("num_envs", num_envs, 1)
-        self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
+        self.horizon = None if horizon is None else count_of("horizon", horizon, 1)
         self.seeds = [secrets.randbits(128) if s is None else s for s in row_seeds(seed, self.num_envs)]
 
     def known_horizon(self, knob: str) -> int:
@@ -251,6 +267,7 @@ class Agent(Learner, ABC):
         ``agent.update(displayed, clicks[None])``.
         """
         space, rows = _space_and_rows(env, ActionKind.RANKING, horizon)
+        _check_knobs(knobs, "num_items", "num_positions", "num_envs", "initial_list")
         lists = env_attribute(env, "initial_list")
         return cls(num_items=int(space.n), num_positions=int(space.k), **rows, seed=seed, initial_list=lists, **knobs)
 
@@ -295,6 +312,13 @@ def _space_and_rows(env: Any, kind: ActionKind, horizon: int | None) -> tuple[An
         raise ValueError(f"env has the action space {space}; allowed: {allowed}")
     known = env_horizons(env)[0] if horizon is None else horizon
     return space, {"num_envs": getattr(env, "num_envs", 1), "horizon": known}
+
+
+def _check_knobs(knobs: Mapping[str, Any], *known: str) -> None:
+    """Raise a TypeError if one of ``knobs`` is an argument that ``for_env`` reads from the environment."""
+    for name in known:
+        if name in knobs:
+            raise TypeError(f"{name} = {knobs[name]!r}, but for_env reads {name} from env; leave it out")
 
 
 class KernelAgent(StatefulLearner, Agent):
@@ -355,6 +379,7 @@ class DuelingAgent(Learner, ABC):
         ``{side: int(arm[0]) for side, arm in duel.items()}``, then ``agent.update(duel, won[None])``.
         """
         space, rows = _space_and_rows(env, ActionKind.DUEL_OF_ARMS, horizon)
+        _check_knobs(knobs, "num_arms", "num_envs")
         return cls(num_arms=int(space["left"].n), **rows, seed=seed, **knobs)
 
     def __repr__(self) -> str:

@@ -2,14 +2,18 @@
 
 import difflib
 import enum
+import functools
+import inspect
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 V = TypeVar("V")
+C = TypeVar("C", bound=type)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -19,6 +23,16 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
         allowed = f"a whole number, at least {least}" if most is None else f"a whole number in {least} .. {most}"
         raise ValueError(f"{name} = {value!r} is out of range; allowed: {allowed}")
     return int(value)
+
+
+def count_of(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """Return ``whole_number`` of ``value``, which may be a float without a fraction, too: people write 1e5 rounds.
+
+    Only what is counted takes floats (rounds, runs, horizons, steps); as the number of an item 3.0 is a mistake.
+    """
+    number = plain_number(value)
+    whole = isinstance(number, float) and number.is_integer()
+    return whole_number(name, int(number) if whole and number is not None else value, least, most)
 
 
 def different_numbers(name: str, values: Any, what: str, total: int, least: int) -> list[int]:
@@ -38,6 +52,74 @@ def near(word: str, words: Iterable[str]) -> str:
     lower = {w.lower(): w for w in words}
     close = difflib.get_close_matches(word.lower(), lower, n=1, cutoff=0.6)
     return f"; did you mean {lower[close[0]]!r}?" if close else ""
+
+
+def unknown_argument(owner: str, name: str, known: Iterable[str], others: Iterable[str] = ()) -> str:
+    """Return the error's text for an argument ``name`` that ``owner`` does not have: the near miss, and all ``known``.
+
+    ``others`` may have been meant, too, but are not listed.
+    """
+    names = list(known)
+    return (
+        f"{owner} has no argument {name!r}{near(name, [*names, *others]) or ';'} allowed: {', '.join(names) or 'none'}"
+    )
+
+
+class UnknownArgument(TypeError):
+    """A function or a class was called with a keyword that it does not have."""
+
+
+def named_keywords(function: F) -> F:
+    """Decorate a function or an ``__init__``: the TypeError for an unknown keyword names the near miss and the others.
+
+    A function with ``**keywords`` is not checked: whatever it passes them on to is. Of a class, the arguments of all
+    base classes that get the keywords count.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        if keywords:
+            known, takes_all = _keywords_of(call)
+            wrong = next((name for name in keywords if name not in known), None)
+            if wrong is not None and not takes_all:
+                is_init = function.__name__ == "__init__" and bool(args)
+                owner = type(args[0]).__name__ if is_init else function.__name__
+                raise UnknownArgument(
+                    unknown_argument(owner, wrong, class_keywords(type(args[0])) if is_init else known)
+                )
+        return function(*args, **keywords)
+
+    return call  # type: ignore[return-value]
+
+
+def name_keywords(cls: C) -> C:
+    """Apply ``named_keywords`` to the ``__init__`` that the class ``cls`` defines itself, and return the class.
+
+    A decorator of classes; base classes call it for their subclasses in ``__init_subclass__``.
+    """
+    if "__init__" in vars(cls):
+        cls.__init__ = named_keywords(vars(cls)["__init__"])  # type: ignore[misc]
+    return cls
+
+
+@functools.lru_cache(maxsize=1024)
+def _keywords_of(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
+    """Return the names of the arguments that ``function`` takes by keyword, and whether it takes any other."""
+    parameters = inspect.signature(function).parameters.values()
+    names = tuple(one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY))
+    return names, any(one.kind is one.VAR_KEYWORD for one in parameters)
+
+
+def class_keywords(cls: type) -> list[str]:
+    """Return the keywords of a class: its own, and where it takes any keyword those of its base class, too."""
+    names: dict[str, None] = {}
+    for base in cls.__mro__:
+        if "__init__" in vars(base):
+            (_, *own), takes_all = _keywords_of(vars(base)["__init__"])
+            names |= dict.fromkeys(own)
+            if not takes_all:
+                break
+    return list(names)
 
 
 @overload

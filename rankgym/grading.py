@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import seed_argument
-from rankgym.arguments import ActionKind, action_kind, env_attribute, near, whole_number
+from rankgym.arguments import ActionKind, action_kind, count_of, env_attribute, near, whole_number
 from rankgym.conformance.agents import KEYWORDS, RULES, try_rules
 from rankgym.conformance.parts import MissingPart
 from rankgym.exercises.handouts import read_submission
@@ -203,10 +203,10 @@ def grade_agent(
         OSError: the file cannot be read.
     """
     began = time.perf_counter()
-    runs, seed = whole_number("runs", runs, 1), whole_number("seed", seed, 0)
+    runs, seed = count_of("runs", runs, 1), whole_number("seed", seed, 0)
     if not 0.5 <= level < 1:
         raise ValueError(f"level = {level} is out of range; allowed: 0.5 <= level < 1")
-    place = resolve(env_id, [against], whole_number("rounds", rounds, 1), query, env_kwargs)
+    place = resolve(env_id, [against], count_of("rounds", rounds, 1), query, env_kwargs)
     source, name = read_submission(file)
     with Submission(source, name, limits=limits, batches=True) as submission:
         trial = _Grading(submission, class_name, dict(knobs or {}), place, runs, seed)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankgym.agent import Agent, Beliefs, DuelingAgent
+from rankgym.arguments import unknown_argument
 
 RANKING = {"act": "act(self)", "update": "update(self, displayed, clicks)"}  # the methods of a class for one user
 DUELING = {"act": "act(self)", "update": "update(self, left, right, left_won)"}
@@ -94,6 +95,9 @@ class _Rows:
         parameters = inspect.signature(self.agent_class).parameters
         takes_all = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
         taken = {name: values for name, values in known.items() if takes_all or name in parameters}
+        for name in knobs:
+            if not takes_all and name not in parameters:
+                raise TypeError(unknown_argument(self.agent_class.__name__, name, [*parameters, "num_envs"]))
         rows = len(known["seed"])
         self.agents = [
             self.agent_class(**{name: values[row] for name, values in taken.items()}, **knobs) for row in range(rows)

@@ -9,7 +9,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,17 @@ def atomic_path(path: Path) -> Iterator[Path]:
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def when_interrupted(note: Callable[[], str]) -> Iterator[None]:
+    """Context manager: Ctrl-C gets a ``note`` of what is kept and how to go on, unless it already has one."""
+    try:
+        yield
+    except KeyboardInterrupt as interruption:
+        if not getattr(interruption, "__notes__", []):
+            interruption.add_note(note())
+        raise
 
 
 def check_writable(out: str | os.PathLike[str], folder: Path) -> None:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import gymnasium as gym
-
 Entry = tuple[tuple[str, str], dict[str, Any], str]  # (single and vector entry points, keyword arguments, what it is)
 
 RANKING = ("rankgym.envs:single_ranking", "rankgym.envs:RankingVectorEnv")
@@ -134,5 +132,7 @@ ENVS: dict[str, Entry] = {
 
 def register_all() -> None:
     """Register every id of ``ENVS`` with Gymnasium."""
+    import gymnasium as gym  # here, so that shells complete names without it
+
     for name, ((single, vector), arguments, _) in ENVS.items():
         gym.register(name, entry_point=single, vector_entry_point=vector, kwargs=arguments)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.agent import NAMED_AGENT, Agent, Beliefs, agent_class, near, restored, seed_argument, whole_number
+from rankgym.agent import NAMED_AGENT, Agent, Beliefs, agent_class, count_of, near, restored, seed_argument
 
 SHAPE = tuple(inspect.signature(Agent).parameters)  # the keywords of every agent
 INNER = "inner."  # before the names of the inner agent's arrays in a snapshot
@@ -72,7 +72,7 @@ class Restarting(Agent):
             seed=secrets.randbits(128) if seed is None else seed,  # one number: a plain class may not take a list
             initial_list=initial_list,
         )
-        self.every = whole_number("every", every, 1)
+        self.every = count_of("every", every, 1)
         self.make, self.knobs = _resolve(agent), knobs
         name = agent if isinstance(agent, str) else getattr(agent, "__name__", repr(agent))
         self.taken = _taken_keywords(self.make, knobs, name)
@@ -206,7 +206,7 @@ def _taken_keywords(make: Callable[..., Any], knobs: dict[str, Any], name: str) 
     for knob, value in knobs.items():
         if knob not in taken and not takes_all:
             its = [key for key in taken if key not in SHAPE]
-            hint = near(knob, ["agent", "every", *its]) or ";"
+            hint = near(knob, ["agent", "every", *SHAPE, *its]) or ";"
             allowed = f"agent, every, and its own: {', '.join(its) or 'none'}"
             raise ValueError(f"{knob} = {value!r} is not a knob of {name}{hint} allowed: {allowed}")
     return [key for key in SHAPE if takes_all or key in taken]

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from rankgym.commands import completion
 from rankgym.commands.options import as_typed, search_agents_here
 from rankgym.commands.tables import show_table
 
@@ -19,7 +20,12 @@ YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 def agents(
     agent: Annotated[
         str | None,
-        typer.Argument(metavar="[AGENT]", show_default=False, help="An agent: show its knobs and documentation."),
+        typer.Argument(
+            metavar="[AGENT]",
+            show_default=False,
+            help="An agent: show its knobs and documentation.",
+            autocompletion=completion.agents,
+        ),
     ] = None,
 ) -> None:
     """List the agents, or the knobs and the documentation of one. Some rank items, others choose two arms to duel.

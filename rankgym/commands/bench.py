@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from rankgym.commands.options import option
+from rankgym.commands.options import counted, option
 
 
 def bench(
@@ -30,8 +30,8 @@ def bench(
     from rankgym.experiments.bench.tables import tables
 
     try:
-        sizes = [int(part) for part in rows.split(",")]
-    except ValueError:
+        sizes = [counted(part) for part in rows.split(",")]
+    except typer.BadParameter:
         raise ValueError(f"--rows {rows} is not a list of numbers; allowed: numbers, such as 1,64,600,6000") from None
     if out is not None:
         check_out(out)

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from rankgym.commands import options
+from rankgym.commands import completion, options
 from rankgym.commands.options import option
 from rankgym.commands.tables import fitting_epochs, fitting_table
 
@@ -57,10 +57,14 @@ def compare(
     env: options.Environment,
     agents: Annotated[
         str | None,
-        option("A,B,...", "Agents, separated by commas. Default: all `rankgym agents` that can play ENV."),
+        option(
+            "A,B,...",
+            "Agents, separated by commas. Default: all `rankgym agents` that can play ENV.",
+            names=completion.listed(completion.agents),
+        ),
     ] = None,
-    rounds: Annotated[int, option("N", "User sessions, or duels, in each row.")] = 100_000,
-    runs: Annotated[int, option("R", "Runs of every query or problem.")] = 1,
+    rounds: Annotated[int, options.count("N", "User sessions, or duels, in each row.")] = 100_000,
+    runs: Annotated[int, options.count("R", "Runs of every query or problem.")] = 1,
     seed: Annotated[
         int,
         option(

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rankgym.commands import completion
 from rankgym.commands.preferences import preferences
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
@@ -40,7 +41,14 @@ def list_() -> None:
 
 
 @app.command()
-def fetch(name: Annotated[str, typer.Argument(metavar="NAME", help="A published data set: yandex60 or mslr.")]) -> None:
+def fetch(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="A published data set: yandex60 or mslr.", autocompletion=completion.data_sets
+        ),
+    ],
+) -> None:
     """Download a data set from its public address and check its digest.
 
     Example: `rankgym data fetch yandex60`. Then environments use it with `source=published`.
@@ -57,7 +65,12 @@ def fetch(name: Annotated[str, typer.Argument(metavar="NAME", help="A published 
 @app.command("import")
 def import_(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A published data set, or a name of your own for a preference matrix.")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A published data set, or a name of your own for a preference matrix.",
+            autocompletion=completion.data_sets,
+        ),
     ],
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="The file; for mslr, the three files.")],
 ) -> None:

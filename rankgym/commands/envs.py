@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.markdown import Markdown
 
+from rankgym.commands import completion
 from rankgym.commands.options import OWN_OPTIONS, as_typed
 from rankgym.commands.tables import show_table
 
@@ -25,7 +26,13 @@ NUMBERS: dict[tuple[str, ...], tuple[str, Any]] = {  # by a parameter's axes: th
 
 def envs(
     env: Annotated[
-        str | None, typer.Argument(metavar="[ENV]", show_default=False, help="An environment: show its arguments.")
+        str | None,
+        typer.Argument(
+            metavar="[ENV]",
+            show_default=False,
+            help="An environment: show its arguments.",
+            autocompletion=completion.environments,
+        ),
     ] = None,
 ) -> None:
     """List the environments, or the arguments of one, which `rankgym compare ENV --set KEY=VALUE` sets.

@@ -20,7 +20,8 @@ class OneLineErrors(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as interruption:
-            complain("; ".join(["interrupted", *getattr(interruption, "__notes__", [])]))
+            notes = getattr(interruption, "__notes__", []) or ["the same command starts again"]
+            complain("; ".join(["interrupted", *notes]))
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
             from rankgym.experiments.plan.agents import AgentFailed

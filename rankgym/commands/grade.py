@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankgym.commands import options
+from rankgym.commands import completion, options
 from rankgym.commands.options import option
 from rankgym.extras import require
 from rankgym.outputs import atomic_path
@@ -31,9 +31,11 @@ def grade(
         ),
     ],
     env: options.Environment,
-    against: Annotated[str, option("AGENT", "The agent to compare with, such as `cascade-ucb1`.")],
-    rounds: Annotated[int, option("N", "User sessions, or duels, in each row.")] = 10_000,
-    runs: Annotated[int, option("R", "Runs of every query or problem.")] = 1,
+    against: Annotated[
+        str, option("AGENT", "The agent to compare with, such as `cascade-ucb1`.", names=completion.agents)
+    ],
+    rounds: Annotated[int, options.count("N", "User sessions, or duels, in each row.")] = 10_000,
+    runs: Annotated[int, options.count("R", "Runs of every query or problem.")] = 1,
     seed: Annotated[int, option("S", "Seed of row 0; row b has S + b, for its users and its agent.")] = 0,
     query: Annotated[
         str, option("all|train|test|0,3,7", "Queries, or problems of duels.", "--query", "--problem")

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from rankgym.commands import completion
+
 MAX_FOLDER_NAME = 80
 OWN_OPTIONS = (  # arguments that --set refuses: they have an option of their own, or are for Python only
     *("query", "problem", "num_envs", "env_id", "agents", "rounds", "runs", "seed"),
@@ -16,17 +18,51 @@ OWN_OPTIONS = (  # arguments that --set refuses: they have an option of their ow
 )
 
 
-def option(metavar: str, help_text: str, *flags: str) -> Any:
-    """Return an option with the name of its value and its help; ``flags``, if not made of the parameter's name."""
-    return typer.Option(*flags, metavar=metavar, help=help_text)
+def option(metavar: str, help_text: str, *flags: str, names: completion.Names | None = None) -> Any:
+    """Return an option with the name of its value and its help; ``flags``, if not made of the parameter's name.
+
+    Shells complete its values from ``names``, or, if ``metavar`` is a choice such as ``small|full``, from these words.
+    """
+    complete = names or completion.words(metavar)
+    return typer.Option(*flags, metavar=metavar, help=help_text, autocompletion=complete)
+
+
+def count(metavar: str, help_text: str, *flags: str) -> Any:
+    """Return an option that counts: its value may be written as 100000, 100_000 or 1e5. Its range is checked later."""
+    return typer.Option(*flags, metavar=metavar, help=help_text, parser=counted)
+
+
+def counted(text: Any) -> int:
+    """Return the whole number that ``text`` is, such as 100_000 or 2.5e4."""
+    try:
+        return int(text)  # exact, however large
+    except (ValueError, OverflowError):
+        pass
+    try:
+        number = float(text)
+        if number.is_integer():
+            return int(number)
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"{text!r} is not a whole number; allowed: at least 1, such as 100000, 100_000 or 1e5")
 
 
 Environment = Annotated[
-    str, typer.Argument(metavar="ENV", help="An environment from `rankgym envs`; `rankgym/` may be left out.")
+    str,
+    typer.Argument(
+        metavar="ENV",
+        help="An environment from `rankgym envs`; `rankgym/` may be left out.",
+        autocompletion=completion.environments,
+    ),
 ]
 Assignments = Annotated[
     list[str] | None,
-    option("KEY=VALUE", "Any other argument of ENV, as JSON; may be repeated. `rankgym envs ENV` lists them.", "--set"),
+    option(
+        "KEY=VALUE",
+        "Any other argument of ENV, as JSON; may be repeated. `rankgym envs ENV` lists them.",
+        "--set",
+        names=completion.assignments,
+    ),
 ]
 Source = Annotated[
     str | None,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rankgym.commands.options import numbers_of, option, with_keywords
+from rankgym.commands.options import count, numbers_of, option, with_keywords
 
 Grades = Annotated[int | None, option("2|5", "Labels the user knows: 0, 1 or 0 .. 4. Default: by the largest label.")]
 
@@ -33,7 +33,7 @@ def preferences(
         str | None,
         option("exact|simulate", "Default: `exact` for `team-draft` and `probabilistic-greedy`, otherwise `simulate`."),
     ] = None,
-    comparisons: Annotated[int, option("N", "Simulated comparisons of a pair, equally many on each query.")] = 10_000,
+    comparisons: Annotated[int, count("N", "Simulated comparisons of a pair, equally many on each query.")] = 10_000,
     documents: Annotated[int, option("L", "Length of the interleaved list.")] = 10,
     grades: Grades = None,
     rankers: Annotated[str | None, option("0,3,10-20", "Features, numbered from 0. Default: all.")] = None,

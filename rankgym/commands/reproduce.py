@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from rankgym.commands import completion
 from rankgym.commands.options import Address, Backend, Jobs, option
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="NAME...",
+            autocompletion=completion.figures,
             show_default=False,
             help="Figures, such as `bubblerank-figure-1`; papers, such as `bubblerank`: all their figures; or `all`.",
         ),

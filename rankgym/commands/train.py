@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rankgym.commands import options
+from rankgym.commands import completion, options
 from rankgym.commands.options import option
 from rankgym.sb3.settings import OPTIONS, TEXTS, TrainingSettings
 
@@ -30,7 +30,7 @@ def _queries(flag: str) -> Callable[[str], Any]:
 
 
 READERS: dict[str, Callable[[str], Any]] = {  # settings whose options are texts to be read
-    "horizon": lambda text: options.numbers_of("--horizon", text.replace("_", "")),
+    "horizon": lambda text: [options.counted(part) for part in text.split(",")],
     "layers": _layers,
     "query": _queries("--query"),
     "eval_query": _queries("--eval-query"),
@@ -43,6 +43,7 @@ def train(
         typer.Argument(
             metavar="ENV[,ENV,...]",
             help="A ranking environment, as `rankgym envs` lists them, or several: users of all kinds at once.",
+            autocompletion=completion.listed(completion.environments),
         ),
     ],
     source: options.Source = None,
@@ -127,7 +128,11 @@ def _option(field: Field[Any], hint: Any) -> inspect.Parameter:
         default = default if default is None else TEXTS[name](default)
     flag = f"--{name.replace('_', '-')}"
     flags = f"{flag}/--no-{name}" if hint in (bool, bool | None) else flag
-    info = typer.Option(flags, metavar=field.metadata["metavar"] or None, help=field.metadata["help"])
+    counts = hint in (int, int | None) and name not in ("seed", "threads")
+    parser = options.counted if counts else None
+    metavar, said = field.metadata["metavar"], field.metadata["help"]
+    names = completion.algorithms if name == "algo" else completion.words(metavar)
+    info = typer.Option(flags, metavar=metavar or None, help=said, parser=parser, autocompletion=names)
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=Annotated[hint, info])
 

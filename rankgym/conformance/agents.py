@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from rankgym.agent import Agent, DuelingAgent
-from rankgym.arguments import whole_number
+from rankgym.arguments import count_of, named_keywords, whole_number
+from rankgym.conformance.parts import base_of
 from rankgym.conformance.rulebook import ConformanceError, Rulebook
 from rankgym.conformance.trials import DuelingTrial, RankingTrial, Trial
 
@@ -30,10 +31,29 @@ RULES = {
 """Name and statement of every rule of ``check_agent``."""
 
 
+ADVICE = {
+    "sizes": "call super().__init__ of rankgym.Agent, which refuses wrong sizes, or compare them in __init__",
+    "actions": "return a list, or a duel, for each of the num_envs rows; items, arms and rows are numbered from 0",
+    "arguments": "change copies only: clicks = np.array(clicks)",
+    "fresh results": "return a copy: return self.lists.copy()",
+    "seed": "draw from generators made of the rows' seeds (self.seeds), never from random or np.random directly",
+    "row independence": "give each row counts of its own and a generator of its own: "
+    "self.generators = [np.random.default_rng(s) for s in self.seeds]",
+    "copies": "keep lambdas, open files and iterators out of the attributes, and memory out of global variables",
+    "bad duels": "begin update with: left, right, left_won = self.checked_duel(duel, won)",
+    "settled": "return True only for rows that never change again; without a proof, leave the method out",
+    "snapshot": "copy every array that decides what comes, with its axis of rows; or leave the method out",
+}
+"""What to do about a broken rule."""
+
+
 class AgentError(ConformanceError):
-    """An agent breaks rules of ``check_agent``; the message has a line for each."""
+    """An agent breaks rules of ``check_agent``; the message says for each how, and what to do."""
+
+    advice = ADVICE
 
 
+@named_keywords
 def check_agent(
     factory: Callable[..., Any],
     *,
@@ -109,14 +129,14 @@ def try_rules(
     num_positions = whole_number("num_positions", num_positions, 1)
     num_items = whole_number("num_items", num_items, num_positions + 1)
     num_arms = whole_number("num_arms", num_arms, 3)
-    rounds, seed = whole_number("rounds", rounds, 2), whole_number("seed", seed, 0)
+    rounds, seed = count_of("rounds", rounds, 2), whole_number("seed", seed, 0)
     kind = kind or kind_of(factory)
     try:
         inspect.signature(factory).bind(**dict.fromkeys(KEYWORDS[kind]))
     except TypeError as error:
         raise ValueError(
             f"factory = {factory!r}: {error}; allowed: one that takes the keywords {KEYWORDS[kind]}, "
-            f"those that it does not use by **rest"
+            f"those that it does not use by **rest{_per_row(factory)}"
         ) from None
     book = Rulebook(RULES)
     trials: list[Trial]
@@ -130,6 +150,14 @@ def try_rules(
         book.case = trial.case
         trial.run()
     return book
+
+
+def _per_row(factory: Callable[..., Any]) -> str:
+    """Return the advice to wrap a plain class whose ``act`` takes no observation: it may be written for one user."""
+    act = getattr(factory, "act", None) if isinstance(factory, type) and base_of(factory) is None else None
+    if act is None or len(inspect.signature(act).parameters) != 1:
+        return ""
+    return f"; for a class of one user at a time: check_agent(rankgym.per_row({factory.__name__}))"
 
 
 def kind_of(factory: Callable[..., Any]) -> Literal["ranking", "dueling"]:

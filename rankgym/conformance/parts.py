@@ -1,9 +1,11 @@
 """What an agent must have before any rule can be tried: its methods, and what its base class sets."""
 
-from collections.abc import Callable
+import contextlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from rankgym.agent import Agent, DuelingAgent
+from rankgym.agent import Agent, DuelingAgent, StatefulLearner
 
 METHODS: dict[
     type | None, dict[str, str]
@@ -16,6 +18,7 @@ METHODS: dict[
     },
     None: {"act": "act(self, observation)", "update": "update(self, action, feedback)"},
 }
+TAKES = {"act": 1, "update": 2}  # positional arguments with which the loop calls these methods
 SHAPE: dict[type, tuple[str, ...]] = {  # what methods of the base class rely on; a class may set these itself
     Agent: ("num_envs", "num_items", "num_positions"),
     DuelingAgent: ("num_envs", "num_arms"),
@@ -48,23 +51,47 @@ def base_of(cls: Any) -> type | None:
 
 
 def check_methods(cls: type) -> None:
-    """Raise ``MissingPart`` if the class ``cls`` lacks a method that agents need."""
+    """Raise ``MissingPart``, which names all of them, if the class ``cls`` lacks methods that agents need."""
+    _raise(_absent_methods(cls).values())
+
+
+def _absent_methods(cls: type) -> dict[str, MissingPart]:
+    """Return what the class ``cls`` lacks, by the method's name. Of a plain class, its constructor may set methods."""
     base = base_of(cls)
     abstract: frozenset[str] = getattr(cls, "__abstractmethods__", frozenset())
-    for name, written in METHODS[base].items():
-        if name in abstract or (base is not None and not hasattr(cls, name)):
-            raise MissingPart(f"{cls.__name__} has no {name}", f"def {written}")
+    return {
+        name: MissingPart(f"{cls.__name__} has no {name}", f"def {written}")
+        for name, written in METHODS[base].items()
+        if name in abstract or (base is not None and not hasattr(cls, name))
+    }
+
+
+def _raise(missing: Iterable[MissingPart]) -> None:
+    """Raise one ``MissingPart`` of all, if there are any."""
+    parts = list(missing)
+    if parts:
+        cause = next((part.__cause__ for part in parts if part.__cause__ is not None), None)
+        raise MissingPart("; ".join(part.seen for part in parts), "; ".join(part.expected for part in parts)) from cause
 
 
 def make_agent(factory: Callable[..., Any], *args: Any, **arguments: Any) -> Any:
     """Call ``factory`` and return the agent.
 
     Raises:
-        MissingPart: it lacks a method, or what ``super().__init__`` of its base class sets.
+        MissingPart: it lacks methods, or what ``super().__init__`` of its base class sets. All of this is named.
         Exception: whatever else ``factory`` raises.
     """
-    if isinstance(factory, type):
-        check_methods(factory)
+    absent = _absent_methods(factory) if isinstance(factory, type) else {}
+    if (
+        isinstance(factory, type) and absent
+    ):  # an abstract class makes no agent; with stubs its constructor can be tried
+        parts, stubs = list(absent.values()), {name: lambda *_: None for name in absent}
+        with contextlib.suppress(Exception):
+            try:
+                make_agent(type(factory.__name__, (factory,), stubs), *args, **arguments)
+            except MissingPart as more:
+                parts.append(more)
+        _raise(parts)
     try:
         agent = factory(*args, **arguments)
     except AttributeError as error:
@@ -73,14 +100,36 @@ def make_agent(factory: Callable[..., Any], *args: Any, **arguments: Any) -> Any
         if base is not None and error.name in SET[base] and "seeds" not in vars(made):
             raise _without_super(type(made), base, f" before it uses self.{error.name}") from error
         raise
+    _raise(_missing(agent))
+    return agent
+
+
+def _missing(agent: Any) -> Iterator[MissingPart]:
+    """Yield what ``agent`` lacks: what ``super().__init__`` sets, its state, methods, their parameters."""
     cls = type(agent)
     base = base_of(cls)
     if base is not None and any(not hasattr(agent, name) for name in SHAPE[base]):
-        raise _without_super(cls, base, "")
+        yield _without_super(cls, base, "")
+    elif isinstance(agent, StatefulLearner) and not hasattr(agent, "state"):
+        what = "self.state = State(...), a NamedTuple of arrays with a leading axis of num_envs rows"
+        yield MissingPart(f"{cls.__name__}.__init__ does not set self.state", what)
     for name, written in METHODS[base].items():
+        method = getattr(agent, name, None) if name in TAKES else None
         if not hasattr(cls, name) and not hasattr(agent, name):
-            raise MissingPart(f"{cls.__name__} has no {name}", f"def {written}")
-    return agent
+            yield MissingPart(f"{cls.__name__} has no {name}", f"def {written}")
+        elif callable(method) and not _takes(method, TAKES[name]):
+            yield MissingPart(f"{cls.__name__}.{name} has the parameters {inspect.signature(method)}", f"def {written}")
+
+
+def _takes(method: Callable[..., Any], number: int) -> bool:
+    """Return whether ``method`` can be called with so many positional arguments; True if its signature is unknown."""
+    try:
+        inspect.signature(method).bind(*[None] * number)
+    except TypeError:
+        return False
+    except ValueError:  # compiled
+        return True
+    return True
 
 
 def _without_super(cls: type, base: type, when: str) -> MissingPart:

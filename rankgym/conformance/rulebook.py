@@ -1,7 +1,11 @@
 """What both checkers share: rules are tried one by one, and every broken one is reported."""
 
+import traceback
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, NoReturn
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, NoReturn
+
+HERE = str(Path(__file__).parent)
 
 
 class Breach(NamedTuple):
@@ -22,13 +26,22 @@ class ConformanceError(AssertionError):
     ``broken`` has the breach of each broken rule, and ``skipped`` the reason for each rule that was not tried.
     """
 
+    advice: ClassVar[Mapping[str, str]] = {}  # what to do about a broken rule
+
     def __init__(self, broken: Mapping[str, Breach], skipped: Mapping[str, str] | None = None) -> None:
         super().__init__(broken, skipped)
         self.broken, self.skipped = dict(broken), dict(skipped or {})
 
     def __str__(self) -> str:
-        lines = [breach.line(rule) for rule, breach in self.broken.items()]
-        return "\n".join(lines + [f"skipped rule {rule!r}: {reason}" for rule, reason in self.skipped.items()])
+        lines = []
+        for rule, breach in self.broken.items():
+            lines.append(breach.line(rule))
+            if rule in self.advice:
+                lines.append(f"    {self.advice[rule]}")
+        reasons: dict[str, list[str]] = {}
+        for rule, reason in self.skipped.items():
+            reasons.setdefault(reason, []).append(rule)
+        return "\n".join([*lines, *(f"skipped, as {why}: {', '.join(rules)}" for why, rules in reasons.items())])
 
 
 class Broken(Exception):
@@ -56,6 +69,14 @@ def refuses(
     except Exception as other:
         fail(rule, f"{what} raised {other!r}{earlier}", expected, other)
     fail(rule, f"{what} was accepted{earlier}", expected)
+
+
+def _place(error: BaseException) -> str:
+    """Return the last line, in the file that was called from here first, that ``error`` came through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame for frame in frames if not frame.filename.startswith(HERE)]
+    own = [frame for frame in theirs if frame.filename == theirs[0].filename]
+    return f" in {Path(own[-1].filename).name}, line {own[-1].lineno}" if own else ""
 
 
 class Rulebook:
@@ -102,7 +123,7 @@ class Rulebook:
                 self.skipped.setdefault(rule, f"rule {other!r} is broken")
         except Exception as error:
             self.blamed = None
-            self.note(rule, f"{type(error).__name__}: {error}", "no error", error)
+            self.note(rule, f"{type(error).__name__}{_place(error)}: {error}", "no error", error)
         finally:
             self.blamed = None
 

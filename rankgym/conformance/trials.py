@@ -19,6 +19,8 @@ ALL_ROWS = slice(0, None)
 
 def whole_numbers(what: str, given: Any, shape: tuple[int, ...], t: int, expected: str) -> NDArray[np.int64]:
     """Return an int64 copy of ``given``, or the rule of actions is broken."""
+    if given is None:
+        fail("actions", f"{what} None in round {t}", expected)
     try:
         numbers = np.array(given)
     except ValueError as error:  # ragged
@@ -351,7 +353,10 @@ class RankingTrial(Trial):
 
     def checked(self, action: Any, rows: int, t: int) -> NDArray[np.int64]:
         shape = (rows, self.num_positions)
-        lists = whole_numbers("act returned", action, shape, t, f"whole numbers of shape {shape}")
+        expected = f"whole numbers of shape (num_envs, num_positions) = {shape}"
+        if isinstance(action, np.ndarray) and action.shape == (1, *shape[1:]) != shape:
+            expected += f"; this agent has one row, so pass num_envs={rows} on to super().__init__"
+        lists = whole_numbers("act returned", action, shape, t, expected)
         row = first_fault(lists, self.num_items)
         if row >= 0:
             text = f"act returned {lists[row].tolist()} for row {row} in round {t}"
@@ -415,7 +420,9 @@ class DuelingTrial(Trial):
 
     def checked(self, action: Any, rows: int, t: int) -> NDArray[np.int64]:
         if not isinstance(action, Mapping) or set(action) != set(self.SIDES):
-            fail("actions", f"act returned {action!r} in round {t}", "a dict of the arms left and right")
+            fail(
+                "actions", f"act returned {action!r} in round {t}", f"a dict of the arms left and right, {(rows,)} each"
+            )
         return np.array([self.arms(f"{side} of act", action[side], rows, t) for side in self.SIDES]).T
 
     def arms(self, what: str, given: Any, rows: int, t: int) -> NDArray[np.int64]:

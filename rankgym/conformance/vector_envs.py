@@ -17,7 +17,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 from numpy.typing import NDArray
 
-from rankgym.arguments import whole_number
+from rankgym.arguments import count_of, named_keywords, whole_number
 from rankgym.conformance.rulebook import Broken, ConformanceError, Rulebook, fail, refuses
 from rankgym.conformance.values import (
     check_attributes,
@@ -80,6 +80,7 @@ class VectorEnvReport(NamedTuple):
         return "\n".join(lines)
 
 
+@named_keywords
 def check_vector_env(
     env: VectorEnv[Any, Any, Any], *, steps: int = 50, seed: int = 0, strict: bool = True
 ) -> VectorEnvReport:
@@ -114,7 +115,7 @@ def check_vector_env(
 
 def try_rules(env: VectorEnv[Any, Any, Any], *, steps: int = 50, seed: int = 0, strict: bool = True) -> Rulebook:
     """Try all rules, with the arguments of ``check_vector_env``; return what came of them."""
-    steps, seed = whole_number("steps", steps, 1), whole_number("seed", seed, 0)
+    steps, seed = count_of("steps", steps, 1), whole_number("seed", seed, 0)
     book = Rulebook(RULES)
     if not strict:
         book.skipped |= dict.fromkeys(MASKS_AND_LISTS, "strict=False")

@@ -23,6 +23,7 @@ from rankgym.data.errors import DataError, DownloadFailed, MissingData, RefusedP
 from rankgym.data.files import NPZ, read_npz, write_npz
 from rankgym.data.matrices import Array, condorcet_winner
 from rankgym.data.pickles import foreign_names, shown
+from rankgym.progress import bars_of
 
 SERVER_TIMEOUT = 30.0  # seconds without an answer from the server
 MATRIX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")  # of an imported matrix
@@ -316,11 +317,10 @@ class _Bar:
     """A progress bar for pooch, drawn by rich."""
 
     def __init__(self, name: str) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+        from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-        self.bars = Progress(*columns, console=Console(stderr=True), transient=True)
+        self.bars = bars_of(*columns, transient=True)
         self.task = self.bars.add_task(name, total=None)
         self.total: float | None = None  # pooch sets it
         self.bars.start()

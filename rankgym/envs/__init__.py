@@ -42,7 +42,13 @@ def _single(vector: Callable[..., SessionsVectorEnv]) -> Callable[..., gym.Env[A
     and not left to ``gym.make``, which warns when it adds a window, and so these modes work without ``gym.make``, too.
     """
 
-    def make(render_mode: str | None = None, **arguments: Any) -> gym.Env[Any, Any]:
+    def single(render_mode: str | None = None, **arguments: Any) -> gym.Env[Any, Any]:
+        for name in ("num_envs", "autoreset_mode"):
+            if name in arguments:
+                value = f"{name}={arguments[name]!r}"
+                raise TypeError(
+                    f"gym.make makes one environment and has no argument {name!r}; use gym.make_vec(..., {value})"
+                )
         check_render_mode(render_mode, ("human", *RENDER_MODES, *(f"{mode}_list" for mode in RENDER_MODES)))
         base = "rgb_array" if render_mode == "human" else render_mode and render_mode.removesuffix("_list")
         env = SingleEnv(vector(num_envs=1, autoreset_mode="Disabled", render_mode=base, **arguments))
@@ -50,7 +56,7 @@ def _single(vector: Callable[..., SessionsVectorEnv]) -> Callable[..., gym.Env[A
             return env
         return HumanRendering(env) if render_mode == "human" else RenderCollection(env)
 
-    return make
+    return single
 
 
 single_ranking = _single(RankingVectorEnv)

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rankgym.arguments import number_in, whole_number
+from rankgym.arguments import named_keywords, number_in, whole_number
 from rankgym.envs.queries import DRAWN_ITEMS, MAX_DRAWN_ITEMS
 from rankgym.envs.ranking import RankingVectorEnv
 from rankgym.envs.schedule import Schedule
 from rankgym.envs.sessions import full_signature
 
 
+@named_keywords
 def vector_breakpoint(
     num_envs: int = 1,
     *,

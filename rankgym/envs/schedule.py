@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.arguments import one_of, round_numbers, whole_number
+from rankgym.arguments import count_of, one_of, round_numbers
 from rankgym.envs.queries import QueriesVectorEnv
 from rankgym.envs.scenarios import SCENARIOS
 from rankgym.kernels import SCHEDULE, bits, kernel, row_keys
@@ -126,7 +126,7 @@ class Schedule:
         if "breakpoints" in times:
             rounds: list[int] = []
             for n, value in enumerate(round_numbers("breakpoints", times["breakpoints"])):
-                rounds.append(whole_number(f"breakpoints[{n}]", value, rounds[-1] + 1 if n else 1))
+                rounds.append(count_of(f"breakpoints[{n}]", value, rounds[-1] + 1 if n else 1))
             starts = np.array([min(round, NEVER) for round in rounds] + [NEVER], np.int64)
             self._starts = np.broadcast_to(starts, (rows, len(starts)))
         elif "num_breakpoints" in times:
@@ -134,7 +134,7 @@ class Schedule:
             if horizon is None:
                 allowed = "a horizon, or breakpoints or epoch_lengths"
                 raise ValueError(f"num_breakpoints = {count!r} and horizon = None; allowed: {allowed}")
-            self._drawn = whole_number("num_breakpoints", count, 0, min(horizon - 1, MAX_DRAWN_BREAKPOINTS))
+            self._drawn = count_of("num_breakpoints", count, 0, min(horizon - 1, MAX_DRAWN_BREAKPOINTS))
             self._starts = np.full((rows, self._drawn + 1), NEVER)
         else:
             self._lengths = _checked_lengths(times.get("epoch_lengths", self.scenario.length))
@@ -144,7 +144,7 @@ class Schedule:
 
         There are none from the horizon on.
         """
-        end = whole_number("rounds", rounds, 0)
+        end = count_of("rounds", rounds, 0)
         if self.horizon is not None:
             end = min(end, self.horizon)
         if self._drawn:
@@ -240,10 +240,10 @@ class Schedule:
 def _checked_lengths(lengths: Any) -> NDArray[np.int64]:
     """Return the argument ``epoch_lengths``, one length or a list, as an array."""
     if isinstance(lengths, (int, np.integer)):
-        checked = [whole_number("epoch_lengths", lengths, 1)]
+        checked = [count_of("epoch_lengths", lengths, 1)]
     else:
         listed = round_numbers("epoch_lengths", lengths)
-        checked = [whole_number(f"epoch_lengths[{n}]", value, 1) for n, value in enumerate(listed)]
+        checked = [count_of(f"epoch_lengths[{n}]", value, 1) for n, value in enumerate(listed)]
     if not checked:
         raise ValueError(f"epoch_lengths = {lengths!r} is empty; allowed: at least one length")
     return np.array([min(length, NEVER) for length in checked], np.int64)

@@ -16,7 +16,7 @@ from gymnasium.vector.utils import batch_space
 from gymnasium.wrappers.utils import create_zero_array
 from numpy.typing import NDArray
 
-from rankgym.arguments import restored, row_seeds, whole_number
+from rankgym.arguments import count_of, name_keywords, named_keywords, restored, row_seeds, whole_number
 from rankgym.envs import resets
 from rankgym.extras import require
 from rankgym.kernels import ENVIRONMENT, QUERY, kernel, row_keys
@@ -86,7 +86,9 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         super().__init_subclass__()
         inits: list[Any] = [vars(base)["__init__"] for base in cls.__mro__ if "__init__" in vars(base)]
         cls.__signature__ = full_signature(*inits)  # type: ignore[attr-defined]
+        name_keywords(cls)
 
+    @named_keywords
     def __init__(
         self,
         num_envs: int = 1,
@@ -97,9 +99,9 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         render_mode: str | None = None,
     ) -> None:
         self.num_envs = rows = whole_number("num_envs", num_envs, 1, MAX_ROWS)
-        self.horizon = None if horizon is None else whole_number("horizon", horizon, 1)
+        self.horizon = None if horizon is None else count_of("horizon", horizon, 1)
         if max_episode_steps is not None:
-            steps = whole_number("max_episode_steps", max_episode_steps, 1)
+            steps = count_of("max_episode_steps", max_episode_steps, 1)
             self.horizon = steps if self.horizon is None else min(steps, self.horizon)
         window = "gymnasium.wrappers.vector.HumanRendering (needs opencv-python) around an environment of 'rgb_array'"
         check_render_mode(render_mode, RENDER_MODES, human=f"; a window of a batch is {window}")
@@ -230,7 +232,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
 
     def common_breakpoints(self, rounds: int) -> list[int] | None:
         """Return the rounds below ``rounds`` at which every row begins a new epoch; None if rows have their own."""
-        whole_number("rounds", rounds, 0)
+        rounds = count_of("rounds", rounds, 0)
         return []
 
     def alike(self) -> int:

@@ -1,6 +1,7 @@
 """Compare agents in one environment: a sweep with a single environment, whose results become a ``Comparison``."""
 
 import contextlib
+import inspect
 import json
 import math
 import os
@@ -16,7 +17,14 @@ import numpy as np
 from rankgym.arguments import whole_number
 from rankgym.experiments.judge.comparison import Comparison
 from rankgym.experiments.plan.agents import AgentSpec
-from rankgym.experiments.plan.environments import ResolvedEnvironment, agent_specs, env_arguments, one_row
+from rankgym.experiments.plan.environments import (
+    ResolvedEnvironment,
+    agent_specs,
+    check_env_arguments,
+    env_arguments,
+    one_row,
+)
+from rankgym.experiments.plan.environments import env_id as find_id
 from rankgym.experiments.plan.jobs import Job, made_in
 from rankgym.experiments.plan.sweep import SWEEP, Environment, Sweep
 from rankgym.experiments.run import store
@@ -27,7 +35,7 @@ from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.rows import make
 from rankgym.experiments.run.sweeps import keep_sweep, play_jobs
 from rankgym.experiments.show.files import save
-from rankgym.outputs import read_regular_file, remove
+from rankgym.outputs import read_regular_file, remove, when_interrupted
 
 NAME = "comparison"  # the title of a comparison's sweep
 MAX_ROWS = 600  # rows of a job: more are hardly faster, and any machine has the memory for these
@@ -85,6 +93,7 @@ def compare(
         ValueError: an argument does not fit; nothing was played or written.
         RuntimeError: an agent failed; all others were played to the end, and ``out`` keeps their results.
     """
+    check_env_arguments(find_id(env_id), env_kwargs.keys() - {"problem"}, OPTIONS)
     shown = agent_specs(agents)
     if jobs is not None or backend is None:
         jobs = whole_number("jobs", 1 if jobs is None else jobs, 1)
@@ -110,10 +119,15 @@ def compare(
         resume = "" if out is None else "the same command"
         results = play_jobs(planned, NAME, root, executor, progress=progress, resume=resume)
         seconds = _seconds(planned, read_log(root))
-    comparison = _comparison(sweep, played, shown or played.agents, results, seconds, notes)
-    if out is not None:
-        save(comparison, Path(out))
+    kept = "nothing is kept, as out is None" if out is None else f"all results are kept in {out}; to resume: {resume}"
+    with when_interrupted(lambda: kept):
+        comparison = _comparison(sweep, played, shown or played.agents, results, seconds, notes)
+        if out is not None:
+            save(comparison, Path(out))
     return comparison
+
+
+OPTIONS = tuple(name for name in inspect.signature(compare).parameters if name != "env_kwargs")
 
 
 def foreign_files(folder: Path) -> str:

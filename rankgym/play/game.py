@@ -10,7 +10,7 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from rankgym.agent import Agent, DuelingAgent
-from rankgym.arguments import ActionKind, action_kind, env_horizons, is_duel, round_numbers, whole_number
+from rankgym.arguments import ActionKind, action_kind, count_of, env_horizons, is_duel, round_numbers
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.play.history import DuelingHistory, History
 from rankgym.play.recording import DuelingRecords, ExpectedRewards, RankingRecords, snapshot_part
@@ -96,14 +96,14 @@ class Game:
         expected: bool = False,
         threads: int | None = None,
     ) -> None:
-        self.rounds = rounds = whole_number("rounds", rounds, 1)
+        self.rounds = rounds = count_of("rounds", rounds, 1)
         check_compatible(agent, env)
         horizon, _ = env_horizons(env)
         if horizon is not None and rounds > horizon:
             raise ValueError(
                 f"rounds = {rounds} exceeds the environment's horizon; make it with horizon={rounds}, or horizon=None"
             )
-        record_at = [*(whole_number("record_at", r, 1, rounds) for r in round_numbers("record_at", record_at)), rounds]
+        record_at = [*(count_of("record_at", r, 1, rounds) for r in round_numbers("record_at", record_at)), rounds]
         duels = is_duel(action_kind(env.unwrapped))
         # None: a wrapper's state would not be in its snapshot
         self._bare = env if isinstance(env, SessionsVectorEnv) else None

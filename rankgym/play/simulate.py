@@ -6,6 +6,8 @@ from typing import Any, TypedDict, Unpack, overload
 from gymnasium.vector import VectorEnv
 
 from rankgym.agent import DuelingAgent
+from rankgym.arguments import named_keywords
+from rankgym.outputs import when_interrupted
 from rankgym.play.game import ActsAndUpdates, Game
 from rankgym.play.history import DuelingHistory, History
 from rankgym.progress import late_bar, rate_bar
@@ -27,6 +29,7 @@ def simulate(
 def simulate(
     agent: ActsAndUpdates, env: VectorEnv[Any, Any, Any], rounds: int, **options: Unpack[Options]
 ) -> History: ...
+@named_keywords
 def simulate(
     agent: ActsAndUpdates,
     env: VectorEnv[Any, Any, Any],
@@ -59,9 +62,16 @@ def simulate(
     Raises:
         ValueError: an argument does not fit, and nothing was played; or the agent's candidate is not an arm.
         RuntimeError: a wrapper ended an episode early.
+        KeyboardInterrupt: Ctrl-C; a note says how many rounds the agent has learned from.
     """
     game = Game(agent, env, rounds, record_at)
     game.reset(seed)
-    with late_bar(progress, game.rounds, "simulate", lambda: rate_bar("rounds")) as report:
+
+    def kept() -> str:
+        done = f"{game.played:,} of {game.rounds:,} rounds were played and agent keeps what it learned"
+        return f"{done}; their records are lost. rankgym.experiments.compare(..., out=FOLDER) can be resumed"
+
+    bar = late_bar(progress, game.rounds, "simulate", lambda: rate_bar("rounds"))
+    with when_interrupted(kept), bar as report:
         game.play(game.rounds, report)
     return game.history()

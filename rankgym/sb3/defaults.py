@@ -17,7 +17,7 @@ from stable_baselines3 import A2C, DQN, PPO, SAC, TD3
 from stable_baselines3.common.utils import LinearSchedule
 
 from rankgym import wrappers
-from rankgym.arguments import near, number_in, plain_number, whole_number
+from rankgym.arguments import count_of, near, number_in, plain_number, whole_number
 from rankgym.registry import BREAKPOINT, ENVS, RANKING
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.sb3.settings import OPTIONS, TrainingSettings
@@ -93,14 +93,14 @@ def checked_settings(env_ids: Any, given: Mapping[str, Any]) -> TrainingSettings
     s["environments"] = names = _env_ids(env_ids)
     s["algo"], s["policy"] = algo, policy = _algorithm(s["algo"], s["policy"])
     s["horizon"] = _horizons(s["horizon"])
-    s["rows"] = whole_number("rows", s["rows"], len(names) * len(np.atleast_1d(s["horizon"])))
+    s["rows"] = count_of("rows", s["rows"], len(names) * len(np.atleast_1d(s["horizon"])))
     s["seed"] = whole_number("seed", s["seed"], 0)
     if s["seed"] + s["rows"] > EVALUATION_SEED:
         raise ValueError(
             f"seed = {s['seed']} is out of range; allowed: seed + rows up to {EVALUATION_SEED:,}, the first seed of "
             "evaluations"
         )
-    s["steps"] = whole_number("steps", s["steps"], 1)
+    s["steps"] = count_of("steps", s["steps"], 1)
     draws = policy == "plackett-luce"
     s["truth"] = draws if s["truth"] is None else _flag("truth", s["truth"], "True, False, None")
     if s["truth"] and not draws:
@@ -112,7 +112,7 @@ def checked_settings(env_ids: Any, given: Mapping[str, Any]) -> TrainingSettings
     sessions = int(np.min(s["horizon"])) if s["eval_horizon"] is None else s["eval_horizon"]
     s |= {"eval_every": every, "eval_horizon": sessions}
     for name in ("eval_every", "eval_horizon", "eval_runs", "threads"):
-        s[name] = whole_number(name, s[name], 1)
+        s[name] = count_of(name, s[name], 1)
     share = AVERAGES.get((algo, policy), 0.0) if s["average"] is None else s["average"]
     s["average"] = number_in("average", share, 0, 1, open_high=True)
     s["hyperparameters"] = {name: given[name] for name in given if name not in fields and name != "source"}
@@ -173,8 +173,8 @@ def _algorithm(algo: Any, policy: Any) -> tuple[str, str]:
 def _horizons(given: Any) -> int | list[int]:
     """Return one horizon, or several in rising order."""
     if not isinstance(given, (list, tuple)):
-        return whole_number("horizon", given, 1)
-    checked = [whole_number(f"horizon[{place}]", value, 1) for place, value in enumerate(given)]
+        return count_of("horizon", given, 1)
+    checked = [count_of(f"horizon[{place}]", value, 1) for place, value in enumerate(given)]
     if not checked or len(set(checked)) < len(checked):
         raise ValueError(f"horizon = {given!r}; allowed: a whole number, or several that differ")
     return checked[0] if len(checked) == 1 else sorted(checked)

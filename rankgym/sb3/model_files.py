@@ -16,7 +16,7 @@ from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 import rankgym
-from rankgym.arguments import number_in
+from rankgym.arguments import named_keywords, number_in
 from rankgym.outputs import library_version
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.spaces import Permutation
@@ -101,6 +101,7 @@ def describe(model: BaseAlgorithm, env: Any, *, deterministic: bool | None = Non
     return card
 
 
+@named_keywords
 def export_model(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> dict[str, Any]:
     """Write a model file for playing only: the card and the policy's weights.
 

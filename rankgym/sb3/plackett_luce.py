@@ -18,7 +18,7 @@ from stable_baselines3.common.utils import is_vectorized_observation
 from torch import nn
 
 from rankgym.agent import positive
-from rankgym.arguments import near, whole_number
+from rankgym.arguments import name_keywords, near, whole_number
 from rankgym.spaces import Permutation
 
 Numbers = NDArray[Any] | th.Tensor
@@ -27,6 +27,7 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "si
 FIRST_SCORES = 0.1  # scale of a new actor's last weights: its first lists are close to uniform
 
 
+@name_keywords
 class PlackettLuce(CategoricalDistribution):
     """Rankings of ``num_positions`` of ``num_items`` items, drawn from the top by exp(score), without replacement.
 
@@ -291,6 +292,7 @@ class ItemNet(nn.Module):
         return scores, self.value(pooled) if self.valued else None
 
 
+@name_keywords
 class PlackettLucePolicy(ActorCriticPolicy):
     """A policy for PPO and A2C whose actions are rankings with exact log-probabilities; labels of items do not matter.
 

@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 
 def setting(default: Any, metavar: str, help_text: str) -> Any:
     """A field with its default (None: derived from other settings), and its option's value and help."""
@@ -85,7 +83,11 @@ TrainingSettings.__doc__ = f"{TrainingSettings.__doc__}\n    Attributes:\n" + "\
 
 def query_text(query: Any) -> str:
     """Return a choice of queries as one types it after ``--query``."""
-    return query if isinstance(query, str) else "none" if query is None else ",".join(map(str, np.ravel(query)))
+    return query if isinstance(query, str) else "none" if query is None else _numbers_text(query)
+
+
+def _numbers_text(numbers: Any) -> str:
+    return ",".join(map(str, numbers if isinstance(numbers, (list, tuple)) else [numbers]))
 
 
 def _layers_text(layers: list[tuple[str, Mapping[str, Any]]]) -> str:
@@ -97,7 +99,7 @@ def _layers_text(layers: list[tuple[str, Mapping[str, Any]]]) -> str:
 TEXTS: dict[str, Callable[[Any], str]] = {  # how an option's value is typed, where str() does not say it
     "steps": "{:_}".format,
     "eval_every": "{:_}".format,
-    "horizon": lambda horizon: ",".join(map(str, np.atleast_1d(horizon))),
+    "horizon": _numbers_text,
     "layers": _layers_text,
     "query": query_text,
     "eval_query": query_text,

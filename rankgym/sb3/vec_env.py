@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 
-from rankgym.arguments import ActionKind, action_kind, env_horizons, one_of, whole_number
+from rankgym.arguments import ActionKind, action_kind, env_horizons, name_keywords, one_of, whole_number
 from rankgym.envs.resets import draw_numbers
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.kernels import row_keys
@@ -29,6 +29,7 @@ MAX_AGE = 2**32 - 1  # the largest number that can be drawn
 NEVER = np.iinfo(np.int64).max
 
 
+@name_keywords
 class RankingVecEnv(VecEnv):
     """One or several native vector environments of rankings, wrapped in layers or not, for stable-baselines3.
 

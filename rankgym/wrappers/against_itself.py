@@ -7,10 +7,11 @@ import numpy as np
 from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
-from rankgym.arguments import ActionKind, action_kind, env_attribute
+from rankgym.arguments import ActionKind, action_kind, env_attribute, name_keywords
 from rankgym.interleaving import INTERLEAVINGS
 
 
+@name_keywords
 class AgainstItself(VectorWrapper[Any, Any, Any, Any, Any]):
     """Let a ranking agent play where two lists duel: its list is on both sides.
 

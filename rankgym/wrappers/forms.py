@@ -6,6 +6,8 @@ import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv
 
+from rankgym.arguments import name_keywords
+
 
 class SingleForm(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Base class of wrappers of a single environment. Called with a vector environment they make their vector form.
@@ -16,6 +18,7 @@ class SingleForm(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     vector: ClassVar[type[Any]]
 
     def __init_subclass__(cls) -> None:
+        name_keywords(cls)
         if "vector" not in vars(cls):  # a subclass of its base's form that is found, and pickled, as ``cls.vector``
             names = {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.vector"}
             shared = {name: vars(cls)[name] for name in ("layer_class", "meters") if name in vars(cls)}

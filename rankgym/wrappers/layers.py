@@ -20,7 +20,7 @@ from gymnasium.vector.utils import batch_space
 from numpy import count_nonzero  # ten times as fast as any() on a small array
 from numpy.typing import NDArray
 
-from rankgym.arguments import ActionKind, action_kind, env_attribute, env_horizons, is_duel
+from rankgym.arguments import ActionKind, action_kind, env_attribute, env_horizons, is_duel, unknown_argument
 from rankgym.wrappers.forms import SingleForm
 
 
@@ -120,7 +120,7 @@ def _keywords(layer: type[Layer], given: dict[str, Any]) -> dict[str, Any]:
     defaults = {parameter.name: parameter.default for parameter in known if parameter.kind is parameter.KEYWORD_ONLY}
     for name in given:
         if name not in defaults:
-            raise TypeError(f"{layer.name} has no keyword {name!r}; allowed: {', '.join(defaults) or 'none'}")
+            raise TypeError(unknown_argument(layer.name, name, defaults))
     return {name: _plain(value) for name, value in (defaults | given).items()}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.arguments import round_numbers, whole_number
+from rankgym.arguments import count_of, round_numbers
 from rankgym.kernels import kernel
 
 RECORDS_PER_DECADE = 20
@@ -20,8 +20,8 @@ def record_rounds(horizon: int | None, record_at: Iterable[int] = ()) -> NDArray
 
     Raises a ValueError if a round of ``record_at`` is not in 1 .. ``horizon``.
     """
-    last = LAST_RECORD if horizon is None else whole_number("horizon", horizon, 1)
-    asked = [whole_number("record_at", r, 1, last) for r in round_numbers("record_at", record_at)]
+    last = LAST_RECORD if horizon is None else count_of("horizon", horizon, 1)
+    asked = [count_of("record_at", r, 1, last) for r in round_numbers("record_at", record_at)]
     steps = np.arange(int(np.ceil(RECORDS_PER_DECADE * np.log10(last))) + 1)
     spaced = np.rint(10.0 ** (steps / RECORDS_PER_DECADE)).astype(np.int64)
     return np.unique(np.concatenate([spaced[spaced <= last], [last], np.array(asked, np.int64)]))

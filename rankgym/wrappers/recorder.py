@@ -15,7 +15,7 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from numpy import count_nonzero  # ten times as fast as any() on a small array
 from numpy.typing import NDArray
 
-from rankgym.arguments import action_kind, env_attribute, env_horizons, is_duel, one_of, round_numbers
+from rankgym.arguments import action_kind, env_attribute, env_horizons, is_duel, named_keywords, one_of, round_numbers
 from rankgym.wrappers.forms import SingleForm
 from rankgym.wrappers.log import Log, record_rounds
 from rankgym.wrappers.meters import Meter, RankingMeter, RegretMeter, SafetyMeter
@@ -160,6 +160,7 @@ class Recorder:
 class VectorRecorder(Recorder, VectorWrapper[Any, Any, Any, Any, Any]):
     """The shell over a vector environment."""
 
+    @named_keywords
     def __init__(self, env: VectorEnv[Any, Any, Any], *, record_at: Iterable[int] = ()) -> None:
         super().__init__(env)
         self.recording = Recording(env, self.num_envs, self.meters, record_at)

@@ -8,7 +8,7 @@ import pytest
 from plain_agents import DUELING_GOOD, DUELING_MUTANTS, GOOD, MUTANTS, PlainAgent
 
 from rankgym.conformance import AgentError, check_agent, parametrize_with_checks
-from rankgym.conformance.agents import RULES
+from rankgym.conformance.agents import ADVICE, RULES
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 
 EACH = [(rule, mutant) for rules in (MUTANTS, DUELING_MUTANTS) for rule in rules for mutant in rules[rule]]
@@ -72,7 +72,7 @@ def test_a_dueling_agent_of_another_form():
         def update(self, duel, won): ...
 
     with pytest.raises(
-        AgentError, match=r"rule 'actions' .* in round 0; expected: a dict of the arms left and right\n"
+        AgentError, match=r"rule 'actions' .* in round 0; expected: a dict of the arms left and right, "
     ):
         check_agent(Pair)
     with pytest.raises(ValueError, match=r"keyword argument 'horizon'; allowed: .*by \*\*rest$"):
@@ -88,7 +88,10 @@ def test_a_breach_is_caught_by_its_rule(rule, mutant):
     assert any(
         re.match(rf"rule '{rule}' \(\d+ (arms|items, \d+ positions)\): .+; expected: .+", line) for line in lines
     )
-    assert len(lines) == len(error.broken) + len(error.skipped)
+    named = [rule for line in lines if line.startswith("skipped, as ") for rule in line.rsplit(": ", 1)[1].split(", ")]
+    assert sorted(named) == sorted(error.skipped)
+    assert sum(line.startswith("rule ") for line in lines) == len(error.broken)
+    assert all(ADVICE[broken] in str(error) for broken in error.broken if broken != "parts")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
@@ -116,7 +119,7 @@ def test_rules_that_cannot_be_tried_are_told_with_the_reason():
     assert list(caught.value.broken) == ["seed"]
     because = {rule for rule, reason in caught.value.skipped.items() if reason == "rule 'seed' is broken"}
     assert because >= {"fresh results", "row independence", "copies"}
-    assert "\nskipped rule 'copies': rule 'seed' is broken" in str(caught.value)
+    assert "\nskipped, as rule 'seed' is broken: fresh results, row independence, copies" in str(caught.value)
 
 
 @pytest.mark.parametrize(

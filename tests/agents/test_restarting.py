@@ -291,8 +291,11 @@ def test_what_it_refuses(arguments, message):
         Restarting(**{**SHAPE, **arguments})
 
 
+PARTS = st.floats().filter(lambda number: not number.is_integer())
+
+
 @settings(deadline=None)
-@given(st.one_of(st.integers(max_value=0), st.floats(), st.text(max_size=3), st.booleans(), st.none()))
+@given(st.one_of(st.integers(max_value=0), PARTS, st.text(max_size=3), st.booleans(), st.none()))
 def test_a_bad_length_is_refused(every):
     with pytest.raises(ValueError, match=r"^every = .* is out of range; allowed: a whole number, at least 1"):
         Restarting(agent="static", every=every, num_items=2, num_positions=1)
@@ -331,7 +334,7 @@ def test_a_function_takes_what_it_takes():
         return RandomRanker(num_items=num_items, num_positions=num_positions, **more)
 
     assert type(Restarting(agent=make, bold=True, **SHAPE).inner) is RandomRanker
-    with pytest.raises(TypeError, match="unexpected keyword argument 'shy'"):
+    with pytest.raises(TypeError, match="RandomRanker has no argument 'shy'"):
         Restarting(agent=make, bold=True, shy=True, **SHAPE)
     twice = functools.partial(Restarting, agent="random", every=2)
     agent = Restarting(agent=lambda **shape: twice(**shape), every=5, **SHAPE, seed=0)

@@ -525,9 +525,9 @@ def test_a_wrong_keyword_is_named(make):
 
 
 def test_the_error_of_a_wrong_keyword_says_which_there_are():
-    with pytest.raises(TypeError, match="ItemStatistics has no keyword 'discount'; allowed: discounts"):
+    with pytest.raises(TypeError, match="ItemStatistics has no argument 'discount'; did you mean 'discounts'"):
         ItemStatistics(gym.make_vec(PBM, num_envs=2), discount=0.5)
-    with pytest.raises(TypeError, match="TimeAware has no keyword 'horizon'; allowed: none"):
+    with pytest.raises(TypeError, match="TimeAware has no argument 'horizon'; allowed: none"):
         TimeAware(gym.make_vec(PBM, num_envs=2), horizon=5)
 
 

@@ -28,7 +28,7 @@ from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.sweeps import run_sweep
 from rankgym.extras import require
-from rankgym.outputs import atomic_path, check_writable, versions
+from rankgym.outputs import atomic_path, check_writable, versions, when_interrupted
 
 LIBRARIES = ("joblib", "filelock", "pyarrow", "scipy", "matplotlib")
 FILES = ("figure.png", "figure.svg", "claims.md", "claims.json", "data.parquet", "report.html")
@@ -91,11 +91,12 @@ def reproduce(
             sweep, data, jobs=jobs, backend=backend, address=address, progress=progress, resume="the same command"
         )
         folder = root / f"{figure.name}-{chosen}-{source}"
-        judgements = claims.judge(figure.claims, results, sweep.rounds)
-        pace = measure_pace(figure, sweep, data, source)
-        done.append(Reproduced(figure, chosen, source, folder, judgements, pace))
-        write_files(done[-1], sweep, results)
-        on_done(done[-1])
+        with when_interrupted(lambda: f"all runs so far are kept in {data}; the same command resumes"):
+            judgements = claims.judge(figure.claims, results, sweep.rounds)
+            pace = measure_pace(figure, sweep, data, source)
+            done.append(Reproduced(figure, chosen, source, folder, judgements, pace))
+            write_files(done[-1], sweep, results)
+            on_done(done[-1])
     return done
 
 

@@ -14,7 +14,7 @@ from gymnasium.vector import VectorEnv
 
 import rankgym
 from rankgym.agent import NAMED_AGENT, agent_class
-from rankgym.arguments import ActionKind, action_kind, env_attribute, near
+from rankgym.arguments import ActionKind, UnknownArgument, action_kind, env_attribute, near
 from rankgym.play.game import incompatibility
 from rankgym.source import source_digest
 from rankgym.wrappers.against_itself import AgainstItself
@@ -90,6 +90,8 @@ class AgentSpec(NamedTuple):
             if self._own_place(error) and not self.where.startswith(("rankgym_agents.", "rankgym.")):
                 raise self.failure(error, hint) from error
             said = re.sub(r"^\w+\.__init__\(\)", f"{getattr(cls, '__name__', cls)}()", str(error))  # not its base's
+            if isinstance(error, UnknownArgument):  # sizes and seeds are arguments, too, but not knobs
+                said, hint = said.partition("allowed: ")[0] + hint.removeprefix("; "), ""
             raise ValueError(f"agent = {self.label!r}: {said}{hint}") from error
 
     def failure(self, error: BaseException, hint: str = "") -> AgentFailed:
@@ -157,13 +159,19 @@ def split_names(text: str) -> list[str]:
     return [part.strip() for part in re.split(r",(?![^\[]*\])", text)]
 
 
+def _number(text: str) -> float:
+    """Return the number of a text with a fraction or an exponent: 1e5 is the whole number 100000."""
+    number = float(text)
+    return int(number) if "e" in text.lower() and number.is_integer() else number
+
+
 def literal(text: str) -> Any:
     """Parse ``text`` as JSON (numbers, true, false, null, lists, "quoted"); other text is returned unchanged.
 
     Raises ValueError if the text begins like a list, an object or a quoted text, and is not valid JSON.
     """
     try:
-        return json.loads(text)
+        return json.loads(text, parse_float=_number)
     except json.JSONDecodeError as error:
         if text.lstrip().startswith(("[", "{", '"')):
             raise ValueError(f"{text} is not valid JSON: {error}") from None

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.envs.registration import load_env_creator
 
 from rankgym.agent import agent_class
-from rankgym.arguments import action_kind, env_attribute, env_horizons, is_duel, near
+from rankgym.arguments import action_kind, env_attribute, env_horizons, is_duel, near, unknown_argument
 from rankgym.experiments.plan.agents import AgentSpec, fitting_agents, parameters_of, parse_agent, slug
 from rankgym.play.game import incompatibility
 from rankgym.registry import ENVS
@@ -85,12 +85,15 @@ def _all_arguments(name: str) -> dict[str, Any] | None:
     return None
 
 
-def check_env_arguments(name: str, given: Iterable[str]) -> None:
-    """Raise a ValueError if the vector environment of an id is known not to take an argument named in ``given``."""
+def check_env_arguments(name: str, given: Iterable[str], others: Iterable[str] = ()) -> None:
+    """Raise a ValueError if the vector environment of an id is known not to take an argument named in ``given``.
+
+    ``others`` are the caller's own arguments, which may have been meant.
+    """
     known = env_arguments(name)
     for key in given:
         if known is not None and key not in known:
-            raise ValueError(f"{name} has no argument {key!r}{near(key, known) or ';'} allowed: {', '.join(known)}")
+            raise ValueError(unknown_argument(name, key, known, others))
 
 
 class ResolvedEnvironment(NamedTuple):

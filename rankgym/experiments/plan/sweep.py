@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rankgym.arguments import near, round_numbers, whole_number
+from rankgym.arguments import count_of, name_keywords, near, round_numbers, whole_number
 from rankgym.experiments.plan.agents import literal, parse_agent
 from rankgym.experiments.plan.environments import KINDS, ResolvedEnvironment, recorded_rounds, resolve
 from rankgym.experiments.plan.jobs import Block, Job, ResultName, Series
@@ -36,6 +36,7 @@ class Environment(NamedTuple):
     record_at: tuple[int, ...] | None = None
 
 
+@name_keywords
 @dataclass(frozen=True)
 class Sweep:
     """Environments and agents to play. Lists become tuples, and classes their names, ``"package.module:Class"``.
@@ -188,7 +189,7 @@ class Sweep:
         query = list(query) if isinstance(query, tuple) else query
         found = resolve(environment.env_id, agents or None, rounds, query, environment.kwargs)
         for number in more:
-            whole_number("record_at", number, 1, rounds)
+            count_of("record_at", number, 1, rounds)
         return found
 
     def _values(self, environment: Environment, *names: str) -> list[Any]:
@@ -255,7 +256,7 @@ def _own(environment: Environment) -> Environment:
 
 
 def _record_at(given: Any) -> tuple[int, ...]:
-    return tuple(whole_number("record_at", number, 1) for number in round_numbers("record_at", given))
+    return tuple(count_of("record_at", number, 1) for number in round_numbers("record_at", given))
 
 
 def _environment(table: Mapping[str, Any]) -> Environment:
@@ -305,8 +306,8 @@ def _knob(value: Any) -> str:
 
 _CHECKS: dict[str, Callable[[Any], Any]] = {  # of the keys in OWN: what checks a value and returns its final form
     "agents": _agent_names,
-    "rounds": functools.partial(whole_number, "rounds", least=1),
-    "runs": functools.partial(whole_number, "runs", least=1),
+    "rounds": functools.partial(count_of, "rounds", least=1),
+    "runs": functools.partial(count_of, "runs", least=1),
     "query": lambda query: tuple(query) if isinstance(query, list) else query,
     "seed": functools.partial(whole_number, "seed", least=0),
     "record_at": _record_at,

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.arguments import one_of, whole_number
+from rankgym.arguments import count_of, one_of, whole_number
 from rankgym.data import letor
 from rankgym.experiments.plan.digests import key_of
 from rankgym.experiments.plan.jobs import RESULTS
@@ -92,7 +92,7 @@ def estimate(
         knobs = make(interleaving, knobs).knobs()
     elif knobs:
         raise ValueError(f"interleaving_knobs = {knobs} are for simulations; allowed with method = 'exact': none")
-    comparisons = whole_number("comparisons", comparisons, 1)
+    comparisons = count_of("comparisons", comparisons, 1)
     num_documents = whole_number("num_documents", num_documents, 1)
     seed, ties, jobs = whole_number("seed", seed, 0), whole_number("ties", ties, 0), whole_number("jobs", jobs, 1)
     one_of("user_model", user_model, users.USERS)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rankgym.experiments.run.job import Playable
-from rankgym.progress import PATIENCE, short_number
+from rankgym.progress import PATIENCE, RewrittenLine, error_console, short_number, without_widgets
 
 FIRST_ESTIMATE = 60.0  # seconds of playing before the time left is shown
 MAX_WINDOW = 900.0  # seconds that a rate is averaged over
@@ -79,15 +79,16 @@ class JobsDisplay:
         self.begun = self.printed = self.clock()
         self.bars: Any = None
         self.tasks: dict[str, Any] = {}
+        self.line_anew = RewrittenLine()  # of a notebook
         if shown:
-            from rich.console import Console
-
-            self.console = console or Console(stderr=True)
+            self.console = console or error_console()
+            self.notebook = self.console.is_jupyter or without_widgets()
 
     def __enter__(self) -> "JobsDisplay":
         return self
 
     def __exit__(self, *_: Any) -> None:
+        self.line_anew.close()
         if self.bars is not None:
             self.bars.stop()
 
@@ -96,6 +97,7 @@ class JobsDisplay:
         if self.shown:
             from rich.text import Text
 
+            self.line_anew.close()
             self.console.print(Text(text, style), soft_wrap=True)
 
     def update(self, played: Mapping[str, int], finished: set[str]) -> None:
@@ -136,6 +138,10 @@ class JobsDisplay:
 
     def _show(self, now: float) -> None:
         if not self.shown:
+            return
+        if self.notebook:
+            if now - self.begun >= PATIENCE:
+                self.line_anew.write(self.line())
             return
         if not self.console.is_terminal:
             if now - self.printed >= LINES_EVERY:

@@ -23,7 +23,7 @@ from rankgym.experiments.run.display import JobsDisplay, duration
 from rankgym.experiments.run.executor import Executor
 from rankgym.experiments.run.job import Playable
 from rankgym.experiments.run.work_folder import WorkFolder
-from rankgym.outputs import remove
+from rankgym.outputs import remove, when_interrupted
 from rankgym.progress import PATIENCE, working
 
 LOG = "log.jsonl"
@@ -65,6 +65,11 @@ class Driver:
             RuntimeError: workers die again and again.
             OSError: the disk is full, or the like; results and checkpoints stay.
         """
+        with when_interrupted(self.kept):
+            self.play_rest(notes, announce)
+
+    def play_rest(self, notes: Sequence[str], announce: str) -> None:
+        """Play the jobs that have no sound result yet; see ``play``."""
         examined = store.examine(self.root, self.given)
         todo = [job for job in self.jobs.values() if job.key not in examined.finished]
         said = [self.put_aside(job, examined.damaged[job.key]) for job in todo if job.key in examined.damaged]
@@ -78,15 +83,17 @@ class Driver:
                     self.display.say(note, "yellow")
                 if announce and expected >= PATIENCE:
                     self.display.say(f"{announce}: about {duration(expected)}")
-                try:
-                    # those that take long first, so that all workers end at about the same time
-                    self.play_all(sorted(todo, key=lambda job: -costs[job.key]))
-                except KeyboardInterrupt as interruption:
-                    if self.resume and self.marks():
-                        kept = f"finished jobs and checkpoints are kept in {self.root}; to resume: {self.resume}"
-                        interruption.add_note(kept)
-                    raise
+                # those that take long first, so that all workers end at about the same time
+                self.play_all(sorted(todo, key=lambda job: -costs[job.key]))
         remove(self.folder.path)
+
+    def kept(self) -> str:
+        """Say what an interruption leaves, and how to go on."""
+        if not self.resume:
+            return "nothing is kept, as no folder was given: with out=FOLDER, the same call resumes"
+        if (hasattr(self, "folder") and self.marks()) or any(self.results.glob("*.parquet")):
+            return f"finished jobs and checkpoints are kept in {self.root}; to resume: {self.resume}"
+        return f"nothing was played yet; to start again: {self.resume}"
 
     def put_aside(self, job: Playable, wrong: str) -> str:
         """Move a damaged result away, and return the note on it."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rankgym.arguments import named_keywords
 from rankgym.experiments.plan.agents import AgentFailed
 from rankgym.experiments.plan.jobs import RESULTS, Job, decisive, made_in
 from rankgym.experiments.plan.sweep import SWEEP, Sweep
@@ -62,6 +63,7 @@ class SweepJob(Job):
         return store.difference(made_by(mine), made_by(self.decides)) or "other settings of the job"
 
 
+@named_keywords
 def run_sweep(
     sweep: Sweep,
     folder: str | os.PathLike[str],

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rankgym.arguments import named_keywords
 from rankgym.experiments.plan.jobs import RESULTS
 from rankgym.experiments.run import store
 from rankgym.experiments.run.plan_file import read_plan
@@ -42,6 +43,7 @@ class OtherCode(UserWarning):
     """Results were made by other versions, or by other code, than the present ones."""
 
 
+@named_keywords
 def load(path: str | os.PathLike[str], *, partial: bool = False, strict: bool = False) -> Any:
     """Read the results of a sweep as a tidy table: one line a row and recorded round.
 
@@ -67,18 +69,19 @@ def load(path: str | os.PathLike[str], *, partial: bool = False, strict: bool = 
     return exported if exported is not None else table(_checked(path, partial, strict))
 
 
+@named_keywords
 def read(path: str | os.PathLike[str], *, partial: bool = False, strict: bool = False) -> Results:
     """The results at ``path`` by their labels. Arguments and errors are those of ``load``, but for exported tables."""
     return _checked(Path(path), partial, strict)
 
 
 def _checked(path: Path, partial: bool, strict: bool) -> Results:
-    """Read results; if other code made some, warn, or raise a ValueError if ``strict``. The caller's caller called."""
+    """Read results; if other code made some, warn where ``load`` or ``read`` was called, or raise a ValueError if ``strict``."""
     results, other_code = read_with_origin(path, partial=partial)
     if other_code and strict:
         raise ValueError(f"{other_code}; allowed by strict: results of what is installed now{_advice(path)}")
     if other_code:
-        warnings.warn(f"{other_code}{_advice(path)}; strict=True refuses them", OtherCode, stacklevel=3)
+        warnings.warn(f"{other_code}{_advice(path)}; strict=True refuses them", OtherCode, stacklevel=4)
     return results
 
 

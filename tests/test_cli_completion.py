@@ -1,0 +1,125 @@
+"""Completion for shells: commands, options and values, quickly; the names agree with the tables they are read from."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankgym import data
+from rankgym.commands import completion
+from rankgym.experiments.papers import FIGURES, PAPERS
+from rankgym.experiments.plan.agents import shipped_models
+from rankgym.models import MODELS
+from rankgym.registry import ENVS
+from rankgym.sb3.defaults import ALGORITHMS
+from rankgym_agents import AGENTS
+
+SHORT = [name.removeprefix("rankgym/") for name in ENVS]
+PROGRAM = (
+    "import sys; from rankgym.cli import main\n"
+    "try: main()\n"
+    "finally: print([name for name in ('numba', 'numpy', 'gymnasium', 'torch', 'matplotlib') if name in sys.modules])"
+)
+
+
+def ask(shell, line):
+    """Return what the shell is told for a line whose last word is being typed, and which heavy modules that took."""
+    words = line.split(" ")
+    asked = {"_RANKGYM_COMPLETE": f"complete_{shell}"}
+    if shell == "bash":
+        asked |= {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
+    else:
+        asked |= {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env={**os.environ, **asked})
+    assert done.returncode == 0, done.stderr
+    *told, heavy = done.stdout.strip().split("\n")
+    return " ".join(told), heavy
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    ("line", "offered", "others"),
+    [
+        ("rankgym comp", ["compare"], ["train"]),
+        ("rankgym sweep re", ["resume", "report"], ["status"]),
+        ("rankgym compare --ro", ["--rounds"], ["--runs"]),
+        ("rankgym compare PBM-Yandex-", ["PBM-Yandex-v0", "PBM-Yandex-Rerank-v0"], ["CM-Yandex-v0"]),
+        ("rankgym compare rankgym/Duel", ["rankgym/Dueling-MSLR-v0"], ["rankgym/CM-Yandex-v0"]),
+        ("rankgym compare CM-Yandex-v0 --agents static,top", ["static,toprank"], ["bubblerank"]),
+        ("rankgym compare CM-Yandex-v0 --source c", ["calibrated"], ["published"]),
+    ],
+)
+def test_shells_are_told_names_and_no_compiler_is_imported(shell, line, offered, others):
+    told, heavy = ask(shell, line)
+    assert all(word in told for word in offered), told
+    assert not any(word in told for word in others)
+    assert heavy == "[]"
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("rankgym train CM-Yandex-v0,PBM-Yandex-R", "CM-Yandex-v0,PBM-Yandex-Rerank-v0"),
+        ("rankgym train CM-Yandex-v0 --algo mask", "maskable-ppo"),
+        ("rankgym train CM-Yandex-v0 --policy pl", "plackett-luce"),
+        ("rankgym compare CM-Yandex-v0 --set model=P", "model=PBM"),
+        ("rankgym compare CM-Yandex-v0 --agents ppo-", "ppo-pbm"),
+        ("rankgym grade a.py:B CM-Yandex-v0 --against casc", "cascade-ucb1"),
+        ("rankgym data fetch y", "yandex60"),
+        ("rankgym data import m", "mslr"),
+        ("rankgym reproduce bubblerank-f", "bubblerank-figure-1"),
+        ("rankgym reproduce bubblerank --scale sm", "smoke"),
+        ("rankgym agents top", "toprank"),
+        ("rankgym envs PBM", "PBM-Yandex-v0"),
+        ("rankgym assumptions PBM", "PBM-Yandex-v0"),
+    ],
+)
+def test_values_are_completed(line, offered):
+    assert offered in ask("fish", line)[0].split()
+
+
+def test_all_names_are_those_of_the_tables():
+    assert completion.environments("") == SHORT
+    assert completion.environments("rankgym/") == list(ENVS)
+    assert completion.agents("") == [*AGENTS, *shipped_models()]
+    assert completion.data_sets("") == data.published_names()
+    assert set(completion.figures("")) == {"all", *PAPERS, *FIGURES}
+    assert completion.algorithms("") == list(ALGORITHMS)
+    assert completion.assignments("model=") == [f"model={model}" for model in MODELS]
+
+
+@given(st.lists(st.sampled_from(sorted(AGENTS)), unique=True, min_size=1), st.integers(0, 20))
+def test_the_last_entry_of_a_list_is_completed(chosen, length):
+    *before, last = chosen
+    typed = ",".join([*before, last[:length]])
+    offered = completion.listed(completion.agents)(typed)
+    assert ",".join(chosen) in offered
+    assert all(word.startswith(typed) for word in offered)
+    assert all(len(set(word.split(","))) == len(chosen) for word in offered)
+
+
+@given(st.text())
+def test_whatever_is_typed_nothing_breaks(typed):
+    for names in (completion.environments, completion.agents, completion.assignments, completion.figures):
+        for complete in (names, completion.listed(names)):
+            assert all(word.startswith(typed) for word in complete(typed))
+
+
+def test_choices_are_read_from_what_help_shows():
+    assert completion.words("all|train|test|0,3,7")("t") == ["train", "test"]
+    assert completion.words("KEY=VALUE") is completion.words("A,B,...") is None
+
+
+def test_scripts_for_shells_are_shown_and_help_says_so(run):
+    assert re.search(r"--install-completion.*--show-completion", run("--help").output, re.S)
+    shown = subprocess.run(
+        [sys.executable, "-m", "rankgym", "--show-completion", "bash"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+    )
+    assert "_RANKGYM_COMPLETE=complete_bash" in shown.stdout
