@@ -480,9 +480,8 @@ def test_colours_that_stand_side_by_side_differ_in_grey(one, other):
 
 
 @pytest.fixture
-def no_display(monkeypatch):
+def no_display():  # see the tests' conftest.py
     pytest.importorskip("pygame", reason="pygame-ce is not installed: pip install rankgym[render]")
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
 
 
 @pytest.mark.parametrize("family", FEW)
@@ -510,6 +509,15 @@ def test_the_window_of_a_batch(make, no_display):
     *_, _ = played(env, 2)
     assert env.window.get_size()[0] == canvas.WIDTH
     env.close()
+
+
+def test_a_wrapped_environment_can_be_made_again_with_a_window(make, no_display):
+    """As Gymnasium's ``check_env`` does."""
+    env = rankgym.RecordRegret(make("PBM", None))
+    again = env.spec.make(render_mode="human")
+    assert again.render_mode == "human"
+    assert isinstance(again, rankgym.RecordRegret)
+    again.close()
 
 
 @pytest.mark.parametrize("mode", ["human", "rgb_array", "rgb_array_list"])
@@ -570,6 +578,16 @@ def test_what_is_not_installed_is_said_at_once(library, mode, monkeypatch):
     for kind in (RuntimeError, TypeError):
         with pytest.raises(kind, match=wanted):
             gym.make("rankgym/PBM-Yandex-v0", render_mode=mode)
+
+
+def test_modes_are_listed_where_their_libraries_are_installed(monkeypatch):
+    """Else Gymnasium's ``check_env``, which tries what is listed, would fail in a core installation."""
+    modes = ["human", "ansi", "rgb_array"]
+    for missing, listed in ((None, modes), ("pygame", modes[1:]), ("PIL", ["ansi"])):
+        monkeypatch.setattr(sessions.importlib.util, "find_spec", lambda name, missing=missing: name != missing)
+        assert sessions.installed(modes) == listed
+    monkeypatch.undo()
+    assert rankgym.envs.SingleEnv.metadata["render_modes"] == sessions.installed(modes)
 
 
 def test_texts_need_no_library(monkeypatch):
