@@ -1,5 +1,6 @@
 """What tests of several rooms share: the published queries, the command line, figures. Hypothesis asserts no time."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 from rankgym import data
 from rankgym.cli import app
 
+os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # windows that no display is needed for
 settings.register_profile("rankgym", deadline=None)  # the first example may have to compile a kernel
 settings.load_profile("rankgym")
 

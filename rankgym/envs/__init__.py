@@ -35,11 +35,27 @@ __all__ = [
 ]
 
 
+class Window(HumanRendering):
+    """Shows each picture in a window. Its spec is the environment's, whose ``render_mode`` makes the window again."""
+
+    @property
+    def spec(self) -> Any:  # type: ignore[override]
+        return self.env.spec
+
+
+class Frames(RenderCollection):
+    """Collects what ``render`` returns. Its spec is the environment's, as that of ``Window``."""
+
+    @property
+    def spec(self) -> Any:  # type: ignore[override]
+        return self.env.spec
+
+
 def _single(vector: Callable[..., SessionsVectorEnv]) -> Callable[..., gym.Env[Any, Any]]:
     """Return ``gym.make``'s entry point of what ``vector`` makes.
 
     Gymnasium's wrappers show pictures in a window ("human") and collect frames ("rgb_array_list"). They are put on here
-    and not left to ``gym.make``, which warns when it adds a window, and so these modes work without ``gym.make``, too.
+    and not left to ``gym.make``, which warns when it adds a window.
     """
 
     def single(render_mode: str | None = None, **arguments: Any) -> gym.Env[Any, Any]:
@@ -54,7 +70,7 @@ def _single(vector: Callable[..., SessionsVectorEnv]) -> Callable[..., gym.Env[A
         env = SingleEnv(vector(num_envs=1, autoreset_mode="Disabled", render_mode=base, **arguments))
         if base == render_mode:
             return env
-        return HumanRendering(env) if render_mode == "human" else RenderCollection(env)
+        return Window(env) if render_mode == "human" else Frames(env)
 
     return single
 

@@ -1,5 +1,6 @@
 """The base class of the vector environments: seeds, episodes, queries, snapshots. A subclass says what a session is."""
 
+import importlib.util
 import inspect
 import secrets
 from abc import abstractmethod
@@ -43,6 +44,12 @@ class Compiled(NamedTuple):
 
 
 RENDER_MODES = ("ansi", "rgb_array")  # of the engine: Gymnasium's wrappers make "human" of "rgb_array"
+LIBRARIES = {"human": ("PIL", "pygame"), "rgb_array": ("PIL",), "rgb_array_list": ("PIL",)}  # that modes need
+
+
+def installed(modes: Sequence[str]) -> list[str]:
+    """Return the modes whose libraries are installed: Gymnasium's ``check_env`` tries all that are in ``metadata``."""
+    return [mode for mode in modes if all(map(importlib.util.find_spec, LIBRARIES.get(mode, ())))]
 
 
 class UnknownRenderMode(ValueError, TypeError):
@@ -74,7 +81,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012
-        "render_modes": [*RENDER_MODES],
+        "render_modes": installed(RENDER_MODES),
         "render_fps": 4,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
@@ -465,8 +472,7 @@ def check_render_mode(mode: Any, allowed: Sequence[str], human: str = "") -> Non
         words = ", ".join(map(repr, (None, *allowed)))
         hint = human if isinstance(mode, str) and mode == "human" else ""
         raise UnknownRenderMode(f"render_mode = {mode!r} is unknown; allowed: {words}{hint}")
-    needed = {"human": ("PIL", "pygame"), "rgb_array": ("PIL",), "rgb_array_list": ("PIL",)}
-    for library in needed.get(mode or "", ()):
+    for library in LIBRARIES.get(mode or "", ()):
         try:
             require(library, "render")
         except RuntimeError as error:

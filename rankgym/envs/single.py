@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from rankgym.envs.sessions import RENDER_MODES, SessionsVectorEnv
+from rankgym.envs.sessions import RENDER_MODES, SessionsVectorEnv, installed
 from rankgym.scenes import Scene
 
 
@@ -21,7 +21,7 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
         engine: a vector environment with one row and autoreset disabled.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["human", *RENDER_MODES], "render_fps": 4}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": installed(["human", *RENDER_MODES]), "render_fps": 4}  # noqa: RUF012
 
     def __init__(self, engine: SessionsVectorEnv) -> None:
         self.engine = engine

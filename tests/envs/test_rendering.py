@@ -1,15 +1,14 @@
-"""Scenes say what the last session was, pictures show it, and nothing is drawn unless somebody asks."""
+"""Pictures show the scenes, and nothing is drawn unless somebody asks; Gymnasium's wrappers show and record them."""
 
 import itertools
-import json
 import re
 import sys
-from collections import Counter
 from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from families import FAMILIES, FEW, played
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import RecordVideo
 from gymnasium.wrappers.vector import HumanRendering
@@ -18,323 +17,17 @@ from hypothesis import strategies as st
 
 import rankgym
 from rankgym.envs import sessions
-from rankgym.experiments.bench.cases import write_letor
-from rankgym.models import users
 from rankgym.pictures import canvas, draw
-from rankgym.play.game import Game
-from rankgym.scenes import DuelScene, InterleavedScene, Position, RankingScene, as_plain
-from rankgym.wrappers.against_itself import AgainstItself
-from rankgym_agents import AGENTS
+from rankgym.scenes import DuelScene, InterleavedScene, Position, RankingScene
 
 pytest.importorskip("PIL", reason="Pillow is not installed: pip install rankgym[render]")
-
-MODELS = ("CM", "PBM", "DCM", "DBN", "UBM", "CCM", "DBM")
-LETOR = "rankgym/Dueling-LETOR-v0"
-FAMILIES = {
-    **{model: (f"rankgym/{model}-Yandex-v0", {}) for model in MODELS},
-    "re-ranking": ("rankgym/DCM-Yandex-Rerank-v0", {"reference": "sorted"}),
-    "breakpoints": ("rankgym/CM-Yandex-Breakpoint-v0", {"epoch_lengths": 2}),
-    "two levels": ("rankgym/CM-TwoLevel-Breakpoint-v0", {"breakpoints": [1, 4]}),
-    "arms": ("rankgym/Dueling-MSLR-v0", {"num_arms": 5}),
-    "Copeland": ("rankgym/Dueling-Synthetic-v0", {"winner": "copeland", "regret": "weak"}),
-    "rankings": ("rankgym/Dueling-PBM-Yandex-v0", {}),
-    "balanced": ("rankgym/Dueling-CM-Yandex-v0", {"interleaving": "balanced", "regret": "strong"}),
-    "rankers": (LETOR, {}),
-    "rankers without a matrix": (LETOR, {"preferences": None, "interleaving": "team-draft"}),
-}
-FEW = ("PBM", "breakpoints", "arms", "rankings", "rankers")  # one of each family
-
-
-@pytest.fixture(scope="module")
-def letor(tmp_path_factory):
-    """The arguments of duels on a LETOR file whose third ranker is the best of three."""
-    folder = tmp_path_factory.mktemp("letor")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RANKGYM_DATA_HOME", str(folder))
-        write_letor(folder / "train.txt", 4, 7, 3)
-        np.savetxt(folder / "p.txt", [[0.5, 0.4, 0.3], [0.6, 0.5, 0.4], [0.7, 0.6, 0.5]])
-        yield {"file": str(folder / "train.txt"), "preferences": str(folder / "p.txt"), "num_documents": 5}
-
-
-@pytest.fixture
-def make(letor):
-    def made(family, mode="ansi", num_envs=None, **more):
-        name, own = FAMILIES[family]
-        arguments = {"horizon": 12, **(letor if name == LETOR else {}), **own, **more}
-        if num_envs is None:
-            return gym.make(name, render_mode=mode, **arguments)
-        return gym.make_vec(name, num_envs=num_envs, render_mode=mode, **arguments)
-
-    return made
-
-
-def played(env, steps, seed=0):
-    """Yield the info of each step, with random actions."""
-    env.reset(seed=seed)
-    env.action_space.seed(seed)
-    for _ in range(steps):
-        yield env.step(env.action_space.sample())[-1]
-
-
-def no_nan(value):
-    return None if np.isnan(value) else value
-
-
-# -- scenes ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_scene_is_what_info_says(make, family):
-    env = make(family)
-    before = env.reset(seed=0)[1]
-    scene = env.unwrapped.scene()
-    assert (scene.round, scene.regret) == (None, None)
-    assert scene.regret_so_far in (0.0, None)
-    assert getattr(scene, "query", None) == before.get("query")
-    total = 0.0
-    for number, info in enumerate(played(env, 12)):
-        scene, total = env.unwrapped.scene(), total + info["regret"]
-        assert (scene.round, scene.regret, scene.regret_so_far) == (number, no_nan(info["regret"]), no_nan(total))
-        if isinstance(scene, DuelScene):
-            assert [scene.problem, scene.left, scene.right, scene.winner] == [
-                info[name] for name in ("problem", "left", "right", "winner")
-            ]
-            continue
-        places = len(scene.displayed)
-        assert [place.item for place in scene.displayed] == info["displayed"][:places].tolist()
-        assert [place.clicked for place in scene.displayed] == info["clicks"][:places].astype(bool).tolist()
-        assert (info["displayed"][places:] == -1).all()
-        assert scene.query == info["query"]
-        if isinstance(scene, RankingScene):
-            keys = ("expected_reward", "optimal_reward", "misordered")
-            assert [getattr(scene, name) for name in keys] == [info[name] for name in keys]
-            assert scene.epoch == info.get("epoch")
-        else:
-            assert [scene.left.credit, scene.right.credit] == info["credit"].tolist()
-            assert scene.winner == info["winner"]
-
-
-@pytest.mark.parametrize("family", [*MODELS, "breakpoints", "two levels", "rankings"])
-def test_rewards_are_those_of_the_users_that_are_shown(make, family):
-    """A click has the probability examined * attraction, in every model here, also just before a breakpoint."""
-    env = make(family, cutoff=None)
-    for _ in played(env, 9):
-        scene = env.unwrapped.scene()
-        lists = [(scene.best, scene.optimal_reward if isinstance(scene, RankingScene) else None)]
-        if isinstance(scene, RankingScene):
-            lists.append((scene.displayed, scene.expected_reward))
-        for places, reward in lists:
-            assert all(place.attraction == scene.attraction[place.item] for place in places)
-            clicks = sum(place.attraction * place.examined for place in places)
-            if reward is not None:
-                assert clicks == pytest.approx(reward, abs=1e-9)
-
-
-def test_a_duel_knows_its_odds(make):
-    env = make("arms")
-    for _ in played(env, 12):
-        scene, truth = env.unwrapped.scene(), env.unwrapped
-        assert scene.left_beats_right == truth.preference[scene.left, scene.right]
-        assert scene.best_arm == truth.best_arm
-        assert scene.gaps == pytest.approx(truth.preference[scene.best_arm] - 0.5)
-        assert scene.arms == truth.arms.tolist()
-        assert scene.regret == pytest.approx((scene.gaps[scene.left] + scene.gaps[scene.right]) / 2)
-
-
-def test_what_the_best_arm_is_and_which_regret_counts_is_said(make):
-    env = make("Copeland")
-    env.reset(seed=0)
-    assert (env.unwrapped.scene().best_by, env.unwrapped.scene().regret_kind) == ("copeland", "weak")
-    env = make("balanced")
-    env.reset(seed=0)
-    assert env.unwrapped.scene().regret_kind == "strong"
-
-
-def test_sides_of_a_duel_of_rankings(make):
-    env = make("rankings")
-    for info in played(env, 12):
-        scene = env.unwrapped.scene()
-        for number, side in enumerate((scene.left, scene.right)):
-            assert side.ranking == info[("left", "right")[number]].tolist()
-            assert side.expected_reward == info["expected_reward"][number]
-            assert side.gap == info["optimal_reward"] - side.expected_reward
-        clicked = [place.left_share for place in scene.displayed if place.clicked]
-        assert [scene.left.credit, scene.right.credit] == [sum(clicked), len(clicked) - sum(clicked)]
-        assert scene.tied == (scene.left.credit == scene.right.credit)
-
-
-def test_credit_is_given_by_position_only_where_the_method_does(make):
-    env = make("balanced")
-    for _ in played(env, 3):
-        assert {place.left_share for place in env.unwrapped.scene().displayed} == {None}
-    pytest.importorskip("scipy", reason="optimized interleaving needs SciPy")
-    env, sides = make("rankings", interleaving="optimized", horizon=40), set()
-    for info in played(env, 40):
-        clicked = [place.left_share for place in env.unwrapped.scene().displayed if place.clicked]
-        assert [1.0 in clicked, 0.0 in clicked] == (info["credit"] > 0).tolist()
-        sides |= set(clicked)
-    assert sides == {1.0, 0.0, None}
-
-
-def test_sides_of_a_duel_of_rankers(make, letor):
-    env = make("rankers", rankers=[2, 0])
-    lists = Counter()
-    for info in played(env, 12):
-        scene = env.unwrapped.scene()
-        assert [(side.arm, side.feature) for side in (scene.left, scene.right)] == [
-            (info[name], [2, 0][info[name]]) for name in ("left", "right")
-        ]
-        assert [side.gap for side in (scene.left, scene.right)] == pytest.approx(
-            [[0.0, 0.2][info[name]] for name in ("left", "right")]
-        )
-        assert scene.best_arm == 0
-        assert scene.left_beats_right == [[0.5, 0.7], [0.3, 0.5]][info["left"]][info["right"]]
-        lists[scene.query, scene.left.arm, tuple(scene.left.ranking)] += 1
-        assert len(scene.left.ranking) == scene.num_positions == 5
-    assert len({(query, arm) for query, arm, _ in lists}) == len(lists)  # a ranker has one list for a query
-    env = make("rankers without a matrix")
-    for _ in played(env, 1):
-        scene = env.unwrapped.scene()
-        assert [scene.best_arm, scene.left_beats_right, scene.left.gap, scene.regret_so_far] == [None] * 4
-
-
-def test_readers_of_documents_click_as_their_model_says(make):
-    env = make("rankers", user_model="informational")
-    for _ in played(env, 6):
-        scene, reader = env.unwrapped.scene(), users.user("informational", 2)
-        grades = [reader.clicking.tolist().index(place.attraction) for place in scene.displayed]
-        chances = users.click_vectors(reader, [grades])[0]
-        for k, place in enumerate(scene.displayed):
-            clicked = np.arange(len(chances)) >> k & 1 == 1
-            assert place.attraction * place.examined == pytest.approx(chances[clicked].sum())
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_scenes_are_plain_values(make, family):
-    env = make(family)
-    for _ in played(env, 2):
-        plain = as_plain(env.unwrapped.scene())
-        assert json.loads(json.dumps(plain, allow_nan=False)) == plain
-        assert plain["scene"] == type(env.unwrapped.scene()).__name__
-
-
-def test_there_are_no_scenes_without_a_render_mode(make):
-    env = make("PBM", None, 2)
-    for _ in played(env, 2):
-        pass
-    with pytest.raises(ValueError, match=r'^render_mode = None .* render_mode="ansi"$'):
-        env.scene(0)
-    assert env.regret_so_far.tolist() == [0, 0]
-
-
-@given(row=st.one_of(st.integers().filter(lambda row: not 0 <= row < 2), st.text(), st.floats(), st.none()))
-def test_scenes_of_rows_that_are_not_there(row):
-    env = rankgym.envs.RankingVectorEnv(2, render_mode="ansi")
-    env.reset(seed=0)
-    with pytest.raises(ValueError, match=r"^row = .*(0 \.\. 1|allowed)"):
-        env.scene(row)
-
-
-# -- rows, resets, snapshots, stretches -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("family", FEW)
-def test_a_row_of_a_batch_looks_as_it_does_alone(make, family):
-    batch = make(family, "rgb_array", 3)
-    singles = [make(family, "rgb_array") for _ in range(3)]
-    batch.reset(seed=5)
-    for row, env in enumerate(singles):
-        env.reset(seed=5 + row)
-    batch.action_space.seed(0)
-    for _ in range(4):
-        actions = batch.action_space.sample()
-        batch.step(actions)
-        for row, env in enumerate(singles):
-            one = {side: lists[row] for side, lists in actions.items()} if isinstance(actions, dict) else actions[row]
-            env.step(one)
-    frames = batch.render()
-    assert isinstance(frames, tuple)
-    assert len(frames) == 3
-    assert all(np.array_equal(frame, env.render()) for frame, env in zip(frames, singles, strict=True))
-
-
-@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-@pytest.mark.parametrize("family", FEW)
-def test_the_regret_so_far_is_that_of_the_episode(make, family, mode):
-    env = make(family, "ansi", 3, autoreset_mode=mode, horizon=3)
-    totals = np.zeros(3)
-    env.reset(seed=0)
-    env.action_space.seed(0)
-    for step in range(9):
-        *_, info = env.step(env.action_space.sample())
-        fresh = step % 4 == 3 if mode == "NextStep" else step % 3 == 2
-        totals = np.zeros(3) if fresh else totals + info["regret"]
-        assert [env.scene(row).regret_so_far for row in range(3)] == totals.tolist()
-        assert [env.scene(row).round is None for row in range(3)] == [fresh] * 3
-
-
-def test_breakpoints_of_the_episode_before_are_forgotten(make):
-    env = make("breakpoints", epoch_lengths=None, num_breakpoints=1, horizon=8)
-    for episode in range(8):
-        for info in played(env, 8, seed=episode):
-            assert env.unwrapped.scene().optimal_reward == info["optimal_reward"]
-            assert env.unwrapped.scene().regret == info["regret"]
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_snapshot_keeps_the_scene(make, family):
-    """Also the last one before a breakpoint, whose truth the environment no longer has."""
-    env, other = make(family, "ansi", 3), make(family, "ansi", 3)
-    other.reset(seed=99)
-    for _ in played(env, 4):
-        other.restore(env.snapshot())
-        assert [other.scene(row) for row in range(3)] == [env.scene(row) for row in range(3)]
-
-
-STRETCHED = {
-    "PBM": "toprank",
-    "breakpoints": "cascade-kl-ucb",
-    "arms": "rucb",
-    "rankings": "bubblerank",
-    "rankers": "rucb",
-}
-
-
-@pytest.mark.parametrize("threads", [0, 1])
-@pytest.mark.parametrize("family", STRETCHED)
-def test_compiled_stretches_count_the_regret(make, family, threads):
-    env = make(family, "rgb_array", 2, horizon=400, **({"epoch_lengths": 150} if family == "breakpoints" else {}))
-    agent = AGENTS[STRETCHED[family]].for_env(AgainstItself(env) if family == "rankings" else env, horizon=400, seed=0)
-    game = Game(agent, env, 350, threads=threads)
-    game.reset(3)
-    game.play(350, lambda number: None)
-    scenes = [env.scene(row) for row in range(2)]
-    assert [scene.regret_so_far for scene in scenes] == game.history().regret[-1].tolist()
-    assert [scene.round for scene in scenes] == [349, 349]
-    if family == "rankers":  # the regret of the last duel, too
-        gaps = [0.2, 0.1, 0.0]
-        assert [s.regret for s in scenes] == pytest.approx([(gaps[s.left.arm] + gaps[s.right.arm]) / 2 for s in scenes])
-
-
-@pytest.mark.parametrize("family", FEW)
-def test_repeated_sessions_count_the_regret(make, family):
-    env = make(family, "ansi", 2, horizon=50)
-    for _ in played(env, 1):
-        action = env.action_space.sample()
-    env.step(action)
-    times = env.alike() if family == "breakpoints" else 20
-    before, last = env.scene(1).regret_so_far, env.scene(1).regret
-    env.repeat(times)
-    assert env.scene(1).regret_so_far == pytest.approx(before + times * last)
-    assert env.scene(1).round == 1 + times
-
 
 # -- pictures ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_frames_of_an_episode_have_one_size(make, family):
-    env = make(family, "rgb_array")
+def test_frames_of_an_episode_have_one_size(make_family, family):
+    env = make_family(family, "rgb_array")
     env.reset(seed=0)
     frames = [env.render()]
     frames += [env.render() for _ in played(env, 12)]
@@ -345,10 +38,10 @@ def test_frames_of_an_episode_have_one_size(make, family):
 
 
 @pytest.mark.parametrize("family", FEW)
-def test_nothing_is_drawn_unless_somebody_asks(make, family, monkeypatch):
+def test_nothing_is_drawn_unless_somebody_asks(make_family, family, monkeypatch):
     drawn = []
     monkeypatch.setattr(sessions, "draw", lambda scene: drawn.append(scene) or np.zeros((2, 2, 3), np.uint8))
-    env = make(family, "rgb_array")
+    env = make_family(family, "rgb_array")
     for _ in played(env, 5):
         pass
     assert drawn == []
@@ -407,8 +100,8 @@ def test_every_fact_of_a_duel_is_seen(change):
 
 
 @pytest.mark.parametrize("field", ["winner", "tied", "user", "interleaving", "query", "regret", "regret_so_far"])
-def test_every_fact_of_an_interleaved_duel_is_seen(make, field):
-    env = make("rankings")
+def test_every_fact_of_an_interleaved_duel_is_seen(make_family, field):
+    env = make_family("rankings")
     *_, _ = played(env, 3)
     scene = env.unwrapped.scene()
     other = {"winner": 1 - scene.winner, "tied": not scene.tied, "user": "CM", "interleaving": "balanced"}
@@ -480,21 +173,20 @@ def test_colours_that_stand_side_by_side_differ_in_grey(one, other):
 
 
 @pytest.fixture
-def no_display(monkeypatch):
+def no_display():  # see the tests' conftest.py
     pytest.importorskip("pygame", reason="pygame-ce is not installed: pip install rankgym[render]")
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
 
 
 @pytest.mark.parametrize("family", FEW)
-def test_gymnasium_finds_no_fault_in_any_mode(make, family, no_display):
-    check_env(make(family, None).unwrapped)
+def test_gymnasium_finds_no_fault_in_any_mode(make_family, family, no_display):
+    check_env(make_family(family, None).unwrapped)
 
 
 @pytest.mark.parametrize("family", FEW)
-def test_the_window_shows_the_picture(make, family, no_display, monkeypatch):
+def test_the_window_shows_the_picture(make_family, family, no_display, monkeypatch):
     import pygame
 
-    env = make(family, "human")
+    env = make_family(family, "human")
     monkeypatch.setitem(env.unwrapped.metadata, "render_fps", 1_000)  # without waiting
     assert env.render_mode == "human"
     for _ in played(env, 3):
@@ -504,34 +196,43 @@ def test_the_window_shows_the_picture(make, family, no_display, monkeypatch):
     env.close()
 
 
-def test_the_window_of_a_batch(make, no_display):
+def test_the_window_of_a_batch(make_family, no_display):
     pytest.importorskip("cv2", reason="Gymnasium's window of a batch needs opencv: pip install opencv-python")
-    env = HumanRendering(make("PBM", "rgb_array", 2))
+    env = HumanRendering(make_family("PBM", "rgb_array", 2))
     *_, _ = played(env, 2)
     assert env.window.get_size()[0] == canvas.WIDTH
     env.close()
 
 
+def test_a_wrapped_environment_can_be_made_again_with_a_window(make_family, no_display):
+    """As Gymnasium's ``check_env`` does."""
+    env = rankgym.RecordRegret(make_family("PBM", None))
+    again = env.spec.make(render_mode="human")
+    assert again.render_mode == "human"
+    assert isinstance(again, rankgym.RecordRegret)
+    again.close()
+
+
 @pytest.mark.parametrize("mode", ["human", "rgb_array", "rgb_array_list"])
-def test_the_spec_makes_the_same_environment(make, mode, no_display):
-    env = make("PBM", mode)
+def test_the_spec_makes_the_same_environment(make_family, mode, no_display):
+    env = make_family("PBM", mode)
     again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
     assert (str(again), again.render_mode) == (str(env), mode)
     env.close()
     again.close()
 
 
-def test_frames_are_collected(make):
-    env = make("arms", "rgb_array_list")
+def test_frames_are_collected(make_family):
+    env = make_family("arms", "rgb_array_list")
     *_, _ = played(env, 3)
     assert len(env.render()) == 4
 
 
 @pytest.mark.parametrize("family", FEW)
-def test_a_film_of_each_family(make, family, tmp_path):
+def test_a_film_of_each_family(make_family, family, tmp_path):
     moviepy = pytest.importorskip("moviepy", reason="moviepy is not installed: pip install moviepy")
-    env = make(family, "rgb_array", horizon=5)
-    size = draw(played_scene(make, family)).shape
+    env = make_family(family, "rgb_array", horizon=5)
+    size = draw(played_scene(make_family, family)).shape
     env = RecordVideo(env, str(tmp_path / "films"), disable_logger=True)
     *_, _ = played(env, 5)
     env.close()
@@ -541,8 +242,8 @@ def test_a_film_of_each_family(make, family, tmp_path):
         assert (*clip.size[::-1], 3) == size
 
 
-def played_scene(make, family):
-    env = make(family)
+def played_scene(make_family, family):
+    env = make_family(family)
     *_, _ = played(env, 1)
     return env.unwrapped.scene()
 
@@ -570,6 +271,16 @@ def test_what_is_not_installed_is_said_at_once(library, mode, monkeypatch):
     for kind in (RuntimeError, TypeError):
         with pytest.raises(kind, match=wanted):
             gym.make("rankgym/PBM-Yandex-v0", render_mode=mode)
+
+
+def test_modes_are_listed_where_their_libraries_are_installed(monkeypatch):
+    """Else Gymnasium's ``check_env``, which tries what is listed, would fail in a core installation."""
+    modes = ["human", "ansi", "rgb_array"]
+    for missing, listed in ((None, modes), ("pygame", modes[1:]), ("PIL", ["ansi"])):
+        monkeypatch.setattr(sessions.importlib.util, "find_spec", lambda name, missing=missing: name != missing)
+        assert sessions.installed(modes) == listed
+    monkeypatch.undo()
+    assert rankgym.envs.SingleEnv.metadata["render_modes"] == sessions.installed(modes)
 
 
 def test_texts_need_no_library(monkeypatch):
