@@ -76,7 +76,7 @@ def read(path: str | os.PathLike[str], *, partial: bool = False, strict: bool = 
 
 
 def _checked(path: Path, partial: bool, strict: bool) -> Results:
-    """Read results; if other code made some, warn where ``load`` or ``read`` was called, or raise a ValueError if ``strict``."""
+    """Read results; if other code made some, warn where ``load`` or ``read`` was called; ``strict``: a ValueError."""
     results, other_code = read_with_origin(path, partial=partial)
     if other_code and strict:
         raise ValueError(f"{other_code}; allowed by strict: results of what is installed now{_advice(path)}")
