@@ -73,6 +73,10 @@ class Executor:
         """How many of ``jobs`` jobs are played at once, about."""
         return min(jobs, self.jobs or require("joblib").cpu_count())
 
+    def in_this_process(self, jobs: int) -> bool:
+        """Whether ``jobs`` jobs are played by the driver's process."""
+        return self.backend == "loky" and self.processes(jobs) == 1
+
     def play(self, assignments: Sequence[worker.Assignment]) -> list[worker.Outcome]:
         """Play all jobs; raises any exception if a worker died, or the connection to the cluster broke."""
         joblib = require("joblib")
