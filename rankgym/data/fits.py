@@ -133,7 +133,7 @@ def to_arrays(fits: Fits) -> dict[str, NDArray[Any]]:
         "model": np.array(fits.model),
         "query": fits.query,
         "item": fits.item,
-        "provenance": np.array(json.dumps(dict(fits.provenance), sort_keys=True)),
+        "provenance": np.array(json.dumps(dict(fits.provenance))),
         **{f"parameter.{name}": table for name, table in fits.parameters.items()},
         **{f"axes.{name}": np.array(" ".join(axes)) for name, axes in fits.axes.items()},
     }
@@ -193,7 +193,7 @@ def fitted_tables(name: str, model: str, axes: Mapping[str, tuple[str, ...]]) ->
     for parameter, wanted in axes.items():
         found = fits.axes.get(parameter)
         if found != wanted:
-            there = "no such column" if found is None else f"it {axes_text(found)}"
+            there = "no such column" if found is None else f"it is {axes_text(found)}"
             raise DataError(
                 f"source = {name!r} does not fit {model}, whose {parameter} is {axes_text(wanted)}: {there}; "
                 f"its parameters: {', '.join(f'{key} {axes_text(value)}' for key, value in fits.axes.items())}"
