@@ -59,6 +59,9 @@ class Queries(NamedTuple):
         axes = found.axes
         one_of("dataset", dataset, ("yandex", "synthetic"))
         if dataset == "synthetic":
+            if not isinstance(source, str) or source not in data.SOURCES["yandex"]:
+                allowed = "allowed with 'yandex' (such as PBM-Yandex-v0); here only 'calibrated', which changes nothing"
+                raise ValueError(f"source = {source!r} has no meaning with dataset = 'synthetic'; {allowed}")
             tables = _synthetic(axes, num_items, num_positions, parameters)
         elif parameters is not None:
             raise ValueError("parameters are given, but dataset = 'yandex' has its own; allowed with 'synthetic'")

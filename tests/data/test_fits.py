@@ -257,6 +257,14 @@ def test_what_the_fits_lack_is_said(tmp_path):
         gym.make("rankgym/PBM-Yandex-v0", source="mime")
 
 
+def test_synthetic_queries_do_not_silently_ignore_fits(tmp_path):
+    imported(tmp_path, PBM)
+    with pytest.raises(
+        ValueError, match="source = 'mine' has no meaning with dataset = 'synthetic'; allowed with 'yandex'"
+    ):
+        gym.make("rankgym/PBM-Synthetic-v0", source="mine")
+
+
 def test_fits_of_one_model_are_for_it_alone(tmp_path):
     data.store("log", read(PBM)._replace(model="PBM", provenance={"sessions": 1_000, "perplexity": 1.25}))
     assert data.load_fits("log").provenance == {"sessions": 1_000, "perplexity": 1.25}
