@@ -72,7 +72,14 @@ def test_processes_of_this_machine_find_them(mine, tmp_path):
 
 @pytest.fixture
 def cluster(tmp_path):
-    """A function that starts a scheduler and two workers, in a folder of their own, and returns the address."""
+    """The address of a scheduler with two workers, which were started in a folder of their own."""
+    with started(tmp_path, 2) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def started(tmp_path, workers):
+    """Start a scheduler and some workers; yields the address."""
     pytest.importorskip("distributed")
     with contextlib.ExitStack() as opened:
         folder = tmp_path / "elsewhere"
@@ -95,10 +102,10 @@ def cluster(tmp_path):
             with contextlib.suppress(OSError, ValueError):  # it is being written
                 address = json.loads(file.read_text())["address"]
         words = ("worker", address, "--no-nanny", "--nthreads", 1, "--no-dashboard", "--local-directory", folder)
-        for _ in range(2):
+        for _ in range(workers):
             dask(*words)
         with pytest.importorskip("distributed").Client(address, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=60)  # with one, joblib plays in this process
+            client.wait_for_workers(workers, timeout=60)
         yield address
 
 
@@ -127,6 +134,14 @@ def test_a_worker_that_does_not_see_the_folder_says_so(mine, tmp_path, cluster, 
     )
     with pytest.raises(RuntimeError, match=words):
         run_sweep(planned(), tmp_path / "apart", backend="dask", address=cluster, progress=False)
+
+
+@pytest.mark.slow
+def test_the_only_worker_of_a_cluster_plays(tmp_path, mine, monkeypatch):
+    """joblib would play in this process; here it would find the module."""
+    monkeypatch.setattr(own_modules, "search_path", lambda: ("/nowhere/here",))
+    with started(tmp_path, 1) as address, pytest.raises(RuntimeError, match=r"a worker on .* does not find the module"):
+        run_sweep(planned(), tmp_path / "apart", backend="dask", address=address, progress=False)
 
 
 def test_installed_packages_are_not_searched_for_modules_of_ones_own(mine):
