@@ -15,7 +15,8 @@ Importing the package registers every id of ``rankgym.ENVS`` with Gymnasium. The
 True
 
 ``rankgym.experiments`` compares agents at scale, ``rankgym.wrappers`` records and adapts environments, ``rankgym.sb3``
-trains policies with stable-baselines3, and ``check_agent`` and ``check_vector_env`` check your own code.
+trains policies with stable-baselines3, and ``check_agent``, ``check_model`` and ``check_vector_env`` check your own
+code.
 """
 
 import os as _os
@@ -25,7 +26,7 @@ from importlib import util as _util
 
 if "_RANKGYM_COMPLETE" not in _os.environ:  # else a shell completes names, which need no compiler: see commands
     from rankgym.agent import Agent, DuelingAgent, KernelAgent
-    from rankgym.conformance import check_agent, check_vector_env
+    from rankgym.conformance import check_agent, check_model, check_vector_env
     from rankgym.one_user import per_row
     from rankgym.play.history import DuelingHistory, History
     from rankgym.play.simulate import simulate
@@ -49,6 +50,7 @@ __all__ = [
     "RecordSafety",
     "__version__",
     "check_agent",
+    "check_model",
     "check_vector_env",
     "per_row",
     "simulate",

@@ -68,7 +68,7 @@ def import_(
         str,
         typer.Argument(
             metavar="NAME",
-            help="A published data set, or a name of your own for a preference matrix.",
+            help="A published data set, or a name of your own for fits or a preference matrix.",
             autocompletion=completion.data_sets,
         ),
     ],
@@ -82,8 +82,25 @@ def import_(
 
     `rankgym data import mslr MSLR-Perfect.txt MSLR-Nabigational.txt MSLR-Informational-CDC.txt`
 
-    With any other NAME (letters, digits, - and _), FILE is a preference matrix of your own; dueling environments then
-    have it as `dataset=NAME`:
+    With any other NAME (letters, digits, - and _), FILE is your own. A CSV file that begins with names of columns has
+    fits of click models; environments then have them as `source=NAME`:
+
+    `rankgym data import my-fits fits.csv`
+
+    `rankgym compare PBM-Yandex-v0 --source my-fits`
+
+    Columns: `query`, `item`, `attraction` and the model's other parameters. A line has an `item` (in the order of the
+    initial list, or with its `rank`), or a `position`, from 1, for parameters by position, or neither of them for
+    single numbers. Such a file for the PBM, for one query, at two positions:
+
+        query,item,position,attraction,examination
+        shoes,doc17,,0.8,
+        shoes,doc3,,0.4,
+        shoes,doc21,,0.1,
+        ,,1,,0.9
+        ,,2,,0.5
+
+    Any other file is a preference matrix; dueling environments then have it as `dataset=NAME`:
 
     `rankgym data import my-rankers matrix.npy`
 
@@ -93,13 +110,18 @@ def import_(
     or text with a line for each arm, numbers separated by blanks or commas, and comments after #.
     """
     from rankgym import data as room
+    from rankgym.data import fits_table
     from rankgym.data import preferences as matrices
+    from rankgym.data.files import beginning
 
     if name in room.published_names():
         typer.echo(f"{name}: {room.import_file(name, *files)}")
         return
     if len(files) != 1:
-        raise ValueError(f"{name}: the number of files = {len(files)} is not allowed; allowed: 1, a preference matrix")
+        raise ValueError(f"{name}: the number of files = {len(files)} is not allowed; allowed: 1, your own")
+    if fits_table.is_fits_table(beginning(files[0])):
+        _import_fits(name, files[0])
+        return
     typer.echo(f"{name}: {room.import_matrix(name, files[0])}")
     matrix = matrices.load(name)
     winner = matrices.condorcet_winner(matrix)
@@ -107,6 +129,24 @@ def import_(
     more = "" if winner >= 0 else " --set winner=copeland"
     command = f"rankgym compare Dueling-Synthetic-v0 --set dataset={name}{more}"
     typer.echo(f"{len(matrix):,} arms, {best}; {command} plays it")
+
+
+def _import_fits(name: str, file: Path) -> None:
+    """Import fits, and say which environments play them."""
+    from rankgym import data as room
+    from rankgym.models import MODELS
+
+    typer.echo(f"{name}: {room.import_fits(name, file)}")
+    fits = room.load_fits(name)
+    queries, items = fits.item.shape
+    models = [one.name for one in MODELS.values() if all(fits.axes.get(key) == axes for key, axes in one.axes.items())]
+    few = "" if fits.positions >= 5 else f" --positions {fits.positions}"
+    first = models[-1] if "PBM" not in models else "PBM"
+    sizes = f"{queries:,} {'query' if queries == 1 else 'queries'} of {items} items"
+    typer.echo(
+        f"{sizes}, for the models {', '.join(models)}; rankgym compare {first}-Yandex-v0 --source {name}{few} plays"
+    )
+    typer.echo("them. Your own model takes them, too: --set model=package.module:MODEL")
 
 
 app.command()(preferences)  # the last in the help

@@ -3,12 +3,13 @@
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from rankgym.arguments import near
 from rankgym.commands import completion
 
 MAX_FOLDER_NAME = 80
@@ -59,14 +60,17 @@ Assignments = Annotated[
     list[str] | None,
     option(
         "KEY=VALUE",
-        "Any other argument of ENV, as JSON; may be repeated. `rankgym envs ENV` lists them.",
+        "Any other argument of ENV, as JSON, or from a JSON file: KEY=@FILE. `rankgym envs ENV` lists them.",
         "--set",
         names=completion.assignments,
     ),
 ]
 Source = Annotated[
     str | None,
-    option("calibrated|published", "Synthetic click models or preferences of the package, or the original ones."),
+    option(
+        "calibrated|published|NAME",
+        "Synthetic click models or preferences of the package, the original ones, or fits that you imported.",
+    ),
 ]
 Positions = Annotated[int | None, option("K", "Displayed positions.")]
 Jobs = Annotated[
@@ -92,7 +96,20 @@ def search_agents_here(agents: Iterable[Any]) -> None:
     from rankgym_agents import AGENTS
 
     if any(str(agent).partition(":")[0] not in AGENTS or ":agent=" in str(agent) for agent in agents):
-        sys.path.insert(0, str(Path.cwd()))
+        search_here()
+
+
+def search_model_here(arguments: Mapping[str, Any]) -> None:
+    """Let Python find a click model of the user's own, among an environment's ``arguments``, in the present folder."""
+    if ":" in str(arguments.get("model", "")):
+        search_here()
+
+
+def search_here(folder: Path | None = None) -> None:
+    """Let Python find modules in ``folder``, after the present one, in which ``python -m`` finds them."""
+    wanted = [str(Path.cwd()), *([str(folder.absolute())] if folder else [])]
+    if sys.path[: len(wanted)] != wanted:
+        sys.path[:0] = wanted
 
 
 def env_arguments_of(texts: Iterable[str], source: str | None, positions: int | None) -> dict[str, Any]:
@@ -103,6 +120,7 @@ def env_arguments_of(texts: Iterable[str], source: str | None, positions: int | 
             if key in arguments:
                 raise ValueError(f"--{option} {value} and --set {key}={arguments[key]}; allowed: one of them")
             arguments[key] = value
+    search_model_here(arguments)
     return arguments
 
 
@@ -125,10 +143,30 @@ def assignments(
         if key in arguments:
             raise ValueError(f"{option} {text}: {key} is set twice; allowed: once")
         try:
-            arguments[key] = literal(value)
+            arguments[key] = from_json_file(value[1:]) if value.startswith("@") else literal(value)
         except ValueError as error:
             raise ValueError(f"{option} {key}: {error}") from None
     return arguments
+
+
+def from_json_file(name: str) -> Any:
+    """Read the value of ``KEY=@FILE``; ValueError if the file cannot be read or is not JSON."""
+    instead = 'allowed: @FILE with a file of JSON; a text that begins with @ stands in quotes: "@..."'
+    try:
+        text = Path(name).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name} is not UTF-8 text ({error.reason} at byte {error.start}); {instead}") from None
+    except (OSError, ValueError) as error:  # a NUL in the name is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        folder = Path(name).parent
+        there = [str(path) for path in sorted(folder.glob("*.json"))] if name and folder.is_dir() else []
+        raise ValueError(f"{name!r} cannot be read: {reason}{near(name, there) or ';'} {instead}") from None
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{name}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
+    except RecursionError:
+        raise ValueError(f"{name} is nested too deeply; allowed: a few levels of lists") from None
 
 
 def queries_of(text: str, option: str = "--query") -> str | list[int]:

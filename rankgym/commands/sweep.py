@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankgym.commands.errors import complain
-from rankgym.commands.options import Address, Backend, CheckpointEvery, Jobs, option, search_agents_here
+from rankgym.commands.options import Address, Backend, CheckpointEvery, Jobs, option, search_here
 from rankgym.commands.tables import show_table
 
 if TYPE_CHECKING:
@@ -70,12 +70,16 @@ def run(
     whose list can never change again leave the batch, and the rest of their records is exact. Agents with many knobs
     may be tables, `[[agents]]` with `name` and the knobs. See `rankgym envs` and `rankgym agents`.
 
+    Your own agents, `package.module:Class`, and click models, `model = "package.module:MODEL"`, are found in the
+    present folder and beside FILE.toml.
+
     Every agent is tried briefly in its environment before the first job starts. Ctrl-C and SIGTERM write checkpoints
     first. Then, or after a crash, the same command or `rankgym sweep resume FOLDER` continues to the same results.
 
     Clusters: `--backend dask --address tcp://HOST:8786` runs the jobs on the workers of a Dask cluster (start them
     with one thread each: `dask worker tcp://HOST:8786 --nthreads 1`), and `--backend ray` on those of a Ray cluster
-    (`pip install "rankgym[ray]"`). They need the same versions of everything, and FOLDER under the same path.
+    (`pip install "rankgym[ray]"`). They need the same versions of everything, and FOLDER under the same path. They
+    find your modules where this command does, if they see those folders under the same paths.
 
     Examples:
 
@@ -89,7 +93,7 @@ def run(
 
     folder = out or Path("results") / file.stem
     given = Sweep.from_toml(file)
-    planned = _plan(given, folder)
+    planned = _plan(given, folder, file.parent)
     keep_sweep(given, folder, replace=replace)
     _play(planned, given.name, folder, backend, address, jobs, checkpoint_every)
 
@@ -273,11 +277,11 @@ def _read(folder: Path, partial: bool, strict: bool) -> "tuple[Results, str]":
     return results, " ".join(said)
 
 
-def _plan(given: "Sweep", folder: Path) -> "list[Job]":
-    """Plan a sweep; Python finds its agents in the present folder, too, as ``python -m`` does."""
+def _plan(given: "Sweep", folder: Path, beside: Path | None = None) -> "list[Job]":
+    """Plan a sweep; Python finds its agents and click models in the present folder and ``beside`` its file, too."""
     from rankgym.experiments.plan.jobs import made_in
 
-    search_agents_here([*given.agents, *(name for one in given.environments for name in one.agents or ())])
+    search_here(beside)
     return given.jobs(made_in(folder))
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 from gymnasium.vector import VectorEnv
 
-from rankgym.conformance import agents, vector_envs
+from rankgym.conformance import agents, models, vector_envs
 from rankgym.conformance.rulebook import Breach, ConformanceError
+from rankgym.models.base import ClickModel
 
 
 def parametrize_with_checks(
-    factories: Iterable[Callable[..., Any]] | Mapping[str, Callable[..., Any]], **arguments: Any
+    factories: Iterable[Callable[..., Any] | ClickModel] | Mapping[str, Callable[..., Any] | ClickModel],
+    **arguments: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate a test so that pytest runs it once for each factory and rule, as scikit-learn's decorator does.
 
@@ -21,8 +23,9 @@ def parametrize_with_checks(
 
     Args:
         factories: a list, or a dict by the names that tests show. A function without parameters, or a subclass of
-            ``VectorEnv``, makes a vector environment; anything else is an agent's factory, see ``check_agent``.
-        arguments: of ``check_agent`` or ``check_vector_env``.
+            ``VectorEnv``, makes a vector environment; a ``rankgym.models.ClickModel`` is a click model itself; anything
+            else is an agent's factory, see ``check_agent``.
+        arguments: of ``check_agent``, ``check_vector_env`` or ``check_model``.
 
     >>> import numpy as np
     >>> class AlwaysTheSame:
@@ -44,7 +47,7 @@ def parametrize_with_checks(
     import pytest  # here, so that rankgym is imported without it
 
     if not isinstance(factories, Mapping):
-        factories = {getattr(factory, "__name__", repr(factory)): factory for factory in factories}
+        factories = {_name(factory): factory for factory in factories}
     cases = []
     for name, factory in factories.items():
         rules, outcome, error = _checker(factory, arguments)
@@ -53,13 +56,20 @@ def parametrize_with_checks(
     return mark
 
 
+def _name(factory: Callable[..., Any] | ClickModel) -> str:
+    return factory.name if isinstance(factory, ClickModel) else getattr(factory, "__name__", repr(factory))
+
+
 Outcome = tuple[dict[str, Breach], dict[str, str]]
 
 
 def _checker(
-    factory: Callable[..., Any], arguments: Mapping[str, Any]
+    factory: Callable[..., Any] | ClickModel, arguments: Mapping[str, Any]
 ) -> tuple[list[str], Callable[[], Outcome], type[ConformanceError]]:
     """Return the rules for what ``factory`` makes, what came of all of them, and the error of broken ones."""
+    if isinstance(factory, ClickModel):
+        model = factory
+        return list(models.RULES), cache(lambda: models.try_rules(model, **arguments).outcome()), models.ModelError
     makes_env = (
         issubclass(factory, VectorEnv) if inspect.isclass(factory) else not inspect.signature(factory).parameters
     )

@@ -1,12 +1,12 @@
 """The table of data sets, and the data cache: download, import, and read them.
 
 The original files of a published data set are converted to the arrays that the cache keeps. The cache also holds the
-preference matrices that the user imported under their own names, in a folder ``preferences``.
+preference matrices that the user imported under their own names, in a folder ``preferences``, and fits of click models,
+in a folder ``fits``.
 """
 
 import functools
 import hashlib
-import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import platformdirs
 from numpy.typing import NDArray
 
 from rankgym.arguments import near
-from rankgym.data import matrix_files, yandex
+from rankgym.data import fits, fits_table, matrix_files, yandex
+from rankgym.data.cache_folder import home as home
 from rankgym.data.errors import DataError, DownloadFailed, MissingData, RefusedPickle, WrongDigest
-from rankgym.data.files import NPZ, read_npz, write_npz
+from rankgym.data.files import NPZ, read_bytes, read_npz, write_npz
 from rankgym.data.matrices import Array, condorcet_winner
 from rankgym.data.pickles import foreign_names, shown
 from rankgym.progress import bars_of
@@ -141,12 +141,6 @@ DATASETS: dict[str, Dataset] = {
 RESERVED = {"synthetic", "yandex", "letor", "calibrated", "published", "imported", "random"}  # words of the library
 
 
-def home() -> Path:
-    """The folder of the data cache: ``RANKGYM_DATA_HOME``, or ``data`` in the user's cache folder of rankgym."""
-    chosen = os.environ.get("RANKGYM_DATA_HOME")
-    return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("rankgym") / "data"
-
-
 def listing() -> list[dict[str, str]]:
     """One row per data set: name, ``source=``, description, state in the cache, and provenance."""
     rows = []
@@ -162,7 +156,8 @@ def listing() -> list[dict[str, str]]:
                 state = f"unusable: {error}"
         facts = {"source": dataset.source, "what": dataset.what, "state": state, "provenance": dataset.provenance}
         rows.append({"name": name} | facts)
-    return rows + [_imported_row(name) for name in imported_names()]
+    rows += [_imported_row(name) for name in imported_names()]
+    return rows + [fits.listing_row(name) for name in fits.fits_names()]
 
 
 def _imported_row(name: str) -> dict[str, str]:
@@ -413,13 +408,7 @@ def import_matrix(name: str, path: str | Path) -> Path:
         ValueError: the name is not allowed.
         OSError: the file cannot be opened.
     """
-    if not isinstance(name, str) or not MATRIX_NAME.fullmatch(name):
-        raise ValueError(
-            f"name = {name!r} is not allowed; allowed: 1 to 64 letters, digits, - and _, the first a letter or a digit"
-        )
-    taken = {*DATASETS, *RESERVED}
-    if name.lower() in taken:
-        raise ValueError(f"name = {name!r} is taken; allowed: any but {sorted(taken)}")
+    check_new_name(name, "preference matrix")
     data = matrix_files.contents(path)
     if data.startswith((NPZ, matrix_files.PICKLE)):
         kind = "an .npz file" if data.startswith(NPZ) else "a pickle"
@@ -430,6 +419,42 @@ def import_matrix(name: str, path: str | Path) -> Path:
     matrix = matrix_files.from_bytes(data, str(path))
     origin = f"imported from {ascii(Path(path).name)[1:-1]}, sha256 {hashlib.sha256(data).hexdigest()}"
     return write_npz(_place(name), matrix_files.to_arrays({"preference": matrix}, origin))
+
+
+def check_new_name(name: str, what: str) -> None:
+    """Check a name for a data set of the user's, a "preference matrix" or "fits", or raise a ValueError.
+
+    One of the same kind may have it: it will be replaced.
+    """
+    if not isinstance(name, str) or not MATRIX_NAME.fullmatch(name):
+        raise ValueError(
+            f"name = {name!r} is not allowed; allowed: 1 to 64 letters, digits, - and _, the first a letter or a digit"
+        )
+    taken = {*DATASETS, *RESERVED}
+    if name.lower() in taken:
+        raise ValueError(f"name = {name!r} is taken; allowed: any but {sorted(taken)}")
+    others = imported_names() if what == "fits" else fits.fits_names()
+    if name in others:
+        kind, place = (
+            ("preference matrix", _place(name)) if what == "fits" else ("collection of fits", fits.place(name))
+        )
+        raise ValueError(f"name = {name!r} is taken by a {kind}, {place}; allowed: another name")
+
+
+def import_fits(name: str, path: str | Path) -> Path:
+    """Import fits of click models from a CSV file; environments take them as ``source=name``.
+
+    ``rankgym.data.fits_table`` describes the file. Fits imported earlier under the same name are replaced. Returns the
+    path of the file in the cache.
+
+    Raises:
+        DataError: the file does not hold fits; the message has the line, the column, the value and what is allowed.
+        ValueError: the name is not allowed; see ``import_matrix``.
+        OSError: the file cannot be opened.
+    """
+    check_new_name(name, "fits")
+    data = read_bytes(path, fits_table.MAX_BYTES, "fits of click models")
+    return fits.store(name, fits_table.from_csv(data, str(path)))
 
 
 def imported_names() -> list[str]:

@@ -24,6 +24,12 @@ def read_bytes(path: Path | str, most: int, purpose: str) -> bytes:
     return path.read_bytes()
 
 
+def beginning(path: Path | str, most: int = 65_536) -> bytes:
+    """The first bytes of a file."""
+    with Path(path).open("rb") as file:
+        return file.read(most)
+
+
 def read_npz(data: bytes, most: int) -> dict[str, NDArray[Any]]:
     """The arrays of an ``.npz`` file's bytes, which may unpack to at most ``most`` bytes; a DataError if damaged."""
     try:

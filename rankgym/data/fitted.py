@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.arguments import one_of
-from rankgym.data import catalogue, yandex
+from rankgym.arguments import near, one_of
+from rankgym.data import catalogue, fits, yandex
 
 # {data set: {source: name in the catalogue}}
 SOURCES = {"yandex": {"calibrated": "yandex-calibrated", "published": "yandex60"}}
@@ -55,10 +55,21 @@ def parameters(dataset: str, model: str, source: str = "calibrated") -> dict[str
 
 
 def query_ids(dataset: str, source: str = "calibrated") -> list[str]:
-    """The queries' names, in the order of the rows of ``parameters``; raises like ``parameters``."""
+    """The queries' names, in the order of the rows of ``parameters``, or those of imported fits.
+
+    Raises like ``parameters``.
+    """
+    if source in fits.fits_names():
+        return [str(name) for name in fits.load_fits(source).query]
     return [str(name) for name in _arrays(dataset, source)["query_id"]]
 
 
 def _arrays(dataset: str, source: str) -> dict[str, NDArray[Any]]:
-    name = one_of("source", source, one_of("dataset", dataset, SOURCES))
+    known = one_of("dataset", dataset, SOURCES)
+    if not isinstance(source, str) or source not in known:
+        words = [*known, *fits.fits_names()]
+        hint = near(source, words) if isinstance(source, str) else ""
+        allowed = f"allowed: {', '.join(map(repr, words))}, or fits that `rankgym data import NAME fits.csv` made"
+        raise ValueError(f"source = {source!r} is unknown{hint or ';'} {allowed}")
+    name = known[source]
     return catalogue.embedded(name) if catalogue.DATASETS[name].embedded else catalogue.latest(name)

@@ -11,8 +11,8 @@ from rankgym.arguments import array_of, one_of, whole_number
 from rankgym.envs.resets import checked_problems
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.kernels import first_fault
-from rankgym.models import MODELS
-from rankgym.models.base import cut, given_table, sorted_lists
+from rankgym.models.base import ClickModel, cut, given_table, sorted_lists
+from rankgym.models.named import find_model, is_own
 from rankgym.scenes import Position
 
 DRAWN_QUERIES, DRAWN_SEED = 1_000, 2018
@@ -22,7 +22,7 @@ DRAWN_ITEMS, MAX_DRAWN_ITEMS = 10, 10_000
 class Queries(NamedTuple):
     """Queries of one click model."""
 
-    model: str
+    model: ClickModel
     parameters: Any  # the model's Parameters, each (queries, *its axes): see ClickModel.axes
     initial_list: NDArray[np.int64]  # (queries, items): the production ranker's list of all items
 
@@ -37,7 +37,7 @@ class Queries(NamedTuple):
     @classmethod
     def load(
         cls,
-        model: str,
+        model: str | ClickModel,
         *,
         dataset: str = "yandex",
         source: str = "calibrated",
@@ -56,27 +56,31 @@ class Queries(NamedTuple):
         Raises:
             ValueError: an argument is out of range; the message names it.
         """
-        axes = one_of("model", model, MODELS).axes
+        found = find_model(model)
+        axes = found.axes
         one_of("dataset", dataset, ("yandex", "synthetic"))
         if dataset == "synthetic":
+            if not isinstance(source, str) or source not in data.SOURCES["yandex"]:
+                allowed = "allowed with 'yandex' (such as PBM-Yandex-v0); here only 'calibrated', which changes nothing"
+                raise ValueError(f"source = {source!r} has no meaning with dataset = 'synthetic'; {allowed}")
             tables = _synthetic(axes, num_items, num_positions, parameters)
         elif parameters is not None:
             raise ValueError("parameters are given, but dataset = 'yandex' has its own; allowed with 'synthetic'")
         else:
-            tables = data.parameters(dataset, model, source)
+            tables = _fitted(model, found, dataset, source)
         most = tables["attraction"].shape[1]
         items = most if num_items is None else whole_number("num_items", num_items, 1, most)
         positions = whole_number("num_positions", num_positions, 1, items)
-        kept = (cut(name, tables[name], axes[name], items, positions) for name in MODELS[model].parameters._fields)
+        kept = (cut(name, tables[name], axes[name], items, positions) for name in found.parameters._fields)
         lists = _initial_lists(initial_list, len(tables["attraction"]), items)
-        return cls(model, MODELS[model].parameters(*kept), lists)
+        return cls(found, found.parameters(*kept), lists)
 
     def best_lists(self, reward: str, cutoff: int, num_positions: int, reference: str) -> NDArray[np.int64]:
         """Return one list a query, (queries, num_positions): with the largest expected reward (``reference="best"``),
         or sorted by attraction (``"sorted"``, the papers' R*)."""
         if reference == "sorted":
             return sorted_lists(self.parameters.attraction, num_positions)
-        return MODELS[self.model].rewards[reward].best_lists(self.parameters, num_positions, cutoff)
+        return self.model.rewards[reward].best_lists(self.parameters, num_positions, cutoff)
 
 
 class QueriesVectorEnv(SessionsVectorEnv):
@@ -86,7 +90,7 @@ class QueriesVectorEnv(SessionsVectorEnv):
         self,
         num_envs: int = 1,
         *,
-        model: str = "PBM",
+        model: str | ClickModel = "PBM",
         dataset: str = "yandex",
         source: str = "calibrated",
         query: int | Sequence[int] | str | None = None,
@@ -104,11 +108,13 @@ class QueriesVectorEnv(SessionsVectorEnv):
         given: dict[str, Any] = {"parameters": parameters, "initial_list": initial_list}
         self.queries = queries = Queries.load(model, dataset=dataset, source=source, **sizes, **given)
         self.num_items, self.num_positions = queries.num_items, int(num_positions)
-        self.model = MODELS[model]
+        self.model = queries.model
         self.cutoff = self.num_positions if cutoff is None else whole_number("cutoff", cutoff, 1, self.num_positions)
         rewards = self.model.rewards
         if not isinstance(reward, str) or reward not in rewards:
-            raise ValueError(f"reward = {reward!r} is not a reward of the {model}; allowed: {sorted(rewards)}")
+            raise ValueError(
+                f"reward = {reward!r} is not a reward of the {self.model.name}; allowed: {sorted(rewards)}"
+            )
         one_of("reference", reference, ("best", "sorted"))
         self._reward, self._paid, self._reference = rewards[reward], reward, reference
         self._draws_problems, self.pool = checked_problems("query", query, queries.num_queries)
@@ -172,6 +178,21 @@ class QueriesVectorEnv(SessionsVectorEnv):
         return {"optimal_reward": self._optimal.copy(), **super()._fresh_info(), "query": self._problem.copy()}
 
 
+def _fitted(model: Any, found: ClickModel, dataset: str, source: str) -> dict[str, NDArray[np.float64]]:
+    """Return the tables (queries, *axes) of a model's parameters in a data set or in imported fits."""
+    if source in data.fits_names():
+        return data.fitted_tables(source, found.name, found.axes)
+    if not isinstance(model, str) or is_own(model):
+        if source not in data.SOURCES[dataset]:
+            allowed = f"allowed here: fits that `rankgym data import NAME fits.csv` made: {data.fits_names()}"
+            raise ValueError(f"source = {source!r} is unknown; {allowed}")
+        raise ValueError(
+            f"model = {model!r} was not fitted to dataset = {dataset!r}; allowed: dataset = 'synthetic' with your "
+            "parameters or drawn ones, or source = NAME of fits that `rankgym data import NAME fits.csv` made"
+        )
+    return data.parameters(dataset, model, source)
+
+
 def _initial_lists(initial_list: Sequence[int] | None, queries: int, items: int) -> NDArray[np.int64]:
     if initial_list is None:
         return np.tile(np.arange(items), (queries, 1))
@@ -211,7 +232,7 @@ def _synthetic(
         rng = np.random.default_rng([DRAWN_SEED, number])
         if name in given:
             table = given[name]
-        elif name == "examination":
+        elif name == "examination" and axes[name] in (("position",), ("position", "previous")):
             table = _examination(positions, axes[name])[None]
         else:
             table = rng.random((queries, *(items if axis == "item" else positions for axis in axes[name])))

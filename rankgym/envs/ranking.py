@@ -66,7 +66,8 @@ class RankingVectorEnv(QueriesVectorEnv):
     ```python
     gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=600, query="all", horizon=1_000_000)
     ```
-    * `model`: a key of `rankgym.models.MODELS`: `"CM"`, `"PBM"`, `"DCM"` and so on.
+    * `model`: a key of `rankgym.models.MODELS`: `"CM"`, `"PBM"`, `"DCM"` and so on; or your own click model,
+      `"package.module:MODEL"`, with the dataset `"synthetic"` or imported fits (see `examples/own_click_model.py`).
     * `dataset`: `"yandex"`; or `"synthetic"`: queries with the given `parameters`, or 1,000 queries drawn from a fixed
       seed; `query` chooses among them.
     * `parameters`: of synthetic queries: a dict of lists by the model's parameter names (the fields of
@@ -78,7 +79,7 @@ class RankingVectorEnv(QueriesVectorEnv):
     * `initial_list`: the production ranker's list of all items, best first, for all queries. Default: 0, 1, 2, ..., the
       order of the production result page.
     * `source`: `"calibrated"` (embedded, made to resemble the fits) or `"published"` (the
-      original, after `rankgym data fetch`).
+      original, after `rankgym data fetch`), or the NAME of fits after `rankgym data import NAME fits.csv`.
     * `query`: an int; a list, cycled over the rows; `"all"`: row b plays query b mod Q; `"train"`, `"test"`: the same
       over a fixed split (every fifth query is a test query); None: a new query is drawn at every reset. A single
       environment is row 0 of its batch, so of a list it plays the first query; so does each single of a

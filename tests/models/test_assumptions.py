@@ -759,12 +759,15 @@ def test_the_parameters_of_an_environment(name):
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"model": "XM"}, r"model = 'XM' is unknown; allowed: \['CM', 'PBM', .*, or a ClickModel"),
+        (
+            {"model": "XM"},
+            "model = 'XM' is unknown; .*allowed: 'CM', 'PBM', .*, or one of your own as package.module:MODEL",
+        ),
         (
             {"parameters": [0.5]},
             r"parameters = \[0\.5\]; allowed: the PBM's Parameters, or a dict of \['attraction', 'ex",
         ),
-        ({"model": ["PBM"]}, r"model = \['PBM'\] is unknown; allowed: \['CM', 'PBM', .*, or a ClickModel"),
+        ({"model": ["PBM"]}, r"model = \['PBM'\] is unknown; allowed: 'CM', 'PBM', .*, or one of your own as"),
         (
             {"parameters": {"attraction": ALPHA}},
             r"parameters: 'examination' is missing; allowed: the PBM's Parameters, or a dict of \['attraction', 'ex",

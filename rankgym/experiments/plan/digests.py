@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import rankgym
-from rankgym.data import catalogue, letor
+from rankgym.data import catalogue, fits, letor
+from rankgym.models.named import is_own, model_digest
 from rankgym.source import source_digest
 
 # Modules and packages of rankgym that can change the numbers or the bytes of a result file.
@@ -58,10 +59,18 @@ def data_digests(arguments: Mapping[str, Any]) -> dict[str, str]:
     for text in _texts(arguments):
         if text in catalogue.imported_names():
             found[text] = hashlib.sha256(catalogue.imported(text).tobytes()).hexdigest()
+        elif text in fits.fits_names():
+            found[text] = fits.fits_digest(text)
         elif 0 < len(text) < 4096 and "\0" not in text and os.path.isfile(text):
             status = os.stat(text)
             found[text] = _file_digest(os.path.abspath(text), status.st_size, status.st_mtime_ns)
     return found
+
+
+def model_code(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return the digest of the files of the user's own click model that ``arguments`` name; empty if there is none."""
+    model: Any = arguments.get("model")
+    return {model: model_digest(model)} if is_own(model) else {}
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankgym.experiments.plan.agents import AgentSpec, slug
-from rankgym.experiments.plan.digests import code_digest, data_digests, key_of
+from rankgym.experiments.plan.digests import code_digest, data_digests, key_of, model_code
 from rankgym.extras import require
 from rankgym.outputs import versions
 
@@ -160,5 +160,5 @@ def decisive(block: Block, retire: bool, queries: int) -> dict[str, Any]:
         "record_at": block.record_at,
         "retire": retire,
         "agent's code": block.agent.digest(),
-        "data": data_digests(block.env_kwargs) | data_digests(block.agent.knobs),
+        "data": model_code(block.env_kwargs) | data_digests(block.env_kwargs) | data_digests(block.agent.knobs),
     }

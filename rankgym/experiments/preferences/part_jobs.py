@@ -76,6 +76,10 @@ class PartJob(NamedTuple):
         return "comparisons"
 
     @property
+    def modules(self) -> tuple[str, ...]:
+        return ()
+
+    @property
     def log(self) -> Mapping[str, Any]:
         return self.part._asdict()
 

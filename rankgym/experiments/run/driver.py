@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rankgym.experiments.plan.jobs import RESULTS
-from rankgym.experiments.run import store, worker
+from rankgym.experiments.run import own_modules, store, worker
 from rankgym.experiments.run.display import JobsDisplay, duration
 from rankgym.experiments.run.executor import Executor
 from rankgym.experiments.run.job import Playable
@@ -176,7 +176,7 @@ class Driver:
         if outcome.state == "elsewhere":
             raise RuntimeError(
                 f"a worker on {outcome.text}; allowed: workers that share the results' folder with the driver, under "
-                "the same path, and have the same packages and data (were they changed just now? then resume: "
+                "the same path, and have the same packages, modules and data (were they changed just now? then resume: "
                 f"{self.resume})"
             )
 
@@ -192,7 +192,10 @@ class Driver:
         """Give all jobs to the executor, once; returns their outcomes, and what the executor died of."""
         work, results = str(self.folder.path.absolute()), self.results.absolute()
         every = self.executor.checkpoint_every
-        assignments = [worker.Assignment(job, work, str(results / job.file), every) for job in todo]
+        search = None if self.executor.in_this_process(len(todo)) else own_modules.search_path()
+        assignments = [
+            worker.Assignment(job, work, str(results / job.file), every, job.modules, search) for job in todo
+        ]
         outcomes: list[worker.Outcome] = []
         deaths: list[Exception] = []
         over = threading.Event()  # instead of join(), which an interruption leaves as if the thread had ended

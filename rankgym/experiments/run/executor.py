@@ -73,19 +73,37 @@ class Executor:
         """How many of ``jobs`` jobs are played at once, about."""
         return min(jobs, self.jobs or require("joblib").cpu_count())
 
+    def in_this_process(self, jobs: int) -> bool:
+        """Whether ``jobs`` jobs are played by the driver's process."""
+        return self.backend == "loky" and self.processes(jobs) == 1
+
     def play(self, assignments: Sequence[worker.Assignment]) -> list[worker.Outcome]:
         """Play all jobs; raises any exception if a worker died, or the connection to the cluster broke."""
         joblib = require("joblib")
+        backend: Any = self.backend
         number, options = self.jobs or -1, {}
         if self.backend == "loky":
             number = self.processes(len(assignments))
             given = (os.getpid(), tuple(sys.path))  # joblib starts new processes if they have changed
             options = {"inner_max_num_threads": 1, "initializer": worker.begin_process, "initargs": given}
         elif self.client is not None:
-            options["client"] = self.client
-        with joblib.parallel_config(self.backend, n_jobs=number, max_nbytes=None, **options):
+            backend = _dask_backend(self.client)
+        with joblib.parallel_config(backend, n_jobs=number, max_nbytes=None, **options):
             parallel = joblib.Parallel(batch_size=1, pre_dispatch="all")
             return list(parallel(joblib.delayed(worker.work)(assignment) for assignment in assignments))
+
+
+def _dask_backend(client: Any) -> Any:
+    """joblib's backend for a Dask cluster, which plays on its only worker, too: joblib would play in this process."""
+    known = require("joblib.parallel")
+    known.EXTERNAL_BACKENDS["dask"]()  # registers it
+    base: Any = known.BACKENDS["dask"]
+
+    class OnWorkers(base):
+        def effective_n_jobs(self, n_jobs: int) -> int:
+            return max(2, int(super().effective_n_jobs(n_jobs)))
+
+    return OnWorkers(client=client)
 
 
 def _dask_client(address: str | None) -> Any:

@@ -51,6 +51,8 @@ class Playable(Protocol):
     @property
     def unit(self) -> str: ...  # "sessions", "duels", "comparisons"
     @property
+    def modules(self) -> tuple[str, ...]: ...  # the user's own that it imports: of agents and click models
+    @property
     def log(self) -> Mapping[str, Any]: ...  # what the log says of the job, as plain JSON values
 
     def start(self) -> Playing:

@@ -117,7 +117,7 @@ def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
     old, new = before["versions"], now["versions"]
     words = [f"{name} {old.get(name)}" for name in {**new, **old} if old.get(name) != new.get(name)]
     others = {"format": "another format", "code": OTHER_CODE}
-    others |= {"agent's code": "other code of the agent", "data": "other data, or none"}
+    others |= {"agent's code": "other code of the agent", "data": "other data or another click model, or none"}
     return ", ".join([*words, *(said for name, said in others.items() if before[name] != now[name])])
 
 

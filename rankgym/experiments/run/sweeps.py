@@ -10,7 +10,7 @@ from rankgym.arguments import named_keywords
 from rankgym.experiments.plan.agents import AgentFailed
 from rankgym.experiments.plan.jobs import RESULTS, Job, decisive, made_in
 from rankgym.experiments.plan.sweep import SWEEP, Sweep
-from rankgym.experiments.run import store
+from rankgym.experiments.run import own_modules, store
 from rankgym.experiments.run.driver import Driver
 from rankgym.experiments.run.executor import Executor
 from rankgym.experiments.run.lock import locked
@@ -18,6 +18,7 @@ from rankgym.experiments.run.plan_file import PLAN, made_by, plan_of, write_plan
 from rankgym.experiments.run.result_file import Contents
 from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.rows import Run, contents
+from rankgym.models.named import is_own
 from rankgym.outputs import atomic_path, check_writable, remove
 
 SAMPLE_ROWS = 64  # rows of a job that is tried
@@ -39,6 +40,13 @@ class SweepJob(Job):
     @property
     def size(self) -> int:
         return self.sessions
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        model: Any = self.block.env_kwargs.get("model")
+        inner = self.block.agent.inner()
+        places = [self.block.agent.where, *([inner.where] if inner else []), *([model] if is_own(model) else [])]
+        return own_modules.own_modules(places)
 
     @property
     def log(self) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from rankgym.experiments.plan.agents import AgentFailed
+from rankgym.experiments.run import own_modules
 from rankgym.experiments.run.job import Playable, Playing
 from rankgym.experiments.run.result_file import write_result
 from rankgym.experiments.run.work_folder import DriverGone, Orders, WorkFolder
@@ -31,6 +32,8 @@ class Assignment(NamedTuple):
     work_folder: str
     result: str  # path of the file to be made
     checkpoint_every: float  # seconds
+    modules: tuple[str, ...] = ()  # the user's own, which the job imports
+    search: tuple[str, ...] | None = None  # the driver's folders of modules; None: this is the driver's process
 
 
 class Outcome(NamedTuple):
@@ -51,7 +54,11 @@ def work(assignment: Assignment) -> Outcome:
     try:
         if not folder.path.is_dir():
             return Outcome(job.key, "elsewhere", f"{socket.gethostname()} does not see {folder.path}")
-        if mismatch := job.mismatch():
+        if assignment.search is not None and (missing := own_modules.prepare(assignment.modules, assignment.search)):
+            return Outcome(job.key, "elsewhere", missing)
+        mismatch = job.mismatch()
+        own_modules.remember(assignment.modules)
+        if mismatch:
             return Outcome(job.key, "elsewhere", f"{socket.gethostname()} has {mismatch}, unlike the driver")
         return _Worker(assignment).play()
     except DriverGone:

@@ -12,7 +12,7 @@ from rankgym.kernels import first_fault
 from rankgym.models.assumptions.report import NAMES, Report, counted, verdicts
 from rankgym.models.assumptions.search import A1, T1, T2, QuerySearch, exchanges
 from rankgym.models.base import ClickModel, cut, given_table
-from rankgym.models.table import MODELS
+from rankgym.models.named import find_model
 from rankgym.progress import count_bar, late_bar
 
 EXACT_UP_TO = 4_000_000  # lists: one query of 10! = 3,628,800, or 132 queries of 10 items at 5 positions
@@ -57,7 +57,7 @@ def check_assumptions(
     (100, True)
 
     Args:
-        model: a key of ``rankgym.models.MODELS``, or a ``ClickModel``.
+        model: a key of ``rankgym.models.MODELS``, your own ``"package.module:MODEL"``, or a ``ClickModel``.
         parameters: the model's ``Parameters``, or a dict of its fields: of one query, or with a leading axis of
             queries. A field with one query's values alone applies to all. Further positions than ``num_positions`` are
             ignored.
@@ -75,9 +75,7 @@ def check_assumptions(
     Raises:
         ValueError: an argument is out of range; the message names it.
     """
-    if not isinstance(model, ClickModel) and (not isinstance(model, str) or model not in MODELS):
-        raise ValueError(f"model = {model!r} is unknown; allowed: {list(MODELS)}, or a ClickModel")
-    click_model = model if isinstance(model, ClickModel) else MODELS[model]
+    click_model = find_model(model)
     queries = _checked_parameters(click_model, parameters)
     count, items = queries.attraction.shape
     lengths = [getattr(queries, name).shape[1] for name, axes in click_model.axes.items() if "position" in axes]

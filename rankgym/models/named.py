@@ -1,0 +1,144 @@
+"""Click models as users name them: a key of ``MODELS``, or one of their own as ``"package.module:MODEL"``."""
+
+import importlib
+import inspect
+from typing import Any
+
+import numpy as np
+
+from rankgym.arguments import near
+from rankgym.models.base import ClickModel, Reward
+from rankgym.models.table import MODELS
+from rankgym.source import source_digest
+
+AXES = ("item", "position", "previous")
+OWN = "one of your own as package.module:MODEL"
+SCALAR_KERNELS = ("rankgym.kernels.random_numbers",)  # modules of kernels that take and return single numbers
+
+
+def find_model(model: str | ClickModel) -> ClickModel:
+    """Return the click model of a name, or the given one.
+
+    Args:
+        model: a key of ``MODELS``; the place of your own model, ``"package.module:MODEL"``, in a module that Python
+            finds; or a ``ClickModel``.
+
+    Raises:
+        ValueError: nothing has this name, or what has it is not a click model.
+    """
+    found = look_up(model)
+    if wrong := unfit(found):
+        where = f"model = {model!r}" if isinstance(model, str) else "model"
+        raise ValueError(f"{where} {wrong}")
+    return found
+
+
+def look_up(model: Any) -> Any:
+    """Return what a name stands for, or a ``ClickModel`` itself, unchecked; ValueError if nothing has this name."""
+    if isinstance(model, ClickModel):
+        return model
+    if not isinstance(model, str) or (":" not in model and model not in MODELS):
+        hint = near(model, MODELS) if isinstance(model, str) else ""
+        raise ValueError(f"model = {model!r} is unknown{hint or ';'} allowed: {', '.join(map(repr, MODELS))}, or {OWN}")
+    return MODELS[model] if model in MODELS else _imported(model)
+
+
+def is_own(model: Any) -> bool:
+    """Return whether ``model`` names a module of the user's."""
+    return isinstance(model, str) and model not in MODELS and ":" in model
+
+
+def _imported(name: str) -> Any:
+    module_name, _, attribute = name.partition(":")
+    try:
+        found = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise  # the module is there; what it imports is not
+        stem = module_name.removesuffix(".py").replace("\\", "/").lstrip("./").replace("/", ".")
+        hint = f"; did you mean '{stem}:{attribute}'?" if module_name.endswith(".py") else ""
+        raise ValueError(f"model = {name!r}: there is no module {error.name!r}{hint or ';'} allowed: {OWN}") from None
+    except (TypeError, ValueError) as error:  # "" or ".x" is not the name of a module
+        raise ValueError(f"model = {name!r}: {module_name!r} is not a module ({error}); allowed: {OWN}") from None
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            models = [key for key, value in vars(found).items() if isinstance(value, ClickModel)]
+            there = f"its click models: {', '.join(models) or 'none'}"
+            raise ValueError(f"model = {name!r}: module {module_name!r} has no {attribute!r}; {there}")
+        found = getattr(found, part)
+    return found
+
+
+def unfit(model: Any) -> str:
+    """Return why ``model`` cannot be played, to follow its name; "" if its parts are all there."""
+    if not isinstance(model, ClickModel):
+        return f"is a {type(model).__name__}; allowed: a rankgym.models.ClickModel"
+    fields = getattr(model.parameters, "_fields", None)
+    if not inspect.isclass(model.parameters) or fields is None:
+        return f"has parameters = {model.parameters!r}; allowed: a NamedTuple class of arrays"
+    if not isinstance(model.axes, dict) or set(model.axes) != set(fields):
+        return f"has axes for {list(model.axes)}, but the parameters {list(fields)}; allowed: axes for each of them"
+    if model.axes.get("attraction") != ("item",):
+        return "has no parameter attraction with axes ('item',), by which agents are judged"
+    for name, axes in model.axes.items():
+        if not isinstance(axes, tuple) or not set(axes) <= set(AXES):
+            return f"has axes[{name!r}] = {axes!r}; allowed: a tuple of {', '.join(map(repr, AXES))}, () for one number"
+        if ("previous" in axes) > ("position" in axes):
+            return f"has axes[{name!r}] = {axes!r}; allowed: 'previous' together with 'position'"
+    if not isinstance(model.name, str) or not callable(model.examine):
+        return "has a name that is not a text, or an examine that is not a function"
+    if not isinstance(model.rewards, dict) or not model.rewards:
+        return "has no rewards; allowed: a dict such as {'clicks': Reward(click, value, best_lists)}"
+    for name, reward in model.rewards.items():
+        if not isinstance(reward, Reward) or not all(map(callable, reward)):
+            return (
+                f"has rewards[{name!r}] = {reward!r}; allowed: Reward(click, value, best_lists), all of them functions"
+            )
+    return next(filter(None, map(_uncompiled, functions_of(model))), "")
+
+
+def functions_of(model: ClickModel) -> list[Any]:
+    """Return the functions of a click model that may be kernels, each once."""
+    rewards = model.rewards.values()
+    return list(dict.fromkeys([model.examine, *(f for one in rewards for f in (one.click, one.value))]))
+
+
+def _uncompiled(function: Any) -> str:
+    """Say why a function of plain Python cannot play: in Python, 64 random bits become an int of another type."""
+    if not inspect.isfunction(function):
+        return ""
+    known = inspect.getclosurevars(function).globals.items()
+    drawn = [name for name, value in known if hasattr(value, "py_func") and value.__module__ in SCALAR_KERNELS]
+    if not drawn:
+        return ""
+    allowed = "allowed: decorate it with @rankgym.kernels.kernel, or draw with rankgym.models.coins"
+    return f"has a function {function.__name__!r} that is not compiled and calls {drawn[0]!r}; {allowed}"
+
+
+def model_digest(model: str | ClickModel) -> str:
+    """Return a digest of the files that define a model's functions and parameters."""
+    found = find_model(model)
+    parts: list[Any] = [
+        found.parameters,
+        found.examine,
+        *(part for reward in found.rewards.values() for part in reward),
+    ]
+    files = {source for part in parts if (source := _source(part)) is not None}
+    if isinstance(model, str) and ":" in model:
+        files.add(str(importlib.import_module(model.partition(":")[0]).__file__))
+    return " ".join(source_digest(file) for file in sorted(files))
+
+
+def _source(part: Any) -> str | None:
+    """The file of a class or function, compiled or not; None if it was typed at a prompt."""
+    try:
+        return inspect.getsourcefile(inspect.unwrap(getattr(part, "py_func", part)))
+    except TypeError:
+        return None
+
+
+def drawn_parameters(model: ClickModel, queries: int, items: int, positions: int, rng: np.random.Generator) -> Any:
+    """Draw parameters of ``queries`` queries, uniform in [0, 1]; each is (queries, *its axes)."""
+    sizes = {"item": items, "position": positions, "previous": positions}
+    shapes = (tuple(sizes[axis] for axis in model.axes[name]) for name in model.parameters._fields)
+    return model.parameters(*(rng.random((queries, *shape)) for shape in shapes))

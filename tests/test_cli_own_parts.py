@@ -1,0 +1,122 @@
+"""Parts of one's own on the command line: click models, JSON files, and modules beside a sweep's file."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankgym.commands.options import assignments, from_json_file
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "own_click_model.py"
+PARAMETERS = {"attraction": [0.9, 0.5, 0.1], "examination": [0.9, 0.4], "exhaustive": 0.2}
+
+pytestmark = pytest.mark.usefixtures("quick_figures")
+
+
+def said(result):
+    return " ".join(result.output.split())
+
+
+@pytest.fixture
+def here(run, tmp_path):
+    """The present folder, with the example's click model under another name, and its parameters."""
+    shutil.copy(EXAMPLE, tmp_path / "model_here.py")
+    (tmp_path / "parameters.json").write_text(json.dumps(PARAMETERS))
+    yield tmp_path
+    sys.modules.pop("model_here", None)
+
+
+SET = ("--set", "model=model_here:MODEL", "--set", "parameters=@parameters.json", "--positions", "2")
+
+
+def test_compare_and_assumptions_take_a_model_of_the_present_folder(run, here):
+    words = ("compare", "PBM-Synthetic-v0", *SET, "--agents", "static,toprank", "--rounds", "50", "--jobs", "1")
+    result = run(*words, "--out", "results")
+    assert result.exit_code == 0, result.output
+    document = json.loads((here / "results" / "compare.json").read_text())
+    assert "model_here:MODEL" in json.dumps(document)
+    result = run("assumptions", "PBM-Synthetic-v0", *SET)
+    assert result.exit_code == 0, result.output
+    assert "TwoKinds" in result.output
+
+
+def test_a_sweep_finds_modules_beside_its_file(run, here, tmp_path_factory, monkeypatch):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    monkeypatch.chdir(elsewhere)
+    (here / "sweep.toml").write_text(
+        'rounds = 30\nagents = ["toprank"]\nquery = [0]\n'
+        '[[environments]]\nid = "PBM-Synthetic-v0"\nmodel = "model_here:MODEL"\n'
+    )
+    result = run("sweep", "run", str(here / "sweep.toml"), "--jobs", "2", "--out", "out")
+    assert result.exit_code == 0, result.output
+    assert "All 1 jobs are finished" in result.output
+
+
+def test_a_model_that_is_not_there_is_named(run):
+    result = run("compare", "PBM-Synthetic-v0", "--set", "model=model_nowhere:MODEL", "--agents", "static")
+    assert result.exit_code == 2
+    assert "error: model = 'model_nowhere:MODEL': there is no module 'model_nowhere'" in said(result)
+
+
+# -- KEY=@FILE --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("x.json", None, "--set parameters: 'x.json' cannot be read: No such file or directory; allowed: @FILE with"),
+        ("parameter.json", None, "did you mean 'parameters.json'? allowed: @FILE"),
+        ("x.json", b'{"attraction": [0.5,\n 0.4,\n]}', "--set parameters: x.json, line 3, column 1: not JSON: "),
+        ("x.json", b"\xff\xfe", "--set parameters: x.json is not UTF-8 text"),
+        ("x.json", b"[" * 100_000, "--set parameters: x.json is nested too deeply"),
+        ("", None, "--set parameters: '' cannot be read"),
+        ("x.json", b"[1, 2]", "parameters = [1, 2] is not a dict"),
+    ],
+)
+def test_a_json_file_that_cannot_be_used_is_named(run, here, name, content, message):
+    if content is not None:
+        (here / name).write_bytes(content)
+    result = run("compare", "PBM-Synthetic-v0", "--set", f"parameters=@{name}", "--agents", "static")
+    assert result.exit_code == 2
+    assert message in said(result)
+
+
+def test_a_text_that_begins_with_the_sign_stands_in_quotes():
+    assert assignments(['name="@x"']) == {"name": "@x"}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(JSON, st.booleans(), st.booleans())
+def test_any_json_is_read_as_it_was_written(tmp_path_factory, value, ascii_only, marked):
+    path = tmp_path_factory.getbasetemp() / "value.json"
+    path.write_text(
+        json.dumps(value, ensure_ascii=ascii_only), encoding="utf-8-sig" if marked else "utf-8", errors="surrogatepass"
+    )
+    try:
+        text = path.read_bytes().decode()
+    except UnicodeDecodeError:
+        with pytest.raises(ValueError, match="is not UTF-8 text"):
+            from_json_file(str(path))
+        return
+    assert from_json_file(str(path)) == json.loads(text.removeprefix("\ufeff"))
+
+
+@given(st.text())
+def test_any_name_is_read_or_refused(name):
+    try:
+        from_json_file(name)
+    except ValueError as error:
+        message = str(error)
+    else:
+        message = ""
+    assert "\n" not in message.replace(name, "")
