@@ -67,10 +67,13 @@ def test_editing_a_kernel_or_data_changes_the_digest_and_editing_words_does_not(
 # Modules that the playing ones import and that cannot change a result, with the reason.
 DECIDES_NOTHING = {
     "rankgym": "the front door",
+    "rankgym.estimates": "summarizes what was recorded",
     "rankgym.extras": "imports libraries",
+    "rankgym.histories": "shows and saves what was recorded",
     "rankgym.outputs": "files, whatever they hold",
     "rankgym.progress": "shows bars",
     "rankgym.source": "finds source files",
+    "rankgym.style": "draws",
     "rankgym.experiments": "the public face",
     "rankgym.experiments.plan.digests": "makes keys",
     "rankgym.experiments.plan.environments": "what it finds is in the key",
