@@ -19,8 +19,9 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
         observation, info = env.reset(seed=0)
         observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
 
-    It is a batch of one: it has the same history, bit for bit, as row 0 of a batch with the same seed, and the attributes that the engine
-    names in ``common_attributes`` and, without the axis of rows, ``row_attributes``, such as ``num_items``.
+    It is a batch of one: it has the same history, bit for bit, as row 0 of a batch with the same seed, and the
+    attributes that the engine names in ``common_attributes`` and, without the axis of rows, ``row_attributes``, such as
+    ``num_items``.
 
     Args:
         engine: a vector environment with one row and autoreset disabled.
