@@ -118,7 +118,7 @@ class Learner:
     def known_horizon(self, knob: str) -> int:
         """The horizon, or a ValueError: the default of ``knob`` needs it."""
         if self.horizon is None:
-            allowed = f"one of them given, {knob}'s default needs horizon"
+            allowed = f"a horizon, from which the default of {knob} is computed, or a {knob}; for_env takes that of env"
             raise ValueError(f"horizon = None and {knob} = None; allowed: {allowed}")
         return self.horizon
 
@@ -302,6 +302,15 @@ class Agent(Learner, ABC):
         return lists, marks
 
 
+_ADVICE = {  # what to do, if an agent of the first kind is to play the second
+    (ActionKind.RANKING, ActionKind.DUEL_OF_ARMS): ". Arms duel here: take an agent of rankgym_agents.DUELERS",
+    (ActionKind.RANKING, ActionKind.DUEL_OF_RANKINGS): ". Two lists duel here: rankgym.wrappers.AgainstItself(env) "
+    "shows one list on both sides",
+    (ActionKind.RANKING, None): ". If a wrapper changes the actions, make the agent for the environment below it",
+    (ActionKind.DUEL_OF_ARMS, ActionKind.RANKING): ". Items are ranked here: take an agent of rankgym_agents.RANKERS",
+}
+
+
 def _space_and_rows(env: Any, kind: ActionKind, horizon: int | None) -> tuple[Any, dict[str, Any]]:
     """Return the action space of a row of ``env``, which has to be of this kind, and what every learner gets of it."""
     if not hasattr(env, "unwrapped"):
@@ -309,7 +318,8 @@ def _space_and_rows(env: Any, kind: ActionKind, horizon: int | None) -> tuple[An
     space = getattr(env, "single_action_space", None) or env.action_space
     if action_kind(env) is not kind:
         allowed = "a Permutation of items" if kind is ActionKind.RANKING else "a Dict of the arms left and right"
-        raise ValueError(f"env has the action space {space}; allowed: {allowed}")
+        advice = _ADVICE.get((kind, action_kind(env)), "")
+        raise ValueError(f"env has the action space {space}; allowed: {allowed}{advice}")
     known = env_horizons(env)[0] if horizon is None else horizon
     return space, {"num_envs": getattr(env, "num_envs", 1), "horizon": known}
 

@@ -129,7 +129,8 @@ def one_of(name: str, value: Any, allowed: Sequence[str]) -> str: ...
 def one_of(name: str, value: Any, allowed: Any) -> Any:
     """Return the entry of ``allowed`` for the word ``value``, of a sequence the word; a ValueError if there is none."""
     if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"{name} = {value!r} is unknown; allowed: {', '.join(map(repr, allowed))}")
+        hint = near(value, allowed) if isinstance(value, str) else ""
+        raise ValueError(f"{name} = {value!r} is unknown; allowed: {', '.join(map(repr, allowed))}{hint}")
     return allowed[value] if isinstance(allowed, Mapping) else value
 
 

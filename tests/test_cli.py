@@ -445,7 +445,7 @@ def test_failing_and_interrupted_agents(run, tmp_path):
     )
     stopped = run(*words, f"{name}:Stops")
     assert stopped.exit_code == 130
-    assert stopped.stderr == "interrupted\n"  # in the rehearsal: nothing is kept
+    assert stopped.stderr == "interrupted; nothing was played yet; to start again: the same command\n"
 
 
 def test_a_wrong_option_is_a_usage_error(run):

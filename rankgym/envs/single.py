@@ -12,10 +12,17 @@ from rankgym.scenes import Scene
 
 
 class SingleEnv(gym.Env[NDArray[np.int8], Any]):
-    """A vector environment of one row as a ``gym.Env``; see the vector environment's documentation.
+    """A single environment: what ``gym.make("rankgym/...")`` returns, without its wrappers.
 
-    It has the same history, bit for bit, as row 0 of a batch with the same seed, and the attributes that the engine
-    names in ``common_attributes`` and, without the axis of rows, ``row_attributes``, such as ``num_items``.
+    Actions, observations, rewards, ``info`` and arguments are those of the vector environment of the same id, without
+    the axis of rows: ``help(type(env.unwrapped.engine))``, or ``rankgym envs PBM-Yandex-v0`` on the command line.
+
+        observation, info = env.reset(seed=0)
+        observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+
+    It is a batch of one: it has the same history, bit for bit, as row 0 of a batch with the same seed, and the
+    attributes that the engine names in ``common_attributes`` and, without the axis of rows, ``row_attributes``, such as
+    ``num_items``.
 
     Args:
         engine: a vector environment with one row and autoreset disabled.

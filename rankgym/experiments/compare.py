@@ -67,7 +67,7 @@ def compare(
     Args:
         env_id: an id, with or without ``rankgym/``.
         agents: at least one: names of ``rankgym_agents.AGENTS``, with knobs if wanted (``"toprank:delta=1e-6"``), or
-            your own classes, as ``"package.module:Class"`` or the class itself. A function as
+            your own classes, as ``"package.module:Class"`` or the class itself; or one text with commas. A function as
             ``"package.module:function"`` makes agents if its return annotation is a class with act and update. Default:
             all of the table that can play the environment.
         rounds: at least 1.

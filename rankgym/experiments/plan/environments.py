@@ -12,7 +12,7 @@ from gymnasium.envs.registration import load_env_creator
 
 from rankgym.agent import agent_class
 from rankgym.arguments import action_kind, env_attribute, env_horizons, is_duel, near, unknown_argument
-from rankgym.experiments.plan.agents import AgentSpec, fitting_agents, parameters_of, parse_agent, slug
+from rankgym.experiments.plan.agents import AgentSpec, fitting_agents, parameters_of, parse_agent, slug, split_names
 from rankgym.play.game import incompatibility
 from rankgym.registry import ENVS
 
@@ -24,6 +24,8 @@ CORNERS = 200  # breakpoints to record at; of more, a figure cannot show the cor
 
 def env_id(name: str) -> str:
     """Return the full id of ``name``: one of ``ENVS``, with or without ``rankgym/``, or any other id of Gymnasium."""
+    if not isinstance(name, str):
+        raise ValueError(f"env_id = {name!r} is not an id; allowed: a text, such as 'PBM-Yandex-v0'")
     for candidate in (name, f"rankgym/{name}"):
         if candidate in ENVS:
             return candidate
@@ -165,7 +167,8 @@ def agent_specs(agents: Sequence[str | type] | None) -> tuple[AgentSpec, ...]:
     """Parse and import the agents; an empty tuple stands for all that can play the environment."""
     if agents is None:
         return ()
-    specs = tuple(parse_agent(agent) for agent in ([agents] if isinstance(agents, (str, type)) else agents))
+    listed = split_names(agents) if isinstance(agents, str) else [agents] if isinstance(agents, type) else agents
+    specs = tuple(map(parse_agent, listed))
     labels = [slug(spec.label) for spec in specs]
     if not specs or len(set(labels)) < len(labels):
         raise ValueError(f"agents = {[spec.label for spec in specs]}; allowed: at least one, each once")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankgym.arguments import count_of, name_keywords, near, round_numbers, whole_number
-from rankgym.experiments.plan.agents import literal, parse_agent
+from rankgym.experiments.plan.agents import literal, parse_agent, split_names
 from rankgym.experiments.plan.environments import KINDS, ResolvedEnvironment, recorded_rounds, resolve
 from rankgym.experiments.plan.jobs import Block, Job, ResultName, Series
 
@@ -273,7 +273,9 @@ def _environment(table: Mapping[str, Any]) -> Environment:
 
 def _agent_names(given: Any) -> tuple[str, ...]:
     """Return agents as text: a table ``{name = ..., knob = ...}`` becomes ``name:knob=value``, a class its name."""
-    if isinstance(given, (str, type, Mapping)):
+    if isinstance(given, str):
+        given = split_names(given)
+    if isinstance(given, (type, Mapping)):
         given = [given]
     if not isinstance(given, Iterable):
         raise ValueError(f"agents = {given!r} is not a list; allowed: a list of names")
