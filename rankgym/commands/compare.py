@@ -43,6 +43,17 @@ Processes = Annotated[
         "--backend, all of its workers.",
     ),
 ]
+Seed = Annotated[
+    int,
+    option(
+        "S",
+        "Seed of row 0; row b has S + b, for its users and its agent. Seeds of independent repetitions must "
+        "differ by at least the number of rows.",
+    ),
+]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Write into DIR even if it has files that no comparison wrote.")
+]
 Retire = Annotated[
     bool,
     typer.Option(
@@ -65,14 +76,7 @@ def compare(
     ] = None,
     rounds: Annotated[int, options.count("N", "User sessions, or duels, in each row.")] = 100_000,
     runs: Annotated[int, options.count("R", "Runs of every query or problem.")] = 1,
-    seed: Annotated[
-        int,
-        option(
-            "S",
-            "Seed of row 0; row b has S + b, for its users and its agent. Seeds of independent repetitions must "
-            "differ by at least the number of rows.",
-        ),
-    ] = 0,
+    seed: Seed = 0,
     out: Out = None,
     source: options.Source = None,
     query: Query = "all",
@@ -83,9 +87,7 @@ def compare(
     checkpoint_every: options.CheckpointEvery = 120.0,
     set_: options.Assignments = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Play again what DIR already has.")] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Write into DIR even if it has files that no comparison wrote.")
-    ] = False,
+    overwrite: Overwrite = False,
     retire: Retire = False,
 ) -> None:
     """Compare agents on queries (or problems of duels) and runs; all agents meet the same users.
