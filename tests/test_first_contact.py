@@ -58,7 +58,7 @@ WRONG = {
     ),
     "a click model in small letters": (
         lambda: gym.make("rankgym/CM-Synthetic-v0", model="pbm"),
-        "model = 'pbm' is unknown; allowed: 'CM', 'PBM', 'DCM', 'DBN', 'UBM', 'CCM', 'DBM'; did you mean 'PBM'?",
+        "model = 'pbm' is unknown; did you mean 'PBM'? allowed: 'CM', 'PBM', 'DCM', 'DBN', 'UBM', 'CCM', 'DBM', or one",
     ),
     "an id with letters exchanged, in a comparison": (
         lambda: experiments.compare("PMB-Yandex-v0", ["static"], rounds=10),
