@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from rankgym.arguments import near
 from rankgym.commands import completion
 
 MAX_FOLDER_NAME = 80
@@ -158,6 +157,8 @@ def from_json_file(name: str) -> Any:
         raise ValueError(f"{name} is not UTF-8 text ({error.reason} at byte {error.start}); {instead}") from None
     except (OSError, ValueError) as error:  # a NUL in the name is a ValueError
         reason = getattr(error, "strerror", None) or error
+        from rankgym.arguments import near
+
         folder = Path(name).parent
         there = [str(path) for path in sorted(folder.glob("*.json"))] if name and folder.is_dir() else []
         raise ValueError(f"{name!r} cannot be read: {reason}{near(name, there) or ';'} {instead}") from None

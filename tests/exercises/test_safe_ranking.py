@@ -349,7 +349,7 @@ def test_the_toprank_oracle_is_the_packages():
         depth = [d for i in range(items) for d, block in enumerate(oracle.blocks) if i in block]
         assert depth == agent.state.block[0].tolist()
         assert all(depth[j] > depth[i] for j, i in oracle.worse)  # items of a pair are not compared again
-    wins = agent.state.wins[0]
+    wins = agent.state.wins[0, :, :items]
     assert (wins - wins.T == oracle.lead).all()
     assert (wins + wins.T == oracle.compared).all()
     assert len(oracle.worse) > 5
