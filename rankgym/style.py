@@ -69,7 +69,7 @@ LOOKS = {  # by an agent's name; a figure shows rankers or duelers, seldom both
     "ranked-exp3": Look(BROWN, DOTTED, "X"),
     "thompson-cascade": Look(INDIGO, SOLID, ">"),
     "pbm-ucb": Look(OLIVE, LONG, "*"),
-    "restarting": Look(TEAL, MIXED, "h"),
+    "restarting": Look(TEAL, DOTTED, "h"),
     "ppo-pbm": Look(PURPLE, SOLID, "p"),
     "ppo-cm": Look(PURPLE, DASHED, "d"),
     "ppo-dcm": Look(PURPLE, MIXED, "8"),

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from rankgym.agent import Beliefs
-from rankgym.arguments import ActionKind, action_kind, whole_number
+from rankgym.arguments import ActionKind, action_kind, count_of, whole_number
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.experiments.plan.agents import AgentSpec
 from rankgym.experiments.plan.environments import ResolvedEnvironment, resolve
@@ -88,7 +88,7 @@ def watch(
         ValueError: an argument does not fit, and nothing was played.
         AgentFailed: an agent of the user's own failed.
     """
-    rounds = whole_number("rounds", rounds, 1)
+    rounds = count_of("rounds", rounds, 1)
     seed = whole_number("seed", seed, 0)
     found = resolve(name, agents, rounds, query, arguments)
     if found.choice is not None and not isinstance(query, str) and len(found.queries) > 1:
