@@ -22,7 +22,7 @@ from rankgym.play.recording import GameRecords
 WORTH_LOADING = 0.05  # seconds that the rest must take step by step before code is loaded, about what that takes
 WORTH_COMPILING = 5.0  # seconds that the rest must take step by step before code is compiled
 BLOCK_BYTES = 1 << 20  # of a block of rows, which should stay in cache
-MIN_BLOCK, MAX_BLOCK = 16, 300  # rows of a block: kernels have costs for each call, too
+MIN_BLOCK, MAX_BLOCK = 25, 300  # rows of a block: kernels have costs for each call, too
 KERNEL_AGENTS: dict[type[Any], tuple[str, str]] = {
     KernelAgent: ("rank", "learn"),
     DuelingKernelAgent: ("choose", "learn"),
