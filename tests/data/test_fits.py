@@ -86,9 +86,26 @@ def test_what_spreadsheets_write(delimiter, start):
     np.testing.assert_array_equal(found.parameters["examination"], [[0.9, 0.5], [0.9, 0.25]])
 
 
+def test_pandas_writes_whole_numbers_beside_empty_cells_as_floats():
+    pandas = pytest.importorskip("pandas")
+    lines = [
+        {"item": "a", "rank": 2, "attraction": 0.5},
+        {"item": "b", "rank": 1, "attraction": 0.4},
+        {"position": 1, "examination": 0.9},
+        {"position": 2, "examination": 0.7},
+        {"position": 2, "previous": 1, "examination": 0.8},
+    ]
+    text = pandas.DataFrame(lines).to_csv(index=False)
+    assert ",2.0," in text
+    found = read(text)
+    assert found.item.tolist() == [["b", "a"]]
+    np.testing.assert_array_equal(found.parameters["examination"], [[[0, 0.9], [0.8, 0.7]]])
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        (",,1,,0.9", ",,1.5,,0.9", "line 8, column 'position': '1.5' is out of range"),
         ("doc3,,0.4", "doc3,,1.3", r"line 3, column 'attraction': '1.3' is not a probability; allowed range \[0, 1\]"),
         ("doc3,,0.4", "doc3,,x", r"line 3, column 'attraction': 'x' is not a number; allowed range \[0, 1\]"),
         ("doc3,,0.4", "doc3,,nan", r"line 3, column 'attraction': 'nan' is not a probability"),
