@@ -87,6 +87,8 @@ def unfit(model: Any) -> str:
             return f"has axes[{name!r}] = {axes!r}; allowed: 'previous' together with 'position'"
     if not isinstance(model.name, str) or not callable(model.examine):
         return "has a name that is not a text, or an examine that is not a function"
+    if model.clicks is not None and not callable(model.clicks):
+        return f"has clicks = {model.clicks!r}; allowed: a function, or None: chi(R, k) alpha(R(k))"
     if not isinstance(model.rewards, dict) or not model.rewards:
         return "has no rewards; allowed: a dict such as {'clicks': Reward(click, value, best_lists)}"
     for name, reward in model.rewards.items():
@@ -100,7 +102,8 @@ def unfit(model: Any) -> str:
 def functions_of(model: ClickModel) -> list[Any]:
     """Return the functions of a click model that may be kernels, each once."""
     rewards = model.rewards.values()
-    return list(dict.fromkeys([model.examine, *(f for one in rewards for f in (one.click, one.value))]))
+    whole = [model.examine, *([] if model.clicks is None else [model.clicks])]
+    return list(dict.fromkeys([*whole, *(f for one in rewards for f in (one.click, one.value))]))
 
 
 def _uncompiled(function: Any) -> str:
@@ -121,6 +124,7 @@ def model_digest(model: str | ClickModel) -> str:
     parts: list[Any] = [
         found.parameters,
         found.examine,
+        *([] if found.clicks is None else [found.clicks]),
         *(part for reward in found.rewards.values() for part in reward),
     ]
     files = {source for part in parts if (source := _source(part)) is not None}
