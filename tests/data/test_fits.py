@@ -383,6 +383,7 @@ def test_the_command_imports_and_says_what_plays_them(run, tmp_path):
     assert result.exit_code == 0, result.output
     assert "2 queries of 3 items, for the models CM, PBM, DBM;" in result.output
     assert "rankgym compare PBM-Yandex-v0 --source mine --positions 2 plays" in result.output
+    assert "numbered in the order of the file: 0 shoes, 1 hats\n" in result.output
     assert "examination by position" in run("data", "list").output
     words = ("compare", "PBM-Yandex-v0", "--source", "mine", "--positions", "2", "--agents", "static", "--rounds", "20")
     played = run(*words, "--jobs", "1")
@@ -396,3 +397,37 @@ def test_the_command_says_where_a_file_is_wrong(run, tmp_path):
     assert result.exit_code != 0
     assert "fits.csv, line 2, column 'attraction': '8' is not a probability" in " ".join(result.output.split())
     assert catalogue.fits.fits_names() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (
+            "item,attraction,satisfaction,abandonment\na,.5,.1,\nb,.4,.2,\n,,,.05\n",
+            ["for the models CM, DBN, DBM; rankgym compare DBN-Yandex-v0 --source mine --positions 2 plays"],
+        ),
+        (
+            "item,attraction,satisfaction,abandonment\na,.5,.1,.1\nb,.4,.2,.1\n",
+            ["not for DBN: abandonment is by item; expected: one number"],
+        ),
+        ("item,attraction,satisfaction\na,.5,.1\n", ["not for DBN: there is no abandonment (one number)"]),
+        (
+            "item,attraction,examination,gamma\na,.5,.1,.2\n",
+            [
+                "not for PBM: examination is by item; expected: by position",
+                "not for UBM: examination is by item; expected: by position and position of the previous click",
+                "gamma is a parameter of no built-in model",
+            ],
+        ),
+        ("item,attraction,satisfacton\na,.5,.1\n", ["of no built-in model; did you mean 'satisfaction'?"]),
+    ],
+)
+def test_the_command_says_which_models_cannot_be_played_and_why(run, tmp_path, text, lines):
+    (tmp_path / "fits.csv").write_text(text)
+    result = run("data", "import", "mine", "fits.csv")
+    assert result.exit_code == 0, result.output
+    for line in lines:
+        assert line in result.output
+    assert result.output.count("not for ") == sum("not for " in line for line in lines)
+    assert "(replaced)" not in result.output
+    assert "(replaced)" in run("data", "import", "mine", "fits.csv").output
