@@ -163,12 +163,15 @@ def _numbered(labels: list[str]) -> str:
 def _unplayed(given: dict[str, tuple[str, ...]], models: Iterable[Any]) -> list[str]:
     """Return a line for each built-in model that fits with parameters of these axes nearly have, and for unknown names.
 
-    A model is near if one of its parameters is given in another way, or one beside attraction is given and one is not.
+    A model is near if it has one of the parameters that no built-in model can use as they are.
     """
     from rankgym.arguments import near
     from rankgym.data.fits import axes_text
 
-    lines, known = [], {name for model in models for name in model.axes}
+    models, lines = list(models), []
+    known = {name for model in models for name in model.axes}
+    playable = [model for model in models if all(given.get(name) == axes for name, axes in model.axes.items())]
+    unused = given.keys() - {name for model in playable for name in model.axes}
     for model in models:
         faults = []
         for name, axes in model.axes.items():
@@ -176,7 +179,7 @@ def _unplayed(given: dict[str, tuple[str, ...]], models: Iterable[Any]) -> list[
                 faults.append(f"there is no {name} ({axes_text(axes)})")
             elif given[name] != axes:
                 faults.append(f"{name} is {axes_text(given[name])}; expected: {axes_text(axes)}")
-        if faults and any(name in given for name in model.axes if name != "attraction"):
+        if faults and unused & model.axes.keys():
             lines.append(f"not for {model.name}: {', and '.join(faults)}")
     for name in given:
         if name not in known:

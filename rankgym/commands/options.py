@@ -170,10 +170,22 @@ def from_json_file(name: str) -> Any:
         raise ValueError(f"{name} is nested too deeply; allowed: a few levels of lists") from None
 
 
-def queries_of(text: str, option: str = "--query") -> str | list[int]:
-    """Read a choice of queries: all, train, test, or numbers."""
+def queries_of(
+    text: str, option: str = "--query", arguments: Mapping[str, Any] | None = None
+) -> str | list[int] | list[int | str]:
+    """Read a choice of queries: all, train, test, or numbers; or names, if the environment's ``arguments`` have fits.
+
+    A name of digits is read as a number.
+    """
     if text in ("all", "train", "test"):
         return text
+    from rankgym import data
+
+    source = (arguments or {}).get("source")
+    if source in data.fits_names():
+        names = data.query_ids("yandex", source)
+        parts = [text] if text in names else [part.strip() for part in text.split(",")]
+        return [int(part) if re.fullmatch(r"\d{1,9}", part) else part for part in parts]
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:

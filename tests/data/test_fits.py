@@ -383,7 +383,7 @@ def test_the_command_imports_and_says_what_plays_them(run, tmp_path):
     assert result.exit_code == 0, result.output
     assert "2 queries of 3 items, for the models CM, PBM, DBM;" in result.output
     assert "rankgym compare PBM-Yandex-v0 --source mine --positions 2 plays" in result.output
-    assert "numbered in the order of the file: 0 shoes, 1 hats\n" in result.output
+    assert result.output.endswith("numbered in the order of the file: 0 shoes, 1 hats\n")
     assert "examination by position" in run("data", "list").output
     words = ("compare", "PBM-Yandex-v0", "--source", "mine", "--positions", "2", "--agents", "static", "--rounds", "20")
     played = run(*words, "--jobs", "1")
@@ -397,6 +397,35 @@ def test_the_command_says_where_a_file_is_wrong(run, tmp_path):
     assert result.exit_code != 0
     assert "fits.csv, line 2, column 'attraction': '8' is not a probability" in " ".join(result.output.split())
     assert catalogue.fits.fits_names() == []
+
+
+def test_queries_of_fits_are_chosen_by_their_names(run, tmp_path):
+    imported(tmp_path, PBM)
+    made = {"source": "mine", "num_positions": 2}
+    assert gym.make_vec("rankgym/PBM-Yandex-v0", query="hats", **made).unwrapped.pool.tolist() == [1]
+    for query in (["hats", 0], ("hats", "shoes"), np.array(["hats", "shoes"])):
+        venv = gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=2, query=query, **made)
+        assert venv.reset(seed=0)[1]["query"].tolist() == [1, 0]
+    duels = gym.make_vec("rankgym/Dueling-PBM-Yandex-v0", query="hats", **made)
+    assert duels.unwrapped.pool.tolist() == [1]
+    said = r"query = 'hat' is unknown; did you mean 'hats'\? allowed: 'shoes', 'hats', 0 \.\. 1, a list of these"
+    for query in ("hat", ["shoes", "hat"]):
+        with pytest.raises(ValueError, match=said):
+            gym.make_vec("rankgym/PBM-Yandex-v0", query=query, **made)
+    with pytest.raises(ValueError, match=r"query = 'shoes' is unknown or empty with 100 queries; allowed: 0 \.\. 99"):
+        gym.make_vec("rankgym/PBM-Yandex-v0", query="shoes")
+    options = ("--source", "mine", "--positions", "2", "--agents", "static", "--rounds", "20", "--jobs", "1", "--out")
+    for query, folder in (("hats", "names"), ("1", "numbers"), ("hats,shoes", "both")):
+        result = run("compare", "PBM-Yandex-v0", "--query", query, *options, folder)
+        assert result.exit_code == 0, result.output
+    named, numbered = (
+        json.loads((tmp_path / folder / "compare.json").read_text())["agents"] for folder in ("names", "numbers")
+    )
+    assert named == numbered
+    result = run("compare", "PBM-Yandex-v0", "--query", "hat", *options, "none")
+    assert result.exit_code != 0
+    assert "did you mean 'hats'?" in " ".join(result.output.split())
+    assert run("assumptions", "PBM-Yandex-v0", "--query", "hats", *options[:4]).exit_code == 0
 
 
 @pytest.mark.parametrize(
