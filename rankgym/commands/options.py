@@ -131,6 +131,7 @@ def assignments(
 ) -> dict[str, Any]:
     """Return the values of ``KEY=VALUE`` texts by key."""
     from rankgym.experiments.plan.agents import literal
+    from rankgym.experiments.plan.json_files import from_json_file
 
     arguments = {}
     for text in texts:
@@ -146,28 +147,6 @@ def assignments(
         except ValueError as error:
             raise ValueError(f"{option} {key}: {error}") from None
     return arguments
-
-
-def from_json_file(name: str) -> Any:
-    """Read the value of ``KEY=@FILE``; ValueError if the file cannot be read or is not JSON."""
-    instead = 'allowed: @FILE with a file of JSON; a text that begins with @ stands in quotes: "@..."'
-    try:
-        text = Path(name).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{name} is not UTF-8 text ({error.reason} at byte {error.start}); {instead}") from None
-    except (OSError, ValueError) as error:  # a NUL in the name is a ValueError
-        reason = getattr(error, "strerror", None) or error
-        from rankgym.arguments import near
-
-        folder = Path(name).parent
-        there = [str(path) for path in sorted(folder.glob("*.json"))] if name and folder.is_dir() else []
-        raise ValueError(f"{name!r} cannot be read: {reason}{near(name, there) or ';'} {instead}") from None
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{name}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
-    except RecursionError:
-        raise ValueError(f"{name} is nested too deeply; allowed: a few levels of lists") from None
 
 
 def queries_of(
