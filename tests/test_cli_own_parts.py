@@ -116,6 +116,18 @@ def test_a_json_file_of_a_sweep_that_cannot_be_used_is_named(run, here):
     assert "did you mean 'parameters.json'?" in said(result)
 
 
+def test_a_file_without_the_sign_is_a_hint(run, here):
+    result = run("compare", "PBM-Synthetic-v0", "--set", "parameters=parameters.json", "--agents", "static")
+    assert result.exit_code == 2
+    assert "did you mean '@parameters.json', the contents of the file?" in said(result)
+
+
+def test_lists_of_different_lengths_are_named(run, here):
+    given = 'parameters={"attraction": [[0.1, 0.2], [0.3]]}'
+    result = run("compare", "PBM-Synthetic-v0", "--set", given, "--agents", "static")
+    assert "is not an array of numbers; its lists have different lengths; allowed: probabilities" in said(result)
+
+
 def test_a_text_that_begins_with_the_sign_stands_in_quotes():
     assert assignments(['name="@x"']) == {"name": "@x"}
     assert with_files_read({"name": '"@x"', "other": "x@"}, Path()) == {"name": "@x", "other": "x@"}

@@ -12,6 +12,10 @@ from rich.text import Text
 from rankgym.commands import completion
 from rankgym.commands.preferences import preferences
 
+FITS_FORM = (
+    "If it has fits of click models: their file is UTF-8 and begins with names of columns: query,item,attraction"
+)
+
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 
@@ -124,7 +128,13 @@ def import_(
         _import_fits(name, files[0])
         return
     replaced = " (replaced)" if name in catalogue.imported_names() else ""
-    typer.echo(f"{name}: {room.import_matrix(name, files[0])}{replaced}")
+    try:
+        place = room.import_matrix(name, files[0])
+    except room.DataError as error:
+        if files[0].suffix.lower() != ".csv":
+            raise
+        raise room.DataError(f"{error}. {FITS_FORM}") from None
+    typer.echo(f"{name}: {place}{replaced}")
     matrix = matrices.load(name)
     winner = matrices.condorcet_winner(matrix)
     best = f"Condorcet winner {winner}" if winner >= 0 else "no Condorcet winner"

@@ -106,7 +106,8 @@ class _Table:
         for name in names:
             if not name.isidentifier() or names.count(name) > 1:
                 twice = "stands here twice" if name.isidentifier() else "is not a name of a column"
-                raise self.wrong(line, f"{name!r} {twice}; allowed: letters, digits and _, each name once")
+                pandas = "" if name else "; pandas: to_csv(..., index=False)"
+                raise self.wrong(line, f"{name!r} {twice}; allowed: letters, digits and _, each name once{pandas}")
         for needed in ("item", "attraction"):
             if needed not in names:
                 allowed = f"allowed: {', '.join(KEYS)} and the model's parameters; item and attraction are needed"
@@ -236,7 +237,10 @@ class _Table:
             what = {"item": "item", "position": "position", "number": ""}[self.kind[name][0]]
             where = f" at {what} {rest[0]!r}" if rest else ""
             after = f" after {f'a click at {rest[1]}' if rest[1] else 'no click yet'}" if len(rest) > 1 else ""
-            said = f"{self.label}: {name} of query {query!r}{where}{after} is missing; allowed: a number in [0, 1]"
+            place = f", line {self.items[query][rest[0]][1]}" if what == "item" else ""
+            said = (
+                f"{self.label}{place}: {name} of query {query!r}{where}{after} is missing; allowed: a number in [0, 1]"
+            )
             raise DataError(said)
         return float(found.value)
 

@@ -212,7 +212,9 @@ def _synthetic(
 ) -> dict[str, NDArray[np.float64]]:
     """Return tables (queries, *axes) of the given parameters, and of drawn ones for those left out."""
     if parameters is not None and not isinstance(parameters, dict):
-        raise ValueError(f"parameters = {parameters!r} is not a dict; allowed: lists by the names {list(axes)}")
+        file = isinstance(parameters, str) and parameters.endswith(".json")
+        hint = f"; did you mean '@{parameters}', the contents of the file?" if file else ";"
+        raise ValueError(f"parameters = {parameters!r} is not a dict{hint} allowed: lists by the names {list(axes)}")
     unknown = sorted(set(parameters or {}) - set(axes), key=str)
     if unknown:
         raise ValueError(f"parameters has the unknown name {unknown[0]!r}; allowed: {list(axes)}")

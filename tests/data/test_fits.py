@@ -111,7 +111,7 @@ def test_pandas_writes_whole_numbers_beside_empty_cells_as_floats():
         ("doc3,,0.4", "doc3,,nan", r"line 3, column 'attraction': 'nan' is not a probability"),
         ("doc3,,0.4", "doc3,,1_0", r"line 3, column 'attraction': '1_0' is not a number"),
         ("doc3,,0.4", 'doc3,,"0,4"', r"line 3, column 'attraction': '0,4' is not a number; .*; write a decimal point"),
-        ("doc3,,0.4", "doc3,,", r"fits.csv: attraction of query 'shoes' at item 'doc3' is missing"),
+        ("doc3,,0.4", "doc3,,", r"fits.csv, line 3: attraction of query 'shoes' at item 'doc3' is missing"),
         ("doc3,", "doc17,", r"line 3, column 'item': 'doc17' of query 'shoes' stands in line 2 already"),
         ("shoes,doc3", ",doc3", r"line 3, column 'query': item 'doc3' has no query"),
         ("hats,c,,0.9,\n", "", r"line 6: query 'hats' has 2 items, and query 'shoes' has 3; allowed: as many in each"),
@@ -145,6 +145,7 @@ def test_an_error_says_where_and_what(old, new, message):
     [
         ("", "line 1: there is no column 'item'"),
         ("item,attraction\n", "fits.csv has no line with an item"),
+        (",item,attraction\n0,a,.5\n", r"line 1: '' is not a name of a column; .*; pandas: to_csv\(..., index=False\)"),
         ("item,attraction,x\na,.5,\n", "line 1, column 'x': the column is empty"),
         ("item,rank,attraction\na,1,.5\nb,1,.5\n", "line 3, column 'rank': 1 is the rank of 'a', line 2"),
         ("item,rank,attraction\na,,.5\n", "line 2, column 'rank': '' is out of range"),
@@ -389,6 +390,14 @@ def test_the_command_imports_and_says_what_plays_them(run, tmp_path):
     played = run(*words, "--jobs", "1")
     assert played.exit_code == 0, played.output
     assert "2 queries" in " ".join(played.output.split())
+
+
+@pytest.mark.parametrize("content", [b"", b"shoes,doc17,0.8\n", PBM.encode("utf-16")])
+def test_a_csv_file_that_is_neither_fits_nor_a_matrix_says_how_fits_begin(run, tmp_path, content):
+    (tmp_path / "fits.csv").write_bytes(content)
+    result = run("data", "import", "mine", "fits.csv")
+    assert result.exit_code != 0
+    assert "begins with names of columns: query,item,attraction" in " ".join(result.output.split())
 
 
 def test_the_command_says_where_a_file_is_wrong(run, tmp_path):
