@@ -155,11 +155,12 @@ def _import_fits(name: str, file: Path) -> None:
     playable = [one for one in MODELS.values() if all(fits.axes.get(key) == axes for key, axes in one.axes.items())]
     few = "" if fits.positions >= 5 else f" --positions {fits.positions}"
     richest = max(playable, key=lambda one: len(one.axes)).name
-    sizes = f"{queries:,} {'query' if queries == 1 else 'queries'} of {items} items"
+    sizes = f"{queries:,} {'query' if queries == 1 else 'queries'} of {items} {'item' if items == 1 else 'items'}"
     names = ", ".join(one.name for one in playable)
     typer.echo(f"{sizes}, for the models {names}; rankgym compare {richest}-Yandex-v0 --source {name}{few} plays")
     typer.echo("them. Your own model takes them, too: --set model=package.module:MODEL")
-    typer.echo(f"queries are numbered in the order of the file: {_numbered(fits.query.tolist())}")
+    if queries > 1:
+        typer.echo(f"queries are numbered in the order of the file: {_numbered(fits.query.tolist())}")
     for line in _unplayed(fits.axes, MODELS.values()):
         typer.echo(line)
 
