@@ -222,7 +222,9 @@ def test_results_of_another_version(run, played, monkeypatch):
     for _ in range(2):
         status = plain(run("sweep", "status", "results/small").output)
         assert "0 of 6 jobs are finished" in status
-        assert f"6 results of these jobs were made by rankgym {__version__}: they are kept" in status
+        assert (
+            f"6 older results in this folder were made by rankgym {__version__}; until their jobs are played" in status
+        )
         write_plan(played, plan_of("", Sweep.from_folder(played).jobs()))
     for command in ("export", "report", "figure"):
         found = run("sweep", command, "results/small")

@@ -19,7 +19,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a sweep that `rankgym sweep run` started.")]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Refuse results that other code or other versions than the present made.")
+    bool, typer.Option("--strict", help="Refuse results that other versions, code or data than the present made.")
 ]
 Partial = Annotated[bool, typer.Option("--partial", help="Take the results so far of an unfinished sweep.")]
 
@@ -135,11 +135,9 @@ def status(folder: Folder) -> None:
     for wrong in found.damaged:
         typer.echo(f"{wrong}; its job will be played again")
     others = found.others
-    if others.same:
-        typer.echo(
-            f"{len(others.same)} results of these jobs were made by {' and by '.join(sorted(others.made_by))}: they "
-            "are kept, and `export` takes them for jobs without a result of the sweep's own versions"
-        )
+    if others.older:
+        until = "they are not used" if finished == jobs else "until their jobs are played again, `export` uses them"
+        typer.echo(f"{others.older}; {until}")
     if others.foreign:
         typer.echo(f"{len(others.foreign)} results are of other sweeps")
     for path in others.damaged:

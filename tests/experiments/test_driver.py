@@ -513,8 +513,8 @@ def test_results_of_another_version_stay(finished, tmp_path, monkeypatch, capsys
         assert len(load(tmp_path)) > 0
     run_sweep(SWEEP, tmp_path, jobs=1)
     said = " ".join(capsys.readouterr().err.split())
-    assert "6 results of these jobs were made by rankgym 0.0.1" in said
-    assert "they are left as they are" in said
+    assert "6 older results in this folder were made by rankgym 0.0.1" in said
+    assert "; they are not used" in said
     assert results(tmp_path) == before | results(finished)
 
 

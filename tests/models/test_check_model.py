@@ -33,7 +33,9 @@ def test_a_mistake_is_found_by_its_rule(rule, number):
     text = str(error.value)
     assert f"rule {rule!r}" in text.splitlines()[0]
     assert "; expected: " in text.splitlines()[0]
-    assert len(text.splitlines()) == 1 + len(set(error.value.skipped.values()))  # rules skipped for one reason share a line
+    assert len(text.splitlines()) == 1 + len(
+        set(error.value.skipped.values())
+    )  # rules skipped for one reason share a line
 
 
 def test_every_rule_is_broken_by_a_model():
@@ -54,7 +56,9 @@ def test_a_function_that_fails_is_reported_with_its_error():
         raise RuntimeError("no value today")
 
     reward = GOOD.rewards["clicks"]._replace(value=value)
-    with pytest.raises(ModelError, match=r"rule 'outputs' \(6 items, 3 positions\): RuntimeError in .*, line .*: no value today"):
+    with pytest.raises(
+        ModelError, match=r"rule 'outputs' \(6 items, 3 positions\): RuntimeError in .*, line .*: no value today"
+    ):
         check_model(GOOD._replace(rewards={"clicks": reward}))
 
 

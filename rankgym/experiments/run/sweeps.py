@@ -14,6 +14,7 @@ from rankgym.experiments.run import own_modules, store
 from rankgym.experiments.run.driver import Driver
 from rankgym.experiments.run.executor import Executor
 from rankgym.experiments.run.lock import locked
+from rankgym.experiments.run.origin import differences
 from rankgym.experiments.run.plan_file import PLAN, made_by, plan_of, write_plan
 from rankgym.experiments.run.result_file import Contents
 from rankgym.experiments.run.results import Results
@@ -68,7 +69,8 @@ class SweepJob(Job):
         mine = decisive(self.block, self.retire, self.queries)
         if mine == self.decides:
             return ""
-        return store.difference(made_by(mine), made_by(self.decides)) or "other settings of the job"
+        words = differences(made_by(mine), made_by(self.decides), self.block.agent.label)
+        return ", ".join(words) or "other settings of the job"
 
 
 @named_keywords
@@ -138,12 +140,8 @@ def play_jobs(
             write_plan(root, plan)
             playable = [SweepJob(*job) for job in jobs]
             driver = Driver(playable, root, executor, resume, progress, AgentFailed)
-            same, made_by_others, *_ = store.others(root, plan.jobs)
-            note = (
-                f"{len(same)} results of these jobs were made by {' and by '.join(sorted(made_by_others))}; they are "
-                "left as they are, and the jobs are played again with what is installed now"
-            )
-            driver.play([note] if same else [])
+            older = store.others(root, plan.jobs).older
+            driver.play([f"{older}; they are not used"] if older else [])
         return store.gather(root, plan.jobs)
 
 

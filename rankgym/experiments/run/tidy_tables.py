@@ -11,6 +11,7 @@ import numpy as np
 from rankgym.arguments import named_keywords
 from rankgym.experiments.plan.jobs import RESULTS
 from rankgym.experiments.run import store
+from rankgym.experiments.run.origin import made_by_other_code
 from rankgym.experiments.run.plan_file import read_plan
 from rankgym.experiments.run.results import Played, Results, join
 from rankgym.extras import require
@@ -40,7 +41,7 @@ COLUMNS = {
 
 
 class OtherCode(UserWarning):
-    """Results were made by other versions, or by other code, than the present ones."""
+    """Results were made by other versions, code or data than the present ones, or cannot be compared with them."""
 
 
 @named_keywords
@@ -51,13 +52,14 @@ def load(path: str | os.PathLike[str], *, partial: bool = False, strict: bool = 
         path: the folder of a sweep (``rankgym sweep run --out``); or one Parquet file, a sweep's result or a table
             that was exported.
         partial: leave out what is missing of a sweep that is not finished.
-        strict: refuse results that other versions or other code than the present ones made. Default: read them, with
-            the warning ``OtherCode``. An exported table does not say what made it.
+        strict: refuse results that other versions, code or data than the present ones made, or that cannot be compared
+            with them, as an agent's module is not found. Default: read them, with the warning ``OtherCode``. An
+            exported table does not say what made it.
 
     Returns:
         A ``pyarrow.Table`` with the ``COLUMNS``; ``.to_pandas()`` and ``polars.from_arrow`` take it. Lines are in the
-        order of the sweep: by environment, agent, row and round. A job whose own result is missing takes the newest
-        one that another version of the package made.
+        order of the sweep: by environment, agent, row and round. If a job has several results, of edited code for
+        example, the one of the present code is taken, or without it that of the last run.
 
     Raises:
         ValueError: ``path`` has no results, some are missing (unless ``partial``), one is damaged, or one is not from
@@ -79,25 +81,28 @@ def _checked(path: Path, partial: bool, strict: bool) -> Results:
     """Read results; if other code made some, warn where ``load`` or ``read`` was called; ``strict``: a ValueError."""
     results, other_code = read_with_origin(path, partial=partial)
     if other_code and strict:
-        raise ValueError(f"{other_code}; allowed by strict: results of what is installed now{_advice(path)}")
+        raise ValueError(
+            f"{other_code}; allowed by strict: results of what is installed now{_advice(path, other_code)}"
+        )
     if other_code:
-        warnings.warn(f"{other_code}{_advice(path)}; strict=True refuses them", OtherCode, stacklevel=4)
+        warnings.warn(f"{other_code}{_advice(path, other_code)}; strict=True refuses them", OtherCode, stacklevel=4)
     return results
 
 
-def _advice(path: Path) -> str:
-    """Say what to do about results of other code."""
-    return f". `rankgym sweep resume {path}` plays them again with what is installed" if path.is_dir() else ""
+def _advice(path: Path, other_code: str) -> str:
+    """Say what to do about results of other code; nothing about those that only cannot be compared."""
+    again = path.is_dir() and " were made by " in other_code
+    return f". `rankgym sweep resume {path}` plays them again with what is installed" if again else ""
 
 
 def read_with_origin(path: Path, *, partial: bool = False) -> tuple[Results, str]:
     """Read the results at ``path``, and say which of them other versions or other code made; "" if none was."""
     if path.is_file():
-        return Results([store.read(path)]), store.made_by_other_code([path])
+        return Results([store.read(path)]), made_by_other_code([path])
     plan = read_plan(path)
     if plan is not None:
         chosen = store.files_of(path, plan.jobs, partial=partial, any_version=True)
-        return store.join_files(chosen), store.made_by_other_code([file for _, file in chosen])
+        return store.join_files(chosen), made_by_other_code([file for _, file in chosen])
     files = sorted(path.glob(f"{RESULTS}/*.parquet")) or sorted(path.glob("*.parquet"))
     if not files:
         raise ValueError(f"path = {os.fspath(path)!r} has no results; allowed: the folder of a sweep, or a file of one")
@@ -112,7 +117,7 @@ def read_with_origin(path: Path, *, partial: bool = False) -> tuple[Results, str
                 f"path = {os.fspath(path)!r} has several results of {agent!r} in {environment!r}, of other versions or "
                 "other sweeps; allowed: the folder of one sweep, with its plan.json"
             )
-    return Results(map(join, blocks.values())), store.made_by_other_code(files)
+    return Results(map(join, blocks.values())), made_by_other_code(files)
 
 
 def _exported(path: Path) -> Any:
