@@ -17,7 +17,7 @@ pytest.importorskip("filelock")
 pytest.importorskip("joblib")
 
 from rankgym import __version__
-from rankgym.experiments import load
+from rankgym.experiments import load, run_sweep
 from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run import store
@@ -214,6 +214,26 @@ def test_another_sweep_in_the_folder(run, played, tmp_path):
     ) in plain(failed.output)
     assert run("sweep", "run", "small.toml", "--jobs", "1", "--replace").exit_code == 0
     assert "6 results are of other sweeps" in run("sweep", "status", "results/small").output
+
+
+@pytest.mark.parametrize("name", ["sweep.json", "plan.json", "log.jsonl", "lock"])
+def test_files_that_no_sweep_wrote_are_not_replaced(run, file, tmp_path, name):
+    (tmp_path / "notes.txt").touch()
+    mine = tmp_path / name
+    mine.write_text('{"rounds": "mine"}')
+    failed = run("sweep", "run", file, "--out", ".", "--jobs", "1")
+    assert failed.exit_code == 2
+    assert (
+        f"error: . has files that no sweep wrote, and that this one would replace ({name}); allowed: another"
+        in plain(failed.stderr)
+    )
+    with pytest.raises(ValueError, match="files that no sweep wrote"):
+        run_sweep(Sweep.from_toml(tmp_path / file), tmp_path, jobs=1)
+    assert mine.read_text() == '{"rounds": "mine"}'
+    assert {path.name for path in tmp_path.iterdir()} == {"notes.txt", "small.toml", name}
+    assert run("sweep", "run", file, "--out", ".", "--jobs", "1", "--replace").exit_code == 0
+    (tmp_path / "sweep.json").write_text("damaged")  # the results tell whose folder it is
+    assert run("sweep", "run", file, "--out", ".", "--jobs", "1", "--replace").exit_code == 0
 
 
 def test_results_of_another_version(run, played, monkeypatch):

@@ -42,7 +42,9 @@ def run(
     backend: Backend = None,
     address: Address = None,
     checkpoint_every: CheckpointEvery = 120.0,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace another sweep in FOLDER.")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace another sweep, or files of its names, in FOLDER.")
+    ] = False,
 ) -> None:
     """Play a sweep, or resume it: finished jobs in FOLDER are not played again.
 

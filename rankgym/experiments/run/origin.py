@@ -4,6 +4,7 @@ Nothing of the user's is imported: the files of modules are found and digested, 
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,13 +68,13 @@ class Present:
         words, code = differences(made, self.now(settings).made_by, settings["agent"]), self.here["code"]
         return [f"{one} ({made['code'][:8]}, now {code[:8]})" if one == OTHER_CODE else one for one in words]
 
-    def rank(self, path: Path) -> int:
-        """Return 0 for a result of what is here now, 1 for one that cannot be compared, 2 for others."""
+    def distance(self, path: Path) -> float:
+        """Return how much differs between what made a result and what is here: 0 for nothing, infinite if damaged."""
         try:
             settings = read_settings(path)
-            return 2 if self.differences(settings) else 1 if self.now(settings).unknown else 0
+            return len(self.differences(settings)) + 0.5 * bool(self.now(settings).unknown)
         except (OSError, ValueError):
-            return 2
+            return math.inf
 
 
 def made_by_other_code(files: Sequence[Path]) -> str:

@@ -126,8 +126,8 @@ def gather(
 
     Args:
         partial: leave out what is missing, as while the sweep is running: rows, agents or environments.
-        any_version: take results of any versions, code and data: of those that a job has, the one of what is here
-            now, else the job's own, else the newest.
+        any_version: take results of any versions, code and data: of those that a job has, the one nearest to what
+            is here now, of equal ones the job's own, else the newest.
 
     Raises:
         ValueError: a result is missing (unless ``partial``), damaged, or the result of another job.
@@ -150,7 +150,7 @@ def files_of(
         own = root / RESULTS / job.file
         paths = [*([own] if own.exists() else []), *same.get(job.choices, [])]
         if paths:
-            there.append((job, min(paths, key=present.rank) if present else paths[0]))
+            there.append((job, min(paths, key=present.distance) if present else paths[0]))
     if len(there) < len(jobs) and not partial:
         raise ValueError(
             f"{os.fspath(folder)} has {len(there)} of the sweep's {len(jobs)} results; allowed: a sweep that is "

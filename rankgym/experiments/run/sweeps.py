@@ -13,6 +13,7 @@ from rankgym.experiments.plan.sweep import SWEEP, Sweep
 from rankgym.experiments.run import own_modules, store
 from rankgym.experiments.run.driver import Driver
 from rankgym.experiments.run.executor import Executor
+from rankgym.experiments.run.foreign_files import refuse_foreign_files
 from rankgym.experiments.run.lock import locked
 from rankgym.experiments.run.origin import differences
 from rankgym.experiments.run.plan_file import PLAN, made_by, plan_of, write_plan
@@ -104,12 +105,14 @@ def run_sweep(
             ``rankgym sweep resume FOLDER`` if the folder has a ``sweep.json``, else the same call.
 
     Raises:
-        ValueError: something does not fit, or the folder cannot be written to; nothing was played then.
+        ValueError: something does not fit, the folder cannot be written to, or it has files of a sweep's names that no
+            sweep wrote; nothing was played then.
         RuntimeError: another run is using the folder; a library is missing; workers die again and again. Or
             (``AgentFailed``) an agent failed: all other jobs are finished then.
         OSError: the disk is full, or the like; results and checkpoints stay.
     """
     executor = Executor(backend, address, jobs, checkpoint_every)
+    refuse_foreign_files(Path(folder), "")
     planned = sweep.jobs(made_in(folder))
     return play_jobs(planned, sweep.name, folder, executor, progress=progress, resume=resume)
 
@@ -149,10 +152,13 @@ def keep_sweep(sweep: Sweep, folder: str | os.PathLike[str], *, replace: bool = 
     """Write a sweep, whose jobs are planned already, into its folder, from where ``Sweep.from_folder`` reads it.
 
     Raises:
-        ValueError: the folder cannot be written to, or it has results of another sweep and ``replace`` is False.
+        ValueError: the folder cannot be written to; or ``replace`` is False, and it has results of another sweep, or
+            files of a sweep's names that no sweep wrote.
         RuntimeError: another run is using the folder.
     """
     root, text = Path(folder), sweep.to_json()
+    if not replace:
+        refuse_foreign_files(root, " (--out), or --replace")
     check_writable(folder, root)
     with locked(root):
         path = root / SWEEP

@@ -80,12 +80,11 @@ def read(path: str | os.PathLike[str], *, partial: bool = False, strict: bool = 
 def _checked(path: Path, partial: bool, strict: bool) -> Results:
     """Read results; if other code made some, warn where ``load`` or ``read`` was called; ``strict``: a ValueError."""
     results, other_code = read_with_origin(path, partial=partial)
+    advice = _advice(path, other_code)
     if other_code and strict:
-        raise ValueError(
-            f"{other_code}; allowed by strict: results of what is installed now{_advice(path, other_code)}"
-        )
+        raise ValueError(f"{other_code}; allowed by strict: results of what is here now{advice}")
     if other_code:
-        warnings.warn(f"{other_code}{_advice(path, other_code)}; strict=True refuses them", OtherCode, stacklevel=4)
+        warnings.warn(f"{other_code}{advice}; strict=True refuses them", OtherCode, stacklevel=4)
     return results
 
 
