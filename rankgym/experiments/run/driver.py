@@ -79,8 +79,10 @@ class Driver:
             self.results.mkdir(exist_ok=True)
             expected = sum(costs.values()) / self.executor.processes(len(todo))
             with JobsDisplay(list(self.jobs.values()), examined.finished, shown=self.shown) as self.display:
-                for note in [*said, *notes]:
+                for note in said:
                     self.display.say(note, "yellow")
+                for note in notes:
+                    self.display.say(note)
                 if announce and expected >= PATIENCE:
                     self.display.say(f"{announce}: about {duration(expected)}")
                 # those that take long first, so that all workers end at about the same time
