@@ -91,13 +91,14 @@ def run(
       `rankgym sweep export results/paper --partial --to so_far.csv`
     """
     from rankgym.experiments.plan.sweep import Sweep
-    from rankgym.experiments.run.sweeps import keep_sweep
+    from rankgym.experiments.run.sweeps import keep_sweep, without_stub
 
     folder = out or Path("results") / file.stem
     given = Sweep.from_toml(file)
     planned = _plan(given, folder, file.parent)
-    keep_sweep(given, folder, replace=replace)
-    _play(planned, given.name, folder, backend, address, jobs, checkpoint_every)
+    with without_stub(folder):
+        keep_sweep(given, folder, replace=replace)
+        _play(planned, given.name, folder, backend, address, jobs, checkpoint_every)
 
 
 @app.command()

@@ -34,7 +34,7 @@ from rankgym.experiments.run.lock import LOCK, locked
 from rankgym.experiments.run.plan_file import PLAN
 from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.rows import make
-from rankgym.experiments.run.sweeps import keep_sweep, play_jobs
+from rankgym.experiments.run.sweeps import keep_sweep, play_jobs, without_stub
 from rankgym.experiments.show.files import save
 from rankgym.outputs import remove, when_interrupted
 
@@ -115,12 +115,13 @@ def compare(
         for series in sweep.series():
             make(series.job(0, 1).block)[0].close()  # refuses unsuitable knobs before anything is written
         planned = sweep.jobs(made_in(root))
-        keep_sweep(sweep, root, replace=True)
-        if fresh:
-            _remove_results(planned, root)
-        notes = _kept_rows(planned, store.examine(root, planned).finished)
         resume = "" if out is None else "the same command"
-        results = play_jobs(planned, NAME, root, executor, progress=progress, resume=resume)
+        with without_stub(root):
+            keep_sweep(sweep, root, replace=True)
+            if fresh:
+                _remove_results(planned, root)
+            notes = _kept_rows(planned, store.examine(root, planned).finished)
+            results = play_jobs(planned, NAME, root, executor, progress=progress, resume=resume)
         seconds = _seconds(planned, read_log(root))
     kept = "nothing is kept, as out is None" if out is None else f"all results are kept in {out}; to resume: {resume}"
     with when_interrupted(lambda: kept):

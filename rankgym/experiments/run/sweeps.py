@@ -1,8 +1,9 @@
 """``run_sweep``: plan a sweep's jobs, play them with the engine, and return their results."""
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from rankgym.experiments.run import own_modules, store
 from rankgym.experiments.run.driver import Driver
 from rankgym.experiments.run.executor import Executor
 from rankgym.experiments.run.foreign_files import refuse_foreign_files
-from rankgym.experiments.run.lock import locked
+from rankgym.experiments.run.lock import LOCK, locked
 from rankgym.experiments.run.origin import differences
 from rankgym.experiments.run.plan_file import PLAN, made_by, plan_of, write_plan
 from rankgym.experiments.run.result_file import Contents
@@ -114,7 +115,8 @@ def run_sweep(
     executor = Executor(backend, address, jobs, checkpoint_every)
     refuse_foreign_files(Path(folder), "")
     planned = sweep.jobs(made_in(folder))
-    return play_jobs(planned, sweep.name, folder, executor, progress=progress, resume=resume)
+    with without_stub(folder):
+        return play_jobs(planned, sweep.name, folder, executor, progress=progress, resume=resume)
 
 
 def play_jobs(
@@ -146,6 +148,24 @@ def play_jobs(
             older = store.others(root, plan.jobs).older
             driver.play([f"{older}; they are not used"] if older else [])
         return store.gather(root, plan.jobs)
+
+
+@contextlib.contextmanager
+def without_stub(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Context manager that removes a new ``folder`` again if an error comes before the first job begins."""
+    root = Path(folder)
+    new = [path for path in (root, *root.parents) if not path.exists()]
+    try:
+        yield
+    except Exception:
+        if root in new and root.is_dir():
+            with contextlib.suppress(RuntimeError, OSError), locked(root):
+                if {path.name for path in root.iterdir()} <= {SWEEP, PLAN, LOCK}:
+                    for name in (SWEEP, PLAN, LOCK):
+                        remove(root / name)
+                    for path in new:
+                        path.rmdir()
+        raise
 
 
 def keep_sweep(sweep: Sweep, folder: str | os.PathLike[str], *, replace: bool = False) -> None:
