@@ -173,10 +173,10 @@ def export(
     from rankgym.outputs import atomic_path, check_writable
 
     path = _file(to or folder / "table.parquet", "a table", (".parquet", ".csv", ".tex"))
-    results, _ = _read(folder, partial, strict)
+    results, said = _read(folder, partial, strict)
     check_writable(path, path.parent)
     if path.suffix == ".tex":
-        text = latex_table(results)
+        text = latex_table(results, said)
         with atomic_path(path) as unfinished:
             unfinished.write_text(text, encoding="utf-8")
         typer.echo(f"Written to {path}: {len(results):,} lines; it needs \\usepackage{{booktabs}}")
@@ -238,8 +238,12 @@ def report(
     partial: Partial = False,
     strict: Strict = False,
 ) -> None:
-    """Write one HTML file: measures over rounds, means with standard errors, and ranks of agents over queries."""
+    """Write one HTML file: measures over rounds, means with standard errors, and ranks of agents over queries.
+
+    Seeds, arguments and the versions that made the results are folded at its end.
+    """
     from rankgym.experiments.run.plan_file import read_plan
+    from rankgym.experiments.run.tidy_tables import provenance
     from rankgym.experiments.show.report import sweep_report
     from rankgym.outputs import check_writable
 
@@ -247,7 +251,8 @@ def report(
     results, said = _read(folder, partial, strict)
     plan = read_plan(folder)
     check_writable(path, path.parent)
-    sweep_report(path, results, plan.name if plan else "", said)
+    settings, versions = provenance(folder)
+    sweep_report(path, results, plan.name if plan else "", said, settings=settings, versions=versions)
     typer.echo(f"Written to {path}")
 
 
@@ -260,22 +265,27 @@ def _file(path: Path, what: str, suffixes: tuple[str, ...]) -> Path:
 
 
 def _read(folder: Path, partial: bool, strict: bool) -> "tuple[Results, str]":
-    """Read a sweep's results, and the warning, also on standard error, about those that other code made.
+    """Read a sweep's results, and the warnings, which go to standard error, too.
 
-    Raises ValueError for such results if ``strict``.
+    They are about results that other code made, and about agents that cover different rows. Raises ValueError for
+    results of other code if ``strict``.
     """
     import warnings
 
-    from rankgym.experiments.run.tidy_tables import OtherCode, read
+    from rankgym.experiments.run.tidy_tables import OtherCode, read, uneven_rows
 
     said: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("always", OtherCode)
         warnings.showwarning = lambda message, *_, **__: said.append(f"{message}".replace("strict=True", "--strict"))
-        results = read(folder, partial=partial, strict=strict)
+        try:
+            results = read(folder, partial=partial, strict=strict)
+        except ValueError as error:
+            raise ValueError(f"{error}".replace("partial=True", "--partial")) from None
+    said += uneven_rows(results)
     for warning in said:
         complain(f"warning: {warning}")
-    return results, " ".join(said)
+    return results, "\n\n".join(said)
 
 
 def _plan(given: "Sweep", folder: Path, beside: Path | None = None) -> "list[Job]":

@@ -233,7 +233,7 @@ def interrupted(sweep, folder):
 
 def test_ctrl_c_leaves_nothing_half_written(tmp_path, long_one):
     (note,) = interrupted(LONG, tmp_path).__notes__
-    assert note == f"finished jobs and checkpoints are kept in {tmp_path}; to resume: the same call"
+    assert note == f"finished jobs (0 of 2) and checkpoints are kept in {tmp_path}; to resume: the same call"
     (work,) = tmp_path.glob("work-*")
     assert not list(work.glob("*.part"))
     assert list(work.glob("*.npz"))

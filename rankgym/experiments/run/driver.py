@@ -94,7 +94,9 @@ class Driver:
         if not self.resume:
             return "nothing is kept, as no folder was given: with out=FOLDER, the same call resumes"
         if (hasattr(self, "folder") and self.marks()) or any(self.results.glob("*.parquet")):
-            return f"finished jobs and checkpoints are kept in {self.root}; to resume: {self.resume}"
+            done = sum((self.results / job.file).exists() for job in self.jobs.values())
+            kept = f"finished jobs ({done:,} of {len(self.jobs):,}) and checkpoints are kept in {self.root}"
+            return f"{kept}; to resume: {self.resume}"
         return f"nothing was played yet; to start again: {self.resume}"
 
     def put_aside(self, job: Playable, wrong: str) -> str:

@@ -12,7 +12,8 @@ from rankgym.arguments import named_keywords
 from rankgym.experiments.plan.jobs import RESULTS
 from rankgym.experiments.run import store
 from rankgym.experiments.run.origin import made_by_other_code
-from rankgym.experiments.run.plan_file import read_plan
+from rankgym.experiments.run.plan_file import label_in, read_plan
+from rankgym.experiments.run.result_file import read_settings
 from rankgym.experiments.run.results import Played, Results, join
 from rankgym.extras import require
 from rankgym.outputs import atomic_path
@@ -102,7 +103,7 @@ def read_with_origin(path: Path, *, partial: bool = False) -> tuple[Results, str
     if plan is not None:
         chosen = store.files_of(path, plan.jobs, partial=partial, any_version=True)
         return store.join_files(chosen), made_by_other_code([file for _, file in chosen])
-    files = sorted(path.glob(f"{RESULTS}/*.parquet")) or sorted(path.glob("*.parquet"))
+    files = _result_files(path)
     if not files:
         raise ValueError(f"path = {os.fspath(path)!r} has no results; allowed: the folder of a sweep, or a file of one")
     blocks: dict[tuple[str, str], list[Played]] = {}
@@ -117,6 +118,46 @@ def read_with_origin(path: Path, *, partial: bool = False) -> tuple[Results, str
                 "other sweeps; allowed: the folder of one sweep, with its plan.json"
             )
     return Results(map(join, blocks.values())), made_by_other_code(files)
+
+
+def uneven_rows(results: Results) -> list[str]:
+    """Say in which environments the agents have different rows, as in an unfinished sweep."""
+    said = []
+    for environment in results.environments:
+        rows = {agent: results[environment, agent].row for agent in results.agents(environment)}
+        first = next(iter(rows.values()))
+        if not all(np.array_equal(one, first) for one in rows.values()):
+            counts = ", ".join(f"{agent} {len(one):,}" for agent, one in rows.items())
+            said.append(f"in {environment} the agents' means are over different rows: {counts}")
+    return said
+
+
+def provenance(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the settings of the results at ``path`` by environment, and the versions that made them, both to be shown.
+
+    Raises ValueError if a result is damaged.
+    """
+    plan = None if path.is_file() else read_plan(path)
+    if plan is not None:
+        chosen = store.files_of(path, plan.jobs, partial=True, any_version=True)
+        found = [(job.environment, read_settings(file)) for job, file in chosen]
+    else:
+        files = [path] if path.is_file() else _result_files(path)
+        found = [(label_in(settings), settings) for settings in map(read_settings, files)]
+    environments: dict[str, Any] = {}
+    versions: dict[str, list[str]] = {}
+    for label, settings in found:
+        one = {"id": settings["environment"], "arguments": settings["arguments"], "seed": settings["seed"]}
+        one |= {"rounds": settings["rounds"], "retire": settings["retire"], "agents": {}}
+        environments.setdefault(label, one)["agents"][settings["agent"]] = settings["knobs"]
+        for name, version in settings["versions"].items():
+            versions[name] = list(dict.fromkeys([*versions.get(name, []), version]))
+    return {"environments": environments}, {name: " and ".join(those) for name, those in versions.items()}
+
+
+def _result_files(folder: Path) -> list[Path]:
+    """Return the result files of a folder without a plan: a sweep's, or one with nothing but such files."""
+    return sorted(folder.glob(f"{RESULTS}/*.parquet")) or sorted(folder.glob("*.parquet"))
 
 
 def _exported(path: Path) -> Any:
