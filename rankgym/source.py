@@ -1,13 +1,21 @@
-"""The user's Python files: where they are searched, and digests that no comment, docstring or layout changes."""
+"""The user's Python files: where they are searched, and digests that no comment, docstring or layout changes.
+
+``code_digests`` is for classes and functions that are imported, ``module_digest`` for a module that shall not be.
+"""
 
 import ast
 import functools
 import hashlib
+import importlib
+import inspect
 import os
 import sys
 import sysconfig
 import traceback
+from collections.abc import Iterable
+from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import Any
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)  # nodes that may have a docstring
 
@@ -16,6 +24,52 @@ def source_digest(path: str | os.PathLike[str]) -> str:
     """Return the sha256 of a Python file's statements without docstrings; of its bytes if it is not valid Python."""
     status = os.stat(path)
     return _source_digest(os.path.abspath(path), status.st_size, status.st_mtime_ns)
+
+
+def code_digests(defined: Iterable[Any]) -> dict[str, str]:
+    """Return the digests of the files that define classes and functions, compiled or not, by the modules' names.
+
+    The digest is "" where there is no file: what was typed at a prompt, or compiled.
+    """
+    found = {}
+    for one in defined:
+        plain = inspect.unwrap(getattr(one, "py_func", one))
+        try:
+            file = inspect.getsourcefile(plain)
+            digest = source_digest(file) if file else ""
+        except (OSError, TypeError):
+            digest = ""
+        found[str(getattr(plain, "__module__", ""))] = digest
+    return found
+
+
+def module_digest(name: str) -> str | None:
+    """Return the digest of a module's file without importing the module or its packages; None if it is not found.
+
+    A module that is imported already is found where it was imported from, others in the folders of ``sys.path`` and in
+    the present folder.
+    """
+    file = getattr(sys.modules.get(name), "__file__", None) or _module_file(name)
+    return source_digest(file) if file and os.path.isfile(file) else None
+
+
+def _module_file(name: str) -> str | None:
+    """Return the path of the file of a module that is not imported."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        return None
+    importlib.invalidate_caches()
+    places: list[str] = [*sys.path, os.getcwd()]
+    parts, spec = name.split("."), None
+    for number in range(1, len(parts) + 1):
+        package = ".".join(parts[:number])
+        if number < len(parts) and (imported := getattr(sys.modules.get(package), "__path__", None)):
+            places = list(imported)
+            continue
+        spec = PathFinder.find_spec(package, places)
+        if spec is None:
+            return None
+        places = list(spec.submodule_search_locations or ())
+    return spec.origin if spec is not None and spec.has_location else None
 
 
 @functools.lru_cache(maxsize=1024)

@@ -1,6 +1,7 @@
 """`rankgym sweep`: what it says, what it writes, how it fails."""
 
 import csv
+import html
 import json
 import os
 import re
@@ -17,7 +18,7 @@ pytest.importorskip("filelock")
 pytest.importorskip("joblib")
 
 from rankgym import __version__
-from rankgym.experiments import load
+from rankgym.experiments import load, run_sweep
 from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run import store
@@ -149,11 +150,23 @@ def test_what_is_not_finished(run, played):
     assert "resume with: rankgym sweep resume results/small" in status
     failed = run("sweep", "export", "results/small")
     assert failed.exit_code == 2
-    assert "has 5 of the sweep's 6 results; allowed: a sweep that is finished" in plain(failed.output)
+    assert "has 5 of the sweep's 6 results; allowed: a sweep that is finished, or --partial" in plain(failed.output)
     store.place(played, jobs[1]).unlink()
-    assert run("sweep", "export", "results/small", "--partial").exit_code == 0
     assert run("sweep", "resume", "results/small", "--jobs", "1").exit_code == 0
     assert "6 of 6 jobs" in run("sweep", "status", "results/small").output
+
+
+UNEVEN = "in CM-Yandex-v0 the agents' means are over different rows: toprank 2, static 4"
+
+
+def test_agents_of_different_rows(run, played):
+    """Of an unfinished sweep: their means cannot be compared."""
+    store.place(played, Sweep.from_folder(played).jobs()[0]).unlink()
+    for to in ("table.tex", "report.html"):
+        made = run("sweep", to.partition(".")[0].replace("table", "export"), "results/small", "--partial", "--to", to)
+        assert made.exit_code == 0, made.output
+        assert UNEVEN in plain(made.stderr)
+        assert UNEVEN in plain(html.unescape(Path(to).read_text(encoding="utf-8")))
 
 
 def test_while_it_is_running(run, played):
@@ -196,8 +209,8 @@ def test_sigterm_is_heard_like_ctrl_c(tmp_path):
             driver.communicate()
     assert driver.returncode == 130, said
     assert plain(said).endswith(
-        "interrupted; finished jobs and checkpoints are kept in here; to resume: `rankgym sweep resume here`, or the "
-        "same call"
+        "interrupted; finished jobs (0 of 2) and checkpoints are kept in here; to resume: `rankgym sweep resume "
+        "here`, or the same call"
     )
     (folder,) = tmp_path.glob("here/work-*")
     assert len(list(folder.glob("*.npz"))) == 2  # where both jobs go on
@@ -216,13 +229,35 @@ def test_another_sweep_in_the_folder(run, played, tmp_path):
     assert "6 results are of other sweeps" in run("sweep", "status", "results/small").output
 
 
+@pytest.mark.parametrize("name", ["sweep.json", "plan.json", "log.jsonl", "lock"])
+def test_files_that_no_sweep_wrote_are_not_replaced(run, file, tmp_path, name):
+    (tmp_path / "notes.txt").touch()
+    mine = tmp_path / name
+    mine.write_text('{"rounds": "mine"}')
+    failed = run("sweep", "run", file, "--out", ".", "--jobs", "1")
+    assert failed.exit_code == 2
+    assert (
+        f"error: . has files that no sweep wrote, and that this one would replace ({name}); allowed: another"
+        in plain(failed.stderr)
+    )
+    with pytest.raises(ValueError, match="files that no sweep wrote"):
+        run_sweep(Sweep.from_toml(tmp_path / file), tmp_path, jobs=1)
+    assert mine.read_text() == '{"rounds": "mine"}'
+    assert {path.name for path in tmp_path.iterdir()} == {"notes.txt", "small.toml", name}
+    assert run("sweep", "run", file, "--out", ".", "--jobs", "1", "--replace").exit_code == 0
+    (tmp_path / "sweep.json").write_text("damaged")  # the results tell whose folder it is
+    assert run("sweep", "run", file, "--out", ".", "--jobs", "1", "--replace").exit_code == 0
+
+
 def test_results_of_another_version(run, played, monkeypatch):
     """They count for tables; the jobs of the next run are new ones."""
     monkeypatch.setattr("rankgym.experiments.plan.jobs.versions", lambda: {**versions(), "rankgym": "9.9"})
     for _ in range(2):
         status = plain(run("sweep", "status", "results/small").output)
         assert "0 of 6 jobs are finished" in status
-        assert f"6 results of these jobs were made by rankgym {__version__}: they are kept" in status
+        assert (
+            f"6 older results in this folder were made by rankgym {__version__}; until their jobs are played" in status
+        )
         write_plan(played, plan_of("", Sweep.from_folder(played).jobs()))
     for command in ("export", "report", "figure"):
         found = run("sweep", command, "results/small")
@@ -235,7 +270,13 @@ def test_results_of_another_version(run, played, monkeypatch):
         assert refused.exit_code == 2
         assert "allowed by strict" in refused.stderr
     assert not list(played.parent.parent.glob("refused.*"))
-    assert f"6 of 6 results were made by rankgym {__version__}" in (played / "report.html").read_text(encoding="utf-8")
+    text = (played / "report.html").read_text(encoding="utf-8")
+    assert f"6 of 6 results were made by rankgym {__version__}" in text
+    assert f"\nrankgym {__version__}</pre>" in text  # the versions that made them
+    for words in ("&quot;seed&quot;: 0", "&quot;num_items&quot;: 6"):
+        assert words in text
+    assert run("sweep", "export", "results/small", "--to", "table.tex").exit_code == 0
+    assert Path("table.tex").read_text().startswith(f"% 6 of 6 results were made by rankgym {__version__}")
     with pytest.warns(OtherCode, match="6 of 6 results"):
         table = load(played)
     assert table.num_rows

@@ -19,7 +19,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a sweep that `rankgym sweep run` started.")]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Refuse results that other code or other versions than the present made.")
+    bool, typer.Option("--strict", help="Refuse results that other versions, code or data than the present made.")
 ]
 Partial = Annotated[bool, typer.Option("--partial", help="Take the results so far of an unfinished sweep.")]
 
@@ -42,7 +42,9 @@ def run(
     backend: Backend = None,
     address: Address = None,
     checkpoint_every: CheckpointEvery = 120.0,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace another sweep in FOLDER.")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace another sweep, or files of its names, in FOLDER.")
+    ] = False,
 ) -> None:
     """Play a sweep, or resume it: finished jobs in FOLDER are not played again.
 
@@ -89,13 +91,14 @@ def run(
       `rankgym sweep export results/paper --partial --to so_far.csv`
     """
     from rankgym.experiments.plan.sweep import Sweep
-    from rankgym.experiments.run.sweeps import keep_sweep
+    from rankgym.experiments.run.sweeps import keep_sweep, without_stub
 
     folder = out or Path("results") / file.stem
     given = Sweep.from_toml(file)
     planned = _plan(given, folder, file.parent)
-    keep_sweep(given, folder, replace=replace)
-    _play(planned, given.name, folder, backend, address, jobs, checkpoint_every)
+    with without_stub(folder):
+        keep_sweep(given, folder, replace=replace)
+        _play(planned, given.name, folder, backend, address, jobs, checkpoint_every)
 
 
 @app.command()
@@ -135,11 +138,9 @@ def status(folder: Folder) -> None:
     for wrong in found.damaged:
         typer.echo(f"{wrong}; its job will be played again")
     others = found.others
-    if others.same:
-        typer.echo(
-            f"{len(others.same)} results of these jobs were made by {' and by '.join(sorted(others.made_by))}: they "
-            "are kept, and `export` takes them for jobs without a result of the sweep's own versions"
-        )
+    if others.older:
+        until = "they are not used" if finished == jobs else "until their jobs are played again, `export` uses them"
+        typer.echo(f"{others.older}; {until}")
     if others.foreign:
         typer.echo(f"{len(others.foreign)} results are of other sweeps")
     for path in others.damaged:
@@ -172,10 +173,10 @@ def export(
     from rankgym.outputs import atomic_path, check_writable
 
     path = _file(to or folder / "table.parquet", "a table", (".parquet", ".csv", ".tex"))
-    results, _ = _read(folder, partial, strict)
+    results, said = _read(folder, partial, strict)
     check_writable(path, path.parent)
     if path.suffix == ".tex":
-        text = latex_table(results)
+        text = latex_table(results, said)
         with atomic_path(path) as unfinished:
             unfinished.write_text(text, encoding="utf-8")
         typer.echo(f"Written to {path}: {len(results):,} lines; it needs \\usepackage{{booktabs}}")
@@ -237,8 +238,12 @@ def report(
     partial: Partial = False,
     strict: Strict = False,
 ) -> None:
-    """Write one HTML file: measures over rounds, means with standard errors, and ranks of agents over queries."""
+    """Write one HTML file: measures over rounds, means with standard errors, and ranks of agents over queries.
+
+    Seeds, arguments and the versions that made the results are folded at its end.
+    """
     from rankgym.experiments.run.plan_file import read_plan
+    from rankgym.experiments.run.tidy_tables import provenance
     from rankgym.experiments.show.report import sweep_report
     from rankgym.outputs import check_writable
 
@@ -246,7 +251,8 @@ def report(
     results, said = _read(folder, partial, strict)
     plan = read_plan(folder)
     check_writable(path, path.parent)
-    sweep_report(path, results, plan.name if plan else "", said)
+    settings, versions = provenance(folder)
+    sweep_report(path, results, plan.name if plan else "", said, settings=settings, versions=versions)
     typer.echo(f"Written to {path}")
 
 
@@ -259,22 +265,27 @@ def _file(path: Path, what: str, suffixes: tuple[str, ...]) -> Path:
 
 
 def _read(folder: Path, partial: bool, strict: bool) -> "tuple[Results, str]":
-    """Read a sweep's results, and the warning, also on standard error, about those that other code made.
+    """Read a sweep's results, and the warnings, which go to standard error, too.
 
-    Raises ValueError for such results if ``strict``.
+    They are about results that other code made, and about agents that cover different rows. Raises ValueError for
+    results of other code if ``strict``.
     """
     import warnings
 
-    from rankgym.experiments.run.tidy_tables import OtherCode, read
+    from rankgym.experiments.run.tidy_tables import OtherCode, read, uneven_rows
 
     said: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("always", OtherCode)
         warnings.showwarning = lambda message, *_, **__: said.append(f"{message}".replace("strict=True", "--strict"))
-        results = read(folder, partial=partial, strict=strict)
+        try:
+            results = read(folder, partial=partial, strict=strict)
+        except ValueError as error:
+            raise ValueError(f"{error}".replace("partial=True", "--partial")) from None
+    said += uneven_rows(results)
     for warning in said:
         complain(f"warning: {warning}")
-    return results, " ".join(said)
+    return results, "\n\n".join(said)
 
 
 def _plan(given: "Sweep", folder: Path, beside: Path | None = None) -> "list[Job]":

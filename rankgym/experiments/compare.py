@@ -2,7 +2,6 @@
 
 import contextlib
 import inspect
-import json
 import math
 import os
 import tempfile
@@ -28,18 +27,22 @@ from rankgym.experiments.plan.environments import env_id as find_id
 from rankgym.experiments.plan.jobs import Job, made_in
 from rankgym.experiments.plan.sweep import SWEEP, Environment, Sweep
 from rankgym.experiments.run import store
-from rankgym.experiments.run.driver import read_log
+from rankgym.experiments.run.driver import LOG, read_log
 from rankgym.experiments.run.executor import Executor
+from rankgym.experiments.run.foreign_files import has_keys, is_sweep_folder, named
 from rankgym.experiments.run.lock import LOCK, locked
+from rankgym.experiments.run.plan_file import PLAN
 from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.rows import make
-from rankgym.experiments.run.sweeps import keep_sweep, play_jobs
+from rankgym.experiments.run.sweeps import keep_sweep, play_jobs, without_stub
 from rankgym.experiments.show.files import save
-from rankgym.outputs import read_regular_file, remove, when_interrupted
+from rankgym.outputs import remove, when_interrupted
 
 NAME = "comparison"  # the title of a comparison's sweep
 MAX_ROWS = 600  # rows of a job: more are hardly faster, and any machine has the memory for these
 MIN_ROWS = 150  # rows of a job that is cut to occupy another process: smaller jobs lose what they gain
+COMPARISON_KEYS = {"environment", "agents", "rounds", "versions"}  # of compare.json
+FILES = (SWEEP, PLAN, LOG, "results", "compare.json", "table.csv", "table.md", "regret.png", "regret.svg")  # replaced
 LAST_ROUND = 2**53  # no run gets this far
 
 
@@ -112,12 +115,13 @@ def compare(
         for series in sweep.series():
             make(series.job(0, 1).block)[0].close()  # refuses unsuitable knobs before anything is written
         planned = sweep.jobs(made_in(root))
-        keep_sweep(sweep, root, replace=True)
-        if fresh:
-            _remove_results(planned, root)
-        notes = _kept_rows(planned, store.examine(root, planned).finished)
         resume = "" if out is None else "the same command"
-        results = play_jobs(planned, NAME, root, executor, progress=progress, resume=resume)
+        with without_stub(root):
+            keep_sweep(sweep, root, replace=True)
+            if fresh:
+                _remove_results(planned, root)
+            notes = _kept_rows(planned, store.examine(root, planned).finished)
+            results = play_jobs(planned, NAME, root, executor, progress=progress, resume=resume)
         seconds = _seconds(planned, read_log(root))
     kept = "nothing is kept, as out is None" if out is None else f"all results are kept in {out}; to resume: {resume}"
     with when_interrupted(lambda: kept):
@@ -131,15 +135,15 @@ OPTIONS = tuple(name for name in inspect.signature(compare).parameters if name !
 
 
 def foreign_files(folder: Path) -> str:
-    """Name the files in ``folder`` if no comparison has written there; "" if one has, or there are none.
+    """Name the files in ``folder`` if no comparison has written there, first those that one would replace; else "".
 
     What an interrupted comparison leaves is not foreign: its ``sweep.json``, or before that its lock alone. Another
     sweep is refused elsewhere.
     """
-    if not folder.is_dir() or (folder / SWEEP).exists() or _is_comparison(folder / "compare.json"):
+    if not folder.is_dir() or is_sweep_folder(folder) or has_keys(folder / "compare.json", COMPARISON_KEYS):
         return ""
     names = sorted(path.name for path in folder.iterdir() if not path.name.startswith(".") and path.name != LOCK)
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return named(sorted(names, key=lambda name: name not in FILES and not name.endswith(".npz")))
 
 
 def _refuse_foreign_files(folder: Path) -> None:
@@ -148,15 +152,6 @@ def _refuse_foreign_files(folder: Path) -> None:
             f"out = {os.fspath(folder)!r} has files that no comparison wrote ({others}); allowed: another folder, or "
             "overwrite=True (--overwrite), which replaces those of the same names"
         )
-
-
-def _is_comparison(path: Path) -> bool:
-    """Return whether ``path`` is the ``compare.json`` of a comparison."""
-    try:
-        settings = json.loads(read_regular_file(path) or b"")
-    except (OSError, ValueError):
-        return False
-    return isinstance(settings, dict) and {"environment", "agents", "rounds", "versions"} <= set(settings)
 
 
 # -- before playing ---------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 from rankgym.arguments import near
 from rankgym.models.base import ClickModel, Reward
 from rankgym.models.table import MODELS
-from rankgym.source import missing_module, source_digest
+from rankgym.source import code_digests, missing_module, source_digest
 
 AXES = ("item", "position", "previous")
 OWN = "one of your own as package.module:MODEL"
@@ -143,8 +143,8 @@ def _uncompiled(function: Any) -> str:
     return f"has a function {function.__name__!r} that is not compiled and calls {drawn[0]!r}; {allowed}"
 
 
-def model_digest(model: str | ClickModel) -> str:
-    """Return a digest of the files that define a model's functions and parameters."""
+def model_code(model: str | ClickModel) -> dict[str, str]:
+    """Return digests of the files that define a model's functions and parameters, by the modules' names."""
     found = find_model(model)
     parts: list[Any] = [
         found.parameters,
@@ -152,18 +152,11 @@ def model_digest(model: str | ClickModel) -> str:
         *([] if found.clicks is None else [found.clicks]),
         *(part for reward in found.rewards.values() for part in reward),
     ]
-    files = {source for part in parts if (source := _source(part)) is not None}
+    digests = {module: digest for module, digest in code_digests(parts).items() if digest}
     if isinstance(model, str) and ":" in model:
-        files.add(str(importlib.import_module(model.partition(":")[0]).__file__))
-    return " ".join(source_digest(file) for file in sorted(files))
-
-
-def _source(part: Any) -> str | None:
-    """The file of a class or function, compiled or not; None if it was typed at a prompt."""
-    try:
-        return inspect.getsourcefile(inspect.unwrap(getattr(part, "py_func", part)))
-    except TypeError:
-        return None
+        own = importlib.import_module(model.partition(":")[0])
+        digests[own.__name__] = source_digest(str(own.__file__))
+    return dict(sorted(digests.items()))
 
 
 def drawn_parameters(model: ClickModel, queries: int, items: int, positions: int, rng: np.random.Generator) -> Any:

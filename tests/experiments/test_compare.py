@@ -352,6 +352,12 @@ def test_files_that_no_comparison_wrote_are_not_replaced(tmp_path):
     assert foreign_files(tmp_path) == ""  # compare.json says so, too
 
 
+def test_files_that_would_be_replaced_are_named_first(tmp_path):
+    for name in ("a.txt", "b.txt", "c.txt", "sweep.json", "table.md", "toprank.npz"):
+        (tmp_path / name).write_text('{"rounds": "not a sweep"}')
+    assert foreign_files(tmp_path) == "sweep.json, table.md, toprank.npz and 3 more"
+
+
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[: len(b) // 2], lambda b: b"\x00" * len(b)])
 def test_a_damaged_result_is_played_again(tmp_path, damage):
     whole = compare(ENV, ["toprank"], **SMALL, out=tmp_path)

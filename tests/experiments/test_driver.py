@@ -233,7 +233,7 @@ def interrupted(sweep, folder):
 
 def test_ctrl_c_leaves_nothing_half_written(tmp_path, long_one):
     (note,) = interrupted(LONG, tmp_path).__notes__
-    assert note == f"finished jobs and checkpoints are kept in {tmp_path}; to resume: the same call"
+    assert note == f"finished jobs (0 of 2) and checkpoints are kept in {tmp_path}; to resume: the same call"
     (work,) = tmp_path.glob("work-*")
     assert not list(work.glob("*.part"))
     assert list(work.glob("*.npz"))
@@ -513,8 +513,8 @@ def test_results_of_another_version_stay(finished, tmp_path, monkeypatch, capsys
         assert len(load(tmp_path)) > 0
     run_sweep(SWEEP, tmp_path, jobs=1)
     said = " ".join(capsys.readouterr().err.split())
-    assert "6 results of these jobs were made by rankgym 0.0.1" in said
-    assert "they are left as they are" in said
+    assert "6 older results in this folder were made by rankgym 0.0.1" in said
+    assert "; they are not used" in said
     assert results(tmp_path) == before | results(finished)
 
 
@@ -843,3 +843,33 @@ def test_dask_that_is_not_there(tmp_path, monkeypatch):
         RuntimeError, match=r'needs distributed, which is not installed; pip install "rankgym\[distributed\]"'
     ):
         run_sweep(SWEEP, tmp_path, backend="dask", address="tcp://127.0.0.1:9")
+
+
+FAILING = """
+class Failing:
+    def __init__(self, num_envs):
+        pass
+    def act(self, observation):
+        raise RuntimeError("at once")
+    def update(self, displayed, clicks):
+        pass
+"""
+
+
+def test_a_sweep_that_fails_before_it_begins_leaves_no_folder(run, tmp_path, monkeypatch):
+    """A folder that was there stays, whatever it has."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "failing_at_once.py").write_text(FAILING)
+    (tmp_path / "a.toml").write_text(
+        'rounds = 9\nquery = 0\nagents = ["failing_at_once:Failing"]\n[[environments]]\nid = "CM-Yandex-v0"\n'
+    )
+    before = {path.name for path in tmp_path.iterdir()} | {"__pycache__"}
+    failed = run("sweep", "run", "a.toml", "--jobs", "1")
+    assert failed.exit_code != 0
+    assert "at once" in failed.stderr
+    with pytest.raises(AgentFailed):
+        run_sweep(Sweep.from_toml(tmp_path / "a.toml"), tmp_path / "x" / "y", **QUIET)
+    assert {path.name for path in tmp_path.iterdir()} <= before
+    (tmp_path / "results").mkdir()
+    assert run("sweep", "run", "a.toml", "--jobs", "1", "--out", "results").exit_code != 0
+    assert (tmp_path / "results" / "sweep.json").exists()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rankgym.experiments.plan.sweep import Environment, Sweep
-from rankgym.experiments.run import own_modules
+from rankgym.experiments.run import executor, own_modules
 from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.sweeps import run_sweep
 
@@ -104,8 +104,9 @@ def started(tmp_path, workers):
         words = ("worker", address, "--no-nanny", "--nthreads", 1, "--no-dashboard", "--local-directory", folder)
         for _ in range(workers):
             dask(*words)
-        with pytest.importorskip("distributed").Client(address, set_as_default=False) as client:
-            client.wait_for_workers(workers, timeout=60)
+        if workers:
+            with pytest.importorskip("distributed").Client(address, set_as_default=False) as client:
+                client.wait_for_workers(workers, timeout=60)
         yield address
 
 
@@ -142,6 +143,16 @@ def test_the_only_worker_of_a_cluster_plays(tmp_path, mine, monkeypatch):
     monkeypatch.setattr(own_modules, "search_path", lambda: ("/nowhere/here",))
     with started(tmp_path, 1) as address, pytest.raises(RuntimeError, match=r"a worker on .* does not find the module"):
         run_sweep(planned(), tmp_path / "apart", backend="dask", address=address, progress=False)
+
+
+@pytest.mark.slow
+def test_a_cluster_without_workers_is_refused(tmp_path, mine, monkeypatch):
+    monkeypatch.setattr(executor, "WORKER_WAIT", 0.1)
+    with started(tmp_path, 0) as address:
+        words = f"the scheduler at {address} has no workers; start one: dask worker {address} --nthreads 1"
+        with pytest.raises(ValueError, match=words):
+            run_sweep(planned(), tmp_path / "out", backend="dask", address=address, progress=False)
+    assert not (tmp_path / "out").exists()
 
 
 def test_installed_packages_are_not_searched_for_modules_of_ones_own(mine):

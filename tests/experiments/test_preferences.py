@@ -324,7 +324,7 @@ def test_an_interrupted_run_goes_on(file, tmp_path, monkeypatch):
         estimate(file, **SIMULATED, out=out)
     folder = out.with_suffix(".parts")
     assert caught.value.__notes__ == [
-        f"finished jobs and checkpoints are kept in {folder}; to resume: the same command"
+        f"finished jobs (7 of 30) and checkpoints are kept in {folder}; to resume: the same command"
     ]
     kept = sorted((folder / "results").iterdir())
     assert len(kept) == 7

@@ -156,6 +156,21 @@ def played(agent, environment, duels=False):
     )
 
 
+def test_legends_of_a_report_have_one_order(tmp_path, monkeypatch):
+    """Whatever the order of the curves' ends in later figures."""
+    figures = pytest.importorskip("rankgym.experiments.show.figures")
+    pytest.importorskip("scipy.stats")
+    orders, draw = [], figures.panels
+    monkeypatch.setattr(
+        figures, "panels", lambda *given, **rest: orders.append([*rest["order"]]) or draw(*given, **rest)
+    )
+    agents = [played(name, "CM") for name in ("a", "bb", "ccc")] + [played("rucb", "MSLR", True)]
+    sweep_report(tmp_path / "report.html", Results(agents))
+    assert len(orders) == 10
+    assert len({tuple(order) for order in orders}) == 1
+    assert set(orders[0]) == {"a", "bb", "ccc", "rucb"}
+
+
 def test_any_sweep_has_a_report(tmp_path):
     pytest.importorskip("scipy.stats")
     pytest.importorskip("matplotlib")

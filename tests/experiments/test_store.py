@@ -257,7 +257,7 @@ def test_other_results(finished, tmp_path, monkeypatch):
     """Of another sweep, and of another version, which count if they are asked for."""
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     (tmp_path / "results" / "damaged.parquet").write_bytes(b"")
-    assert others(tmp_path, plan_of(SWEEP.name, SWEEP.jobs()).jobs)[:3] == ([], set(), [])
+    assert others(tmp_path, plan_of(SWEEP.name, SWEEP.jobs()).jobs)[:3] == ([], [], [])
     other = Sweep(SWEEP.environments, SWEEP.agents, 40, 2, query=(0, 3, 7), rows_per_job=4)
     found = others(tmp_path, plan_of(other.name, other.jobs()).jobs)
     assert (len(found.same), len(found.foreign), len(found.damaged)) == (0, len(SWEEP.jobs()), 1)
@@ -279,7 +279,7 @@ def test_a_copy_of_a_result_is_said_to_be_one(finished, tmp_path):
     found = others(tmp_path, PLAN)
     assert ([path.name for path, _ in found.same], found.made_by) == (
         ["copy.parquet"],
-        {"the same code, in files of other names"},
+        ["the same code, in files of other names"],
     )
 
 

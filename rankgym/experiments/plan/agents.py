@@ -17,11 +17,12 @@ from rankgym.agent import NAMED_AGENT, agent_class
 from rankgym.arguments import ActionKind, UnknownArgument, action_kind, env_attribute, near
 from rankgym.kernels import KernelError
 from rankgym.play.game import incompatibility
-from rankgym.source import missing_module, source_digest
+from rankgym.source import code_digests, missing_module
 from rankgym.wrappers.against_itself import AgainstItself
 
 MODEL = "rankgym.sb3.agent:SB3Agent"  # what plays a trained model
 WEIGHTS = Path(rankgym.__file__).parent / "sb3" / "weights"  # models that come with the package
+DECIDED_BY = ".decided_by"  # ends the name of the digest that an agent's class gives itself
 SB3 = ("torch", "stable_baselines3", "sb3_contrib")  # libraries of the extra sb3
 # Arguments from the run.
 SHAPE = ("num_items", "num_positions", "num_arms", "num_envs", "horizon", "seed", "initial_list")
@@ -121,25 +122,24 @@ class AgentSpec(NamedTuple):
                 return f"{frame.filename}:{frame.lineno}"
         return ""
 
-    def digest(self) -> str:
-        """Return digests of the files that define the agent, a function that makes it, and the agent that it wraps.
+    def code(self) -> dict[str, str]:
+        """Return digests of what defines the agent, a function that makes it, and the agent that it wraps.
 
-        A class that reads more files has a static method ``decided_by(**knobs)``, which returns their digest.
+        They are by the names of modules, and "" for what was typed at a prompt. A class that reads more files has a
+        static method ``decided_by(**knobs)``, which returns their digest.
         """
         found, inner = self.load(), self.inner()
-        parts = [_file_digest(one) for one in dict.fromkeys((found, agent_class(found)))]
-        parts += [inner.digest()] if inner is not None else []
-        parts += [found.decided_by(**self.knobs)] if hasattr(found, "decided_by") else []
-        return " ".join(filter(None, parts))
+        digests = code_digests(dict.fromkeys((found, agent_class(found))))
+        digests |= inner.code() if inner is not None else {}
+        return digests | ({f"{self.where}{DECIDED_BY}": self.decided_by()} if hasattr(found, "decided_by") else {})
 
+    def decided_by(self) -> str:
+        """Return what the agent's class says of further files that it reads."""
+        return str(self.load().decided_by(**self.knobs))
 
-def _file_digest(defined: Any) -> str:
-    """Return the digest of the file that defines a class or function; "" if it was typed at a prompt or compiled."""
-    try:
-        source = inspect.getsourcefile(defined)
-        return source_digest(source) if source else ""
-    except (OSError, TypeError):
-        return ""
+    def digest(self) -> str:
+        """Return the digests of ``code`` as one text."""
+        return " ".join(filter(None, self.code().values()))
 
 
 def parameters_of(cls: Any) -> tuple[list[str], bool]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import rankgym
 from rankgym.data import catalogue, fits, letor
-from rankgym.models.named import is_own, model_digest
+from rankgym.models import named
 from rankgym.source import source_digest
 
 # Modules and packages of rankgym that can change the numbers or the bytes of a result file.
@@ -67,10 +67,10 @@ def data_digests(arguments: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def model_code(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Return the digest of the files of the user's own click model that ``arguments`` name; empty if there is none."""
+def model_code(arguments: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return the digests of the modules of the user's own click model that ``arguments`` name; empty without one."""
     model: Any = arguments.get("model")
-    return {model: model_digest(model)} if is_own(model) else {}
+    return {model: named.model_code(model)} if named.is_own(model) else {}
 
 
 def _texts(value: Any) -> Iterator[str]:

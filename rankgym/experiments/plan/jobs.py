@@ -159,6 +159,6 @@ def decisive(block: Block, retire: bool, queries: int) -> dict[str, Any]:
         "rounds": block.rounds,
         "record_at": block.record_at,
         "retire": retire,
-        "agent's code": block.agent.digest(),
+        "agent's code": block.agent.code(),
         "data": model_code(block.env_kwargs) | data_digests(block.env_kwargs) | data_digests(block.agent.knobs),
     }

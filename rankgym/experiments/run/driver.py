@@ -79,8 +79,10 @@ class Driver:
             self.results.mkdir(exist_ok=True)
             expected = sum(costs.values()) / self.executor.processes(len(todo))
             with JobsDisplay(list(self.jobs.values()), examined.finished, shown=self.shown) as self.display:
-                for note in [*said, *notes]:
+                for note in said:
                     self.display.say(note, "yellow")
+                for note in notes:
+                    self.display.say(note)
                 if announce and expected >= PATIENCE:
                     self.display.say(f"{announce}: about {duration(expected)}")
                 # those that take long first, so that all workers end at about the same time
@@ -92,7 +94,9 @@ class Driver:
         if not self.resume:
             return "nothing is kept, as no folder was given: with out=FOLDER, the same call resumes"
         if (hasattr(self, "folder") and self.marks()) or any(self.results.glob("*.parquet")):
-            return f"finished jobs and checkpoints are kept in {self.root}; to resume: {self.resume}"
+            done = sum((self.results / job.file).exists() for job in self.jobs.values())
+            kept = f"finished jobs ({done:,} of {len(self.jobs):,}) and checkpoints are kept in {self.root}"
+            return f"{kept}; to resume: {self.resume}"
         return f"nothing was played yet; to start again: {self.resume}"
 
     def put_aside(self, job: Playable, wrong: str) -> str:

@@ -16,6 +16,7 @@ from rankgym.experiments.run import worker
 from rankgym.extras import require
 
 CONNECT_WAIT = 15.0  # seconds for a cluster's scheduler to answer
+WORKER_WAIT = 10.0  # seconds for a cluster without workers to get one: some start them when there is work
 
 
 class Executor:
@@ -63,6 +64,11 @@ class Executor:
     def __enter__(self) -> "Executor":
         if self.backend == "dask":
             self.client = _dask_client(self.address)
+            try:
+                _need_workers(self.client)
+            except BaseException:
+                self.__exit__()
+                raise
         return self
 
     def __exit__(self, *_: Any) -> None:
@@ -122,4 +128,17 @@ def _dask_client(address: str | None) -> Any:
         raise ValueError(
             f"address = {address!r} has no Dask scheduler ({type(error).__name__}: {error}); allowed: what "
             "`dask scheduler` shows, such as tcp://host:8786"
+        ) from None
+
+
+def _need_workers(client: Any) -> None:
+    """Raise a ValueError if a Dask cluster has no workers, and gets none although there is work."""
+    if client.scheduler_info()["workers"]:
+        return
+    try:
+        client.submit(int, pure=False).result(timeout=WORKER_WAIT)
+    except (TimeoutError, require("distributed").TimeoutError):
+        address = client.scheduler.address
+        raise ValueError(
+            f"the scheduler at {address} has no workers; start one: dask worker {address} --nthreads 1"
         ) from None

@@ -3,12 +3,13 @@
 import contextlib
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from rankgym.experiments.plan.jobs import RESULTS, made_here
+from rankgym.experiments.plan.jobs import RESULTS
 from rankgym.experiments.run import store
 from rankgym.experiments.run.lock import who_runs
-from rankgym.experiments.run.plan_file import Plan, PlannedJob, from_settings, read_plan
+from rankgym.experiments.run.origin import Present
+from rankgym.experiments.run.plan_file import Plan, PlannedJob, choices, from_settings, made_by, read_plan
 from rankgym.experiments.run.result_file import read_settings
 from rankgym.experiments.run.work_folder import WorkFolder
 
@@ -45,12 +46,12 @@ class SweepStatus(NamedTuple):
 def sweep_status(folder: str | os.PathLike[str]) -> SweepStatus:
     """Look how far the sweep in ``folder`` is: by its plan, or without one by the results themselves.
 
-    Results of other versions or other code of rankgym than this process has count as ``others``, not as finished.
+    Results of other versions, code or data than this process has count as ``others``, not as finished.
     Raises ValueError if the folder has neither, or its plan is damaged.
     """
     root = Path(folder)
     plan = read_plan(root)
-    plan = _plan_of_results(root) if plan is None else plan._replace(jobs=[_as_made_now(job) for job in plan.jobs])
+    plan = _plan_of_results(root) if plan is None else plan._replace(jobs=_as_made_now(root, plan.jobs))
     examined, running = store.examine(root, plan.jobs), who_runs(root)
     folders = [WorkFolder(path) for path in root.glob("work-*") if path.is_dir()]
     progress = {key: work.read_progress(key) for work in folders for key in work.keys_with_progress()}
@@ -76,10 +77,23 @@ def sweep_status(folder: str | os.PathLike[str]) -> SweepStatus:
     return SweepStatus(plan.name, list(lines.values()), damaged, store.others(root, plan.jobs), running)
 
 
-def _as_made_now(job: PlannedJob) -> PlannedJob:
-    """The job as this version of rankgym would play it; without a known key if that is another job."""
-    made_by = {**job.made_by, **made_here()}
-    return job if made_by == job.made_by else job._replace(key="unknown", made_by=made_by)
+def _as_made_now(folder: Path, jobs: list[PlannedJob]) -> list[PlannedJob]:
+    """The jobs as they would be played now; without a known key if that is another job, which has no result."""
+    present, made = Present(), dict[str, list[dict[str, Any]]]()
+    for path in sorted((folder / RESULTS).glob("*.parquet")):
+        with contextlib.suppress(KeyError, TypeError, ValueError, OSError):
+            settings = read_settings(path)
+            made.setdefault(choices(settings), []).append(settings)
+    found = []
+    for job in jobs:
+        there = sorted(made.get(job.choices, []), key=lambda settings: settings["key"] != job.key)
+        current = [settings for settings in there if not present.differences(settings)]
+        now = present.now(there[0]).made_by if there else {**job.made_by, **present.here}
+        if current:
+            found.append(job._replace(key=current[0]["key"], made_by=made_by(current[0])))
+        else:
+            found.append(job if now == job.made_by else job._replace(key="unknown", made_by=now))
+    return found
 
 
 def _plan_of_results(folder: Path) -> Plan:

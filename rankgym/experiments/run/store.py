@@ -21,13 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankgym.experiments.plan.jobs import RESULTS, Job, made_here
+from rankgym.experiments.plan.jobs import RESULTS, Job
+from rankgym.experiments.run.origin import Present, differences
 from rankgym.experiments.run.plan_file import PlannedJob, choices, label_in, made_by
 from rankgym.experiments.run.result_file import Damaged, read_result, read_settings
 from rankgym.experiments.run.results import Played, Results, join
-
-OTHER_CODE = "other code of rankgym"
-MOST_NAMED = 3  # files in a message
 
 
 def place(folder: Path, job: Job) -> Path:
@@ -87,14 +85,21 @@ class Others(NamedTuple):
     """Result files in a folder that are not of a sweep's jobs."""
 
     same: list[tuple[Path, str]]  # the same jobs by other versions, code or data: files and the digest of the choices
-    made_by: set[str]  # what was different then, in words
+    made_by: list[str]  # what was different then, in words, each once
     foreign: list[Path]  # of other sweeps
     damaged: list[Path]
+
+    @property
+    def older(self) -> str:
+        """A clause on the results of the same jobs; "" if there are none."""
+        number = f"{len(self.same)} older result{'s' * (len(self.same) > 1)} in this folder"
+        verb = "were" if len(self.same) > 1 else "was"
+        return f"{number} {verb} made by {' or '.join(self.made_by)}" if self.same else ""
 
 
 def others(folder: Path, jobs: Sequence[PlannedJob]) -> Others:
     """Sort the result files that are not those of ``jobs``."""
-    found = Others([], set(), [], [])
+    found = Others([], [], [], [])
     mine = {job.file for job in jobs}
     wanted = {job.choices: job for job in jobs}
     for path in sorted(path for path in (folder / RESULTS).glob("*.parquet") if path.name not in mine):
@@ -106,19 +111,12 @@ def others(folder: Path, jobs: Sequence[PlannedJob]) -> Others:
             continue
         if chosen in wanted:
             found.same.append((path, chosen))
-            found.made_by.add(difference(made, wanted[chosen].made_by) or "the same code, in files of other names")
+            words = differences(made, wanted[chosen].made_by, wanted[chosen].agent)
+            said = words or ["the same code, in files of other names"]
+            found.made_by.extend(one for one in said if one not in found.made_by)
         else:
             found.foreign.append(path)
     return found
-
-
-def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """What made a result differently from ``now``, in words, leaving out what the user chooses; "" if nothing did."""
-    old, new = before["versions"], now["versions"]
-    words = [f"{name} {old.get(name)}" for name in {**new, **old} if old.get(name) != new.get(name)]
-    others = {"format": "another format", "code": OTHER_CODE}
-    others |= {"agent's code": "other code of the agent", "data": "other data or another click model, or none"}
-    return ", ".join([*words, *(said for name, said in others.items() if before[name] != now[name])])
 
 
 def gather(
@@ -128,7 +126,8 @@ def gather(
 
     Args:
         partial: leave out what is missing, as while the sweep is running: rows, agents or environments.
-        any_version: where a job has no result of its own versions, code and data, take the newest one of others.
+        any_version: take results of any versions, code and data: of those that a job has, the one nearest to what
+            is here now, of equal ones the job's own, else the newest.
 
     Raises:
         ValueError: a result is missing (unless ``partial``), damaged, or the result of another job.
@@ -141,15 +140,17 @@ def files_of(
 ) -> list[tuple[PlannedJob, Path]]:
     """The result files of a sweep's jobs, which are not read. Arguments and errors are those of ``gather``."""
     root = Path(folder)
-    newest: dict[str, Path] = {}
+    same: dict[str, list[Path]] = {}  # newest first
     if any_version:
-        same = sorted(others(root, jobs).same, key=lambda one: one[0].stat().st_mtime_ns)
-        newest = {chosen: path for path, chosen in same}
+        for path, chosen in sorted(others(root, jobs).same, key=lambda one: -one[0].stat().st_mtime_ns):
+            same.setdefault(chosen, []).append(path)
+    present = Present() if same else None
     there: list[tuple[PlannedJob, Path]] = []
     for job in jobs:
         own = root / RESULTS / job.file
-        path = own if own.exists() else newest.get(job.choices)
-        there += [] if path is None else [(job, path)]
+        paths = [*([own] if own.exists() else []), *same.get(job.choices, [])]
+        if paths:
+            there.append((job, min(paths, key=present.distance) if present else paths[0]))
     if len(there) < len(jobs) and not partial:
         raise ValueError(
             f"{os.fspath(folder)} has {len(there)} of the sweep's {len(jobs)} results; allowed: a sweep that is "
@@ -164,20 +165,3 @@ def join_files(files: Iterable[tuple[PlannedJob, Path]]) -> Results:
     for job, path in files:
         blocks.setdefault((job.environment, job.agent, job.rows), []).append(read(path))
     return Results(join(parts, rows)._replace(environment=label) for (label, _, rows), parts in blocks.items())
-
-
-def made_by_other_code(files: Sequence[Path]) -> str:
-    """Say which of the result ``files`` were made by other versions or code than this process has; "" if none was."""
-    here = made_here()
-    found: dict[str, list[Path]] = {}
-    for path in files:
-        made = made_by(read_settings(path))
-        if words := difference(made, {**made, **here}):
-            digests = f" ({made['code'][:8]}, now {here['code'][:8]})" if made["code"] != here["code"] else ""
-            found.setdefault(words.replace(OTHER_CODE, OTHER_CODE + digests), []).append(path)
-    parts = []
-    for words, paths in found.items():
-        names = ", ".join(path.name for path in paths[:MOST_NAMED])
-        rest = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
-        parts.append(f"{len(paths)} of {len(files)} results were made by {words}: {names}{rest}")
-    return "; ".join(parts)

@@ -1,8 +1,9 @@
 """``run_sweep``: plan a sweep's jobs, play them with the engine, and return their results."""
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from rankgym.experiments.plan.sweep import SWEEP, Sweep
 from rankgym.experiments.run import own_modules, store
 from rankgym.experiments.run.driver import Driver
 from rankgym.experiments.run.executor import Executor
-from rankgym.experiments.run.lock import locked
+from rankgym.experiments.run.foreign_files import refuse_foreign_files
+from rankgym.experiments.run.lock import LOCK, locked
+from rankgym.experiments.run.origin import differences
 from rankgym.experiments.run.plan_file import PLAN, made_by, plan_of, write_plan
 from rankgym.experiments.run.result_file import Contents
 from rankgym.experiments.run.results import Results
@@ -68,7 +71,8 @@ class SweepJob(Job):
         mine = decisive(self.block, self.retire, self.queries)
         if mine == self.decides:
             return ""
-        return store.difference(made_by(mine), made_by(self.decides)) or "other settings of the job"
+        words = differences(made_by(mine), made_by(self.decides), self.block.agent.label)
+        return ", ".join(words) or "other settings of the job"
 
 
 @named_keywords
@@ -102,14 +106,17 @@ def run_sweep(
             ``rankgym sweep resume FOLDER`` if the folder has a ``sweep.json``, else the same call.
 
     Raises:
-        ValueError: something does not fit, or the folder cannot be written to; nothing was played then.
+        ValueError: something does not fit, the folder cannot be written to, or it has files of a sweep's names that no
+            sweep wrote; nothing was played then.
         RuntimeError: another run is using the folder; a library is missing; workers die again and again. Or
             (``AgentFailed``) an agent failed: all other jobs are finished then.
         OSError: the disk is full, or the like; results and checkpoints stay.
     """
     executor = Executor(backend, address, jobs, checkpoint_every)
+    refuse_foreign_files(Path(folder), "")
     planned = sweep.jobs(made_in(folder))
-    return play_jobs(planned, sweep.name, folder, executor, progress=progress, resume=resume)
+    with without_stub(folder):
+        return play_jobs(planned, sweep.name, folder, executor, progress=progress, resume=resume)
 
 
 def play_jobs(
@@ -138,23 +145,40 @@ def play_jobs(
             write_plan(root, plan)
             playable = [SweepJob(*job) for job in jobs]
             driver = Driver(playable, root, executor, resume, progress, AgentFailed)
-            same, made_by_others, *_ = store.others(root, plan.jobs)
-            note = (
-                f"{len(same)} results of these jobs were made by {' and by '.join(sorted(made_by_others))}; they are "
-                "left as they are, and the jobs are played again with what is installed now"
-            )
-            driver.play([note] if same else [])
+            older = store.others(root, plan.jobs).older
+            driver.play([f"{older}; they are not used"] if older else [])
         return store.gather(root, plan.jobs)
+
+
+@contextlib.contextmanager
+def without_stub(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Context manager that removes a new ``folder`` again if an error comes before the first job begins."""
+    root = Path(folder)
+    new = [path for path in (root, *root.parents) if not path.exists()]
+    try:
+        yield
+    except Exception:
+        if root in new and root.is_dir():
+            with contextlib.suppress(RuntimeError, OSError), locked(root):
+                if {path.name for path in root.iterdir()} <= {SWEEP, PLAN, LOCK}:
+                    for name in (SWEEP, PLAN, LOCK):
+                        remove(root / name)
+                    for path in new:
+                        path.rmdir()
+        raise
 
 
 def keep_sweep(sweep: Sweep, folder: str | os.PathLike[str], *, replace: bool = False) -> None:
     """Write a sweep, whose jobs are planned already, into its folder, from where ``Sweep.from_folder`` reads it.
 
     Raises:
-        ValueError: the folder cannot be written to, or it has results of another sweep and ``replace`` is False.
+        ValueError: the folder cannot be written to; or ``replace`` is False, and it has results of another sweep, or
+            files of a sweep's names that no sweep wrote.
         RuntimeError: another run is using the folder.
     """
     root, text = Path(folder), sweep.to_json()
+    if not replace:
+        refuse_foreign_files(root, " (--out), or --replace")
     check_writable(folder, root)
     with locked(root):
         path = root / SWEEP

@@ -11,7 +11,9 @@ import numpy as np
 from rankgym.arguments import named_keywords
 from rankgym.experiments.plan.jobs import RESULTS
 from rankgym.experiments.run import store
-from rankgym.experiments.run.plan_file import read_plan
+from rankgym.experiments.run.origin import made_by_other_code
+from rankgym.experiments.run.plan_file import label_in, read_plan
+from rankgym.experiments.run.result_file import read_settings
 from rankgym.experiments.run.results import Played, Results, join
 from rankgym.extras import require
 from rankgym.outputs import atomic_path
@@ -40,7 +42,7 @@ COLUMNS = {
 
 
 class OtherCode(UserWarning):
-    """Results were made by other versions, or by other code, than the present ones."""
+    """Results were made by other versions, code or data than the present ones, or cannot be compared with them."""
 
 
 @named_keywords
@@ -51,13 +53,14 @@ def load(path: str | os.PathLike[str], *, partial: bool = False, strict: bool = 
         path: the folder of a sweep (``rankgym sweep run --out``); or one Parquet file, a sweep's result or a table
             that was exported.
         partial: leave out what is missing of a sweep that is not finished.
-        strict: refuse results that other versions or other code than the present ones made. Default: read them, with
-            the warning ``OtherCode``. An exported table does not say what made it.
+        strict: refuse results that other versions, code or data than the present ones made, or that cannot be compared
+            with them, as an agent's module is not found. Default: read them, with the warning ``OtherCode``. An
+            exported table does not say what made it.
 
     Returns:
         A ``pyarrow.Table`` with the ``COLUMNS``; ``.to_pandas()`` and ``polars.from_arrow`` take it. Lines are in the
-        order of the sweep: by environment, agent, row and round. A job whose own result is missing takes the newest
-        one that another version of the package made.
+        order of the sweep: by environment, agent, row and round. If a job has several results, of edited code for
+        example, the one of the present code is taken, or without it that of the last run.
 
     Raises:
         ValueError: ``path`` has no results, some are missing (unless ``partial``), one is damaged, or one is not from
@@ -78,27 +81,29 @@ def read(path: str | os.PathLike[str], *, partial: bool = False, strict: bool = 
 def _checked(path: Path, partial: bool, strict: bool) -> Results:
     """Read results; if other code made some, warn where ``load`` or ``read`` was called; ``strict``: a ValueError."""
     results, other_code = read_with_origin(path, partial=partial)
+    advice = _advice(path, other_code)
     if other_code and strict:
-        raise ValueError(f"{other_code}; allowed by strict: results of what is installed now{_advice(path)}")
+        raise ValueError(f"{other_code}; allowed by strict: results of what is here now{advice}")
     if other_code:
-        warnings.warn(f"{other_code}{_advice(path)}; strict=True refuses them", OtherCode, stacklevel=4)
+        warnings.warn(f"{other_code}{advice}; strict=True refuses them", OtherCode, stacklevel=4)
     return results
 
 
-def _advice(path: Path) -> str:
-    """Say what to do about results of other code."""
-    return f". `rankgym sweep resume {path}` plays them again with what is installed" if path.is_dir() else ""
+def _advice(path: Path, other_code: str) -> str:
+    """Say what to do about results of other code; nothing about those that only cannot be compared."""
+    again = path.is_dir() and " were made by " in other_code
+    return f". `rankgym sweep resume {path}` plays them again with what is installed" if again else ""
 
 
 def read_with_origin(path: Path, *, partial: bool = False) -> tuple[Results, str]:
     """Read the results at ``path``, and say which of them other versions or other code made; "" if none was."""
     if path.is_file():
-        return Results([store.read(path)]), store.made_by_other_code([path])
+        return Results([store.read(path)]), made_by_other_code([path])
     plan = read_plan(path)
     if plan is not None:
         chosen = store.files_of(path, plan.jobs, partial=partial, any_version=True)
-        return store.join_files(chosen), store.made_by_other_code([file for _, file in chosen])
-    files = sorted(path.glob(f"{RESULTS}/*.parquet")) or sorted(path.glob("*.parquet"))
+        return store.join_files(chosen), made_by_other_code([file for _, file in chosen])
+    files = _result_files(path)
     if not files:
         raise ValueError(f"path = {os.fspath(path)!r} has no results; allowed: the folder of a sweep, or a file of one")
     blocks: dict[tuple[str, str], list[Played]] = {}
@@ -112,7 +117,47 @@ def read_with_origin(path: Path, *, partial: bool = False) -> tuple[Results, str
                 f"path = {os.fspath(path)!r} has several results of {agent!r} in {environment!r}, of other versions or "
                 "other sweeps; allowed: the folder of one sweep, with its plan.json"
             )
-    return Results(map(join, blocks.values())), store.made_by_other_code(files)
+    return Results(map(join, blocks.values())), made_by_other_code(files)
+
+
+def uneven_rows(results: Results) -> list[str]:
+    """Say in which environments the agents have different rows, as in an unfinished sweep."""
+    said = []
+    for environment in results.environments:
+        rows = {agent: results[environment, agent].row for agent in results.agents(environment)}
+        first = next(iter(rows.values()))
+        if not all(np.array_equal(one, first) for one in rows.values()):
+            counts = ", ".join(f"{agent} {len(one):,}" for agent, one in rows.items())
+            said.append(f"in {environment} the agents' means are over different rows: {counts}")
+    return said
+
+
+def provenance(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the settings of the results at ``path`` by environment, and the versions that made them, both to be shown.
+
+    Raises ValueError if a result is damaged.
+    """
+    plan = None if path.is_file() else read_plan(path)
+    if plan is not None:
+        chosen = store.files_of(path, plan.jobs, partial=True, any_version=True)
+        found = [(job.environment, read_settings(file)) for job, file in chosen]
+    else:
+        files = [path] if path.is_file() else _result_files(path)
+        found = [(label_in(settings), settings) for settings in map(read_settings, files)]
+    environments: dict[str, Any] = {}
+    versions: dict[str, list[str]] = {}
+    for label, settings in found:
+        one = {"id": settings["environment"], "arguments": settings["arguments"], "seed": settings["seed"]}
+        one |= {"rounds": settings["rounds"], "retire": settings["retire"], "agents": {}}
+        environments.setdefault(label, one)["agents"][settings["agent"]] = settings["knobs"]
+        for name, version in settings["versions"].items():
+            versions[name] = list(dict.fromkeys([*versions.get(name, []), version]))
+    return {"environments": environments}, {name: " and ".join(those) for name, those in versions.items()}
+
+
+def _result_files(folder: Path) -> list[Path]:
+    """Return the result files of a folder without a plan: a sweep's, or one with nothing but such files."""
+    return sorted(folder.glob(f"{RESULTS}/*.parquet")) or sorted(folder.glob("*.parquet"))
 
 
 def _exported(path: Path) -> Any:

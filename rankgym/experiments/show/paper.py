@@ -37,11 +37,12 @@ ESCAPES = {
 # -- a table ----------------------------------------------------------------------------------------------------------
 
 
-def latex_table(results: Results) -> str:
+def latex_table(results: Results, note: str = "") -> str:
     """Return a LaTeX table (booktabs): a line for each environment and agent, the means after the last round.
 
     Means and standard errors over rows are rounded to two digits of the error. Rounds and rows are columns if they
-    differ between lines. An environment is named in the first of its lines, and not at all if there is only one.
+    differ between lines. An environment is named in the first of its lines, and not at all if there is only one. A
+    ``note``, such as a warning about the results, is a comment at the top.
 
     Raises:
         ValueError: ``results`` is empty.
@@ -69,7 +70,8 @@ def latex_table(results: Results) -> str:
             first = [escaped(environment) if number == 0 else ""] if several else []
             numbers = [counts[labels][name] for name in varied] + [cells[labels].get(name, "") for name in shown]
             lines.append(" & ".join([*first, escaped(agent), *numbers]) + r" \\")
-    return "\n".join([*_comments(results, varied), *lines, r"\bottomrule", r"\end{tabular}", ""])
+    noted = [f"% {part}" for part in note.splitlines() if part.strip()]
+    return "\n".join([*noted, *_comments(results, varied), *lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
 def _comments(results: Results, varied: list[str]) -> list[str]:

@@ -113,10 +113,10 @@ class Table(NamedTuple):
     grouped: bool = False  # the first column names groups of rows, each above its rows
 
 
-def sweep_report(path: Path, results: Results, title: str = "", note: str = "") -> None:
+def sweep_report(path: Path, results: Results, title: str = "", note: str = "", **rest: Any) -> None:
     """Write a report of a sweep: all measures in all environments, tables of means, ranks over queries.
 
-    A ``note``, such as a warning about the results, stands at its top.
+    A ``note``, such as a warning about the results, stands at its top; ``rest`` is of ``report``: settings, versions.
 
     Raises:
         ValueError: ``results`` is empty.
@@ -126,7 +126,8 @@ def sweep_report(path: Path, results: Results, title: str = "", note: str = "") 
         raise ValueError("results is empty; allowed: results of at least one job")
     require("matplotlib")
     tables = [_means(results), *_ranks(results)]
-    write_report(path, title or "Results of a sweep", summary=note, pictures=list(_pictures(results)), tables=tables)
+    title, pictures = title or "Results of a sweep", list(_pictures(results))
+    write_report(path, title, summary=note, pictures=pictures, tables=tables, **rest)
 
 
 def write_report(path: Path, title: str, **rest: Any) -> None:
@@ -174,10 +175,19 @@ def page(title: str, body: Sequence[str], more_css: str = "") -> str:
 
 
 def _pictures(results: Results) -> Iterator[Picture]:
-    """Draw a figure a measure, with a panel for each environment that has it, and one of the regret per epoch."""
+    """Draw a figure a measure, with a panel for each environment that has it, and one of the regret per epoch.
+
+    The legends of all figures have the order of the first one, by which a reader finds an agent again.
+    """
     from rankgym.experiments.show import figures
 
     played = {name: [results[name, agent] for agent in results.agents(name)] for name in results.environments}
+    order: list[str] = []
+
+    def drawn(panels: list[Any], alt: str) -> Picture:
+        order.extend(label for label in figures.by_last_value(panels) if label not in order)
+        return _drawn(panels, alt, order)
+
     for measure, (label, scale) in MEASURE_PANELS.items():
         panels = []
         for environment, agents in played.items():
@@ -188,21 +198,22 @@ def _pictures(results: Results) -> Iterator[Picture]:
             axes |= {} if changing else {"xscale": "log", "yscale": scale}
             panels += [figures.Panel(environment, curves, **axes)] if curves else []
         if panels:
-            yield _drawn(panels, f"{label} over rounds")
+            yield drawn(panels, f"{label} over rounds")
     panels = []
     for environment, agents in played.items():
         curves = [figures.per_epoch(one) for one in agents if len(one.epoch_regret)]
         if curves:
             panels.append(figures.Panel(environment, curves, xlabel="epoch", ylabel="regret in the epoch"))
     if panels:
-        yield _drawn(panels, "regret of each epoch")
+        yield drawn(panels, "regret of each epoch")
 
 
-def _drawn(panels: Sequence[Any], alt: str) -> Picture:
+def _drawn(panels: Sequence[Any], alt: str, order: Sequence[str]) -> Picture:
     from rankgym.experiments.show import figures
 
     texts = []
-    for drawn in (figures.panels(panels, caption=CAPTION), figures.panels(panels, caption=CAPTION, **PHONE)):
+    given: Any = {"caption": CAPTION, "order": order}
+    for drawn in (figures.panels(panels, **given), figures.panels(panels, **given, **PHONE)):
         file = io.BytesIO()
         figures.write(drawn, file, "svg")
         texts.append(file.getvalue().decode())
