@@ -4,7 +4,7 @@ python examples/dueling_scaling.py --rounds 1000000
 
 For each number of arms, that many of MSLR's 136 rankers are drawn for each row, repeatedly until one of them beats all
 others (section 5 of the paper). Results are kept in --out: the same command resumes from there, and more runs or other
-numbers of arms play only what is missing. A million duels of all thirteen numbers of arms took two minutes on two cores.
+numbers of arms play only what is missing. A million duels of all thirteen took two minutes on two cores.
 
 With few arms, agents that compare all pairs are ahead; mergeRUCB, which does not, is level with RUCB at 60 and 70 arms
 after a million duels, and ahead of it from 80 on.

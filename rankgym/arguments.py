@@ -169,8 +169,11 @@ def probabilities(name: str, values: Any, dimensions: int) -> NDArray[np.float64
         if np.asarray(values).dtype.kind in "SU":  # NumPy would parse texts as numbers
             raise TypeError
         array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} = {values!r} is not an array of numbers; allowed: probabilities in [0, 1]") from None
+    except (TypeError, ValueError, OverflowError) as error:
+        why = "; its lists have different lengths" if "inhomogeneous" in str(error) else ""
+        raise ValueError(
+            f"{name} = {values!r} is not an array of numbers{why}; allowed: probabilities in [0, 1]"
+        ) from None
     if not 1 <= array.ndim <= dimensions or array.size == 0:
         raise ValueError(f"{name} has shape {array.shape}; allowed: 1 to {dimensions} dimensions, none of them empty")
     wrong = np.argwhere(~((array >= 0) & (array <= 1)))  # also NaN

@@ -75,5 +75,5 @@ def ndcg(attraction, discounts, ideal, displayed, quality):
     for row in range(displayed.shape[0]):
         gain = 0.0
         for k in range(discounts.shape[0]):
-            gain += attraction[row, displayed[row, k]] * discounts[k]
+            gain += attraction[row, np.uint64(displayed[row, k])] * discounts[k]
         quality[row] = gain / ideal[row] if ideal[row] > 0.0 else 1.0

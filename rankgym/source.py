@@ -1,4 +1,4 @@
-"""Digests of Python files: editing a comment, a docstring or the layout does not change them.
+"""The user's Python files: where they are searched, and digests that no comment, docstring or layout changes.
 
 ``code_digests`` is for classes and functions that are imported, ``module_digest`` for a module that shall not be.
 """
@@ -10,6 +10,8 @@ import importlib
 import inspect
 import os
 import sys
+import sysconfig
+import traceback
 from collections.abc import Iterable
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -98,3 +100,32 @@ def _flatten(node: ast.AST, words: list[str]) -> None:
             words.append("]")
         else:
             words.append(repr(value))
+
+
+def search_path() -> tuple[str, ...]:
+    """Return the folders in which this process finds modules, without those of Python and of installed packages."""
+    paths = sysconfig.get_paths()
+    installed = {os.path.realpath(paths[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders = dict.fromkeys(os.path.abspath(entry) for entry in sys.path)
+    return tuple(
+        folder
+        for folder in folders
+        if os.path.isdir(folder)
+        and os.path.realpath(folder) not in installed
+        and os.path.dirname(os.path.realpath(folder)) not in installed  # lib-dynload
+    )
+
+
+def missing_module(error: ModuleNotFoundError, place: str) -> str:
+    """Say where the module of ``place``, "module:NAME", was searched, or which of its imports is missing."""
+    module, _, attribute = place.partition(":")
+    if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+        frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith("<frozen ")]
+        return f"{error}, imported by {frames[-1].filename}, line {frames[-1].lineno}"
+    said = f"there is no module {error.name!r}"
+    if module.endswith(".py"):
+        stem = module.removesuffix(".py").replace("\\", "/").lstrip("./").replace("/", ".")
+        return f"{said}; did you mean '{stem}:{attribute}'?"
+    if "." in error.name:  # its package is there
+        return said
+    return f"{said} in {', '.join(search_path()) or 'any folder'}; run this in the folder of your modules"

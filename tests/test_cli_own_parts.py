@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankgym.commands.options import assignments, from_json_file
+from rankgym.commands.options import assignments
+from rankgym.experiments.plan.json_files import from_json_file, with_files_read
+from rankgym.experiments.plan.sweep import Sweep
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "own_click_model.py"
 PARAMETERS = {"attraction": [0.9, 0.5, 0.1], "examination": [0.9, 0.4], "exhaustive": 0.2}
@@ -73,7 +75,7 @@ def test_a_model_that_is_not_there_is_named(run):
         ("x.json", b'{"attraction": [0.5,\n 0.4,\n]}', "--set parameters: x.json, line 3, column 1: not JSON: "),
         ("x.json", b"\xff\xfe", "--set parameters: x.json is not UTF-8 text"),
         ("x.json", b"[" * 100_000, "--set parameters: x.json is nested too deeply"),
-        ("", None, "--set parameters: '' cannot be read"),
+        ("", None, "--set parameters: there is no name of a file after @; allowed: @FILE"),
         ("x.json", b"[1, 2]", "parameters = [1, 2] is not a dict"),
     ],
 )
@@ -85,8 +87,50 @@ def test_a_json_file_that_cannot_be_used_is_named(run, here, name, content, mess
     assert message in said(result)
 
 
+def write_sweep(folder, argument):
+    (folder / "sweep.toml").write_text(
+        'rounds = 30\nagents = ["static"]\n[[environments]]\nid = "PBM-Synthetic-v0"\nnum_positions = 2\n'
+        f'model = "model_here:MODEL"\n{argument}\n'
+    )
+
+
+@pytest.mark.parametrize("form", ['parameters = "@parameters.json"', 'arguments.parameters = "@parameters.json"'])
+def test_a_sweeps_file_names_json_files_beside_it(run, here, tmp_path_factory, monkeypatch, form):
+    write_sweep(here, form)
+    (environment,) = Sweep.from_toml(here / "sweep.toml").environments
+    assert environment.kwargs["parameters"] == PARAMETERS
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    result = run("sweep", "run", str(here / "sweep.toml"), "--jobs", "1", "--out", "out")
+    assert result.exit_code == 0, result.output
+    folder = Path("out").absolute()
+    (here / "parameters.json").unlink()  # its values are kept with the results
+    monkeypatch.chdir(here)
+    assert run("sweep", "resume", str(folder), "--jobs", "1").exit_code == 0
+
+
+def test_a_json_file_of_a_sweep_that_cannot_be_used_is_named(run, here):
+    write_sweep(here, 'parameters = "@parameter.json"')
+    result = run("sweep", "run", "sweep.toml", "--jobs", "1", "--out", "out")
+    assert result.exit_code == 2
+    assert "sweep.toml: parameters: 'parameter.json' cannot be read: No such file" in said(result)
+    assert "did you mean 'parameters.json'?" in said(result)
+
+
+def test_a_file_without_the_sign_is_a_hint(run, here):
+    result = run("compare", "PBM-Synthetic-v0", "--set", "parameters=parameters.json", "--agents", "static")
+    assert result.exit_code == 2
+    assert "did you mean '@parameters.json', the contents of the file?" in said(result)
+
+
+def test_lists_of_different_lengths_are_named(run, here):
+    given = 'parameters={"attraction": [[0.1, 0.2], [0.3]]}'
+    result = run("compare", "PBM-Synthetic-v0", "--set", given, "--agents", "static")
+    assert "is not an array of numbers; its lists have different lengths; allowed: probabilities" in said(result)
+
+
 def test_a_text_that_begins_with_the_sign_stands_in_quotes():
     assert assignments(['name="@x"']) == {"name": "@x"}
+    assert with_files_read({"name": '"@x"', "other": "x@"}, Path()) == {"name": "@x", "other": "x@"}
 
 
 JSON = st.recursive(

@@ -1,7 +1,9 @@
 """The counter-based generator against its published answers, and against chance."""
 
+import importlib
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -255,3 +257,56 @@ def test_a_kernel_typed_at_a_prompt_is_compiled():
     scope = {"kernel": kernel}
     exec("@kernel\ndef twice(x):\n    return 2 * x", scope)
     assert scope["twice"](21) == 42
+
+
+ERRORS = """
+from rankgym.kernels import kernel
+
+def plain(x):
+    return x
+
+@kernel
+def unknown_name(x, y):
+    y[0] = zero
+
+@kernel
+def callee(x):
+    return x[0].mean
+
+@kernel
+def in_a_callee(x, y):
+
+    y[0] = callee(x)
+
+@kernel
+def calls_python(x, y):
+    y[0] = plain(x)
+
+@kernel
+def too_many_axes(x, y):
+    y[0] = x[0, 0, 0]
+"""
+
+
+@pytest.mark.skipif(compiling.CONFIG.DISABLE_JIT, reason="nothing is compiled")
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("unknown_name", "kernel unknown_name (wrong.py, line 9) cannot be compiled: name 'zero' is not defined"),
+        ("in_a_callee", "kernel in_a_callee (wrong.py, line 18) cannot be compiled: Unknown attribute 'mean' of type"),
+        ("calls_python", "kernel calls_python (wrong.py, line 22) cannot be compiled: Untyped global name 'plain'"),
+        (
+            "too_many_axes",
+            "(wrong.py, line 26) cannot be compiled: No implementation of .*getitem.* signature",
+        ),
+    ],
+)
+def test_a_kernel_that_cannot_be_compiled_is_named_with_the_line(tmp_path, monkeypatch, name, said):
+    (tmp_path / "wrong.py").write_text(ERRORS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "wrong", raising=False)
+    module = importlib.import_module("wrong")
+    with pytest.raises(kernels.KernelError, match=re.sub(r"[()]", r"\\\g<0>", said)) as error:
+        getattr(module, name)(np.ones(2), np.zeros(2))
+    assert "\n" not in str(error.value)
+    monkeypatch.delitem(sys.modules, "wrong")

@@ -96,13 +96,13 @@ def learn(s, displayed, clicks):
         pairs = (positions - h) // 2
         for pair in range(pairs):  # line 13
             k = 2 * pair + h
-            if clicks[row, k] != clicks[row, k + 1]:  # line 15
-                i, j = displayed[row, k], displayed[row, k + 1]  # line 14
-                if clicks[row, k] == 0:
-                    i, j = j, i
-                s.wins[row, i, j] += 1  # lines 16 to 19
-                if better(s.wins[row, i, j], s.wins[row, j, i], s.log_inv_delta[row]):
-                    s.unsettled[row] |= s.base[row, k] != i or s.base[row, k + 1] != j
+            upper, lower = clicks[row, k] != 0, clicks[row, k + 1] != 0
+            i, j = displayed[row, k], displayed[row, k + 1]  # line 14
+            i, j = (i, j) if upper else (j, i)
+            one_clicked = upper ^ lower  # line 15, without an unpredictable branch
+            s.wins[row, i, j] += one_clicked  # lines 16 to 19
+            decided = one_clicked & better(s.wins[row, i, j], s.wins[row, j, i], s.log_inv_delta[row])
+            s.unsettled[row] |= decided & ((s.base[row, k] != i) | (s.base[row, k + 1] != j))
         if h + 2 * pairs < positions and clicks[row, positions - 1] != 0:  # section 4.3
             seed = session_seed(s.key[row], s.round[row])
             i = displayed[row, positions - 1]

@@ -101,7 +101,7 @@ def _rows_of_queries(name: str, text: str, arguments: dict[str, Any]) -> Any:
     """Return the bare environment with a row for each query that --query ``text`` chooses."""
     import gymnasium as gym
 
-    chosen = queries_of(text)
+    chosen = queries_of(text, arguments=arguments)
     venv: Any = gym.make_vec(name, num_envs=1, query="all", **arguments).unwrapped
     if not hasattr(venv, "queries"):
         raise ValueError(f"the click model of {name} is not known")

@@ -143,7 +143,7 @@ def compare(
         rounds=rounds,
         runs=runs,
         seed=seed,
-        query=options.queries_of(query),
+        query=options.queries_of(query, arguments=arguments),
         jobs=jobs,
         out=folder,
         fresh=fresh,

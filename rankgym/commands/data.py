@@ -1,7 +1,8 @@
 """``rankgym data``: data sets. Its command ``preferences`` has a file of its own."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -10,6 +11,10 @@ from rich.text import Text
 
 from rankgym.commands import completion
 from rankgym.commands.preferences import preferences
+
+FITS_FORM = (
+    "If it has fits of click models: their file is UTF-8 and begins with names of columns: query,item,attraction"
+)
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -110,7 +115,7 @@ def import_(
     or text with a line for each arm, numbers separated by blanks or commas, and comments after #.
     """
     from rankgym import data as room
-    from rankgym.data import fits_table
+    from rankgym.data import catalogue, fits_table
     from rankgym.data import preferences as matrices
     from rankgym.data.files import beginning
 
@@ -122,7 +127,14 @@ def import_(
     if fits_table.is_fits_table(beginning(files[0])):
         _import_fits(name, files[0])
         return
-    typer.echo(f"{name}: {room.import_matrix(name, files[0])}")
+    replaced = " (replaced)" if name in catalogue.imported_names() else ""
+    try:
+        place = room.import_matrix(name, files[0])
+    except room.DataError as error:
+        if files[0].suffix.lower() != ".csv":
+            raise
+        raise room.DataError(f"{error}. {FITS_FORM}") from None
+    typer.echo(f"{name}: {place}{replaced}")
     matrix = matrices.load(name)
     winner = matrices.condorcet_winner(matrix)
     best = f"Condorcet winner {winner}" if winner >= 0 else "no Condorcet winner"
@@ -136,17 +148,53 @@ def _import_fits(name: str, file: Path) -> None:
     from rankgym import data as room
     from rankgym.models import MODELS
 
-    typer.echo(f"{name}: {room.import_fits(name, file)}")
+    replaced = " (replaced)" if name in room.fits_names() else ""
+    typer.echo(f"{name}: {room.import_fits(name, file)}{replaced}")
     fits = room.load_fits(name)
     queries, items = fits.item.shape
-    models = [one.name for one in MODELS.values() if all(fits.axes.get(key) == axes for key, axes in one.axes.items())]
+    playable = [one for one in MODELS.values() if all(fits.axes.get(key) == axes for key, axes in one.axes.items())]
     few = "" if fits.positions >= 5 else f" --positions {fits.positions}"
-    first = models[-1] if "PBM" not in models else "PBM"
+    richest = max(playable, key=lambda one: len(one.axes)).name
     sizes = f"{queries:,} {'query' if queries == 1 else 'queries'} of {items} items"
-    typer.echo(
-        f"{sizes}, for the models {', '.join(models)}; rankgym compare {first}-Yandex-v0 --source {name}{few} plays"
-    )
+    names = ", ".join(one.name for one in playable)
+    typer.echo(f"{sizes}, for the models {names}; rankgym compare {richest}-Yandex-v0 --source {name}{few} plays")
     typer.echo("them. Your own model takes them, too: --set model=package.module:MODEL")
+    typer.echo(f"queries are numbered in the order of the file: {_numbered(fits.query.tolist())}")
+    for line in _unplayed(fits.axes, MODELS.values()):
+        typer.echo(line)
+
+
+def _numbered(labels: list[str]) -> str:
+    """Return the first labels with their numbers."""
+    shown = [f"{number} {label}" for number, label in enumerate(labels[:5])]
+    return ", ".join([*shown, *(["..."] if len(labels) > 5 else [])])
+
+
+def _unplayed(given: dict[str, tuple[str, ...]], models: Iterable[Any]) -> list[str]:
+    """Return a line for each built-in model that fits with parameters of these axes nearly have, and for unknown names.
+
+    A model is near if it has one of the parameters that no built-in model can use as they are.
+    """
+    from rankgym.arguments import near
+    from rankgym.data.fits import axes_text
+
+    models, lines = list(models), []
+    known = {name for model in models for name in model.axes}
+    playable = [model for model in models if all(given.get(name) == axes for name, axes in model.axes.items())]
+    unused = given.keys() - {name for model in playable for name in model.axes}
+    for model in models:
+        faults = []
+        for name, axes in model.axes.items():
+            if name not in given:
+                faults.append(f"there is no {name} ({axes_text(axes)})")
+            elif given[name] != axes:
+                faults.append(f"{name} is {axes_text(given[name])}; expected: {axes_text(axes)}")
+        if faults and unused & model.axes.keys():
+            lines.append(f"not for {model.name}: {', and '.join(faults)}")
+    for name in given:
+        if name not in known:
+            lines.append(f"{name} is a parameter of no built-in model{near(name, known)}")
+    return lines
 
 
 app.command()(preferences)  # the last in the help

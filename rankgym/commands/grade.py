@@ -88,10 +88,10 @@ def grade(
     require("psutil", "teaching")
     name = env_id(env)
     arguments = options.env_arguments_of(set_ or [], source, positions)
-    asked: dict[str, Any] = {"rounds": rounds, "runs": runs, "seed": seed, "query": options.queries_of(query)}
+    arguments |= {"query": options.queries_of(query, arguments=arguments), "rounds": rounds, "runs": runs, "seed": seed}
     with working(f"grading {submitted}"):
         found = grade_agent(
-            file, class_name, name, against=against, knobs=knobs, level=level, limits=limits, **asked, **arguments
+            file, class_name, name, against=against, knobs=knobs, level=level, limits=limits, **arguments
         )
     text = json.dumps(found.as_json(), indent=1)
     if json_file is not None and str(json_file) != "-":

@@ -131,6 +131,7 @@ def assignments(
 ) -> dict[str, Any]:
     """Return the values of ``KEY=VALUE`` texts by key."""
     from rankgym.experiments.plan.agents import literal
+    from rankgym.experiments.plan.json_files import from_json_file
 
     arguments = {}
     for text in texts:
@@ -148,32 +149,22 @@ def assignments(
     return arguments
 
 
-def from_json_file(name: str) -> Any:
-    """Read the value of ``KEY=@FILE``; ValueError if the file cannot be read or is not JSON."""
-    instead = 'allowed: @FILE with a file of JSON; a text that begins with @ stands in quotes: "@..."'
-    try:
-        text = Path(name).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{name} is not UTF-8 text ({error.reason} at byte {error.start}); {instead}") from None
-    except (OSError, ValueError) as error:  # a NUL in the name is a ValueError
-        reason = getattr(error, "strerror", None) or error
-        from rankgym.arguments import near
+def queries_of(
+    text: str, option: str = "--query", arguments: Mapping[str, Any] | None = None
+) -> str | list[int] | list[int | str]:
+    """Read a choice of queries: all, train, test, or numbers; or names, if the environment's ``arguments`` have fits.
 
-        folder = Path(name).parent
-        there = [str(path) for path in sorted(folder.glob("*.json"))] if name and folder.is_dir() else []
-        raise ValueError(f"{name!r} cannot be read: {reason}{near(name, there) or ';'} {instead}") from None
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{name}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
-    except RecursionError:
-        raise ValueError(f"{name} is nested too deeply; allowed: a few levels of lists") from None
-
-
-def queries_of(text: str, option: str = "--query") -> str | list[int]:
-    """Read a choice of queries: all, train, test, or numbers."""
+    A name of digits is read as a number.
+    """
     if text in ("all", "train", "test"):
         return text
+    from rankgym import data
+
+    source = (arguments or {}).get("source")
+    if source in data.fits_names():
+        names = data.query_ids("yandex", source)
+        parts = [text] if text in names else [part.strip() for part in text.split(",")]
+        return [int(part) if re.fullmatch(r"\d{1,9}", part) else part for part in parts]
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:

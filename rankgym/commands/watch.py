@@ -65,7 +65,8 @@ def watch(
     from rankgym.experiments.watch.events import STRUCTURE
     from rankgym.experiments.watch.page import write_page
 
-    episode = play(env, chosen, rounds=rounds, seed=seed, query=options.queries_of(query or "all"), **arguments)
+    queries = options.queries_of(query or "all", arguments=arguments)
+    episode = play(env, chosen, rounds=rounds, seed=seed, query=queries, **arguments)
     size = write_page(episode, out)
     for agent in episode.agents:
         first = next((change for change in agent.changes if change.kind == STRUCTURE), None)

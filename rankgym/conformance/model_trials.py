@@ -1,6 +1,7 @@
 """What ``check_model`` plays: a click model with drawn parameters, lists and users, in buffers that are watched."""
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from rankgym.models.named import drawn_parameters
 
 QUERIES = 4
 FEW = 40  # rows where numbers are compared one by one
+MOST_CORNERS = 64  # of parameters that are 0 or 1: all of up to six
 GUARD = 64  # entries before and behind an output that must stay as they are
 
 
@@ -39,6 +41,21 @@ class ModelTrial:
 
     def _rows(self, parameters: Any, each: int) -> Any:
         return type(parameters)(*(np.repeat(table, each, axis=0) for table in parameters))
+
+    def alone(self) -> Iterator[Any]:
+        """Parameters where item 0 attracts half of the users and no other item attracts, and nothing else is chance.
+
+        All other parameters are 0 or 1, the same for all items and positions; every combination, if they are few.
+        """
+        others = [name for name in self.parameters._fields if name != "attraction"]
+        attraction = np.zeros_like(self.parameters.attraction)
+        attraction[:, 0] = 0.5
+        for numbers in itertools.islice(itertools.product((1.0, 0.0), repeat=len(others)), MOST_CORNERS):
+            tables = {
+                name: np.full_like(getattr(self.parameters, name), number)
+                for name, number in zip(others, numbers, strict=True)
+            }
+            yield type(self.parameters)(**tables, attraction=attraction)
 
     def by_query(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of rows as (queries, sessions)."""
@@ -93,9 +110,9 @@ class ModelTrial:
         return [*self.play(reward, rows=rows), self.value(reward, self.positions, rows), self.examine(rows)]
 
     def model_probability(self) -> NDArray[np.float64]:
-        """The probability chi(R, k) alpha(R(k)) of a click, (queries, positions)."""
-        attraction, displayed = self.parameters.attraction[self.firsts], self.displayed[self.firsts]
-        return self.examine(self.firsts) * np.take_along_axis(attraction, displayed, axis=1)
+        """The probability of a click by the model, (queries, positions)."""
+        own = type(self.parameters)(*(table[self.firsts] for table in self.parameters))
+        return self.model.click_probability(own, self.displayed[self.firsts])
 
     # -- what is written -----------------------------------------------------------------------------------------------
 
@@ -113,7 +130,9 @@ class ModelTrial:
         if what == "value":
             inputs |= {"displayed": lists, "cutoff": cutoff}
             return self.model.rewards[reward].value, inputs, {"expected": ((FEW,), np.float64)}
-        return self.model.examine, inputs | {"displayed": lists}, {"examination": (lists.shape, np.float64)}
+        function = self.model.clicks if what == "clicks" else self.model.examine
+        assert function is not None
+        return function, inputs | {"displayed": lists}, {"probability": (lists.shape, np.float64)}
 
     def filled(self, what: str, reward: str, parameters: Any, cutoff: int) -> list[NDArray[Any]]:
         """The outputs of a function that fills them whatever was in them, and leaves their surroundings alone."""

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
+from rankgym.kernels import KernelError
+
 HERE = str(Path(__file__).parent)
 
 
@@ -123,7 +125,9 @@ class Rulebook:
                 self.skipped.setdefault(rule, f"rule {other!r} is broken")
         except Exception as error:
             self.blamed = None
-            self.note(rule, f"{type(error).__name__}{_place(error)}: {error}", "no error", error)
+            named = isinstance(error, KernelError)  # its message has the place
+            said = str(error) if named else f"{type(error).__name__}{_place(error)}: {error}"
+            self.note(rule, said, "no error", error)
         finally:
             self.blamed = None
 

@@ -15,6 +15,7 @@ Lines of the latter two without a ``query`` hold for all queries. Without a colu
 import csv
 import hashlib
 import io
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ MAX_BYTES = 500_000_000  # of a file
 DELIMITERS = (",", ";", "\t")
 KEYS = ("query", "item", "rank", "position", "previous")
 MOST_POSITIONS = 1_000
+WHOLE = re.compile(r"([0-9]{1,11})(?:\.0*)?")  # 3.0, too: pandas writes a column with empty cells as floats
 ONLY_QUERY = "0"  # the label of the query of a file without queries
 
 Key = tuple[str, ...]  # of a cell: (query, item), (query, position[, previous]) or (query,)
@@ -104,7 +106,8 @@ class _Table:
         for name in names:
             if not name.isidentifier() or names.count(name) > 1:
                 twice = "stands here twice" if name.isidentifier() else "is not a name of a column"
-                raise self.wrong(line, f"{name!r} {twice}; allowed: letters, digits and _, each name once")
+                pandas = "" if name else "; pandas: to_csv(..., index=False)"
+                raise self.wrong(line, f"{name!r} {twice}; allowed: letters, digits and _, each name once{pandas}")
         for needed in ("item", "attraction"):
             if needed not in names:
                 allowed = f"allowed: {', '.join(KEYS)} and the model's parameters; item and attraction are needed"
@@ -169,10 +172,11 @@ class _Table:
         cells[key] = Cell(value, line)
 
     def _whole(self, text: str, column: str, least: int, most: int, line: int) -> int:
-        if not (text.isascii() and text.isdecimal() and len(text) < 12 and least <= int(text) <= most):
+        whole = WHOLE.fullmatch(text)
+        if whole is None or not least <= int(whole[1]) <= most:
             allowed = f"a whole number in {least} .. {most}" if least <= most else "empty: no click yet"
             raise self.wrong(line, f"{_short(text)} is out of range; allowed: {allowed}", column)
-        return int(text)
+        return int(whole[1])
 
     # -- as fits -------------------------------------------------------------------------------------------------------
 
@@ -233,7 +237,10 @@ class _Table:
             what = {"item": "item", "position": "position", "number": ""}[self.kind[name][0]]
             where = f" at {what} {rest[0]!r}" if rest else ""
             after = f" after {f'a click at {rest[1]}' if rest[1] else 'no click yet'}" if len(rest) > 1 else ""
-            said = f"{self.label}: {name} of query {query!r}{where}{after} is missing; allowed: a number in [0, 1]"
+            place = f", line {self.items[query][rest[0]][1]}" if what == "item" else ""
+            said = (
+                f"{self.label}{place}: {name} of query {query!r}{where}{after} is missing; allowed: a number in [0, 1]"
+            )
             raise DataError(said)
         return float(found.value)
 

@@ -93,7 +93,7 @@ class QueriesVectorEnv(SessionsVectorEnv):
         model: str | ClickModel = "PBM",
         dataset: str = "yandex",
         source: str = "calibrated",
-        query: int | Sequence[int] | str | None = None,
+        query: int | str | Sequence[int | str] | None = None,
         num_items: int | None = None,
         num_positions: int = 5,
         cutoff: int | None = None,
@@ -117,7 +117,8 @@ class QueriesVectorEnv(SessionsVectorEnv):
             )
         one_of("reference", reference, ("best", "sorted"))
         self._reward, self._paid, self._reference = rewards[reward], reward, reference
-        self._draws_problems, self.pool = checked_problems("query", query, queries.num_queries)
+        labels = data.query_ids(dataset, source) if source in data.fits_names() else []
+        self._draws_problems, self.pool = checked_problems("query", query, queries.num_queries, labels)
         self._optimal_of = self._optimal_rewards(queries)
         # The truth of the rows' coming sessions; do not write to these arrays. ``parameters`` are as
         # ``rankgym.models.check_assumptions(env.model, env.parameters, ...)`` takes them.
@@ -211,7 +212,9 @@ def _synthetic(
 ) -> dict[str, NDArray[np.float64]]:
     """Return tables (queries, *axes) of the given parameters, and of drawn ones for those left out."""
     if parameters is not None and not isinstance(parameters, dict):
-        raise ValueError(f"parameters = {parameters!r} is not a dict; allowed: lists by the names {list(axes)}")
+        file = isinstance(parameters, str) and parameters.endswith(".json")
+        hint = f"; did you mean '@{parameters}', the contents of the file?" if file else ";"
+        raise ValueError(f"parameters = {parameters!r} is not a dict{hint} allowed: lists by the names {list(axes)}")
     unknown = sorted(set(parameters or {}) - set(axes), key=str)
     if unknown:
         raise ValueError(f"parameters has the unknown name {unknown[0]!r}; allowed: {list(axes)}")

@@ -83,7 +83,7 @@ class RankingVectorEnv(QueriesVectorEnv):
     * `query`: an int; a list, cycled over the rows; `"all"`: row b plays query b mod Q; `"train"`, `"test"`: the same
       over a fixed split (every fifth query is a test query); None: a new query is drawn at every reset. A single
       environment is row 0 of its batch, so of a list it plays the first query; so does each single of a
-      `SyncVectorEnv`: give each its own `query`.
+      `SyncVectorEnv`: give each its own `query`. Queries of imported fits have names, which work like numbers.
     * `num_items`: how many of the query's items are used, from the first on. Default: all.
     * `num_positions`: how many positions are displayed.
     * `cutoff`: how many positions count in rewards, from the first on. Default: all.

@@ -1,13 +1,15 @@
 """Resets: seeds, masks and the choice of problems; autoreset: what a step returns where an episode is over."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankgym.arguments import near
 from rankgym.kernels import bits, kernel, uniform_below
 
+POOLS = ("all", "train", "test")
 SPLIT = 5  # every fifth problem is a test problem
 
 
@@ -32,14 +34,17 @@ def checked_mask(options: dict[str, Any] | None, num_envs: int) -> NDArray[np.bo
     return mask
 
 
-def checked_problems(name: str, value: Any, number: int) -> tuple[bool, NDArray[np.int64]]:
+def checked_problems(name: str, value: Any, number: int, labels: Sequence[str] = ()) -> tuple[bool, NDArray[np.int64]]:
     """Return which of ``number`` problems rows play by the argument ``name``: (drawn?, problems).
 
-    Episodes draw one of these problems, or rows cycle through them.
+    Episodes draw one of these problems, or rows cycle through them. Problems may have ``labels``, to be chosen by.
     """
     everything = np.arange(number)
     allowed = f"allowed: 0 .. {number - 1}, a list of these, 'all', 'train', 'test' or None"
     many = f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+    if labels:
+        allowed = f"allowed: {', '.join(map(repr, labels[:5]))}{', ...' * (len(labels) > 5)}, {allowed[9:]}"
+        value = _numbers_of_labels(name, value, labels, allowed)
     if value is None:
         return True, everything
     if isinstance(value, str):
@@ -56,6 +61,24 @@ def checked_problems(name: str, value: Any, number: int) -> tuple[bool, NDArray[
         if isinstance(one, (bool, np.bool_)) or not isinstance(one, (int, np.integer)) or not 0 <= one < number:
             raise ValueError(f"{name} = {one!r} is out of range; {allowed}")
     return False, np.array(listed, np.int64)
+
+
+def _numbers_of_labels(name: str, value: Any, labels: Sequence[str], allowed: str) -> Any:
+    """Return ``value`` with the labels in it replaced by their numbers; pools and what is not text stay."""
+    if isinstance(value, str):
+        if value in labels and value not in POOLS:
+            return labels.index(value)
+        hint = near(value, [*labels, *POOLS])
+        if value not in POOLS and hint:
+            raise ValueError(f"{name} = {value!r} is unknown{hint} {allowed}")
+    if isinstance(value, np.ndarray) and value.dtype.kind == "U" and value.ndim == 1:
+        value = value.tolist()
+    if isinstance(value, (list, tuple)) and any(isinstance(one, str) for one in value):
+        for one in value:
+            if isinstance(one, str) and one not in labels:
+                raise ValueError(f"{name} = {one!r} is unknown{near(one, labels) or ';'} {allowed}")
+        return [labels.index(one) if isinstance(one, str) else one for one in value]
+    return value
 
 
 # -- autoreset ---------------------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def compare(
     rounds: int,
     runs: int = 1,
     seed: int = 0,
-    query: int | Sequence[int] | str = "all",
+    query: int | str | Sequence[int | str] = "all",
     jobs: int | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: bool = True,

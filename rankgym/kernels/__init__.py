@@ -16,7 +16,7 @@ from rankgym.kernels.batches import (
     some_arm_beats,
     trailed,
 )
-from rankgym.kernels.compiling import MANY_ROWS, cache_folder, kernel
+from rankgym.kernels.compiling import MANY_ROWS, KernelError, cache_folder, kernel
 from rankgym.kernels.memory import borrowed, give_back
 from rankgym.kernels.random_numbers import (
     ABANDONMENT,
@@ -64,6 +64,7 @@ __all__ = [
     "QUERY",
     "SCHEDULE",
     "TERMINATION",
+    "KernelError",
     "Stretch",
     "beaten",
     "bernoulli",

@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import os
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, Final, TypeVar
 import numba
 import numpy as np
 import platformdirs
+from numba.core.errors import NumbaError
 from numba.core.types import unliteral
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -18,7 +20,33 @@ CONFIG: Any = numba.config
 ROOM = Path(__file__).parent
 MANY_ROWS = 8  # from this many on it pays to gather the operands of a loop over all rows' entries, to be vectorised
 DIVISION: Final = "numpy"  # x / 0 is infinite or NaN: a check of every divisor would keep loops from being vectorised
+BOILERPLATE = ("Failed in nopython", "Failed in object", "During:", "File ", "-")  # lines of numba's errors
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
 MAKERS = {"empty", "zeros", "ones", "full", "arange", "copy", "ravel"}  # what our kernels make arrays with
+
+
+class KernelError(TypeError):
+    """A kernel cannot be compiled. The message names it, its file and line, and what is wrong there.
+
+    ``module`` is the name of the kernel's module.
+    """
+
+    def __init__(self, said: str, module: str = "") -> None:
+        super().__init__(said)
+        self.module = module
+
+    @classmethod
+    def of(cls, error: NumbaError, name: str, module: str, file: str) -> "KernelError":
+        """Return one for numba's ``error`` with the kernel ``name``; numba's message has neither name nor line."""
+        loc = getattr(error, "loc", None)
+        line = "" if loc is None else f", line {loc.line}"
+        file = file if loc is None else loc.filename
+        lines = [line.strip() for line in ANSI.sub("", str(error)).splitlines()]
+        telling = [one for one in lines if one and not one.startswith(BOILERPLATE)]
+        said = telling[0].removeprefix("NameError: ") if telling else type(error).__name__
+        if said.endswith(":"):  # the next line has the signature that has no implementation
+            said = " ".join([said, *telling[1:2]])
+        return cls(f"kernel {name} ({Path(file).name}{line}) cannot be compiled: {said}", module)
 
 
 def makes_arrays(func: Callable[..., Any]) -> bool:
@@ -82,9 +110,20 @@ def kernel(func: F) -> F:
 def _for_any_constant(compiled: Any) -> Any:
     """Let other kernels call ``compiled`` with constants without compiling it again for each constant.
 
+    Errors of the compiler become a ``KernelError``.
+
     numba gives a constant a type of its own, also the first value of a variable that is about to change.
     """
-    template = compiled.get_call_template
+    template, compile_for_args, func = compiled.get_call_template, compiled._compile_for_args, compiled.py_func
+
+    def compile_or_explain(*args: Any, **kws: Any) -> Any:
+        try:
+            return compile_for_args(*args, **kws)
+        except NumbaError as error:
+            file = func.__code__.co_filename
+            raise KernelError.of(error, func.__name__, func.__module__, file) from error
+
+    compiled._compile_for_args = compile_or_explain
     compiled.get_call_template = lambda args, kws: template(
         tuple(map(unliteral, args)), {name: unliteral(kind) for name, kind in kws.items()}
     )

@@ -24,8 +24,9 @@ from types import FunctionType
 from typing import Any
 
 import numba
+from numba.core.errors import NumbaError
 
-from rankgym.kernels.compiling import CONFIG, cache_folder
+from rankgym.kernels.compiling import CONFIG, KernelError, cache_folder
 
 MODULE = """import numba
 import numpy as np
@@ -115,7 +116,11 @@ class Stretch:
     def _written(self, folder: Path, name: str, arguments: Sequence[Any]) -> Any:
         _module_file(folder, name).write_text(self._source(), encoding="utf-8")
         stretch = _imported(folder, name)
-        stretch.compile(tuple(numba.typeof(argument) for argument in arguments))
+        try:
+            stretch.compile(tuple(numba.typeof(argument) for argument in arguments))
+        except NumbaError as error:
+            names = ", ".join(kernel.__name__ for kernel in self.kernels)
+            raise KernelError.of(error, f"among {names}", "", str(folder)) from error
         return stretch
 
     def _source(self) -> str:

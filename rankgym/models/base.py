@@ -38,8 +38,13 @@ class ClickModel(NamedTuple):
     click yet). A field with one number a row has the axes ().
 
     ``examine(*parameters, displayed, examination)`` is a kernel that fills ``examination`` (rows, positions) with
-    chi(R, k), the probability that position k of the row's list R is examined. In every model here a user clicks at
-    position k with probability chi(R, k) alpha(R(k)).
+    chi(R, k), the probability that position k of the row's list R is examined. Pictures show it, and
+    ``check_assumptions`` is about it. In every model here a user clicks at position k with probability
+    chi(R, k) alpha(R(k)).
+
+    A model whose users click otherwise, such as on what they trust without being attracted, says so by
+    ``clicks(*parameters, displayed, probability)``, which fills ``probability`` (rows, positions) with the probability
+    of a click at each position. The assumptions, which are about chi and alpha, cannot be checked in it.
     """
 
     name: str
@@ -47,12 +52,21 @@ class ClickModel(NamedTuple):
     axes: Axes
     examine: Callable[..., None]
     rewards: dict[str, Reward]
+    clicks: Callable[..., None] | None = None
 
     def examination(self, parameters: Any, displayed: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return chi(R, k), (rows, positions): the probability that each position of ``displayed`` is examined."""
         examination = np.empty(displayed.shape)
         self.examine(*parameters, np.ascontiguousarray(displayed, np.int64), examination)
         return examination
+
+    def click_probability(self, parameters: Any, displayed: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the probability (rows, positions) of a click at each position of ``displayed``."""
+        if self.clicks is None:
+            return self.examination(parameters, displayed) * np.take_along_axis(parameters.attraction, displayed, 1)
+        probability = np.empty(displayed.shape)
+        self.clicks(*parameters, np.ascontiguousarray(displayed, np.int64), probability)
+        return probability
 
     def values(self, parameters: Any, displayed: NDArray[np.int64], cutoff: int, reward: str) -> NDArray[np.float64]:
         """Return the expected reward (rows,) of each list of ``displayed`` (rows, positions)."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.kernels import bits, kernel, session_seed, uniform
+from rankgym.kernels import MANY_ROWS, bits, kernel, session_seed, uniform
 from rankgym.models.base import ClickModel, Reward, most_attractive
 
 
@@ -19,16 +19,43 @@ class Parameters(NamedTuple):
 def click(attraction, key, session, displayed, cutoff, clicks, reward):
     """One session per row: at most one click. ``reward`` counts the clicks in the first ``cutoff`` positions."""
     rows, positions = displayed.shape
+    if rows >= MANY_ROWS:
+        attract_together(attraction, key, session, displayed, clicks)
+    else:
+        for row in range(rows):
+            seed = session_seed(key[row], session[row])
+            for k in range(positions):
+                item = displayed[row, k]
+                clicks[row, k] = uniform(bits(seed, item)) < attraction[row, item]
     for row in range(rows):
-        seed = session_seed(key[row], session[row])
         examined, paid = True, 0
         for k in range(positions):
-            item = displayed[row, k]
-            clicked = examined & (uniform(bits(seed, item)) < attraction[row, item])  # not `and`: as in the PBM
+            clicked = examined & (clicks[row, k] != 0)  # not `and`: a branch on a random coin is slower
             clicks[row, k] = clicked
             examined &= not clicked  # the user leaves
             paid += clicked & (k < cutoff)
         reward[row] = paid
+
+
+@kernel
+def attract_together(attraction, key, session, displayed, attracted):
+    """Whether each item of many rows' lists attracts: what coins need is gathered first, as in the PBM."""
+    rows, positions = displayed.shape
+    seeds, attractive = np.empty(rows * positions, np.uint64), np.empty(rows * positions)
+    entry = 0
+    for row in range(rows):
+        seed = session_seed(key[row], session[row])
+        for k in range(positions):
+            seeds[entry], attractive[entry] = seed, attraction[row, np.uint64(displayed[row, k])]
+            entry += 1
+    throw(seeds, displayed.ravel(), attractive, attracted.ravel())
+
+
+@kernel
+def throw(seeds, items, attraction, attracted):
+    """The attraction coins of all lists (entries,)."""
+    for i in range(attracted.shape[0]):
+        attracted[i] = uniform(bits(seeds[i], items[i])) < attraction[i]
 
 
 @kernel

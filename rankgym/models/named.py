@@ -9,7 +9,7 @@ import numpy as np
 from rankgym.arguments import near
 from rankgym.models.base import ClickModel, Reward
 from rankgym.models.table import MODELS
-from rankgym.source import code_digests, source_digest
+from rankgym.source import code_digests, missing_module, source_digest
 
 AXES = ("item", "position", "previous")
 OWN = "one of your own as package.module:MODEL"
@@ -54,10 +54,8 @@ def _imported(name: str) -> Any:
         found = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise  # the module is there; what it imports is not
-        stem = module_name.removesuffix(".py").replace("\\", "/").lstrip("./").replace("/", ".")
-        hint = f"; did you mean '{stem}:{attribute}'?" if module_name.endswith(".py") else ""
-        raise ValueError(f"model = {name!r}: there is no module {error.name!r}{hint or ';'} allowed: {OWN}") from None
+            raise ModuleNotFoundError(missing_module(error, name), name=error.name) from error
+        raise ValueError(f"model = {name!r}: {missing_module(error, name)}") from None
     except (TypeError, ValueError) as error:  # "" or ".x" is not the name of a module
         raise ValueError(f"model = {name!r}: {module_name!r} is not a module ({error}); allowed: {OWN}") from None
     for part in attribute.split("."):
@@ -87,6 +85,8 @@ def unfit(model: Any) -> str:
             return f"has axes[{name!r}] = {axes!r}; allowed: 'previous' together with 'position'"
     if not isinstance(model.name, str) or not callable(model.examine):
         return "has a name that is not a text, or an examine that is not a function"
+    if model.clicks is not None and not callable(model.clicks):
+        return f"has clicks = {model.clicks!r}; allowed: a function, or None: chi(R, k) alpha(R(k))"
     if not isinstance(model.rewards, dict) or not model.rewards:
         return "has no rewards; allowed: a dict such as {'clicks': Reward(click, value, best_lists)}"
     for name, reward in model.rewards.items():
@@ -94,13 +94,41 @@ def unfit(model: Any) -> str:
             return (
                 f"has rewards[{name!r}] = {reward!r}; allowed: Reward(click, value, best_lists), all of them functions"
             )
-    return next(filter(None, map(_uncompiled, functions_of(model))), "")
+    return next(filter(None, map(_uncompiled, functions_of(model))), "") or _wrong_arguments(model)
+
+
+def _wrong_arguments(model: ClickModel) -> str:
+    """Say which function cannot take the arguments that it is called with; "" if all can."""
+    own = list(model.axes)
+    expected = {
+        "click": [*own, "key", "session", "displayed", "cutoff", "clicks", "reward"],
+        "value": [*own, "displayed", "cutoff", "expected"],
+        "best_lists": ["parameters", "num_positions", "cutoff"],
+    }
+    functions = [(name, getattr(reward, name)) for reward in model.rewards.values() for name in expected]
+    functions.append(("examine", model.examine))
+    expected["examine"] = [*own, "displayed", "examination"]
+    if model.clicks is not None:
+        functions.append(("clicks", model.clicks))
+        expected["clicks"] = [*own, "displayed", "probability"]
+    for name, function in functions:
+        try:
+            signature = inspect.signature(getattr(function, "py_func", function))
+        except (TypeError, ValueError):  # of a function written in C
+            continue
+        try:
+            signature.bind(*expected[name])
+        except TypeError:
+            given, wanted = ", ".join(signature.parameters), ", ".join(expected[name])
+            return f"has a function {name} with the arguments ({given}); allowed: ({wanted})"
+    return ""
 
 
 def functions_of(model: ClickModel) -> list[Any]:
     """Return the functions of a click model that may be kernels, each once."""
     rewards = model.rewards.values()
-    return list(dict.fromkeys([model.examine, *(f for one in rewards for f in (one.click, one.value))]))
+    whole = [model.examine, *([] if model.clicks is None else [model.clicks])]
+    return list(dict.fromkeys([*whole, *(f for one in rewards for f in (one.click, one.value))]))
 
 
 def _uncompiled(function: Any) -> str:
@@ -118,7 +146,12 @@ def _uncompiled(function: Any) -> str:
 def model_code(model: str | ClickModel) -> dict[str, str]:
     """Return digests of the files that define a model's functions and parameters, by the modules' names."""
     found = find_model(model)
-    parts = [found.parameters, found.examine, *(part for reward in found.rewards.values() for part in reward)]
+    parts: list[Any] = [
+        found.parameters,
+        found.examine,
+        *([] if found.clicks is None else [found.clicks]),
+        *(part for reward in found.rewards.values() for part in reward),
+    ]
     digests = {module: digest for module, digest in code_digests(parts).items() if digest}
     if isinstance(model, str) and ":" in model:
         own = importlib.import_module(model.partition(":")[0])

@@ -61,7 +61,7 @@ def gather(attraction, key, session, displayed, seeds, places, attractive):
         seed = session_seed(key[row], session[row])
         for k in range(positions):
             seeds[entry], places[entry] = seed, EXAMINATION + k
-            attractive[entry] = attraction[row, displayed[row, k]]
+            attractive[entry] = attraction[row, np.uint64(displayed[row, k])]
             entry += 1
 
 
@@ -78,7 +78,7 @@ def value(attraction, examination, displayed, cutoff, expected):
     for row in range(displayed.shape[0]):
         total = 0.0
         for k in range(cutoff):
-            total += examination[row, k] * attraction[row, displayed[row, k]]
+            total += examination[row, k] * attraction[row, np.uint64(displayed[row, k])]
         expected[row] = total
 
 

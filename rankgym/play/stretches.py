@@ -22,8 +22,7 @@ from rankgym.play.recording import GameRecords
 WORTH_LOADING = 0.05  # seconds that the rest must take step by step before code is loaded, about what that takes
 WORTH_COMPILING = 5.0  # seconds that the rest must take step by step before code is compiled
 BLOCK_BYTES = 1 << 20  # of a block of rows, which should stay in cache
-MIN_BLOCK, MAX_BLOCK = 100, 300  # rows of a block: kernels have costs for each call, which weigh more than the cache
-THREAD_ROWS = 16  # from this many rows for each of them on, all threads play
+MIN_BLOCK, MAX_BLOCK = 25, 300  # rows of a block: kernels have costs for each call, too
 KERNEL_AGENTS: dict[type[Any], tuple[str, str]] = {
     KernelAgent: ("rank", "learn"),
     DuelingKernelAgent: ("choose", "learn"),
@@ -131,7 +130,7 @@ def block_size(rows: int, row_bytes: float, threads: int) -> int:
     """How many of ``rows`` rows, of ``row_bytes`` each, are played together: threads have as many blocks each."""
     largest = min(max(int(BLOCK_BYTES / row_bytes), MIN_BLOCK), MAX_BLOCK)
     blocks = math.ceil(rows / largest)
-    if rows >= threads * THREAD_ROWS:
+    if rows >= threads * MIN_BLOCK:
         blocks = math.ceil(blocks / threads) * threads
     return math.ceil(rows / blocks)
 

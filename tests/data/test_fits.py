@@ -86,15 +86,32 @@ def test_what_spreadsheets_write(delimiter, start):
     np.testing.assert_array_equal(found.parameters["examination"], [[0.9, 0.5], [0.9, 0.25]])
 
 
+def test_pandas_writes_whole_numbers_beside_empty_cells_as_floats():
+    pandas = pytest.importorskip("pandas")
+    lines = [
+        {"item": "a", "rank": 2, "attraction": 0.5},
+        {"item": "b", "rank": 1, "attraction": 0.4},
+        {"position": 1, "examination": 0.9},
+        {"position": 2, "examination": 0.7},
+        {"position": 2, "previous": 1, "examination": 0.8},
+    ]
+    text = pandas.DataFrame(lines).to_csv(index=False)
+    assert ",2.0," in text
+    found = read(text)
+    assert found.item.tolist() == [["b", "a"]]
+    np.testing.assert_array_equal(found.parameters["examination"], [[[0, 0.9], [0.8, 0.7]]])
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        (",,1,,0.9", ",,1.5,,0.9", "line 8, column 'position': '1.5' is out of range"),
         ("doc3,,0.4", "doc3,,1.3", r"line 3, column 'attraction': '1.3' is not a probability; allowed range \[0, 1\]"),
         ("doc3,,0.4", "doc3,,x", r"line 3, column 'attraction': 'x' is not a number; allowed range \[0, 1\]"),
         ("doc3,,0.4", "doc3,,nan", r"line 3, column 'attraction': 'nan' is not a probability"),
         ("doc3,,0.4", "doc3,,1_0", r"line 3, column 'attraction': '1_0' is not a number"),
         ("doc3,,0.4", 'doc3,,"0,4"', r"line 3, column 'attraction': '0,4' is not a number; .*; write a decimal point"),
-        ("doc3,,0.4", "doc3,,", r"fits.csv: attraction of query 'shoes' at item 'doc3' is missing"),
+        ("doc3,,0.4", "doc3,,", r"fits.csv, line 3: attraction of query 'shoes' at item 'doc3' is missing"),
         ("doc3,", "doc17,", r"line 3, column 'item': 'doc17' of query 'shoes' stands in line 2 already"),
         ("shoes,doc3", ",doc3", r"line 3, column 'query': item 'doc3' has no query"),
         ("hats,c,,0.9,\n", "", r"line 6: query 'hats' has 2 items, and query 'shoes' has 3; allowed: as many in each"),
@@ -128,6 +145,7 @@ def test_an_error_says_where_and_what(old, new, message):
     [
         ("", "line 1: there is no column 'item'"),
         ("item,attraction\n", "fits.csv has no line with an item"),
+        (",item,attraction\n0,a,.5\n", r"line 1: '' is not a name of a column; .*; pandas: to_csv\(..., index=False\)"),
         ("item,attraction,x\na,.5,\n", "line 1, column 'x': the column is empty"),
         ("item,rank,attraction\na,1,.5\nb,1,.5\n", "line 3, column 'rank': 1 is the rank of 'a', line 2"),
         ("item,rank,attraction\na,,.5\n", "line 2, column 'rank': '' is out of range"),
@@ -366,11 +384,20 @@ def test_the_command_imports_and_says_what_plays_them(run, tmp_path):
     assert result.exit_code == 0, result.output
     assert "2 queries of 3 items, for the models CM, PBM, DBM;" in result.output
     assert "rankgym compare PBM-Yandex-v0 --source mine --positions 2 plays" in result.output
+    assert result.output.endswith("numbered in the order of the file: 0 shoes, 1 hats\n")
     assert "examination by position" in run("data", "list").output
     words = ("compare", "PBM-Yandex-v0", "--source", "mine", "--positions", "2", "--agents", "static", "--rounds", "20")
     played = run(*words, "--jobs", "1")
     assert played.exit_code == 0, played.output
     assert "2 queries" in " ".join(played.output.split())
+
+
+@pytest.mark.parametrize("content", [b"", b"shoes,doc17,0.8\n", PBM.encode("utf-16")])
+def test_a_csv_file_that_is_neither_fits_nor_a_matrix_says_how_fits_begin(run, tmp_path, content):
+    (tmp_path / "fits.csv").write_bytes(content)
+    result = run("data", "import", "mine", "fits.csv")
+    assert result.exit_code != 0
+    assert "begins with names of columns: query,item,attraction" in " ".join(result.output.split())
 
 
 def test_the_command_says_where_a_file_is_wrong(run, tmp_path):
@@ -379,3 +406,66 @@ def test_the_command_says_where_a_file_is_wrong(run, tmp_path):
     assert result.exit_code != 0
     assert "fits.csv, line 2, column 'attraction': '8' is not a probability" in " ".join(result.output.split())
     assert catalogue.fits.fits_names() == []
+
+
+def test_queries_of_fits_are_chosen_by_their_names(run, tmp_path):
+    imported(tmp_path, PBM)
+    made = {"source": "mine", "num_positions": 2}
+    assert gym.make_vec("rankgym/PBM-Yandex-v0", query="hats", **made).unwrapped.pool.tolist() == [1]
+    for query in (["hats", 0], ("hats", "shoes"), np.array(["hats", "shoes"])):
+        venv = gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=2, query=query, **made)
+        assert venv.reset(seed=0)[1]["query"].tolist() == [1, 0]
+    duels = gym.make_vec("rankgym/Dueling-PBM-Yandex-v0", query="hats", **made)
+    assert duels.unwrapped.pool.tolist() == [1]
+    said = r"query = 'hat' is unknown; did you mean 'hats'\? allowed: 'shoes', 'hats', 0 \.\. 1, a list of these"
+    for query in ("hat", ["shoes", "hat"]):
+        with pytest.raises(ValueError, match=said):
+            gym.make_vec("rankgym/PBM-Yandex-v0", query=query, **made)
+    with pytest.raises(ValueError, match=r"query = 'shoes' is unknown or empty with 100 queries; allowed: 0 \.\. 99"):
+        gym.make_vec("rankgym/PBM-Yandex-v0", query="shoes")
+    options = ("--source", "mine", "--positions", "2", "--agents", "static", "--rounds", "20", "--jobs", "1", "--out")
+    for query, folder in (("hats", "names"), ("1", "numbers"), ("hats,shoes", "both")):
+        result = run("compare", "PBM-Yandex-v0", "--query", query, *options, folder)
+        assert result.exit_code == 0, result.output
+    named, numbered = (
+        json.loads((tmp_path / folder / "compare.json").read_text())["agents"] for folder in ("names", "numbers")
+    )
+    assert named == numbered
+    result = run("compare", "PBM-Yandex-v0", "--query", "hat", *options, "none")
+    assert result.exit_code != 0
+    assert "did you mean 'hats'?" in " ".join(result.output.split())
+    assert run("assumptions", "PBM-Yandex-v0", "--query", "hats", *options[:4]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (
+            "item,attraction,satisfaction,abandonment\na,.5,.1,\nb,.4,.2,\n,,,.05\n",
+            ["for the models CM, DBN, DBM; rankgym compare DBN-Yandex-v0 --source mine --positions 2 plays"],
+        ),
+        (
+            "item,attraction,satisfaction,abandonment\na,.5,.1,.1\nb,.4,.2,.1\n",
+            ["not for DBN: abandonment is by item; expected: one number"],
+        ),
+        ("item,attraction,satisfaction\na,.5,.1\n", ["not for DBN: there is no abandonment (one number)"]),
+        (
+            "item,attraction,examination,gamma\na,.5,.1,.2\n",
+            [
+                "not for PBM: examination is by item; expected: by position",
+                "not for UBM: examination is by item; expected: by position and position of the previous click",
+                "gamma is a parameter of no built-in model",
+            ],
+        ),
+        ("item,attraction,satisfacton\na,.5,.1\n", ["of no built-in model; did you mean 'satisfaction'?"]),
+    ],
+)
+def test_the_command_says_which_models_cannot_be_played_and_why(run, tmp_path, text, lines):
+    (tmp_path / "fits.csv").write_text(text)
+    result = run("data", "import", "mine", "fits.csv")
+    assert result.exit_code == 0, result.output
+    for line in lines:
+        assert line in result.output
+    assert result.output.count("not for ") == sum("not for " in line for line in lines)
+    assert "(replaced)" not in result.output
+    assert "(replaced)" in run("data", "import", "mine", "fits.csv").output

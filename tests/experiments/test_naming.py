@@ -1,6 +1,7 @@
 """Names that people type: what they mean, and what is said when they mean nothing."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -73,7 +74,6 @@ def test_what_is_no_agent_is_refused(agent, message):
 @pytest.mark.parametrize(
     ("agent", "message"),
     [
-        ("no_such_package:Mine", "agent = 'no_such_package:Mine': there is no module 'no_such_package'"),
         (
             "rankgym_agents.nowhere:Mine",
             "agent = 'rankgym_agents.nowhere:Mine': there is no module 'rankgym_agents.nowhere'",
@@ -92,10 +92,19 @@ def test_a_class_that_is_not_there_is_refused(agent, message):
     assert str(refusal.value) == message
 
 
-def test_what_ones_module_fails_to_import_is_not_hidden(tmp_path, monkeypatch):
-    (tmp_path / "needs_more.py").write_text("import no_such_package_at_all\n")
+def test_a_module_that_is_not_there_was_searched_in_folders(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ModuleNotFoundError, match="no_such_package_at_all"):
+    said = (
+        f"agent = 'nowhere_here:Mine': there is no module 'nowhere_here' in {re.escape(str(tmp_path))}, .*; run this in"
+    )
+    with pytest.raises(ValueError, match=said):
+        parse_agent("nowhere_here:Mine").load()
+
+
+def test_what_ones_module_fails_to_import_is_not_hidden(tmp_path, monkeypatch):
+    (tmp_path / "needs_more.py").write_text("\nimport no_such_package_at_all\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match=r"'no_such_package_at_all', imported by .*needs_more.py, line 2"):
         parse_agent("needs_more:Mine").load()
 
 

@@ -3,9 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
+import trust_bias
 
 from rankgym.kernels import EXAMINATION, bits, kernel, session_seed, uniform
-from rankgym.models import ClickModel, Reward, coins, matched_lists
+from rankgym.models import MODELS, ClickModel, Reward, coins, matched_lists
 from rankgym.models.pbm import AXES, Parameters, best_lists, clicked, examine, value
 
 RNG = np.random.default_rng(0)
@@ -141,6 +142,18 @@ def nan_at_zero(attraction, examination, displayed, cutoff, expected):
     expected[examination[:, 0] == 0] = np.nan
 
 
+def cascade_by_position():
+    """A CCM whose attraction coins are numbered by position: users who click at the first go on to the second."""
+    ccm = MODELS["CCM"]
+
+    def by_position(attraction, noclick, irrelevant, relevant, key, session, displayed, cutoff, clicks, reward):
+        places = np.broadcast_to(np.arange(displayed.shape[1]), displayed.shape).copy()
+        shown = np.take_along_axis(attraction, displayed, 1)
+        ccm.rewards["clicks"].click(shown, noclick, irrelevant, relevant, key, session, places, cutoff, clicks, reward)
+
+    return ccm._replace(rewards={"clicks": ccm.rewards["clicks"]._replace(click=by_position)})
+
+
 def change(position, change_array):
     return lambda *arguments: change_array(arguments[position])
 
@@ -156,6 +169,7 @@ BROKEN = {
         GOOD._replace(rewards={"clicks": (click, value, best_lists)}),
         GOOD._replace(rewards={"clicks": Reward(click, None, best_lists)}),
         GOOD._replace(examine=None),
+        GOOD._replace(clicks="examine"),
         model(click=click_by_bits),
     ],
     "kernels": [model(click=click_that_calls_another_file)],
@@ -187,6 +201,7 @@ BROKEN = {
     ],
     "common coins": [
         model(click=click_with_coins(lambda key, session, shown: coins(key, session, np.arange(shown.shape[1])))),
+        cascade_by_position(),
     ],
     "cutoff": [
         model(click=click_until_the_cutoff),
@@ -196,6 +211,8 @@ BROKEN = {
     "examine": [
         model(examine=wrapped(examine, after=change(-1, lambda examined: examined.fill(1.0)))),
         model(examine=wrapped(examine, after=change(-1, lambda examined: np.multiply(examined, 0.9, out=examined)))),
+        trust_bias.UNSAID,
+        GOOD._replace(clicks=lambda attraction, examination, displayed, probability: probability.fill(0.5)),
     ],
     "best lists": [
         model(best_lists=by_attraction),

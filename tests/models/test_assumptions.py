@@ -12,6 +12,7 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
+import trust_bias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
@@ -476,8 +477,21 @@ def test_a_sample_does_not_know_all_sorted_lists_where_equally_attractive_items_
 
 
 def own_model(examine):
-    """A PBM but for what its users examine."""
-    return ClickModel("own", pbm.Parameters, MODELS["PBM"].axes, examine, MODELS["PBM"].rewards)
+    """A PBM but for what its users examine; so the reward is not called clicks."""
+    return ClickModel("own", pbm.Parameters, MODELS["PBM"].axes, examine, {"paid": MODELS["PBM"].rewards["clicks"]})
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (trust_bias.MODEL, "model 'Trust': its clicks do not have the probability .* that of its function clicks"),
+        (trust_bias.UNSAID, "model 'Trust': .* they add up to .*, and value is .*; allowed: models where they do"),
+    ],
+)
+def test_a_model_whose_clicks_are_not_made_of_chi_and_alpha_is_refused(model, message):
+    users = {"attraction": [0.9, 0.5, 0.1], "examination": [0.9, 0.5], "trust": [0.3, 0.1]}
+    with pytest.raises(ValueError, match=message):
+        check(model, users)
 
 
 FALLING = {"attraction": ALPHA, "examination": [1.0, 0.6, 0.5, 0.4]}
@@ -491,7 +505,7 @@ def test_a_click_model_of_ones_own():
         examined[:] = examination
         examined[displayed[:, 0] == 3, 1] *= 0.5
 
-    report = check(own_model(examine), FALLING, num_positions=4)
+    report = check(own_model(examine), FALLING, num_positions=4, reward="paid")
     assert report.model == "own"
     assert broken(report) == ["A3", "A4", "A5", "T3", "T4"]
     assert report["A3"].gap == pytest.approx(0.5 - 0.3)
@@ -510,7 +524,7 @@ def test_an_item_that_is_seen_wherever_it_stands(item, positions, expected):
     def examine(attraction, examination, displayed, examined):
         examined[:] = np.where(displayed == item, 1.0, 0.4)
 
-    assert broken(check(own_model(examine), FALLING, num_positions=positions)) == expected
+    assert broken(check(own_model(examine), FALLING, num_positions=positions, reward="paid")) == expected
 
 
 def test_a_sample_looks_around_the_sorted_list():
@@ -521,7 +535,7 @@ def test_a_sample_looks_around_the_sorted_list():
         examined[(displayed == np.arange(12)).all(axis=1), 11] = 0.4
 
     users = {"attraction": np.linspace(0.9, 0.1, 12), "examination": np.ones(12)}
-    report = check(own_model(examine), users, samples=10)
+    report = check(own_model(examine), users, samples=10, reward="paid")
     assert "A2" in broken(report)
     assert report["A2"].witness.lists[0] == tuple(range(12))
 

@@ -1,6 +1,7 @@
 """``check_model`` passes every click model of the table and a plain one, and finds each broken one by its rule."""
 
 import pytest
+import trust_bias
 from broken_models import BROKEN, GOOD
 
 from rankgym.conformance import ModelError, check_model, parametrize_with_checks
@@ -23,6 +24,16 @@ def test_every_model_keeps_the_contract_with_other_sizes(name):
 
 def test_a_model_of_plain_functions_keeps_the_contract():
     check_model(GOOD)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_clicks_without_attraction_are_allowed_if_the_model_says_how_probable_they_are(seed):
+    check_model(trust_bias.MODEL, seed=seed, sessions=20_000)
+
+
+def test_a_click_without_attraction_that_is_not_said_is_explained():
+    with pytest.raises(ModelError, match="if users also click what does not attract them, give the model clicks"):
+        check_model(trust_bias.UNSAID)
 
 
 @pytest.mark.parametrize(("rule", "number"), EACH)

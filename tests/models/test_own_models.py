@@ -1,6 +1,7 @@
 """Click models of one's own, named ``package.module:MODEL``: in environments, compiled loops and the keys of jobs."""
 
 import importlib
+import re
 import sys
 
 import gymnasium as gym
@@ -11,6 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankgym
+from rankgym.conformance import ModelError, check_model
+from rankgym.experiments import compare
+from rankgym.experiments.plan.agents import AgentFailed
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.kernels import Stretch, bits, session_seed
 from rankgym.kernels.compiling import CONFIG
@@ -184,7 +188,7 @@ def test_the_assumptions_of_a_model_of_ones_own(own):
     ("model", "message"),
     [
         ("pbm", "model = 'pbm' is unknown; did you mean 'PBM'.*or one of your own as package.module:MODEL"),
-        ("none_here:MODEL", "model = 'none_here:MODEL': there is no module 'none_here'; allowed: one of your own as"),
+        ("none_here:MODEL", "model = 'none_here:MODEL': there is no module 'none_here' in .*; run this in the"),
         ("own_models_here.py:MODEL", "there is no module 'own_models_here.py'; did you mean 'own_models_here:MODEL'"),
         ("own_models_here:MODE", "module 'own_models_here' has no 'MODE'; its click models: MODEL, PLAIN, UNCOMPILED"),
         ("own_models_here:AXES", "model = 'own_models_here:AXES' is a dict; allowed: a rankgym.models.ClickModel"),
@@ -204,10 +208,30 @@ def test_a_name_that_is_not_a_model_is_refused(own, model, message):
         made(model)
 
 
-def test_an_error_in_the_models_module_is_raised_as_it_is(own):
+def test_what_the_models_module_fails_to_import_is_named(own):
     own.write_text("import nothing_like_this\n")
-    with pytest.raises(ModuleNotFoundError, match="nothing_like_this"):
+    with pytest.raises(ModuleNotFoundError, match=r"'nothing_like_this', imported by .*own_models_here.py, line 1"):
         made("own_models_here:MODEL")
+
+
+def test_a_function_that_takes_other_arguments_is_named(own):
+    own.write_text(own.read_text().replace("displayed, cutoff, expected", "displayed, expected"))
+    said = r"has a function value with the arguments \(.*displayed, expected\); allowed: \(.*, cutoff, expected\)"
+    with pytest.raises(ValueError, match=said):
+        made("own_models_here:MODEL")
+
+
+@pytest.mark.skipif(CONFIG.DISABLE_JIT, reason="nothing is compiled")
+def test_a_kernel_that_cannot_be_compiled_is_named_and_its_agent_is_not_blamed(own):
+    source = own.read_text().replace("reward[row] = 0.0", "reward[row] = zero")
+    own.write_text(source)
+    line = next(number for number, text in enumerate(source.splitlines(), 1) if "= zero" in text)
+    said = f"kernel click (own_models_here.py, line {line}) cannot be compiled: name 'zero' is not defined"
+    with pytest.raises(ModelError, match=re.escape(said)):
+        check_model("own_models_here:MODEL", sessions=1_000)
+    with pytest.raises(AgentFailed) as failed:
+        compare("PBM-Synthetic-v0", agents=["toprank"], rounds=20, runs=1, jobs=1, model="own_models_here:MODEL")
+    assert str(failed.value) == said
 
 
 @given(st.text() | st.none() | st.integers())

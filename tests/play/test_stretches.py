@@ -123,7 +123,6 @@ def test_every_agent_in_every_family(name, family, uncompiled, letor):
 def test_compiled_by_blocks_in_threads(name, family, monkeypatch):
     monkeypatch.setattr(stretches, "MIN_BLOCK", 4)
     monkeypatch.setattr(stretches, "MAX_BLOCK", 8)
-    monkeypatch.setattr(stretches, "THREAD_ROWS", 4)
     stepped, stretched = (new_game(name, family, threads, rows=30, horizon=2 * ROUNDS) for threads in (0, 2))
     for game in (stepped, stretched):
         game.reset(3)
@@ -154,7 +153,7 @@ def test_threads_have_as_many_blocks_each(rows, row_bytes, threads):
     assert 1 <= size <= min(rows, stretches.MAX_BLOCK)
     assert size * row_bytes <= max(stretches.BLOCK_BYTES, stretches.MIN_BLOCK * row_bytes)
     busiest = math.ceil(math.ceil(rows / size) / threads)  # blocks of one thread
-    assert busiest * size <= rows / threads + busiest or rows < threads * stretches.THREAD_ROWS
+    assert busiest * size <= rows / threads + busiest or rows < threads * stretches.MIN_BLOCK
 
 
 # -- what is played step by step --------------------------------------------------------------------------------------

@@ -15,8 +15,9 @@ from gymnasium.vector import VectorEnv
 import rankgym
 from rankgym.agent import NAMED_AGENT, agent_class
 from rankgym.arguments import ActionKind, UnknownArgument, action_kind, env_attribute, near
+from rankgym.kernels import KernelError
 from rankgym.play.game import incompatibility
-from rankgym.source import code_digests
+from rankgym.source import code_digests, missing_module
 from rankgym.wrappers.against_itself import AgainstItself
 
 MODEL = "rankgym.sb3.agent:SB3Agent"  # what plays a trained model
@@ -47,10 +48,8 @@ class AgentSpec(NamedTuple):
             if self.where == MODEL and error.name in SB3:
                 raise ValueError(f"agent = {self.label!r} is a trained model: {without_sb3(error)}") from None
             if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-                raise  # the module is there; what it imports is not
-            stem = module_name.removesuffix(".py").replace("\\", "/").lstrip("./").replace("/", ".")
-            hint = f"; did you mean '{stem}:{class_name}'?" if module_name.endswith(".py") else ""
-            raise ValueError(f"agent = {self.label!r}: there is no module {error.name!r}{hint}") from None
+                raise ModuleNotFoundError(missing_module(error, self.where), name=error.name) from error
+            raise ValueError(f"agent = {self.label!r}: {missing_module(error, self.where)}") from None
         found: Any = module
         for name in class_name.split("."):
             if not hasattr(found, name):
@@ -96,7 +95,9 @@ class AgentSpec(NamedTuple):
             raise ValueError(f"agent = {self.label!r}: {said}{hint}") from error
 
     def failure(self, error: BaseException, hint: str = "") -> AgentFailed:
-        """Return an AgentFailed for an ``error`` of the agent or of its rankings."""
+        """Return an AgentFailed for an ``error`` of the agent or of its rankings; a kernel's names the kernel alone."""
+        if isinstance(error, KernelError):  # of the agent, or of a click model
+            return AgentFailed(str(error))
         frames = [] if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)[-1:]
         place = self._own_place(error) or "".join(f"{f.filename}:{f.lineno}" for f in frames)
         place = place.removeprefix(os.path.join(os.getcwd(), ""))

@@ -209,7 +209,11 @@ def _queries(name: str, choice: str | None, query: Any, kwargs: dict[str, Any]) 
     if choice is None:
         return [0]
     if not isinstance(query, str):
-        queries = [int(q) for q in ([query] if isinstance(query, (int, np.integer)) else query)]
+        listed = [query] if isinstance(query, (int, np.integer)) else list(query)
+        if any(isinstance(one, str) for one in listed):  # names
+            with contextlib.closing(one_row(name, choice, query, kwargs)) as env:
+                listed = env.unwrapped.pool.tolist()
+        queries = [int(q) for q in listed]
         twice = next((q for n, q in enumerate(queries) if q in queries[:n]), None)
         if twice is not None:
             allowed = "allowed: each once, and runs=2 to play them twice"

@@ -17,6 +17,7 @@ from rankgym.arguments import count_of, name_keywords, near, round_numbers, whol
 from rankgym.experiments.plan.agents import literal, parse_agent, split_names
 from rankgym.experiments.plan.environments import KINDS, ResolvedEnvironment, recorded_rounds, resolve
 from rankgym.experiments.plan.jobs import Block, Job, ResultName, Series
+from rankgym.experiments.plan.json_files import with_files_read
 
 SWEEP = "sweep.json"  # the sweep that a folder was made for
 OWN = ("agents", "rounds", "runs", "query", "seed", "record_at")  # keys that an environment may have itself
@@ -96,11 +97,14 @@ class Sweep:
     def from_toml(cls, path: str | os.PathLike[str]) -> "Sweep":
         """Read a sweep from a TOML file, such as `rankgym sweep run --help` shows.
 
+        An environment's argument ``key = "@FILE"`` is read from a file of JSON; its path is relative to the TOML file.
+
         Raises:
             ValueError: the file is missing or not valid TOML, or a value is missing, unknown or out of range.
         """
         try:
-            return cls.from_document(tomllib.loads(Path(path).read_bytes().decode()))
+            document = tomllib.loads(Path(path).read_bytes().decode())
+            return cls.from_document(document, Path(path).parent)
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"{os.fspath(path)} is not valid TOML: {error}") from None
         except OSError as error:
@@ -109,8 +113,11 @@ class Sweep:
             raise ValueError(f"{os.fspath(path)}: {error}") from None
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "Sweep":
-        """Make a sweep from the keys and values of a TOML or JSON file. Errors are those of ``from_toml``."""
+    def from_document(cls, document: Mapping[str, Any], folder: Path | None = None) -> "Sweep":
+        """Make a sweep from the keys and values of a TOML or JSON file. Errors are those of ``from_toml``.
+
+        With ``folder``, arguments that are ``"@FILE"`` are read from there.
+        """
         document = dict(document)
         known = [field.name for field in fields(cls)]
         for key in document:
@@ -127,6 +134,8 @@ class Sweep:
         tables = document.pop("environments")
         if not isinstance(tables, Sequence) or not all(isinstance(table, Mapping) for table in tables):
             raise ValueError(f"environments = {tables!r} is not a list of tables; allowed: [[environments]]")
+        if folder is not None:
+            tables = [_with_files_read(table, folder) for table in tables]
         return cls(tuple(map(_environment, tables)), document.pop("agents", ()), **document)
 
     @classmethod
@@ -269,6 +278,13 @@ def _environment(table: Mapping[str, Any]) -> Environment:
         raise ValueError(f"an environment has arguments = {arguments!r}; allowed: a table of them")
     own = {key: table.pop(key) for key in OWN if key in table}
     return Environment(table.pop("label", ""), table.pop("id"), {**table, **arguments}, **own)
+
+
+def _with_files_read(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    read = with_files_read({key: value for key, value in table.items() if key not in (*OWN, "id", "label")}, folder)
+    if isinstance(read.get("arguments"), Mapping):
+        read["arguments"] = with_files_read(read["arguments"], folder)
+    return {**table, **read}
 
 
 def _agent_names(given: Any) -> tuple[str, ...]:

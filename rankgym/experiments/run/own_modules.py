@@ -6,9 +6,10 @@ import importlib.util
 import os
 import socket
 import sys
-import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
+
+from rankgym.source import search_path as search_path
 
 OURS = ("rankgym", "rankgym_agents")
 _SEEN: dict[str, int] = {}  # times of change of the files that this process has imported, in nanoseconds
@@ -18,20 +19,6 @@ def own_modules(places: Iterable[str]) -> tuple[str, ...]:
     """Return the modules of ``places``, each "package.module:NAME", without those of rankgym."""
     modules = dict.fromkeys(place.partition(":")[0] for place in places)
     return tuple(name for name in modules if name.partition(".")[0] not in OURS)
-
-
-def search_path() -> tuple[str, ...]:
-    """Return the folders in which this process finds modules, without those of Python and of installed packages."""
-    paths = sysconfig.get_paths()
-    installed = {os.path.realpath(paths[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    folders = dict.fromkeys(os.path.abspath(entry) for entry in sys.path)
-    return tuple(
-        folder
-        for folder in folders
-        if os.path.isdir(folder)
-        and os.path.realpath(folder) not in installed
-        and os.path.dirname(os.path.realpath(folder)) not in installed  # lib-dynload
-    )
 
 
 def prepare(modules: Iterable[str], folders: Iterable[str]) -> str:

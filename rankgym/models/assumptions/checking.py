@@ -16,6 +16,8 @@ from rankgym.models.named import find_model
 from rankgym.progress import count_bar, late_bar
 
 EXACT_UP_TO = 4_000_000  # lists: one query of 10! = 3,628,800, or 132 queries of 10 items at 5 positions
+TRIED = 8  # random lists of each query whose value is compared with chi and alpha
+ROUNDING = 1e-9  # of a click's probability
 SAMPLES = 20_000  # random lists of each query if there are more
 
 
@@ -73,7 +75,8 @@ def check_assumptions(
         progress: whether to show a bar on standard error if it takes more than two seconds.
 
     Raises:
-        ValueError: an argument is out of range; the message names it.
+        ValueError: an argument is out of range; the message names it. Or clicks of the model do not have the
+            probability chi(R, k) alpha(R(k)), which all assumptions are about.
     """
     click_model = find_model(model)
     queries = _checked_parameters(click_model, parameters)
@@ -92,6 +95,7 @@ def check_assumptions(
         *(cut(name, table, click_model.axes[name], items, positions) for name, table in queries._asdict().items())
     )
     lists = None if displayed is None else _checked_lists(displayed, count, items, positions)
+    _check_clicks(click_model, queries, items, positions)
 
     total, around = math.perm(items, positions), lists is not None
     everything = not around and total * count <= exact_up_to
@@ -150,6 +154,26 @@ def _checked_parameters(model: ClickModel, parameters: Any) -> Any:
             raise ValueError(f"parameters[{name!r}] has {table.shape[1]} items; allowed: {items}, as attraction has")
         tables[name] = np.repeat(table, count // len(table), axis=0)
     return model.parameters(*(tables[name] for name in model.parameters._fields))
+
+
+def _check_clicks(model: ClickModel, parameters: Any, items: int, positions: int) -> None:
+    """Raise a ValueError if the model's clicks have another probability than chi(R, k) alpha(R(k))."""
+    said = f"model {model.name!r}: its clicks do not have the probability chi(R, k) alpha(R(k))"
+    allowed = "allowed: models where they do, as the papers' assumptions are about chi and alpha"
+    if model.clicks is not None:
+        raise ValueError(f"{said}, but that of its function clicks; {allowed}")
+    if "clicks" not in model.rewards:
+        return
+    rng = np.random.default_rng(0)
+    for _ in range(TRIED):
+        lists = np.argsort(rng.random((len(parameters.attraction), items)), axis=1)[:, :positions].astype(np.int64)
+        value = model.values(parameters, lists, positions, "clicks")
+        total = model.click_probability(parameters, lists).sum(axis=1)
+        wrong = np.flatnonzero(~(np.abs(value - total) <= ROUNDING * positions))
+        if len(wrong):
+            q = int(wrong[0])
+            seen = f"in R = {' '.join(map(str, lists[q]))} they add up to {total[q]:.4g}, and value is {value[q]:.4g}"
+            raise ValueError(f"{said}: {seen}; {allowed}")
 
 
 def _checked_lists(displayed: ArrayLike, queries: int, items: int, positions: int) -> NDArray[np.int64]:

@@ -1,0 +1,53 @@
+"""Arguments that are read from JSON files: ``KEY=@FILE`` on the command line, ``key = "@FILE"`` in a sweep's file."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rankgym.arguments import near
+
+
+def from_json_file(name: str, folder: Path | None = None) -> Any:
+    """Read the value of ``KEY=@FILE``; ValueError if the file cannot be read or is not JSON.
+
+    ``name`` is relative to ``folder``, by default the present one.
+    """
+    instead = 'allowed: @FILE with a file of JSON; a text that begins with @ stands in quotes: "@..."'
+    if not name:
+        raise ValueError(f"there is no name of a file after @; {instead}")
+    base = Path() if folder is None else folder
+    path = base / name
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name} is not UTF-8 text ({error.reason} at byte {error.start}); {instead}") from None
+    except (OSError, ValueError) as error:  # a NUL in the name is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        there = sorted(path.parent.glob("*.json")) if path.parent.is_dir() else []
+        names = [str(one.relative_to(base) if one.is_relative_to(base) else one) for one in there]
+        raise ValueError(f"{name!r} cannot be read: {reason}{near(name, names) or ';'} {instead}") from None
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{name}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
+    except RecursionError:
+        raise ValueError(f"{name} is nested too deeply; allowed: a few levels of lists") from None
+
+
+def with_files_read(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the arguments of a sweep's file in ``folder``, those that are ``"@FILE"`` read from there.
+
+    A text that begins with @ stands in quotes of its own, as on the command line.
+    """
+    read = {}
+    for key, value in arguments.items():
+        try:
+            if isinstance(value, str) and value.startswith("@"):
+                value = from_json_file(value[1:], folder)
+            elif isinstance(value, str) and value.startswith('"@') and value.endswith('"'):
+                value = json.loads(value)
+        except ValueError as error:
+            raise ValueError(f"{key}: {error}") from None
+        read[key] = value
+    return read
