@@ -67,7 +67,7 @@ def rank(s, displayed):
     found[:] = False
     explore(s, budgets)
     if rows >= MANY_ROWS:
-        one_step(s, budgets, found)
+        one_step(s, budgets, positions, found)
     for row in range(rows):
         seed = session_seed(s.key[row], s.round[row])
         if s.round[row] < num_items:  # initialization
@@ -195,13 +195,13 @@ def kl(mean, q):
 
 
 @kernel
-def one_step(s, budgets, found):
+def one_step(s, budgets, positions, found):
     """Fill in the indices for which ``kl_ucb_index`` takes one step, which is most of them, and mark them in ``found``.
 
     The divergences that it needs come first, so that ``step_all`` has no branches.
     """
     spread = np.empty(s.order.shape)
-    refresh(s, budgets, spread)
+    refresh(s, budgets, positions, spread)
     step_all(
         s.clicked.ravel(), s.observed.ravel(), spread.ravel(), s.point.ravel(), s.divergence.ravel(),
         s.upper.ravel(), found,
@@ -209,13 +209,21 @@ def one_step(s, budgets, found):
 
 
 @kernel
-def refresh(s, budgets, spread):
-    """Fill ``spread`` (rows, items) with the rows' budgets, and compute the divergences that are unknown."""
+def refresh(s, budgets, positions, spread):
+    """Fill ``spread`` (rows, items) with the rows' budgets; compute the divergences that the last list made unknown.
+
+    These are the first ones of ``order``, down to the last observed position. Others, which are unknown where somebody
+    else chose the list or no divergence is needed, are left to ``kl_ucb_index``.
+    """
     rows, num_items = spread.shape
     for row in range(rows):
         for item in range(num_items):
             spread[row, item] = budgets[row]
-            if s.divergence[row, item] < 0.0 and s.observed[row, item] > 0:
+        for place in range(positions):
+            item = s.order[row, place]
+            if s.divergence[row, item] >= 0.0:
+                break
+            if s.observed[row, item] > 0:
                 mean = s.clicked[row, item] / s.observed[row, item]
                 if mean >= NOTHING and mean < s.point[row, item] < 1.0:
                     s.divergence[row, item] = kl(mean, s.point[row, item])
