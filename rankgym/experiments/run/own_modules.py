@@ -53,10 +53,12 @@ def prepare(modules: Iterable[str], folders: Iterable[str]) -> str:
 def _forget_if_edited(name: str) -> None:
     """Remove a module, and all of its package, from what is imported, if one of the files has changed since."""
     package = name.partition(".")[0]
+    if package == "__main__":
+        return  # what runs now cannot be imported anew
     files = {}
     for one, module in list(sys.modules.items()):
         if one == package or one.startswith(f"{package}."):
-            with contextlib.suppress(OSError, TypeError):
+            with contextlib.suppress(AttributeError, OSError):
                 files[one] = str(module.__file__), Path(str(module.__file__)).stat().st_mtime_ns
     if any(_SEEN.setdefault(file, changed) != changed for file, changed in files.values()):
         for one in files:
