@@ -40,8 +40,16 @@ def rounded(mean: float, error: float = math.nan, digits: int | None = None) -> 
     places = 1 - int(f"{error:.1e}".partition("e")[2])  # of the error, as it is after rounding
     if mean:
         places = min(places, MOST_DIGITS - 1 - math.floor(math.log10(abs(mean))))
-    texts = (f"{round(value, places):,.{max(places, 0)}f}" for value in (mean, error))
-    return next(texts), next(texts)
+    texts = [f"{_round(value, places):,.{max(places, 0)}f}" for value in (mean, error)]
+    return texts[0], texts[1]
+
+
+def _round(value: float, places: int) -> float:
+    """Round ``value``; the largest floats, which rounding would make too large, stay as they are."""
+    try:
+        return round(value, places)
+    except OverflowError:
+        return value
 
 
 def with_error(mean: float, error: float = math.nan, digits: int | None = None) -> str:

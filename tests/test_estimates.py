@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rankgym.estimates import known, mean_and_error, rounded, with_error
@@ -41,6 +41,7 @@ def test_rounding_moves_by_half_a_unit_of_the_errors_second_digit_at_most(mean, 
         assert len(f"{texts[1]:.1e}") == len("1.0e+00")
 
 
+@example(mean=0.0, error=1.75e308)
 @given(mean=st.floats(allow_nan=True, allow_infinity=True), error=st.floats(allow_nan=True, allow_infinity=True))
 def test_every_pair_of_numbers_has_a_text(mean, error):
     assert with_error(mean, error)

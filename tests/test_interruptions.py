@@ -75,4 +75,4 @@ def test_commands_without_a_note_say_how_to_go_on(run, monkeypatch):
     monkeypatch.setattr("rankgym.commands.assumptions.queries_of", press)
     result = run("assumptions", "PBM-Yandex-v0")
     assert result.exit_code == 130
-    assert result.output.strip().endswith("interrupted; the same command starts again")
+    assert result.output.strip().endswith("interrupted; nothing new is kept; to start again: the same command")

@@ -20,7 +20,7 @@ class OneLineErrors(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as interruption:
-            notes = getattr(interruption, "__notes__", []) or ["the same command starts again"]
+            notes = getattr(interruption, "__notes__", []) or ["nothing new is kept; to start again: the same command"]
             complain("; ".join(["interrupted", *notes]))
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:

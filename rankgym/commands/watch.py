@@ -5,16 +5,23 @@ from typing import Annotated
 
 import typer
 
-from rankgym.commands import options
+from rankgym.commands import completion, options
 from rankgym.commands.options import option
 from rankgym.extras import require
 
 
 def watch(
     env: options.Environment,
-    agents: Annotated[str, option("A,B,...", "Agents, separated by commas: names from `rankgym agents`, or your own.")],
+    agents: Annotated[
+        str,
+        option(
+            "A,B,...",
+            "Agents, separated by commas: names from `rankgym agents`, or your own.",
+            names=completion.listed(completion.agents),
+        ),
+    ],
     out: Annotated[Path, option("PAGE.html", "The page; a file of this name is replaced.")],
-    rounds: Annotated[int, option("N", "User sessions, or duels.")] = 1_000,
+    rounds: Annotated[int, options.count("N", "User sessions, or duels.")] = 1_000,
     seed: Annotated[int, option("S", "Seed of the users and of each agent.")] = 0,
     query: Annotated[
         str | None, option("Q", "The query, or the problem of duels. Default: the first one.", "--query", "--problem")
@@ -39,12 +46,15 @@ def watch(
     kind are listed in every power of ten, divided among the agents. So 100,000 rounds of four ranking agents make a
     page of 0.5 MB, and those of eight agents with 136 arms one of 2 MB. They take about 5 s for each agent.
 
+    Agents are told the horizon N, as in `rankgym compare`, and some depend on it: a shorter episode is not the
+    beginning of a longer one. After Ctrl-C no page is written, and one of that name stays as it was.
+
     Examples:
 
     * At which round does TopRank's first block split?
       `rankgym watch PBM-Yandex-v0 --agents toprank,cascade-kl-ucb --query 3 --rounds 20_000 --out watch.html`
     * Users who change after 2,000 and 4,000 sessions:
-      `rankgym watch CM-Yandex-Breakpoint-v0 --agents cascade-kl-ucb,cascade-swucb --rounds 6_000
+      `rankgym watch CM-Yandex-Breakpoint-v0 --agents cascade-swucb,restarting:every=2000 --rounds 6_000
       --set breakpoints=[2000,4000] --out watch.html`
     * Duels of arms: `rankgym watch Dueling-Arxiv-v0 --agents rucb,mergerucb --rounds 50_000 --out watch.html`
     * The class Mine in mine.py in this folder:

@@ -228,6 +228,13 @@ def test_beliefs_that_cannot_be_shown_are_refused(found, message):
         checked_beliefs(found, 5)
 
 
+def test_numpys_numbers_become_pythons():
+    given = Beliefs(blocks=(np.array([3, 1]),), base_list=tuple(np.argsort([2, 0, 1])), champion=np.int64(4))
+    found = checked_beliefs(given, 5)
+    assert (found.blocks, found.base_list, found.champion) == (((3, 1),), (1, 2, 0), 4)
+    assert json.dumps([found.blocks, found.base_list, found.champion]) == "[[[3, 1]], [1, 2, 0], 4]"
+
+
 class Wrong(Agent):
     """An agent whose beliefs cannot be shown."""
 

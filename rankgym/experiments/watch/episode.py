@@ -3,12 +3,13 @@
 import contextlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
-from rankgym.agent import Beliefs
+from rankgym.agent import Beliefs, plain
 from rankgym.arguments import ActionKind, action_kind, count_of, whole_number
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.experiments.plan.agents import AgentSpec
@@ -200,7 +201,7 @@ class Player:
 
 
 def checked_beliefs(found: Any, number: int) -> Beliefs | None:
-    """Return an agent's beliefs about ``number`` items or arms.
+    """Return an agent's beliefs about ``number`` items or arms, NumPy's numbers as Python's.
 
     Raises:
         TypeError: they are not ``Beliefs``.
@@ -220,4 +221,10 @@ def checked_beliefs(found: Any, number: int) -> Beliefs | None:
     for name, values in scores.items():
         if len(values) != number:
             raise ValueError(f"beliefs().scores[{name!r}] has {len(values)} numbers; allowed: {number}")
-    return found
+    return replace(
+        found,
+        blocks=tuple(map(plain, found.blocks)),
+        out=plain(found.out),
+        base_list=plain(found.base_list),
+        champion=None if found.champion is None else int(found.champion),
+    )
