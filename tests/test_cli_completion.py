@@ -15,8 +15,9 @@ from rankgym.experiments.papers import FIGURES, PAPERS
 from rankgym.experiments.plan.agents import shipped_models
 from rankgym.models import MODELS
 from rankgym.registry import ENVS
-from rankgym.sb3.defaults import ALGORITHMS
 from rankgym_agents import AGENTS
+
+ALGORITHMS = pytest.importorskip("rankgym.sb3.defaults", reason="needs the extra sb3", exc_type=ImportError).ALGORITHMS
 
 SHORT = [name.removeprefix("rankgym/") for name in ENVS]
 PROGRAM = (
