@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankgym
-from rankgym import envs, experiments, wrappers
+from rankgym import envs, experiments, sb3, wrappers
 from rankgym.agent import Agent
 from rankgym.arguments import class_keywords, named_keywords, near
 from rankgym_agents import AGENTS, Restarting, TopRank
 
-sb3 = pytest.importorskip("rankgym.sb3", reason="needs the extra sb3", exc_type=ImportError)
+pytest.importorskip("stable_baselines3", reason="needs the extra sb3")
 
 RANK, RERANK, DUELS = "rankgym/PBM-Yandex-v0", "rankgym/PBM-Yandex-Rerank-v0", "rankgym/Dueling-PBM-Yandex-v0"
 ENVIRONMENTS = [

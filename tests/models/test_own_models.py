@@ -16,7 +16,7 @@ from rankgym.conformance import ModelError, check_model
 from rankgym.experiments import compare
 from rankgym.experiments.plan.agents import AgentFailed
 from rankgym.experiments.plan.sweep import Environment, Sweep
-from rankgym.kernels import Stretch, bits, session_seed, uniform
+from rankgym.kernels import Stretch, bits, session_seed
 from rankgym.kernels.compiling import CONFIG
 from rankgym.models import MODELS, best_of_all, check_assumptions, coins, find_model
 from rankgym.models.exhaustive import MOST_LISTS, all_lists
@@ -267,6 +267,7 @@ def test_the_models_file_decides_the_keys_of_jobs(own):
     assert keys() != before
 
 
+@pytest.mark.kernels
 def test_coins_are_those_of_the_kernels():
     key, session, index = np.arange(3, dtype=np.uint64), np.array([0, 7, 9]), np.array([[0, 5], [1, 2], [3, 1 << 33]])
     for row, numbers in enumerate(coins(key, session, index)):
@@ -292,12 +293,3 @@ def test_too_many_lists_are_refused():
         ValueError, match=f"20 items have 1,860,480 lists of 5 positions; allowed: at most {MOST_LISTS:,}"
     ):
         all_lists(20, 5)
-
-
-@pytest.mark.kernels
-def test_coins_are_those_that_kernels_throw():
-    key, session, items = np.array([3, 2**63], np.uint64), np.array([0, 7]), np.array([[4, 0, 9], [1, 1, 2]])
-    wanted = [
-        [uniform(bits(session_seed(k, s), item)) for item in row] for k, s, row in zip(key, session, items, strict=True)
-    ]
-    assert coins(key, session, items).tolist() == wanted
