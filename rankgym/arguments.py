@@ -49,9 +49,12 @@ def different_numbers(name: str, values: Any, what: str, total: int, least: int)
 
 def near(word: str, words: Iterable[str]) -> str:
     """Return '; did you mean ...?' with the most similar of ``words``, or '' if none is similar."""
-    lower = {w.lower(): w for w in words}
-    close = difflib.get_close_matches(word.lower(), lower, n=1, cutoff=0.6)
-    return f"; did you mean {lower[close[0]]!r}?" if close else ""
+    typed, lower = word.lower(), {w.lower(): w for w in words}
+    for way in (1, -1):  # difflib finds "regret" for "retret" from the end only
+        close = difflib.get_close_matches(typed[::way], [w[::way] for w in lower], n=1, cutoff=0.6)
+        if close:
+            return f"; did you mean {lower[close[0][::way]]!r}?"
+    return ""
 
 
 def unknown_argument(owner: str, name: str, known: Iterable[str], others: Iterable[str] = ()) -> str:
