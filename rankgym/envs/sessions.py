@@ -72,7 +72,7 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
     * ``self._draws_problems, self.pool = checked_problems("query", query, number)``, if rows play problems;
     * ``self._take_first_problems()``, once its arrays exist.
 
-    It defines a session by ``_checked``, ``_checked_single``, ``play`` and ``_session_info``. It extends, where it has
+    It defines a session by ``_checked``, ``_checked_single``, ``play``, ``_session_info`` and ``_scene``. It extends, where it has
     more to do, ``_fresh_info``, ``_begin``, ``_take_problems``, ``_take_seeds``, ``_prepare_next``, ``_written``,
     ``_restored``, ``_text``, ``_scene``, ``alike``, ``repeat`` and ``expected_rewards``.
 
@@ -184,6 +184,10 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         Both return copies, which the user may keep and change; in the single environment only of row 0.
         """
 
+    @abstractmethod
+    def _scene(self, row: int) -> Scene:
+        """Return what there is to see of a row's last session."""
+
     def _fresh_info(self) -> dict[str, Any]:
         """Return the ``info`` of a reset, for every row.
 
@@ -225,10 +229,6 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
         """Return the regret of each row's last session, (num_envs,)."""
         regret: NDArray[np.float64] = self._session_info(self.last_observation, COPY, COPY)["regret"]
         return regret
-
-    def _scene(self, row: int) -> Scene:
-        """Return what there is to see of a row's last session."""
-        raise NotImplementedError(f"{type(self).__name__} defines no _scene")
 
     # -- what wrappers and simulate ask --------------------------------------------------------------------------------
 

@@ -78,7 +78,8 @@ def value(attraction, examination, displayed, cutoff, expected):
     for row in range(displayed.shape[0]):
         total = 0.0
         for k in range(cutoff):
-            total += examination[row, k] * attraction[row, np.uint64(displayed[row, k])]
+            # an unsigned index would make vectors of this loop, which wait for the list just written item by item
+            total += examination[row, k] * attraction[row, displayed[row, k]]
         expected[row] = total
 
 
