@@ -72,9 +72,9 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
     * ``self._draws_problems, self.pool = checked_problems("query", query, number)``, if rows play problems;
     * ``self._take_first_problems()``, once its arrays exist.
 
-    It defines a session by ``_checked``, ``_checked_single``, ``play``, ``_session_info`` and ``_scene``. It extends, where it has
-    more to do, ``_fresh_info``, ``_begin``, ``_take_problems``, ``_take_seeds``, ``_prepare_next``, ``_written``,
-    ``_restored``, ``_text``, ``_scene``, ``alike``, ``repeat`` and ``expected_rewards``.
+    It defines a session by ``_checked``, ``_checked_single``, ``play``, ``_session_info`` and ``_scene``. It extends,
+    where it has more to do, ``_fresh_info``, ``_begin``, ``_take_problems``, ``_take_seeds``, ``_prepare_next``,
+    ``_written``, ``_restored``, ``_text``, ``alike``, ``repeat`` and ``expected_rewards``.
 
     ``row_attributes`` names the public attributes that are arrays with an axis of rows (or NamedTuples of such), and
     ``common_attributes`` those without. The single environment has both, the former without the axis.
