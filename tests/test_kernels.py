@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -19,10 +19,12 @@ from rankgym.kernels import (
     bernoulli,
     bits,
     compiling,
+    exponential,
     fair_coins_show,
     first_fault,
     kernel,
     largest_upper_bound,
+    logarithm,
     place_of_largest,
     popcount,
     row_keys,
@@ -43,6 +45,12 @@ def naive_bits(seed, index):
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % WORD
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB % WORD
     return z ^ (z >> 31)
+
+
+@kernel
+def fill_functions(numbers, logarithms, exponentials):
+    for n in range(numbers.shape[0]):
+        logarithms[n], exponentials[n] = logarithm(numbers[n]), exponential(numbers[n])
 
 
 @kernel
@@ -91,6 +99,30 @@ def test_bits_equal_the_oracle(seed, index):
 @given(st.integers(0, WORD - 1))
 def test_popcount_equals_python(word):
     assert popcount(np.uint64(word)) == bin(word).count("1")
+
+
+@pytest.mark.kernels
+@given(st.one_of(st.floats(1e-300, 1e300), st.floats(0.5, 2)))
+@example(1.0)
+@example(math.sqrt(0.5))
+@example(math.nextafter(math.sqrt(0.5), 0))
+@example(math.nextafter(1, 0))
+def test_the_logarithm_is_the_librarys(x):
+    assert abs(logarithm(x) - math.log(x)) <= 4e-16 * (1 + abs(math.log(x)))
+
+
+@pytest.mark.kernels
+@given(st.one_of(st.floats(0, 800), st.floats(0, 1)))
+def test_the_exponential_function_is_the_librarys(x):
+    assert exponential(x) == pytest.approx(math.exp(-min(x, 700)), rel=1e-13, abs=0)
+
+
+def test_vectors_of_logarithms_have_the_bits_of_single_ones():
+    numbers = np.exp(np.random.default_rng(0).uniform(-30, 6, 1003))
+    logarithms, exponentials = np.empty(1003), np.empty(1003)
+    fill_functions(numbers, logarithms, exponentials)
+    assert logarithms.tolist() == [logarithm(x) for x in numbers]
+    assert exponentials.tolist() == [exponential(x) for x in numbers]
 
 
 @pytest.mark.kernels
@@ -236,8 +268,9 @@ def test_kernels_live_without_a_cache_folder(monkeypatch, tmp_path):
 def test_without_the_compiler_the_same_lines_give_the_same_bits():
     script = (
         "import numpy as np\n"
-        "from rankgym.kernels import bits, uniform_below, popcount, session_seed\n"
+        "from rankgym.kernels import bits, exponential, logarithm, uniform_below, popcount, session_seed\n"
         "seed = np.uint64(session_seed(np.uint64(2**64 - 3), 12))\n"
+        "print([(float(logarithm(1e-9 + x / 7)), float(exponential(x * 3.7))) for x in range(200)])\n"
         "print([int(bits(seed, n)) for n in range(20)], int(uniform_below(seed, 10)), int(popcount(seed)))"
     )
     outputs = {

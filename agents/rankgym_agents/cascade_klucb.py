@@ -30,16 +30,19 @@ from rankgym.kernels import (
     MANY_ROWS,
     bits,
     borrowed,
+    exponential,
     first_then_shuffled,
     give_back,
     kernel,
     last_observed,
+    logarithm,
     session_seed,
 )
 
 EXPLORATION = {"log+3loglog": 3.0, "log": 0.0}
 UNKNOWN = -1.0
 ACCURACY = 2e-10  # of an index, as estimated before the last step; the promise is 1e-8
+APART = 1e-7  # indices that differ by so much belong to other statistics: twice the promise is less
 NOTHING = 1e-12  # a mean below it is taken as 0, which moves no index by 1e-8 and spares products that underflow
 
 
@@ -68,26 +71,35 @@ def rank(s, displayed):
     explore(s, budgets)
     if rows >= MANY_ROWS:
         one_step(s, budgets, positions, found)
+    search(s, budgets, found)  # line 8
     for row in range(rows):
-        seed = session_seed(s.key[row], s.round[row])
         if s.round[row] < num_items:  # initialization
-            first_then_shuffled(s.order[row], s.round[row], positions, seed)
-        else:
-            for item in range(num_items):  # line 6
-                observed = s.observed[row, item]
-                if (
-                    observed > 0 and not found[row * num_items + item]
-                ):  # never observed: somebody else chose the lists; it stays 1
-                    mean = s.clicked[row, item] / observed
-                    upper, point, divergence = kl_ucb_index(  # line 8
-                        mean, observed, budgets[row], s.point[row, item], s.divergence[row, item]
-                    )
-                    s.upper[row, item], s.point[row, item], s.divergence[row, item] = upper, point, divergence
-            select(s.order, s.upper, s.observed, s.clicked, row, positions, seed)  # line 10
+            first_then_shuffled(s.order[row], s.round[row], positions, session_seed(s.key[row], s.round[row]))
+        elif not in_order(s.order[row], s.upper[row], positions):
+            select(s, row, positions)  # line 10
         for k in range(positions):
             displayed[row, k] = s.order[row, k]
     give_back(found)
     give_back(budgets)
+
+
+@kernel
+def search(s, budgets, found):
+    """Compute the indices that are not ``found``. Those of items never observed, as others chose the lists, stay 1."""
+    rows, num_items = s.order.shape
+    for row in range(rows):
+        if s.round[row] < num_items:
+            continue
+        for item in range(num_items):  # line 6
+            if found[row * num_items + item]:
+                continue
+            observed = s.observed[row, item]
+            if observed > 0:
+                mean = s.clicked[row, item] / observed
+                upper, point, divergence = kl_ucb_index(
+                    mean, observed, budgets[row], s.point[row, item], s.divergence[row, item]
+                )
+                s.upper[row, item], s.point[row, item], s.divergence[row, item] = upper, point, divergence
 
 
 @kernel
@@ -149,7 +161,7 @@ def kl_ucb_index(mean, count, budget, start, divergence):
     """
     level = budget / count
     if mean < NOTHING:
-        return 1.0 - math.exp(-level), start, UNKNOWN
+        return 1.0 - exponential(level), start, UNKNOWN
     if level < ACCURACY:  # the normal approximation errs by less than the level
         return min(1.0, mean + math.sqrt(2.0 * level * mean * (1.0 - mean))), start, UNKNOWN
     low, high, q = mean, 1.0, start
@@ -191,7 +203,7 @@ def kl(mean, q):
     """The divergence kl(mean, q) of two Bernoulli distributions, 0 < ``mean`` < ``q`` < 1."""
     rest, gap = 1.0 - q, q - mean
     unit = gap * (1.0 / (q * rest * gap))
-    return mean * math.log(mean * rest * unit) + (1.0 - mean) * math.log((1.0 - mean) * q * unit)
+    return mean * logarithm(mean * rest * unit) + (1.0 - mean) * logarithm((1.0 - mean) * q * unit)
 
 
 @kernel
@@ -216,6 +228,8 @@ def refresh(s, budgets, positions, spread):
     else chose the list or no divergence is needed, are left to ``kl_ucb_index``.
     """
     rows, num_items = spread.shape
+    size, count = rows * positions, 0
+    entries, means, points = borrowed(size, np.int64), borrowed(size, np.float64), borrowed(size, np.float64)
     for row in range(rows):
         for item in range(num_items):
             spread[row, item] = budgets[row]
@@ -226,7 +240,22 @@ def refresh(s, budgets, positions, spread):
             if s.observed[row, item] > 0:
                 mean = s.clicked[row, item] / s.observed[row, item]
                 if mean >= NOTHING and mean < s.point[row, item] < 1.0:
-                    s.divergence[row, item] = kl(mean, s.point[row, item])
+                    entries[count], means[count], points[count] = row * num_items + item, mean, s.point[row, item]
+                    count += 1
+    divergences(means, points, count)
+    known = s.divergence.ravel()
+    for i in range(count):
+        known[entries[i]] = means[i]
+    give_back(points)
+    give_back(means)
+    give_back(entries)
+
+
+@kernel
+def divergences(means, points, count):
+    """Overwrite the first ``count`` means with the divergences to their points: the compiler makes vectors of them."""
+    for i in range(count):
+        means[i] = kl(means[i], points[i])
 
 
 @kernel
@@ -241,27 +270,49 @@ def step_all(clicked, observed, budget, point, divergence, upper, found):
             low, high = q, 1.0
         root = root if root > low else low
         root = root if root < high else high
+        never = mean < NOTHING
+        root = 1.0 - exponential(level) if never else root
         done = (mean >= NOTHING) & (level >= ACCURACY) & (divergence[i] >= 0.0) & (mean < q) & (q < 1.0) & near
+        done |= never
         found[i] = done
         upper[i] = root if done else upper[i]
 
 
 @kernel
-def select(order, upper, observed, clicked, row, positions, seed):
+def in_order(order, upper, positions):
+    """Whether the row's list is right as it is: all indices decrease down it and from it to the rest, by ``APART``.
+
+    Mostly it is. This asks for no random word, and what it loads does not wait for a comparison.
+    """
+    last, right = upper[order[0]], True
+    for place in range(1, positions):
+        index = upper[order[place]]
+        right &= last - index >= APART
+        last = index
+    for place in range(positions, order.shape[0]):
+        right &= last - upper[order[place]] >= APART
+    return right
+
+
+@kernel
+def select(s, row, positions):
     """Bring the row's items of the largest indices to the front of ``order``, in decreasing order of their indices.
 
     Equal indices are ordered by the items' random words of this round. Equal statistics are equal indices, whatever the
     last bits of their approximations say.
     """
+    order, seed = s.order, session_seed(s.key[row], s.round[row])
     for place in range(order.shape[1]):
         i, k = order[row, place], place
         while k > 0:
             above = min(k, positions) - 1  # from below the list an item climbs to its last place at once
             j = order[row, above]
-            ahead = upper[row, i] > upper[row, j]
-            same = observed[row, i] == observed[row, j] and clicked[row, i] == clicked[row, j]
-            if same or upper[row, i] == upper[row, j]:
-                ahead = bits(seed, i) > bits(seed, j)
+            lead = s.upper[row, i] - s.upper[row, j]
+            ahead = lead > 0.0
+            if abs(lead) < APART:
+                same = s.observed[row, i] == s.observed[row, j] and s.clicked[row, i] == s.clicked[row, j]
+                if same or lead == 0.0:
+                    ahead = bits(seed, i) > bits(seed, j)
             if not ahead:
                 break
             order[row, k] = j

@@ -17,6 +17,7 @@ from rankgym.kernels.batches import (
     trailed,
 )
 from rankgym.kernels.compiling import MANY_ROWS, KernelError, cache_folder, kernel
+from rankgym.kernels.functions import exponential, logarithm
 from rankgym.kernels.memory import borrowed, give_back
 from rankgym.kernels.random_numbers import (
     ABANDONMENT,
@@ -75,6 +76,7 @@ __all__ = [
     "cache_folder",
     "challenger",
     "draw_item",
+    "exponential",
     "fair_coins_show",
     "first_fault",
     "first_then_shuffled",
@@ -86,6 +88,7 @@ __all__ = [
     "least_beaten",
     "leave_batch",
     "log_of_sum",
+    "logarithm",
     "num_threads",
     "number_members",
     "place_of_largest",
