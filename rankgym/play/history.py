@@ -167,6 +167,9 @@ def measures(history: History | DuelingHistory) -> tuple[str, ...]:
 def _at(history: History | DuelingHistory, round: int) -> dict[str, NDArray[np.float64]]:
     index = int(np.searchsorted(history.rounds, round))
     if index == len(history.rounds) or history.rounds[index] != round:
+        last = int(history.rounds[-1]) if len(history.rounds) else 0
+        if not 1 <= round <= last:
+            raise ValueError(f"round = {round} was not played; allowed: a recorded round, 1 .. {last}")
         raise ValueError(f"round = {round} was not recorded; ask for it with record_at=[{round}]")
     return {name: getattr(history, name)[index] for name in measures(history)}
 
