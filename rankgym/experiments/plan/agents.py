@@ -17,6 +17,7 @@ import rankgym
 from rankgym.agent import NAMED_AGENT, agent_class, missing_methods
 from rankgym.arguments import ActionKind, UnknownArgument, action_kind, env_attribute, near
 from rankgym.kernels import KernelError
+from rankgym.models.named import failure_in_model
 from rankgym.play.game import incompatibility
 from rankgym.source import code_digests, missing_module
 from rankgym.wrappers.against_itself import AgainstItself
@@ -102,9 +103,11 @@ class AgentSpec(NamedTuple):
             raise ValueError(f"agent = {self.label!r}: {said}{hint}") from error
 
     def failure(self, error: BaseException, hint: str = "") -> AgentFailed:
-        """Return an AgentFailed for an ``error`` of the agent or of its rankings; a kernel's names the kernel alone."""
+        """Return an AgentFailed for an ``error`` of the agent or its rankings; a click model's names that one alone."""
         if isinstance(error, KernelError):  # of the agent, or of a click model
             return AgentFailed(str(error))
+        if in_model := failure_in_model(error):
+            return AgentFailed(in_model)
         frames = [] if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)[-1:]
         place = self._own_place(error) or "".join(f"{f.filename}:{f.lineno}" for f in frames)
         place = place.removeprefix(os.path.join(os.getcwd(), ""))
