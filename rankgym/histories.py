@@ -26,6 +26,7 @@ Y_LABELS = {
     "reward": "cumulative reward",
     "accuracy": "accuracy",
 }
+SHOWN = "mean over rows ± standard error"
 BESIDE = ("query", "problem", "seed")  # of each row: what `rankgym compare` also writes into a history's file
 
 
@@ -149,6 +150,7 @@ def plot(history: Any, measures: tuple[str, ...], measure: str, ax: Any, label: 
         with mpl.rc_context(style.RC_PARAMS):  # which would be undone here
             ax = figure.add_subplot()
         ax.set(xlabel="rounds", ylabel=Y_LABELS[measure], xscale="linear" if changing else "log")
+        style.set_title(ax, f"{Y_LABELS[measure][0].upper()}{Y_LABELS[measure][1:]}: {SHOWN}")
     mean, error = mean_and_error(known(arrays[measure]))
     before = [str(line.get_label()) for line in ax.lines]
     name = label or f"_history {len(before)}"  # matplotlib leaves names with an underscore out of legends
