@@ -1,7 +1,10 @@
 """What newcomers do wrong first, and that the error says what to do."""
 
 import functools
+import importlib
 import pydoc
+import subprocess
+import sys
 
 import gymnasium as gym
 import numpy as np
@@ -214,3 +217,38 @@ def test_help_on_agents_can_be_read(agent):
     assert "    seeds: the rows' seeds" in text or agent is rankgym.KernelAgent  # which refers to Agent
     assert "Union[" not in text
     assert "numpy._typing" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "home"),
+    [
+        *(("TopRank", "rankgym_agents"), ("AGENTS", "rankgym_agents"), ("compare", "rankgym.experiments")),
+        *(
+            ("AgainstItself", "rankgym.wrappers"),
+            ("ClickModel", "rankgym.models"),
+            ("AgentError", "rankgym.conformance"),
+        ),
+    ],
+)
+def test_names_of_other_rooms_are_said_to_be_there(name, home):
+    with pytest.raises(AttributeError, match=rf"; it is in {home}: from {home} import {name}$"):
+        getattr(rankgym, name)
+    assert hasattr(importlib.import_module(home), name)
+    assert name not in dir(rankgym)
+
+
+def test_a_name_of_no_room_has_no_hint_and_nothing_is_imported_for_it():
+    script = """
+import sys, rankgym
+for name in ("static", "no_such_name", "compare"):
+    try:
+        getattr(rankgym, name)
+    except AttributeError as error:
+        print(error)
+print("rankgym.experiments" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    static, other, _, imported = done.stdout.splitlines()
+    assert static == "module 'rankgym' has no attribute 'static'"
+    assert other == "module 'rankgym' has no attribute 'no_such_name'"
+    assert imported == "False"
