@@ -36,7 +36,7 @@ RC_PARAMS: Any = {
     "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
 }
 PAPER_FONTS: Any = {"font.size": 8, "axes.titlesize": 8, "legend.fontsize": 7.5, "axes.linewidth": 0.6}
-TITLE_LETTERS = 56  # of a line of a title
+TITLE_LETTERS = 66  # of a line of a title
 LETTERS = 14.5  # of a caption, in an inch
 
 # -- agents -----------------------------------------------------------------------------------------------------------

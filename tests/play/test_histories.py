@@ -203,7 +203,7 @@ def test_a_plot_has_the_mean_over_rows_and_its_standard_error():
     assert np.isclose(ends[:, 1].max(), (one.reward.mean(axis=1) + error).max())
     assert (ax.get_xscale(), ax.get_xlabel(), ax.get_ylabel()) == ("log", "rounds", "cumulative reward")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["toprank"]
-    assert ax.get_title() == "Cumulative reward: mean over rows ± standard error"
+    assert ax.get_title() == "Cumulative reward: mean ± standard error of rows"
 
 
 def test_a_plot_leaves_matplotlibs_settings_as_the_backend_sets_them():

@@ -15,7 +15,7 @@ from rankgym.experiments.judge.units import counted_units
 from rankgym.experiments.plan.agents import AgentSpec, slug
 from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.plan.environments import decades, env_arguments, env_creator
-from rankgym.histories import SHOWN, Y_LABELS
+from rankgym.histories import SHOWN, title
 from rankgym.outputs import versions
 from rankgym.play.history import DuelingHistory, History
 
@@ -78,7 +78,7 @@ class Comparison:
         if not entitled:
             from rankgym import style  # needs matplotlib, as the plot does
 
-            style.set_title(ax, f"{self.env_id.removeprefix('rankgym/')}: {Y_LABELS[measure]}, {SHOWN}")
+            style.set_title(ax, f"{self.env_id.removeprefix('rankgym/')}: {title(measure)}, {SHOWN}")
         return ax
 
     @property
