@@ -20,6 +20,7 @@ code.
 """
 
 import os as _os
+import pathlib as _pathlib
 import sys as _sys
 import typing as _typing
 from importlib import util as _util
@@ -56,10 +57,22 @@ __all__ = [
     "simulate",
 ]
 
+_HOMES = ("rankgym_agents", "rankgym.experiments", "rankgym.wrappers", "rankgym.models", "rankgym.conformance")
+
+
+def _names_in(module: str) -> str:
+    """Return the text of a module's ``__all__``; the module, which may need extras, is not imported."""
+    found = _util.find_spec(module)
+    text = _pathlib.Path(found.origin).read_text(encoding="utf-8") if found and found.origin else ""
+    return text.partition("__all__ = [")[2].partition("]")[0]
+
+
 if not _typing.TYPE_CHECKING:  # it would hide misspelled names from type checkers
 
     def __getattr__(name: str) -> object:
         text = f"module {__name__!r} has no attribute {name!r}"
         if not name.startswith("_") and _util.find_spec(f"{__name__}.{name}"):
             text += f"; it is a module of its own: import {__name__}.{name}"
+        elif homes := [home for home in _HOMES if f'"{name}"' in _names_in(home)]:
+            text += f"; it is in {homes[0]}: from {homes[0]} import {name}"
         raise AttributeError(text, name=name, obj=_sys.modules[__name__])

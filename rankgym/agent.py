@@ -5,6 +5,8 @@ base list, and clicks. A dueling agent sees the number of arms, and which of the
 batches: every array has a leading axis of ``num_envs`` rows, and row b depends on its own seed and its own users only.
 """
 
+from __future__ import annotations  # help() shows the parameters' types as they are written here
+
 import inspect
 import secrets
 import sys
@@ -38,6 +40,8 @@ from rankgym.kernels import AGENT, first_fault, kernel, row_keys
 
 NAMED_AGENT = "a class with methods act and update, or a function whose return annotation is such a class"
 
+METHODS = ("act", "update")  # what every agent has
+
 A = TypeVar("A", bound="Agent")
 D = TypeVar("D", bound="DuelingAgent")
 
@@ -50,8 +54,12 @@ def agent_class(found: Any) -> type | None:
     if isinstance(found, types.FunctionType):
         returned = found.__annotations__.get("return")
         found = found.__globals__.get(returned) if isinstance(returned, str) else returned
-    methods = (getattr(found, name, None) for name in ("act", "update"))
-    return found if isinstance(found, type) and all(map(callable, methods)) else None
+    return found if isinstance(found, type) and not missing_methods(found) else None
+
+
+def missing_methods(agent: Any) -> list[str]:
+    """Return the names of the methods that ``agent``, an object or a class, would need and does not have."""
+    return [name for name in METHODS if not callable(getattr(agent, name, None))]
 
 
 def open_unit(name: str, value: Any) -> float:
@@ -220,6 +228,11 @@ class Agent(Learner, ABC):
         initial_list: the production ranker's list of all items, best first: (num_items,), or (num_envs, num_items) for
             one per row. Default: ``0 .. num_items - 1``.
 
+    Attributes:
+        num_items, num_positions, num_envs, horizon: as given.
+        seeds: the rows' seeds, a list of ``num_envs`` ints, from which all random numbers of an agent should come.
+        initial_list: (num_envs, num_items) int64: the rows' production lists.
+
     Raises:
         ValueError: an argument is out of range; the message names it, its value and what is allowed.
     """
@@ -368,6 +381,10 @@ class DuelingAgent(Learner, ABC):
     Args:
         num_arms: number of arms K, at least 1.
         num_envs, horizon, seed: as in ``Agent``; ``horizon`` is the number of duels.
+
+    Attributes:
+        num_arms, num_envs, horizon: as given.
+        seeds: the rows' seeds, a list of ``num_envs`` ints, from which all random numbers of an agent should come.
 
     Raises:
         ValueError: an argument is out of range; the message names it, its value and what is allowed.

@@ -75,7 +75,8 @@ class UnknownArgument(TypeError):
 def named_keywords(function: F) -> F:
     """Decorate a function or an ``__init__``: the TypeError for an unknown keyword names the near miss and the others.
 
-    A function with ``**keywords`` is not checked: whatever it passes them on to is. Of a class, the arguments of all
+    A function with ``**keywords`` is not checked: whatever it passes them on to is. Only if a required keyword is
+    missing, and another one looks like it, that one is named. Of a class, the arguments of all
     base classes that get the keywords count.
     """
 
@@ -83,6 +84,8 @@ def named_keywords(function: F) -> F:
     def call(*args: Any, **keywords: Any) -> Any:
         if keywords:
             known, takes_all = _keywords_of(call)
+            if takes_all:
+                _refuse_misspelled(call, keywords)
             wrong = next((name for name in keywords if name not in known), None)
             if wrong is not None and not takes_all:
                 is_init = function.__name__ == "__init__" and bool(args)
@@ -93,6 +96,16 @@ def named_keywords(function: F) -> F:
         return function(*args, **keywords)
 
     return call  # type: ignore[return-value]
+
+
+def _refuse_misspelled(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Raise an UnknownArgument if one of ``given`` is the near miss of a keyword that ``function`` requires."""
+    parameters = inspect.signature(function).parameters
+    for name, one in parameters.items():
+        if one.kind is one.KEYWORD_ONLY and one.default is one.empty and name not in given:
+            for wrong in given:
+                if wrong not in parameters and (hint := near(wrong, [name])):
+                    raise UnknownArgument(f"{function.__name__} has no argument {wrong!r}{hint} {name} is missing")
 
 
 def name_keywords(cls: C) -> C:

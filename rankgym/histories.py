@@ -26,6 +26,7 @@ Y_LABELS = {
     "reward": "cumulative reward",
     "accuracy": "accuracy",
 }
+SHOWN = "mean ± standard error of rows"
 BESIDE = ("query", "problem", "seed")  # of each row: what `rankgym compare` also writes into a history's file
 
 
@@ -134,6 +135,11 @@ def checked(cls: type, arrays: dict[str, Any]) -> dict[str, NDArray[Any]]:
 # -- plots ------------------------------------------------------------------------------------------------------------
 
 
+def title(measure: str) -> str:
+    """Return what ``measure`` is, in the few words of a title."""
+    return Y_LABELS[measure].partition(",")[0]
+
+
 def plot(history: Any, measures: tuple[str, ...], measure: str, ax: Any, label: str | None) -> Any:
     """Draw one measure over rounds into ``ax``, in the look of all figures; return the axes."""
     one_of("measure", measure, measures)
@@ -149,6 +155,7 @@ def plot(history: Any, measures: tuple[str, ...], measure: str, ax: Any, label: 
         with mpl.rc_context(style.RC_PARAMS):  # which would be undone here
             ax = figure.add_subplot()
         ax.set(xlabel="rounds", ylabel=Y_LABELS[measure], xscale="linear" if changing else "log")
+        style.set_title(ax, f"{title(measure)[0].upper()}{title(measure)[1:]}: {SHOWN}")
     mean, error = mean_and_error(known(arrays[measure]))
     before = [str(line.get_label()) for line in ax.lines]
     name = label or f"_history {len(before)}"  # matplotlib leaves names with an underscore out of legends

@@ -36,6 +36,7 @@ RC_PARAMS: Any = {
     "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
 }
 PAPER_FONTS: Any = {"font.size": 8, "axes.titlesize": 8, "legend.fontsize": 7.5, "axes.linewidth": 0.6}
+TITLE_LETTERS = 66  # of a line of a title
 LETTERS = 14.5  # of a caption, in an inch
 
 # -- agents -----------------------------------------------------------------------------------------------------------
@@ -248,6 +249,14 @@ def set_ticks(axis: Any, small: bool) -> None:
         axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(tick_label))
     axis.set_minor_formatter(NullFormatter())
+
+
+def set_title(axes: Any, text: str) -> None:
+    """Write a title above ``axes``, in lines that fit a figure 6.6 inches wide.
+
+    Its place is the user's ``axes.titlelocation``, so that a later ``axes.set_title`` replaces it.
+    """
+    axes.set_title(textwrap.fill(text, TITLE_LETTERS))
 
 
 def thinned(breakpoints: Sequence[int]) -> tuple[list[int], str]:

@@ -301,7 +301,7 @@ def test_rankings_that_duel(run):
     [
         (["ann.py", *CM], "ann.py is not FILE:CLASS; allowed: a script or notebook and a class, as in ann.py:UCB1"),
         (["bob.py:UCB", *CM], "bob.py: No such file"),
-        (["ann.py:UCB", "CM-Yandex-v0", "--against", "rucb"], "agent = 'rucb' compares arms"),
+        (["ann.py:UCB", "CM-Yandex-v0", "--against", "rucb"], "agent = 'rucb' plays duels"),
         (["ann.py:UCB", "CM-Yandex-v0", "--against", "ucb"], "agent = 'ucb' is unknown"),
         (["ann.py:UCB", "CM-Yandex-v0", "--against", "ann.py:UCB"], "--against ann.py:UCB is a file; allowed: a name"),
         (["ann.py:UCB", "CM-Yandexx-v0", "--against", "random"], "did you mean 'CM-Yandex-v0'?"),

@@ -164,3 +164,56 @@ def test_any_name_is_read_or_refused(name):
     else:
         message = ""
     assert "\n" not in message.replace(name, "")
+
+
+PLAIN_MODEL = """
+from typing import NamedTuple
+
+import numpy as np
+
+from rankgym.models import ClickModel, Reward, best_of_all
+
+
+class Parameters(NamedTuple):
+    attraction: np.ndarray
+
+
+def click(attraction, key, session, displayed, cutoff, clicks, reward):
+    clicks[:] = {click}  # line 14
+    reward[:] = 0.0
+
+
+def value(attraction, displayed, cutoff, expected):
+    expected[:] = taken(displayed)
+
+
+def taken(displayed):
+    return {value}  # line 23
+
+
+def examine(attraction, displayed, examination):
+    examination[:] = 1.0
+
+
+MODEL = ClickModel(
+    "Plain", Parameters, {{"attraction": ("item",)}}, examine, {{"clicks": Reward(click, value, best_of_all(value))}}
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("broken", "function", "line"),
+    [({"click": "no_such_name", "value": "1.0"}, "click", 14), ({"click": "0", "value": "no_such_name"}, "value", 23)],
+)
+def test_an_error_in_a_plain_model_names_it_its_function_and_the_line(run, here, broken, function, line):
+    """While agents play, and while the environment is made."""
+    (here / "plain_here.py").write_text(PLAIN_MODEL.format(**broken))
+    try:
+        result = run(
+            "compare", "PBM-Synthetic-v0", "--set", "model=plain_here:MODEL", "--agents", "static", "--rounds", "9"
+        )
+    finally:
+        sys.modules.pop("plain_here", None)
+    assert result.exit_code == 2
+    words = f"model = 'plain_here:MODEL': its function {function} failed: NameError: name 'no_such_name' is not defined"
+    assert said(result).startswith(f"error: {words} (plain_here.py:{line})")

@@ -1,13 +1,22 @@
 """Ctrl-C: one line says what is kept, and how to go on."""
 
+import importlib
+import os
+import signal
 import sys
+import threading
 
 import gymnasium as gym
+import numba
+import numpy as np
 import pytest
+from numba.core.codegen import JITCodeLibrary
 
 import rankgym
 from rankgym import experiments
 from rankgym.experiments.run.driver import Driver
+from rankgym.kernels import kernel
+from rankgym.kernels.interruptions import interruptions_held
 from rankgym.outputs import when_interrupted
 from rankgym_agents import StaticRanker
 
@@ -76,3 +85,87 @@ def test_commands_without_a_note_say_how_to_go_on(run, monkeypatch):
     result = run("assumptions", "PBM-Yandex-v0")
     assert result.exit_code == 130
     assert result.output.strip().endswith("interrupted; nothing new is kept; to start again: the same command")
+
+
+ADD = """
+def add(total, amount):
+    total[0] += amount[0]
+"""
+
+
+def fresh_kernel(folder, monkeypatch):
+    """A kernel with a cache of its own."""
+    (folder / "fresh_add.py").write_text(ADD)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder / "cache"))
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "fresh_add", raising=False)
+    return kernel(importlib.import_module("fresh_add").add)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_within_the_compiler_is_no_error_and_leaves_a_whole_kernel(tmp_path, monkeypatch, number):
+    """LLVM calls numba back from C, where a KeyboardInterrupt would be lost: "no compiled object yet"."""
+    before = signal.signal(number, signal.default_int_handler)
+
+    def interrupted(library, name, value):
+        if name == "_compiled" and value:  # set in the callback that takes the object code
+            signal.raise_signal(number)
+        object.__setattr__(library, name, value)
+
+    monkeypatch.setattr(JITCodeLibrary, "__setattr__", interrupted)
+    add, total = fresh_kernel(tmp_path, monkeypatch), np.zeros(1)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            add(total, np.ones(1))
+        assert signal.getsignal(number) is signal.default_int_handler
+    finally:
+        signal.signal(number, before)
+    monkeypatch.undo()
+    add(total, np.ones(1))
+    again = fresh_kernel(tmp_path, monkeypatch)
+    again(total, np.ones(1))
+    assert total[0] == 2
+    assert sum(again.stats.cache_hits.values()) == 1  # what was kept is whole
+
+
+def test_a_second_interruption_is_heard_at_once_and_wins_over_the_error_that_it_causes():
+    passed = []
+
+    @interruptions_held()
+    def pressed_twice():
+        signal.raise_signal(signal.SIGINT)
+        passed.append("first")
+        try:
+            signal.raise_signal(signal.SIGINT)
+            passed.append("second")
+        except KeyboardInterrupt:
+            raise RuntimeError("no compiled object yet") from None
+
+    with pytest.raises(KeyboardInterrupt) as pressed:
+        pressed_twice()
+    assert passed == ["first"]
+    assert isinstance(pressed.value.__context__, RuntimeError)
+
+
+def test_handlers_that_ignore_interruptions_are_left_alone():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interruptions_held():
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+            os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_leave_the_signals_to_the_main_one():
+    found = []
+
+    def compile_there():
+        with interruptions_held():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=compile_there)
+    thread.start()
+    thread.join()
+    assert found == [signal.getsignal(signal.SIGINT)]

@@ -25,6 +25,7 @@ class OneLineErrors(TyperGroup):
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
             from rankgym.experiments.plan.agents import AgentFailed
+            from rankgym.models.named import failure_in_model
 
             if hasattr(error, "exit_code") or isinstance(error, (typer.Abort, BrokenPipeError)):
                 raise  # typer handles these
@@ -34,6 +35,8 @@ class OneLineErrors(TyperGroup):
             text = str(error) or type(error).__name__
             if isinstance(error, OSError) and error.strerror and error.filename is not None:
                 text = f"{error.filename}: {error.strerror}"
+            if in_model := failure_in_model(error):
+                plain, text = True, in_model
             text = text.replace(*CHOICES)  # Python's choices as options
             if isinstance(error, AgentFailed):
                 text += " (RANKGYM_DEBUG=1 shows the traceback)"

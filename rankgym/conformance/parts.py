@@ -16,7 +16,7 @@ METHODS: dict[
         "update": "update(self, duel, won)",
         "candidate": "candidate(self), a property",
     },
-    None: {"act": "act(self, observation)", "update": "update(self, action, feedback)"},
+    None: {"act": "act(self, observation)", "update": "update(self, displayed, clicks)"},
 }
 TAKES = {"act": 1, "update": 2}  # positional arguments with which the loop calls these methods
 SHAPE: dict[type, tuple[str, ...]] = {  # what methods of the base class rely on; a class may set these itself

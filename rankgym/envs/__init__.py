@@ -4,12 +4,14 @@
 May import models, pictures, data, interleaving, spaces, metrics and below.
 """
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
 from gymnasium.wrappers import HumanRendering, RenderCollection
 
+from rankgym.arguments import UnknownArgument, unknown_argument
 from rankgym.envs.breakpoint import vector_breakpoint
 from rankgym.envs.dueling import DuelingVectorEnv
 from rankgym.envs.interleaved_rankers import InterleavedRankersVectorEnv
@@ -35,6 +37,9 @@ __all__ = [
 ]
 
 
+OF_BATCHES = ("num_envs", "autoreset_mode")  # arguments of gym.make_vec alone
+
+
 class Window(HumanRendering):
     """Shows each picture in a window. Its spec is the environment's, whose ``render_mode`` makes the window again."""
 
@@ -58,13 +63,18 @@ def _single(vector: Callable[..., SessionsVectorEnv]) -> Callable[..., gym.Env[A
     and not left to ``gym.make``, which warns when it adds a window.
     """
 
+    known = [name for name in inspect.signature(vector).parameters if name not in (*OF_BATCHES, "render_mode")]
+
     def single(render_mode: str | None = None, **arguments: Any) -> gym.Env[Any, Any]:
-        for name in ("num_envs", "autoreset_mode"):
+        for name in OF_BATCHES:
             if name in arguments:
                 value = f"{name}={arguments[name]!r}"
                 raise TypeError(
                     f"gym.make makes one environment and has no argument {name!r}; use gym.make_vec(..., {value})"
                 )
+        wrong = next((name for name in arguments if name not in known), None)
+        if wrong is not None:
+            raise UnknownArgument(unknown_argument("gym.make", wrong, (*known, "render_mode"), OF_BATCHES))
         check_render_mode(render_mode, ("human", *RENDER_MODES, *(f"{mode}_list" for mode in RENDER_MODES)))
         base = "rgb_array" if render_mode == "human" else render_mode and render_mode.removesuffix("_list")
         env = SingleEnv(vector(num_envs=1, autoreset_mode="Disabled", render_mode=base, **arguments))

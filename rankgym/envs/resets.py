@@ -1,5 +1,6 @@
 """Resets: seeds, masks and the choice of problems; autoreset: what a step returns where an episode is over."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from rankgym.arguments import near
 from rankgym.kernels import bits, kernel, uniform_below
 
 POOLS = ("all", "train", "test")
+NUMBERS = re.compile(r"\d{1,9}(,\s*\d{1,9})*")
 SPLIT = 5  # every fifth problem is a test problem
 
 
@@ -51,7 +53,9 @@ def checked_problems(name: str, value: Any, number: int, labels: Sequence[str] =
         test = everything % SPLIT == SPLIT - 1
         pools = {"all": everything, "train": everything[~test], "test": everything[test]}
         if value not in pools or not len(pools[value]):
-            raise ValueError(f"{name} = {value!r} is unknown or empty with {number} {many}; {allowed}")
+            meant = [int(one) for one in value.split(",")] if NUMBERS.fullmatch(value) else []
+            hint = f"did you mean {meant if ',' in value else meant[0]}? " if meant else ""
+            raise ValueError(f"{name} = {value!r} is unknown or empty with {number} {many}; {hint}{allowed}")
         return False, pools[value]
     listed = [value] if isinstance(value, (int, np.integer)) else value
     single = isinstance(listed, np.ndarray) and listed.ndim == 0

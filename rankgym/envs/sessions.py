@@ -17,7 +17,7 @@ from gymnasium.vector.utils import batch_space
 from gymnasium.wrappers.utils import create_zero_array
 from numpy.typing import NDArray
 
-from rankgym.arguments import count_of, name_keywords, named_keywords, restored, row_seeds, whole_number
+from rankgym.arguments import count_of, name_keywords, named_keywords, near, restored, row_seeds, whole_number
 from rankgym.envs import resets
 from rankgym.extras import require
 from rankgym.kernels import ENVIRONMENT, QUERY, kernel, row_keys
@@ -470,7 +470,7 @@ def check_render_mode(mode: Any, allowed: Sequence[str], human: str = "") -> Non
     """
     if mode is not None and not (isinstance(mode, str) and mode in allowed):
         words = ", ".join(map(repr, (None, *allowed)))
-        hint = human if isinstance(mode, str) and mode == "human" else ""
+        hint = "" if not isinstance(mode, str) else human if mode == "human" else near(mode, allowed)
         raise UnknownRenderMode(f"render_mode = {mode!r} is unknown; allowed: {words}{hint}")
     for library in LIBRARIES.get(mode or "", ()):
         try:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from rankgym.arguments import whole_number
+from rankgym.arguments import named_keywords, whole_number
 from rankgym.experiments.judge.comparison import Comparison
-from rankgym.experiments.plan.agents import AgentSpec
+from rankgym.experiments.plan.agents import AgentLike, AgentSpec
 from rankgym.experiments.plan.environments import (
     ResolvedEnvironment,
     agent_specs,
@@ -46,9 +46,10 @@ FILES = (SWEEP, PLAN, LOG, "results", "compare.json", "table.csv", "table.md", "
 LAST_ROUND = 2**53  # no run gets this far
 
 
+@named_keywords
 def compare(
     env_id: str,
-    agents: Sequence[str | type] | None = None,
+    agents: Sequence[AgentLike] | None = None,
     *,
     rounds: int,
     runs: int = 1,
@@ -70,8 +71,10 @@ def compare(
     Args:
         env_id: an id, with or without ``rankgym/``.
         agents: at least one: names of ``rankgym_agents.AGENTS``, with knobs if wanted (``"toprank:delta=1e-6"``), or
-            your own classes, as ``"package.module:Class"`` or the class itself; or one text with commas. A function as
-            ``"package.module:function"`` makes agents if its return annotation is a class with act and update. Default:
+            your own classes, as ``"package.module:Class"`` or the class itself; or one text with commas. Your own
+            knobs are plain JSON values: ``"package.module:Class:epsilon=0.3"``, or ``functools.partial(Class,
+            epsilon=0.3)``. A function as ``"package.module:function"`` makes agents if its return annotation is a class
+            with act and update. Default:
             all of the table that can play the environment.
         rounds: at least 1.
         runs: rows for each query or problem, at least 1.
@@ -96,6 +99,9 @@ def compare(
         ValueError: an argument does not fit; nothing was played or written.
         RuntimeError: an agent failed; all others were played to the end, and ``out`` keeps their results.
     """
+    if "num_envs" in env_kwargs:
+        meant = f"did you mean runs={env_kwargs['num_envs']!r}, the rows for each query?"
+        raise ValueError(f"compare has no argument 'num_envs'; {meant}")
     check_env_arguments(find_id(env_id), env_kwargs.keys() - {"problem"}, OPTIONS)
     shown = agent_specs(agents)
     if jobs is not None or backend is None:

@@ -15,6 +15,8 @@ import platformdirs
 from numba.core.errors import NumbaError
 from numba.core.types import unliteral
 
+from rankgym.kernels.interruptions import interruptions_held
+
 F = TypeVar("F", bound=Callable[..., Any])
 CONFIG: Any = numba.config
 ROOM = Path(__file__).parent
@@ -118,7 +120,8 @@ def _for_any_constant(compiled: Any) -> Any:
 
     def compile_or_explain(*args: Any, **kws: Any) -> Any:
         try:
-            return compile_for_args(*args, **kws)
+            with interruptions_held():
+                return compile_for_args(*args, **kws)
         except NumbaError as error:
             file = func.__code__.co_filename
             raise KernelError.of(error, func.__name__, func.__module__, file) from error

@@ -27,6 +27,7 @@ import numba
 from numba.core.errors import NumbaError
 
 from rankgym.kernels.compiling import CONFIG, KernelError, cache_folder
+from rankgym.kernels.interruptions import interruptions_held
 
 MODULE = """import numba
 import numpy as np
@@ -78,12 +79,13 @@ class Stretch:
         """Load the code for these ``arguments``, or ``compile`` it if none is kept; returns whether it is ``ready``."""
         if self.ready or (self._looked and not compile):
             return self.ready
-        self._looked, folder = True, self._folder(arguments)
-        self._run = _LOADED.get(folder) or _load(folder)
-        if self._run is None and compile:
-            self._run = self._compiled(folder, arguments)
-        if self._run is not None:
-            _LOADED[folder] = self._run
+        with interruptions_held():
+            self._looked, folder = True, self._folder(arguments)
+            self._run = _LOADED.get(folder) or _load(folder)
+            if self._run is None and compile:
+                self._run = self._compiled(folder, arguments)
+            if self._run is not None:
+                _LOADED[folder] = self._run
         return self.ready
 
     def _folder(self, arguments: Sequence[Any]) -> Path:

@@ -2,6 +2,8 @@
 
 import importlib
 import inspect
+import os
+import traceback
 from typing import Any
 
 import numpy as np
@@ -141,6 +143,26 @@ def _uncompiled(function: Any) -> str:
         return ""
     allowed = "allowed: decorate it with @rankgym.kernels.kernel, or draw with rankgym.models.coins"
     return f"has a function {function.__name__!r} that is not compiled and calls {drawn[0]!r}; {allowed}"
+
+
+def failure_in_model(error: BaseException) -> str:
+    """Return an ``error`` of a click model's plain Python function as text; "" if no such function failed.
+
+    The text names the model, the function, the error, and the file and line: the last one in the model's module.
+    """
+    frames = list(traceback.walk_tb(error.__traceback__))
+    for frame, _ in reversed(frames):
+        models = {name: value for name, value in frame.f_globals.items() if isinstance(value, ClickModel)}
+        for name, model in models.items():
+            functions = [*functions_of(model), *(reward.best_lists for reward in model.rewards.values())]
+            if any(getattr(function, "__code__", None) is frame.f_code for function in functions):
+                *_, (last, line) = [one for one in frames if one[0].f_globals is frame.f_globals]
+                file = last.f_code.co_filename.removeprefix(os.path.join(os.getcwd(), ""))
+                said = f"{type(error).__name__}: {error}".removesuffix(": ")
+                function = frame.f_code.co_name
+                where = f"{frame.f_globals.get('__name__')}:{name}"
+                return f"model = {where!r}: its function {function} failed: {said} ({file}:{line})"
+    return ""
 
 
 def model_code(model: str | ClickModel) -> dict[str, str]:

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from rankgym.agent import Agent, DuelingAgent
+from rankgym.agent import Agent, DuelingAgent, missing_methods
 from rankgym.arguments import ActionKind, action_kind, count_of, env_horizons, is_duel, round_numbers
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.play.history import DuelingHistory, History
@@ -23,14 +23,16 @@ class ActsAndUpdates(Protocol):
     """What ``simulate`` needs of an agent. Any class with these two methods will do."""
 
     def act(self, observation: Any) -> Any: ...
-    def update(self, action: Any, feedback: Any, /) -> Any: ...
+    def update(self, displayed: Any, clicks: Any, /) -> Any: ...  # of duels: the duel, and who won
 
 
 def check_compatible(agent: Any, env: Any) -> None:
     """Raise a ValueError if ``agent`` cannot play the vector environment ``env``."""
-    if isinstance(agent, type) or not (hasattr(agent, "act") and hasattr(agent, "update")):
+    missing = missing_methods(agent)
+    if isinstance(agent, type) or missing:
+        wrong = f"has no method {missing[0]}" if len(missing) == 1 else "is not an agent"
         raise ValueError(
-            f"agent = {agent!r} is not an agent; allowed: an object with act and update, such as TopRank.for_env(env)"
+            f"agent = {agent!r} {wrong}; allowed: an object with act and update, such as TopRank.for_env(env)"
         )
     if not isinstance(env, VectorEnv):
         raise ValueError(f"env = {env!r} is not a vector environment; make one with gym.make_vec(id, num_envs=1)")
@@ -55,11 +57,11 @@ def incompatibility(cls: Any, env: Any) -> str:
     duel = "allowed: a dueling agent, such as those of rankgym_agents.DUELERS"
     kind = action_kind(env.unwrapped)
     if kind is ActionKind.RANKING and issubclass(cls, DuelingAgent):
-        return f"compares arms, and the environment has rankings; {rank}"
+        return f"plays duels, but the environment has rankings; {rank}"
     if kind is ActionKind.DUEL_OF_ARMS and issubclass(cls, Agent):
-        return f"ranks items, and the environment has duels; {duel}"
+        return f"ranks items, but the environment has duels of arms; {duel}"
     if kind is ActionKind.DUEL_OF_RANKINGS and issubclass(cls, DuelingAgent):
-        return f"compares arms, and in the environment lists duel; {rank}, which duels against itself"
+        return f"plays duels of arms, but the environment has duels of lists; {rank}, which duels against itself"
     return ""
 
 

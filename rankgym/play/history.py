@@ -76,12 +76,13 @@ class History(NamedTuple):
 
         Args:
             measure: one of "regret", "violations", "ndcg" and "reward". Rows with a NaN are left out.
-            ax: matplotlib's axes to draw into. Default: a new figure, over log rounds; in a non-stationary environment
-                over linear ones, so that late epochs are as wide as early ones.
+            ax: matplotlib's axes to draw into. Default: a new figure with a title, over log rounds; in a non-stationary
+                environment over linear ones, so that late epochs are as wide as early ones.
             label: the curve's name in the legend. An agent's name, such as "toprank", has that agent's colour.
 
         Returns:
-            The axes; ``ax.figure.savefig("curves.pdf")`` writes them, ``ax.set_yscale("log")`` changes them.
+            The axes; ``ax.figure.savefig("curves.pdf")`` writes them, ``ax.set_yscale("log")`` and
+            ``ax.set_title("...")`` change them.
         """
         return histories.plot(self, MEASURES, measure, ax, label)
 
@@ -145,7 +146,7 @@ class DuelingHistory(NamedTuple):
 
         Args:
             measure: one of "regret", "accuracy" and "reward". Rows with a NaN are left out.
-            ax: matplotlib's axes to draw into. Default: a new figure, over log rounds.
+            ax: matplotlib's axes to draw into. Default: a new figure with a title, over log rounds.
             label: the curve's name in the legend. An agent's name, such as "toprank", has that agent's colour.
 
         Returns:
@@ -167,6 +168,9 @@ def measures(history: History | DuelingHistory) -> tuple[str, ...]:
 def _at(history: History | DuelingHistory, round: int) -> dict[str, NDArray[np.float64]]:
     index = int(np.searchsorted(history.rounds, round))
     if index == len(history.rounds) or history.rounds[index] != round:
+        last = int(history.rounds[-1]) if len(history.rounds) else 0
+        if not 1 <= round <= last:
+            raise ValueError(f"round = {round} was not played; allowed: a recorded round, 1 .. {last}")
         raise ValueError(f"round = {round} was not recorded; ask for it with record_at=[{round}]")
     return {name: getattr(history, name)[index] for name in measures(history)}
 

@@ -129,6 +129,8 @@ def test_a_history_of_ones_own_comes_into_the_picture_of_a_comparison(comparison
     ax = comparison.plot("ndcg")
     mine = comparison.histories["toprank"]
     assert mine._replace(ndcg=mine.ndcg / 2).plot("ndcg", ax=ax, label="mine") is ax
+    title = ax.get_title()
+    assert title.split() == f"{ENV.removeprefix('rankgym/')}: NDCG, mean ± standard error of rows".split()
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names == [*(spec.label for spec in comparison.agents), "mine"]
     assert {line.get_color() for line in ax.lines} >= {LOOKS["toprank"].color}

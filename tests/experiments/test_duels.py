@@ -171,18 +171,26 @@ def test_what_is_there_is_not_played_again(tmp_path):
 # -- who may take part ------------------------------------------------------------------------------------------------
 
 
+RANK, DUEL = "bubblerank, toprank, batchrank, cascade-kl-ucb", "mergerucb, rucb, rcs, btm"
+
+
 @pytest.mark.parametrize(
     ("name", "agent", "says", "allowed"),
     [
-        ("Dueling-Arxiv-v0", "toprank", "ranks items, and the environment has duels", DUELERS),
-        ("PBM-Yandex-v0", "rucb", "compares arms, and the environment has rankings", RANKERS),
-        ("Dueling-PBM-Yandex-v0", "rucb:alpha=0.6", "compares arms, and in the environment lists duel", RANKERS),
+        ("Dueling-Arxiv-v0", "toprank", "ranks items, but the environment has duels of arms", DUEL),
+        ("PBM-Yandex-v0", "rucb", "plays duels, but the environment has rankings", RANK),
+        (
+            "Dueling-PBM-Yandex-v0",
+            "rucb:alpha=0.6",
+            "plays duels of arms, but the environment has duels of lists",
+            RANK,
+        ),
     ],
 )
 def test_the_wrong_mixture_is_refused_before_anything_is_played(tmp_path, name, agent, says, allowed):
     with pytest.raises(ValueError) as refusal:
         compare(name, ["mergerucb", agent] if agent == "toprank" else [agent], rounds=5, out=tmp_path / "out")
-    words = f"allowed for rankgym/{name}: {', '.join(allowed)}, or one of your own"
+    words = f"allowed for rankgym/{name}: {allowed}, or one of your own; `rankgym agents` lists all"
     assert str(refusal.value) == f"agent = {agent!r} {says}; {words}"
     assert not (tmp_path / "out").exists()
 

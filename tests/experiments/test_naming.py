@@ -48,9 +48,10 @@ def test_a_class_of_ones_own_by_path_and_by_itself():
 @pytest.mark.parametrize(
     ("agent", "message"),
     [
+        ("topranc", "agent = 'topranc' is unknown; did you mean 'toprank'? `rankgym agents` lists all"),
         (
-            "topranc",
-            "agent = 'topranc' is unknown; did you mean 'toprank'? allowed: "
+            "zzz",
+            "agent = 'zzz' is unknown; allowed: "
             f"{', '.join([*AGENTS, *shipped_models()])}, the .zip of a trained model, "
             "or one of your own as package.module:Class",
         ),
@@ -62,7 +63,11 @@ def test_a_class_of_ones_own_by_path_and_by_itself():
             "Expecting ',' delimiter: line 1 column 3 (char 2)",
         ),
         ("toprank:=1", "agent = 'toprank:=1': '=1' is not a knob; allowed: name=value"),
-        (7, "agent = 7 is not an agent; allowed: a name or a class"),
+        (
+            7,
+            "agent = 7 is not an agent's name or class; allowed: a name or a class, with knobs as 'toprank:delta=1e-6' "
+            "or functools.partial(TopRank, delta=1e-6)",
+        ),
     ],
 )
 def test_what_is_no_agent_is_refused(agent, message):

@@ -143,7 +143,7 @@ def test_a_file_that_is_not_there(tmp_path):
     [
         (
             {"environments": (ENV, Environment("duels", "Dueling-Arxiv-v0", query="all"))},
-            "environment 'duels': agent = 'toprank' ranks items, and the environment has duels",
+            "environment 'duels': agent = 'toprank' ranks items, but the environment has duels of arms",
         ),
         ({"agents": ("toprang",)}, "environment 'CM': agent = 'toprang' is unknown; did you mean 'toprank'"),
         ({"agents": ("toprank", "toprank")}, "allowed: at least one, each once"),

@@ -151,7 +151,7 @@ def test_the_rounds_shown_of_an_episode(rounds):
         ({"query": [0, 3]}, "query = [0, 3] are several; allowed: one"),
         ({"rounds": 0}, "rounds = 0"),
         ({"seed": -1}, "seed = -1"),
-        ({"agents": ["rucb"]}, "compares arms"),
+        ({"agents": ["rucb"]}, "plays duels"),
         ({"agents": ["toprank", "toprank"]}, "each once"),
         ({"num_position": 3}, "did you mean 'num_positions'"),
         ({"name": "PBM-Yandx-v0"}, "did you mean 'PBM-Yandex-v0'"),

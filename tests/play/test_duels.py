@@ -171,14 +171,14 @@ def test_progress_is_told_and_adds_up():
 def test_an_agent_of_the_other_kind_is_refused_and_told_who_may_play():
     duels, rankings = gym.make_vec(ARXIV, num_envs=2), gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=2)
     ranker, dueler = TopRank.for_env(rankings, horizon=9), RandomDuels.for_env(duels)
-    words = r"ranks items, and the environment has duels; allowed: a dueling agent, such as .* rankgym_agents\.DUELERS$"
+    words = r"ranks items, but the environment has duels of arms; allowed: a dueling agent, .* rankgym_agents\.DUELERS$"
     with pytest.raises(ValueError, match=rf"^agent = TopRank\(.*\) {words}"):
         rankgym.simulate(ranker, duels, 5)
-    words = r"compares arms, and the environment has rankings; allowed: a ranking agent, .* rankgym_agents\.RANKERS$"
+    words = r"plays duels, but the environment has rankings; allowed: a ranking agent, .* rankgym_agents\.RANKERS$"
     with pytest.raises(ValueError, match=rf"^agent = RandomDuels\(.*\) {words}"):
         rankgym.simulate(dueler, rankings, 5)
     with pytest.raises(
-        ValueError, match=r"in the environment lists duel; allowed: a ranking agent, .* against itself$"
+        ValueError, match=r"the environment has duels of lists; allowed: a ranking agent, .* against itself$"
     ):
         rankgym.simulate(dueler, gym.make_vec(LISTS, num_envs=2), 5)
 

@@ -203,6 +203,7 @@ def test_a_plot_has_the_mean_over_rows_and_its_standard_error():
     assert np.isclose(ends[:, 1].max(), (one.reward.mean(axis=1) + error).max())
     assert (ax.get_xscale(), ax.get_xlabel(), ax.get_ylabel()) == ("log", "rounds", "cumulative reward")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["toprank"]
+    assert ax.get_title() == "Cumulative reward: mean ± standard error of rows"
 
 
 def test_a_plot_leaves_matplotlibs_settings_as_the_backend_sets_them():
@@ -235,10 +236,12 @@ def test_epochs_are_drawn_over_linear_rounds():
 
 def test_several_histories_share_axes_and_differ():
     ax = history(seed=1).plot(label="mine")
+    ax.set_title("my own")
     for number, label in enumerate(["toprank:delta=0.1", "toprank", "mine too", None, None]):
         assert history(seed=2 + number).plot(ax=ax, label=label) is ax
     seen = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in ax.lines}
     assert len(seen) == 6
+    assert ax.get_title() == "my own"
     assert ax.lines[0].get_color() == COLOURS[0]
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names == ["mine", "toprank:delta=0.1", "toprank", "mine too"]

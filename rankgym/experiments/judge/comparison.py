@@ -15,6 +15,7 @@ from rankgym.experiments.judge.units import counted_units
 from rankgym.experiments.plan.agents import AgentSpec, slug
 from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.plan.environments import decades, env_arguments, env_creator
+from rankgym.histories import SHOWN, title
 from rankgym.outputs import versions
 from rankgym.play.history import DuelingHistory, History
 
@@ -71,8 +72,13 @@ class Comparison:
             measure: of rankings "regret", "violations", "ndcg" or "reward"; of duels "regret", "accuracy" or "reward".
             ax: matplotlib's axes to draw into; default: a new figure.
         """
+        entitled = ax is not None  # by whoever made the axes
         for spec in self.agents:
             ax = self.histories[spec.label].plot(measure, ax=ax, label=spec.label)
+        if not entitled:
+            from rankgym import style  # needs matplotlib, as the plot does
+
+            style.set_title(ax, f"{self.env_id.removeprefix('rankgym/')}: {title(measure)}, {SHOWN}")
         return ax
 
     @property

@@ -1,5 +1,6 @@
 """Agents as users name them: a name of the table, a class, a trained model, each with knobs."""
 
+import functools
 import importlib
 import inspect
 import json
@@ -13,9 +14,10 @@ from typing import Any, NamedTuple
 from gymnasium.vector import VectorEnv
 
 import rankgym
-from rankgym.agent import NAMED_AGENT, agent_class
+from rankgym.agent import NAMED_AGENT, agent_class, missing_methods
 from rankgym.arguments import ActionKind, UnknownArgument, action_kind, env_attribute, near
 from rankgym.kernels import KernelError
+from rankgym.models.named import failure_in_model
 from rankgym.play.game import incompatibility
 from rankgym.source import code_digests, missing_module
 from rankgym.wrappers.against_itself import AgainstItself
@@ -25,6 +27,7 @@ WEIGHTS = Path(rankgym.__file__).parent / "sb3" / "weights"  # models that come 
 DECIDED_BY = ".decided_by"  # ends the name of the digest that an agent's class gives itself
 SB3 = ("torch", "stable_baselines3", "sb3_contrib")  # libraries of the extra sb3
 # Arguments from the run.
+AgentLike = str | type | functools.partial[Any]  # how users name an agent, see ``parse_agent``
 SHAPE = ("num_items", "num_positions", "num_arms", "num_envs", "horizon", "seed", "initial_list")
 
 
@@ -56,7 +59,9 @@ class AgentSpec(NamedTuple):
                 raise ValueError(f"agent = {self.label!r}: module {module_name!r} has no {class_name!r}")
             found = getattr(found, name)
         if agent_class(found) is None:
-            raise ValueError(f"agent = {self.label!r}: {self.where} is not an agent; allowed: {NAMED_AGENT}")
+            missing = missing_methods(found) if isinstance(found, type) else []
+            wrong = f"has no method {missing[0]}" if len(missing) == 1 else "is not an agent"
+            raise ValueError(f"agent = {self.label!r}: {self.where} {wrong}; allowed: {NAMED_AGENT}")
         return found
 
     def make(self, env: VectorEnv[Any, Any, Any], horizon: int, seed: int | Sequence[int]) -> Any:
@@ -86,7 +91,10 @@ class AgentSpec(NamedTuple):
                 raise ValueError(f"it wants {wrong}, but here {kind}; agents get {', '.join(known)}")
             return cls(**{name: value for name, value in known.items() if takes_all or name in taken}, **self.knobs)
         except (TypeError, ValueError) as error:
-            hint = f"; its knobs: {', '.join(knobs(cls)) or 'none'}" if isinstance(error, TypeError) else ""
+            own = list(knobs(cls))
+            hint = f"; its knobs: {', '.join(own) or 'none'}" if isinstance(error, TypeError) else ""
+            if own and "missing" in str(error) and hint:
+                hint += f"; given as {self.where}:{own[0]}=VALUE, in Python also by functools.partial"
             if self._own_place(error) and not self.where.startswith(("rankgym_agents.", "rankgym.")):
                 raise self.failure(error, hint) from error
             said = re.sub(r"^\w+\.__init__\(\)", f"{getattr(cls, '__name__', cls)}()", str(error))  # not its base's
@@ -95,9 +103,11 @@ class AgentSpec(NamedTuple):
             raise ValueError(f"agent = {self.label!r}: {said}{hint}") from error
 
     def failure(self, error: BaseException, hint: str = "") -> AgentFailed:
-        """Return an AgentFailed for an ``error`` of the agent or of its rankings; a kernel's names the kernel alone."""
+        """Return an AgentFailed for an ``error`` of the agent or its rankings; a click model's names that one alone."""
         if isinstance(error, KernelError):  # of the agent, or of a click model
             return AgentFailed(str(error))
+        if in_model := failure_in_model(error):
+            return AgentFailed(in_model)
         frames = [] if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)[-1:]
         place = self._own_place(error) or "".join(f"{f.filename}:{f.lineno}" for f in frames)
         place = place.removeprefix(os.path.join(os.getcwd(), ""))
@@ -179,13 +189,28 @@ def literal(text: str) -> Any:
         return text
 
 
-def parse_agent(agent: str | type) -> AgentSpec:
+def knob_text(value: Any) -> str:
+    """Return a knob's value as ``literal`` reads it; a TypeError or ValueError if JSON does not have it."""
+    word = isinstance(value, str) and not value.lstrip().startswith(("[", "{", '"')) and literal(value) == value
+    return value if word else json.dumps(value)
+
+
+def partial_of(agent: functools.partial[Any]) -> type:
+    """Return the class of a partial agent, which fixes knobs; ValueError if it is another function's, or a place's."""
+    if isinstance(agent.func, type) and not agent.args:
+        return agent.func
+    allowed = "allowed: functools.partial(Class, knob=value), or a text such as 'package.module:Class:knob=value'"
+    raise ValueError(f"agent = {agent!r} is not an agent; {allowed}")
+
+
+def parse_agent(agent: AgentLike) -> AgentSpec:
     """Parse the name of an agent; ValueError if nothing has this name.
 
     Args:
-        agent: a class, or with knobs if wanted (``"toprank:delta=1e-6"``) a name of ``rankgym_agents.AGENTS``,
-            ``"package.module:Class"``, ``"package.module:function"`` with a return annotation that is a class with act
-            and update, a trained model's file ``"runs/x/best.zip"``, or the name of a model that comes with the package
+        agent: a class, also with knobs by ``functools.partial``; or, with knobs if wanted (``"toprank:delta=1e-6"``), a
+            name of ``rankgym_agents.AGENTS``, ``"package.module:Class"``, ``"package.module:function"`` with a return
+            annotation that is a class with act and update, a trained model's file ``"runs/x/best.zip"``, or the name of
+            a model that comes with the package
             (``shipped_models``). A knob ``agent`` may be a class or function as well:
             ``"restarting:agent=package.module:Class:every=5000"``.
     """
@@ -193,8 +218,17 @@ def parse_agent(agent: str | type) -> AgentSpec:
 
     if isinstance(agent, type):
         return AgentSpec(agent.__name__, f"{agent.__module__}:{agent.__qualname__}", {})
+    if isinstance(agent, functools.partial):
+        cls, fixed = partial_of(agent), agent.keywords
+        try:
+            label = ":".join([cls.__name__, *(f"{knob}={knob_text(value)}" for knob, value in fixed.items())])
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"agent = {agent!r} has knobs that are not plain JSON values: {error}") from None
+        return AgentSpec(label, f"{cls.__module__}:{cls.__qualname__}", dict(fixed))
     if not isinstance(agent, str):
-        raise ValueError(f"agent = {agent!r} is not an agent; allowed: a name or a class")
+        made = "; an agent for each environment is made of its class" if not missing_methods(agent) else ""
+        allowed = "a name or a class, with knobs as 'toprank:delta=1e-6' or functools.partial(TopRank, delta=1e-6)"
+        raise ValueError(f"agent = {agent!r} is not an agent's name or class; allowed: {allowed}{made}")
     name, *rest = agent.split(":")
     if len(name) == 1 and rest and rest[0][:1] in ("/", "\\"):  # a drive
         name = f"{name}:{rest.pop(0)}"
@@ -208,9 +242,11 @@ def parse_agent(agent: str | type) -> AgentSpec:
     else:
         near_files = [path for path in (f"{name}.zip", str(Path(name) / "best.zip")) if Path(path).is_file()]
         hint = f"; did you mean {near_files[0]!r}?" if near_files else near(name, [*AGENTS, *shipped_models()])
+        if hint:
+            raise ValueError(f"agent = {name!r} is unknown{hint} `rankgym agents` lists all")
         known = ", ".join([*AGENTS, *shipped_models()])
         allowed = f"allowed: {known}, the .zip of a trained model, or one of your own as package.module:Class"
-        raise ValueError(f"agent = {name!r} is unknown{hint or ';'} {allowed}")
+        raise ValueError(f"agent = {name!r} is unknown; {allowed}")
     for part in rest:
         knob, equals, value = part.partition("=")
         module = chosen.get("agent")

@@ -1,6 +1,7 @@
 """Environments as users name them: ids, arguments, queries, and agents that can play them, resolved and checked."""
 
 import contextlib
+import functools
 import inspect
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,11 +13,20 @@ from gymnasium.envs.registration import load_env_creator
 
 from rankgym.agent import agent_class
 from rankgym.arguments import action_kind, env_attribute, env_horizons, is_duel, near, unknown_argument
-from rankgym.experiments.plan.agents import AgentSpec, fitting_agents, parameters_of, parse_agent, slug, split_names
+from rankgym.experiments.plan.agents import (
+    AgentLike,
+    AgentSpec,
+    fitting_agents,
+    parameters_of,
+    parse_agent,
+    slug,
+    split_names,
+)
 from rankgym.play.game import incompatibility
 from rankgym.registry import ENVS
 
 CHOICES = ("query", "problem")  # arguments that say what each row plays; an environment has at most one of them
+BASELINES, FEW = ("static", "random", "random-duels"), 4  # errors name so many agents that fit, and not these
 KINDS = {"rankings": "sessions", "duels": "duels"}  # kinds of environments: what a row has one of in a round
 EVENLY = 200  # evenly spaced rounds to record where epochs are: log-spaced ones are too sparse for a linear axis
 CORNERS = 200  # breakpoints to record at; of more, a figure cannot show the corners
@@ -113,7 +123,7 @@ class ResolvedEnvironment(NamedTuple):
 
 
 def resolve(
-    name: str, agents: Sequence[str | type] | None, rounds: int, query: Any, env_kwargs: Mapping[str, Any]
+    name: str, agents: Sequence[AgentLike] | None, rounds: int, query: Any, env_kwargs: Mapping[str, Any]
 ) -> ResolvedEnvironment:
     """Resolve arguments of ``compare``, or raise a ValueError; the environment is made with one row, and closed."""
     specs, found = agent_specs(agents), env_id(name)
@@ -163,11 +173,12 @@ def recorded_rounds(rounds: int, breakpoints: Sequence[int] | None) -> list[int]
     return sorted({*decades(rounds), *evenly, *corners} - {0})
 
 
-def agent_specs(agents: Sequence[str | type] | None) -> tuple[AgentSpec, ...]:
+def agent_specs(agents: Sequence[AgentLike] | None) -> tuple[AgentSpec, ...]:
     """Parse and import the agents; an empty tuple stands for all that can play the environment."""
     if agents is None:
         return ()
-    listed = split_names(agents) if isinstance(agents, str) else [agents] if isinstance(agents, type) else agents
+    one = isinstance(agents, (type, functools.partial))
+    listed: Any = split_names(agents) if isinstance(agents, str) else [agents] if one else agents
     specs = tuple(map(parse_agent, listed))
     labels = [slug(spec.label) for spec in specs]
     if not specs or len(set(labels)) < len(labels):
@@ -187,7 +198,8 @@ def _fitting(specs: tuple[AgentSpec, ...], name: str, env: Any) -> tuple[AgentSp
     for spec in specs:
         wrong = incompatibility(agent_class(spec.load()), env)
         if wrong:
-            allowed = f"allowed for {name}: {', '.join(fitting_agents(env))}, or one of your own"
+            few = [one for one in fitting_agents(env) if one not in BASELINES][:FEW]
+            allowed = f"allowed for {name}: {', '.join(few)}, or one of your own; `rankgym agents` lists all"
             raise ValueError(f"agent = {spec.label!r} {wrong.partition(';')[0]}; {allowed}")
     return specs or tuple(map(parse_agent, fitting_agents(env)))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankgym.arguments import count_of, name_keywords, near, round_numbers, whole_number
-from rankgym.experiments.plan.agents import literal, parse_agent, split_names
+from rankgym.experiments.plan.agents import AgentLike, knob_text, parse_agent, partial_of, split_names
 from rankgym.experiments.plan.environments import KINDS, ResolvedEnvironment, recorded_rounds, resolve
 from rankgym.experiments.plan.jobs import Block, Job, ResultName, Series
 from rankgym.experiments.plan.json_files import with_files_read
@@ -29,7 +29,7 @@ class Environment(NamedTuple):
     label: str  # unique in the sweep; "": the id and the given arguments
     env_id: str  # with or without ``rankgym/``
     kwargs: Mapping[str, Any] = {}  # plain JSON values; ``horizon`` is ``rounds`` where it is not given
-    agents: tuple[str | type, ...] | None = None
+    agents: tuple[AgentLike, ...] | None = None
     rounds: int | None = None
     runs: int | None = None
     query: Any = None
@@ -291,7 +291,7 @@ def _agent_names(given: Any) -> tuple[str, ...]:
     """Return agents as text: a table ``{name = ..., knob = ...}`` becomes ``name:knob=value``, a class its name."""
     if isinstance(given, str):
         given = split_names(given)
-    if isinstance(given, (type, Mapping)):
+    if isinstance(given, (type, Mapping, functools.partial)):
         given = [given]
     if not isinstance(given, Iterable):
         raise ValueError(f"agents = {given!r} is not a list; allowed: a list of names")
@@ -303,10 +303,12 @@ def _agent_name(agent: Any) -> str:
         return f"{agent.__module__}:{agent.__qualname__}"
     if isinstance(agent, str):
         return agent
+    if isinstance(agent, functools.partial):
+        agent = {**agent.keywords, "name": _agent_name(partial_of(agent))}
     if not isinstance(agent, Mapping) or not isinstance(agent.get("name"), str):
         raise ValueError(f"agents has {agent!r}; allowed: a name, a class, or a table with a name and knobs")
     knobs = {key: value for key, value in agent.items() if key != "name"}
-    text = ":".join([agent["name"], *(f"{key}={_knob(value)}" for key, value in knobs.items())])
+    text = ":".join([agent["name"], *(f"{key}={knob_text(value)}" for key, value in knobs.items())])
     named = parse_agent(agent["name"])
     try:
         same = {**named.knobs, **knobs} == parse_agent(text).knobs
@@ -315,11 +317,6 @@ def _agent_name(agent: Any) -> str:
     if not same:
         raise ValueError(f"agents has {dict(agent)}, whose knobs cannot be written as {text!r}; allowed: plain values")
     return text
-
-
-def _knob(value: Any) -> str:
-    word = isinstance(value, str) and not value.lstrip().startswith(("[", "{", '"')) and literal(value) == value
-    return value if word else json.dumps(value)
 
 
 _CHECKS: dict[str, Callable[[Any], Any]] = {  # of the keys in OWN: what checks a value and returns its final form

@@ -12,7 +12,7 @@ import numpy as np
 from rankgym.agent import Beliefs, plain
 from rankgym.arguments import ActionKind, action_kind, count_of, whole_number
 from rankgym.envs.sessions import SessionsVectorEnv
-from rankgym.experiments.plan.agents import AgentSpec
+from rankgym.experiments.plan.agents import AgentLike, AgentSpec
 from rankgym.experiments.plan.environments import ResolvedEnvironment, resolve
 from rankgym.experiments.watch.events import Selection, changes
 from rankgym.play.game import Game
@@ -60,7 +60,7 @@ class Episode(NamedTuple):
 
 def watch(
     name: str,
-    agents: Sequence[str | type],
+    agents: Sequence[AgentLike],
     *,
     rounds: int = 1_000,
     seed: int = 0,
