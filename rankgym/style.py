@@ -97,6 +97,7 @@ COLOURS = (*OWN_COLOURS, BLUE, ORANGE, GREEN, PINK, VERMILION, SKY, WINE, INDIGO
 DASHES = (SOLID, DASHED, MIXED, DOTTED, LONG)
 OVER = ((0, (5, 5)), (5, (5, 15)), (5, (2.5, 17.5)))  # dashes of the second, third, ... curve at the same place
 MARKERS = tuple("os^DvPX<>hdp*8H.")
+SMALL_MARKERS = ("P", "X", "*", ".")  # drawn larger, to look as large as the others
 
 
 def agent_name(label: str) -> str | None:
@@ -165,7 +166,7 @@ def line_options(label: str, look: Look, small: bool) -> dict[str, Any]:
         "linewidth": 1.4 if small else 1.8,
         "marker": look.marker,
         "zorder": 2.5 if stands_back(label) else 4 if agent_name(label) is None else 3,
-        "markersize": (4.0 if small else 5.5) * (1.4 if look.marker in ("P", "X", "*", ".") else 1.0),
+        "markersize": (4.0 if small else 5.5) * (1.4 if look.marker in SMALL_MARKERS else 1.0),
         "markeredgewidth": 0.3 if small else 0.6,
         "markeredgecolor": "white",
     }

@@ -112,8 +112,26 @@ def test_compare_counts(run, quick_figures, rounds):
 def test_commands_refuse_what_is_no_count(run, command, option, value):
     result = run(*command.split(), option, value)
     assert result.exit_code == 2
-    said = " ".join(result.output.replace("│", " ").split())
-    assert f"Invalid value for '{option}': '{value}' is not a whole number; allowed: at least 1, such as" in said
+    start = f"error: Invalid value for '{option}': '{value}' is not a whole number; allowed: at least 1, such as "
+    assert result.stderr.startswith(start)
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["watch PBM-Yandex-v0 --agents static --out x.html", "compare PBM-Yandex-v0"])
+@pytest.mark.parametrize(("option", "low"), [("--seed", 0), ("--positions", 1)])
+@pytest.mark.parametrize("value", ["1.5", "x", "1e400", ""])
+def test_seeds_and_positions_are_whole_numbers(run, command, option, low, value):
+    result = run(*command.split(), option, value)
+    allowed = f"allowed: at least {low}, such as {low + 3}"
+    expected = f"error: Invalid value for '{option}': {value!r} is not a whole number; {allowed}\n"
+    assert (result.exit_code, result.stderr) == (2, expected)
+
+
+def test_a_seed_may_be_written_like_rounds(run, tmp_path):
+    words = ("watch", "PBM-Yandex-v0", "--agents", "static", "--query", "0", "--rounds", "10", "--positions", "3e0")
+    assert run(*words, "--seed", "1e1", "--out", "a.html").exit_code == 0
+    assert run(*words, "--seed", "10", "--out", "b.html").exit_code == 0
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "-1e3"])

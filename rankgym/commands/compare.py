@@ -45,10 +45,11 @@ Processes = Annotated[
 ]
 Seed = Annotated[
     int,
-    option(
+    options.number(
         "S",
         "Seed of row 0; row b has S + b, for its users and its agent. Seeds of independent repetitions must "
         "differ by at least the number of rows.",
+        low=0,
     ),
 ]
 Overwrite = Annotated[

@@ -27,6 +27,9 @@ class OneLineErrors(TyperGroup):
             from rankgym.experiments.plan.agents import AgentFailed
             from rankgym.models.named import failure_in_model
 
+            if type(error) is typer.BadParameter:  # a missing one, of a subclass, is reported with the usage
+                complain(f"error: {error.format_message()}")
+                raise typer.Exit(2) from None
             if hasattr(error, "exit_code") or isinstance(error, (typer.Abort, BrokenPipeError)):
                 raise  # typer handles these
             if os.environ.get("RANKGYM_DEBUG", "0") not in ("", "0"):

@@ -21,6 +21,8 @@ RESULTS = {"passed": "kept", "broken": "broken", "skipped": "not tried"}
 LONGEST_CALL = 10.0  # seconds: nobody waits for an endless loop for longer
 SHOWN_LINES, SHOWN_CHARACTERS = 10, 600  # of what the file printed
 
+Seed = Annotated[int, options.number("S", "Seed of row 0; row b has S + b, for its users and its agent.", low=0)]
+
 
 def grade(
     submitted: Annotated[
@@ -36,7 +38,7 @@ def grade(
     ],
     rounds: Annotated[int, options.count("N", "User sessions, or duels, in each row.")] = 10_000,
     runs: Annotated[int, options.count("R", "Runs of every query or problem.")] = 1,
-    seed: Annotated[int, option("S", "Seed of row 0; row b has S + b, for its users and its agent.")] = 0,
+    seed: Seed = 0,
     query: Annotated[
         str, option("all|train|test|0,3,7", "Queries, or problems of duels.", "--query", "--problem")
     ] = "all",

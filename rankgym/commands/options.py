@@ -32,19 +32,33 @@ def count(metavar: str, help_text: str, *flags: str) -> Any:
     return typer.Option(*flags, metavar=metavar, help=help_text, parser=counted)
 
 
+def number(metavar: str, help_text: str, *flags: str, low: int) -> Any:
+    """Return an option like ``count`` for a whole number that is small or 0, such as a seed or positions."""
+
+    def parsed(text: Any) -> int:
+        return whole(text, f"at least {low}, such as {low + 3}")
+
+    return typer.Option(*flags, metavar=metavar, help=help_text, parser=parsed)
+
+
 def counted(text: Any) -> int:
     """Return the whole number that ``text`` is, such as 100_000 or 2.5e4."""
+    return whole(text, "at least 1, such as 100000, 100_000 or 1e5")
+
+
+def whole(text: Any, allowed: str) -> int:
+    """Return the whole number that ``text`` is; typer.BadParameter with what is ``allowed`` if it is none."""
     try:
         return int(text)  # exact, however large
     except (ValueError, OverflowError):
         pass
     try:
-        number = float(text)
-        if number.is_integer():
-            return int(number)
+        found = float(text)
+        if found.is_integer():
+            return int(found)
     except ValueError:
         pass
-    raise typer.BadParameter(f"{text!r} is not a whole number; allowed: at least 1, such as 100000, 100_000 or 1e5")
+    raise typer.BadParameter(f"{text!r} is not a whole number; allowed: {allowed}")
 
 
 Environment = Annotated[
@@ -71,7 +85,7 @@ Source = Annotated[
         "Synthetic click models or preferences of the package, the original ones, or fits that you imported.",
     ),
 ]
-Positions = Annotated[int | None, option("K", "Displayed positions.")]
+Positions = Annotated[int | None, number("K", "Displayed positions.", low=1)]
 Jobs = Annotated[
     int | None,
     option(

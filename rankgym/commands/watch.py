@@ -22,7 +22,7 @@ def watch(
     ],
     out: Annotated[Path, option("PAGE.html", "The page; a file of this name is replaced.")],
     rounds: Annotated[int, options.count("N", "User sessions, or duels.")] = 1_000,
-    seed: Annotated[int, option("S", "Seed of the users and of each agent.")] = 0,
+    seed: Annotated[int, options.number("S", "Seed of the users and of each agent.", low=0)] = 0,
     query: Annotated[
         str | None, option("Q", "The query, or the problem of duels. Default: the first one.", "--query", "--problem")
     ] = None,
@@ -82,6 +82,8 @@ def watch(
         first = next((change for change in agent.changes if change.kind == STRUCTURE), None)
         if first is not None:
             typer.echo(f"{agent.label}: round {first.round:,}: {first.text}")
+    for note in episode.notes:
+        typer.echo(f"{note}.")
     typer.echo(
         f"Written to {out}: {len(episode.shown):,} of {rounds:,} rounds, {size / 1e6:.2g} MB. Open it in a browser."
     )

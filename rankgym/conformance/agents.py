@@ -27,6 +27,7 @@ RULES = {
     "bad duels": "update of a DuelingAgent refuses wrong arms and winners with a ValueError, and nothing has happened",
     "settled": "settled returns (num_envs,) bools and changes nothing; a settled row shows the same for ever",
     "snapshot": "an agent restored from a snapshot, of all rows or of some, continues as the other does",
+    "beliefs": "beliefs returns Beliefs or None, the same if asked twice, and changes nothing",
 }
 """Name and statement of every rule of ``check_agent``."""
 
@@ -43,6 +44,7 @@ ADVICE = {
     "bad duels": "begin update with: left, right, left_won = self.checked_duel(duel, won)",
     "settled": "return True only for rows that never change again; without a proof, leave the method out",
     "snapshot": "copy every array that decides what comes, with its axis of rows; or leave the method out",
+    "beliefs": "only read in beliefs: compute from copies, draw no random numbers, and keep nothing",
 }
 """What to do about a broken rule."""
 
@@ -72,9 +74,10 @@ def check_agent(
     * parts: if one is missing, no other rule is tried.
     * sizes: more items than positions may be refused, too, by algorithms that rank all items, but then always.
     * bad duels: agents of other classes than ``DuelingAgent`` need not refuse.
-    * settled, snapshot: for agents that have these methods. ``snapshot`` returns a dict of arrays with a leading axis
-      of rows, or None. A new agent, made with the same arguments and, for some of the rows, with a list of their seeds,
-      takes these rows of the arrays by ``restore``.
+    * settled, snapshot, beliefs: for agents that have these methods. ``snapshot`` returns a dict of arrays with a
+      leading axis of rows, or None. A new agent, made with the same arguments and, for some of the rows, with a list of
+      their seeds, takes these rows of the arrays by ``restore``. ``beliefs`` changes no attribute, and an agent that is
+      asked in every round plays as one that is not; it may keep what it has computed in a new attribute.
 
     Args:
         factory: an ``Agent`` or ``DuelingAgent`` class; or anything that is called with the keywords ``num_items``,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import DuelingAgent, Learner, seed_argument
+from rankgym.conformance.asking import ask_for_beliefs
 from rankgym.conformance.parts import MissingPart, make_agent
 from rankgym.conformance.rulebook import Rulebook, fail, refuses
 from rankgym.kernels import first_fault
@@ -120,12 +121,13 @@ class Trial(ABC):
         attempt("row independence", ("seed",), self.check_rows)
         attempt("copies", ("seed",), self.check_copies)
         if self.first is not None:
-            for rule in ("settled", "snapshot"):
-                # ``Learner`` has defaults of these methods
-                if not hasattr(self.first, rule) or getattr(type(self.first), rule, None) is getattr(Learner, rule):
+            for rule in ("settled", "snapshot", "beliefs"):
+                defaults = (getattr(base, rule) for base in (Learner, DuelingAgent))
+                if not hasattr(self.first, rule) or getattr(type(self.first), rule, None) in defaults:
                     self.book.skipped.setdefault(rule, f"the agent has no method {rule}")
         attempt("settled", ("seed",), self.check_settled)
         attempt("snapshot", ("seed",), self.check_snapshot)
+        attempt("beliefs", ("seed",), self.check_beliefs)
 
     def may_refuse(self) -> bool:
         """Return whether the factory may refuse these sizes as it did."""
@@ -260,6 +262,21 @@ class Trial(ABC):
     def named(self, agent: Any, t: int) -> NDArray[np.int64]:
         """Return what the agent names besides its actions, (rows, ...)."""
         return np.zeros((self.ROWS, 0), np.int64)
+
+    def check_beliefs(self) -> None:
+        """Ask before the first round and after each one; the actions must be those of the first agent, not asked."""
+        agent, rows = self.agent(), np.arange(self.ROWS)
+        observation = np.zeros((self.ROWS, self.width), np.int8)
+        for t in range(self.rounds):
+            for row in range(self.ROWS):
+                ask_for_beliefs(agent, row, f"after round {t - 1}" if t else "before the first round")
+            action = agent.act(observation)
+            actions = self.checked(action, self.ROWS, t)
+            for row in different_rows(self.shown[t], actions):
+                text = f"asked for its beliefs before, row {row} showed {actions[row].tolist()} in round {t}"
+                fail("beliefs", text, f"what it shows unasked, {self.shown[t][row].tolist()}")
+            observation = self.answer(t, rows, actions)
+            agent.update(action, observation.copy())
 
     def check_snapshot(self) -> None:
         agent = self.half_played()

@@ -324,15 +324,15 @@ class DuelingVectorEnv(SessionsVectorEnv):
     # -- step ----------------------------------------------------------------------------------------------------------
 
     def _checked(self, actions: Any) -> Pair:
-        return checked_arm_pairs(actions, self.num_arms, self.num_envs)
+        left, right = checked_arm_pairs(actions, self.num_arms, self.num_envs)
+        return (left, right) if self.render_mode is None else (left.copy(), right.copy())  # they are kept for `_text`
 
     def _checked_single(self, action: Any) -> Pair:
         return checked_arm_pair(action, self.num_arms)
 
     def play(self, pairs: Pair) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
         """Play one duel in every row: return the winners, one-hot, and the rewards."""
-        left, right = pairs
-        self._left, self._right = pairs if self.render_mode is None else (left.copy(), right.copy())  # for `_text`
+        self._left, self._right = left, right = pairs
         won, reward = np.empty((self.num_envs, 2), np.int8), np.empty(self.num_envs)
         truth = (self._preference, self._matrix, self._arms, self._gap, self._entry, self._regret)
         duel(*truth, self._key, self._session, self._round, left, right, won, self._winner, reward, self._loss)

@@ -36,6 +36,9 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
         self.observation_space = engine.single_observation_space
         self.render_mode = engine.render_mode
         self.horizon = engine.horizon
+        # What the engine keeps for scenes, of the steps here: it gets them when somebody looks. See ``_tell_engine``.
+        self._last: bytes | None = None
+        self._regret = 0.0
 
     def __getattr__(self, name: str) -> Any:
         engine = self.__dict__.get("engine")  # missing while a copy is being made
@@ -63,6 +66,7 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
         if seed is None and self.engine.unseeded:
             seed = int(self.np_random.integers(2**63))  # so that an np_random set from outside decides
         observation, info = self.engine.reset(seed=[seed])
+        self._last, self._regret = None, 0.0
         return observation[0], {name: first_row(values) for name, values in info.items()}
 
     def step(self, action: Any) -> tuple[NDArray[np.int8], float, bool, bool, dict[str, Any]]:
@@ -70,19 +74,27 @@ class SingleEnv(gym.Env[NDArray[np.int8], Any]):
         if engine.unseeded or engine._some_ended:
             raise ResetNeeded("reset the environment before its first step, and after its episode is over")
         observation, reward = engine.play(engine._checked_single(action))
-        if self.render_mode is not None:
-            engine.last_observation[0] = observation[0]
         truncated, info = engine.at_horizon(), engine._session_info(observation, first_row, np.ndarray.item)
-        if self.render_mode is not None:
-            engine.regret_so_far[0] += info["regret"]
+        if self.render_mode is not None:  # in a tenth of the time that the engine's arrays would take
+            self._last = observation.tobytes()
+            self._regret += info["regret"]
         engine._prepare_next()
         return observation[0], reward.item(), False, truncated, info
 
+    def _tell_engine(self) -> None:
+        """Hand over the last observation and the regret so far to the engine, which shows them."""
+        if self._last is not None:
+            engine = self.engine
+            engine.last_observation[0] = np.frombuffer(self._last, np.int8)
+            engine.regret_so_far[0] = self._regret
+
     def scene(self) -> Scene:
         """Return what there is to see of the last session; see ``SessionsVectorEnv.scene``."""
+        self._tell_engine()
         return self.engine.scene(0)
 
     def render(self) -> str | None:
+        self._tell_engine()
         frames = self.engine.render()
         return None if frames is None else frames[0]
 

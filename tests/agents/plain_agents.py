@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 
-from rankgym.agent import Agent, DuelingAgent
+from rankgym.agent import Agent, Beliefs, DuelingAgent
 
 
 def generators(seed, num_envs):
@@ -463,7 +463,83 @@ class KeepsWhatItWasGiven(GivesItsMemoryAway):
         self.counts = snapshot["counts"]
 
 
-GOOD = [PlainAgent, ArrayAgent, Fixed, ReRanks, Decides, WrittenDown, IsNotWrittenDown]
+# beliefs: asking changes nothing.
+
+
+class Believes(ArrayAgent):
+    """Good: says its counts."""
+
+    def beliefs(self, row=0):
+        return Beliefs(scores={"clicks": tuple(self.clicks[row])})
+
+
+class KeepsWhatItHasComputed(Believes):
+    """Good: what it has computed when it was asked first is in a new attribute."""
+
+    def beliefs(self, row=0):
+        if not hasattr(self, "half"):
+            self.half = tuple([0.5] * self.num_items)
+        return Beliefs(scores={"half": self.half})
+
+
+class BelievesInArrays(Believes):
+    """Good: with arrays, and numbers that are none."""
+
+    def beliefs(self, row=0):
+        return Beliefs(scores={"clicks": np.array(self.clicks[row]), "share": np.full(self.num_items, np.nan)})
+
+
+class SaysNothing(ArrayAgent):
+    """Good."""
+
+    def beliefs(self, row=0):
+        return None
+
+
+class SpeaksInDicts(ArrayAgent):
+    def beliefs(self, row=0):
+        return {"clicks": self.clicks[row]}
+
+
+class SortsWhenAsked(Believes):
+    def beliefs(self, row=0):
+        self.clicks[row].sort()
+        return super().beliefs(row)
+
+
+class DrawsToBelieve(Believes):
+    def beliefs(self, row=0):
+        return Beliefs(champion=self.chance[row].randrange(self.num_items))
+
+
+class NeverSaysTheSameTwice(ArrayAgent):
+    said = 0
+
+    def beliefs(self, row=0):
+        type(self).said += 1
+        return Beliefs(scores={"said": (type(self).said,) * self.num_items})
+
+
+class LearnsFromBeingAsked(ArrayAgent):
+    """Its memory is not among its attributes."""
+
+    memory = [0]  # noqa: RUF012
+
+    def __init__(self, **shape):
+        super().__init__(**shape)
+        self.memory[0] = 0
+
+    def act(self, observation):
+        return np.roll(super().act(observation), self.memory[0] >= 6, axis=1)
+
+    def beliefs(self, row=0):
+        self.memory[0] += 1
+
+
+GOOD = [
+    *(PlainAgent, ArrayAgent, Fixed, ReRanks, Decides, WrittenDown, IsNotWrittenDown),
+    *(Believes, BelievesInArrays, SaysNothing),
+]
 MUTANTS = {
     "parts": [OnlyActs, OnlyUpdates, ForgetsSuper, UsesWhatSuperSets, DrawsBeforeSuper],
     "actions": [Transposes, ShowsOneMore, SpeaksInFloats, Repeats, CountsFromOne, CountsFromBelow, Ragged],
@@ -487,6 +563,7 @@ MUTANTS = {
         GivesItsMemoryAway,
         KeepsWhatItWasGiven,
     ],
+    "beliefs": [SpeaksInDicts, SortsWhenAsked, DrawsToBelieve, NeverSaysTheSameTwice, LearnsFromBeingAsked],
 }
 
 

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from plain_agents import DUELING_GOOD, DUELING_MUTANTS, GOOD, MUTANTS, PlainAgent
+from plain_agents import DUELING_GOOD, DUELING_MUTANTS, GOOD, MUTANTS, KeepsWhatItHasComputed, PlainAgent
 
 from rankgym.conformance import AgentError, check_agent, parametrize_with_checks
 from rankgym.conformance.agents import ADVICE, RULES
@@ -34,7 +34,7 @@ def test_every_dueling_agent_keeps_the_contract_with_other_sizes(name):
     check_agent(AGENTS[name], num_arms=3, rounds=80, seed=2**40)
 
 
-@pytest.mark.parametrize("agent", GOOD + DUELING_GOOD)
+@pytest.mark.parametrize("agent", [*GOOD, KeepsWhatItHasComputed, *DUELING_GOOD])
 def test_a_plain_agent_keeps_the_contract(agent):
     check_agent(agent, rounds=100)
 
@@ -110,7 +110,7 @@ def test_an_agent_that_breaks_three_rules_is_told_all_three():
     with pytest.raises(AgentError) as caught:
         check_agent(ThreeFaults, rounds=40)
     assert list(caught.value.broken) == ["sizes", "arguments", "copies"]
-    assert set(caught.value.skipped) == {"bad duels", "settled", "snapshot"}
+    assert set(caught.value.skipped) == {"bad duels", "settled", "snapshot", "beliefs"}
 
 
 def test_rules_that_cannot_be_tried_are_told_with_the_reason():
@@ -146,6 +146,25 @@ def test_a_missing_part_is_named_and_nothing_else_is_tried(mutant, seen, expecte
     assert seen in caught.value.broken["parts"].seen
     assert expected in caught.value.broken["parts"].expected
     assert set(caught.value.skipped) == set(RULES) - {"parts"}
+
+
+@pytest.mark.parametrize(
+    ("mutant", "seen"),
+    [
+        ("SpeaksInDicts", "beliefs(0) returned {'clicks': [0, 0, 0, 0, 0, 0]} before the first round"),
+        ("SortsWhenAsked", r"beliefs\(\d\) changed the attribute clicks of the agent after round \d+"),
+        ("DrawsToBelieve", "beliefs(0) changed the attribute chance of the agent before the first round"),
+        ("NeverSaysTheSameTwice", "two calls of beliefs(0) differ in scores before the first round"),
+        ("LearnsFromBeingAsked", r"asked for its beliefs before, row \d showed \[.*\] in round \d"),
+    ],
+)
+def test_the_message_says_what_asking_for_beliefs_changed(mutant, seen):
+    (found,) = (one for _, one in EACH if one.__name__ == mutant)
+    with pytest.raises(AgentError) as caught:
+        check_agent(found, rounds=60)
+    assert list(caught.value.broken) == ["beliefs"]
+    said = caught.value.broken["beliefs"].seen
+    assert re.fullmatch(seen, said) if "\\" in seen else said == seen
 
 
 def test_every_rule_has_a_mutant():

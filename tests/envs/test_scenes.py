@@ -50,6 +50,30 @@ def test_a_scene_is_what_info_says(make_family, family):
             assert scene.winner == info["winner"]
 
 
+@pytest.mark.parametrize("family", FEW)
+def test_who_looks_seldom_sees_the_same(make_family, family):
+    """Whether somebody looked before, wrote into an observation or an action, or began a new episode matters not."""
+    looking, seldom = make_family(family), make_family(family)
+    for episode in range(2):
+        for env in (looking, seldom):
+            env.reset(seed=episode)
+            env.action_space.seed(episode)
+        for number in range(6):
+            for env in (looking, seldom):
+                action = env.action_space.sample()
+                observation, *_ = env.step(action)
+                observation[:] = 1
+                for part in action.values() if isinstance(action, dict) else [action]:
+                    if isinstance(part, np.ndarray) and part.ndim:
+                        part[:] = part[::-1].copy()
+            scene = looking.unwrapped.scene()
+            if number % 4 == 3:
+                assert seldom.unwrapped.scene() == scene
+    seldom.reset(seed=2)
+    looking.reset(seed=2)
+    assert seldom.unwrapped.scene() == looking.unwrapped.scene()
+
+
 @pytest.mark.parametrize("family", [*MODELS, "breakpoints", "two levels", "rankings"])
 def test_rewards_are_those_of_the_users_that_are_shown(make_family, family):
     """A click has the probability examined * attraction, in every model here, also just before a breakpoint."""

@@ -17,6 +17,8 @@ from rankgym.experiments.plan.agents import AgentFailed
 from rankgym.experiments.watch import page as pages
 from rankgym.experiments.watch.episode import ALL_SHOWN, FIRST_SHOWN, Change, checked_beliefs, shown_rounds, watch
 from rankgym.experiments.watch.events import CHAMPION, STRUCTURE, Selection, changes
+from rankgym.experiments.watch.notes import Actions
+from rankgym.style import MARKERS, OVER
 from rankgym.wrappers.against_itself import AgainstItself
 from rankgym_agents import AGENTS
 
@@ -163,6 +165,63 @@ def test_wrong_arguments_are_named(given, message):
         watch(**{"name": "PBM-Yandex-v0", "agents": ["toprank"], "progress": False, **given})
 
 
+# -- notes ------------------------------------------------------------------------------------------------------------
+
+
+def test_agents_that_played_alike_are_named():
+    episode = watch("PBM-Yandex-v0", ["batchrank", "cascade-ucb1", "random"], rounds=200, progress=False)
+    first, *others = episode.agents
+    alike = [other.label for other in others if scenes_alike(other, first)]
+    (note,) = episode.notes
+    assert alike == ["random"]
+    assert note.startswith("batchrank and random showed the same lists to the same users in all 200 rounds, ")
+    assert pages.page_data(episode)["notes"] == [note]
+
+
+def scenes_alike(one, other):
+    return all(a.displayed == b.displayed for a, b in zip(one.scenes, other.scenes, strict=True))
+
+
+def test_one_other_list_parts_agents():
+    class Once(Actions):
+        def step(self, actions):
+            return super().step(actions[:, ::-1] if self.last else actions)
+
+    digests = []
+    for cls in (Actions, Actions, Once):
+        env = cls(gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=1, horizon=20))
+        env.reset(seed=0)
+        for number in range(20):
+            env.last = number == 19
+            env.step(np.array([[3, 1, 4, 0, 5]], np.int32 if cls is Once else np.int64))
+        digests.append(env.digest)
+        env.close()
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_duels_of_the_same_arms_are_pairs():
+    episode = watch("Dueling-Arxiv-v0", ["rucb", "rucb:alpha=0.51", "rmed1"], rounds=50, progress=False)
+    (note,) = episode.notes
+    assert note.startswith("rucb and rucb:alpha=0.51 showed the same pairs to the same users in all 50 rounds, ")
+
+
+@pytest.mark.parametrize(
+    ("every", "breakpoints", "expected"),
+    [
+        (30, [30, 60], ""),
+        (30, [30], "restarts in rounds 31 and 61, but users change in round 31"),
+        (90, [30, 60], "does not restart in these 90 rounds, but users change in rounds 31 and 61"),
+        (1, [1], "restarts in rounds 2, 3, 4, 5, 6, …, but users change in round 2"),
+        (45, [], "restarts in round 46, but users do not change"),
+    ],
+)
+def test_restarts_elsewhere_than_at_the_breakpoints_are_named(every, breakpoints, expected):
+    label = f"restarting:every={every}"
+    name, given = ("CM-Yandex-Breakpoint-v0", {"breakpoints": breakpoints}) if breakpoints else ("CM-Yandex-v0", {})
+    episode = watch(name, [label, "static"], rounds=90, progress=False, **given)
+    assert episode.notes == ([f"{label} was made with every = {every} and {expected}"] if expected else [])
+
+
 # -- changes ----------------------------------------------------------------------------------------------------------
 
 
@@ -220,7 +279,14 @@ def test_what_is_not_listed_is_counted(kinds, limit):
         ([1, 2], "allowed: rankgym.agent.Beliefs, or None"),
         (Beliefs(blocks=((0, 7),)), "names 7; allowed: 0 .. 4"),
         (Beliefs(champion=-1), "names -1"),
+        (Beliefs(champion=0.5), "champion has (0.5,); allowed: items, whole numbers in 0 .. 4"),
+        (Beliefs(blocks=3), "blocks = 3; allowed: a tuple of tuples"),
+        (Beliefs(blocks=(1, 2)), "blocks has 1; allowed: items"),
+        (Beliefs(out="12"), "out has '12'; allowed: items"),
+        (Beliefs(scores=(1, 2)), "scores = (1, 2); allowed: a dict"),
         (Beliefs(scores={"mine": (0.5,)}), "scores['mine'] has 1 numbers; allowed: 5"),
+        (Beliefs(scores={"mine": 3}), "scores['mine'] = 3; allowed: 5 numbers"),
+        (Beliefs(scores={"mine": "abcde"}), "scores['mine'] = 'abcde'; allowed: 5 numbers"),
     ],
 )
 def test_beliefs_that_cannot_be_shown_are_refused(found, message):
@@ -248,9 +314,47 @@ class Wrong(Agent):
         return Beliefs(out=(99,))
 
 
-def test_the_error_names_the_agent():
-    with pytest.raises(AgentFailed, match=r"agent = 'Wrong': .*names 99"):
-        watch("PBM-Yandex-v0", [Wrong], rounds=5, progress=False)
+class Failing(Wrong):
+    """An agent that fails when it is asked."""
+
+    def beliefs(self, row=0):
+        return Beliefs(champion=self.no_such_attribute)
+
+
+class NoRow(Wrong):
+    """An agent whose method takes too little."""
+
+    def beliefs(self):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("agent", "error", "line"),
+    [
+        (Wrong, "ValueError: beliefs().out names 99", "    def beliefs(self, row=0):"),
+        (Failing, "AttributeError: 'Failing' object has no", "        return Beliefs(champion=self.no_such_attribute)"),
+        (NoRow, "TypeError: NoRow.beliefs() takes 1 positional", "    def beliefs(self):"),
+    ],
+)
+def test_an_error_of_beliefs_names_the_agent_the_method_and_the_users_line(agent, error, line):
+    with pytest.raises(AgentFailed) as failure:
+        watch("PBM-Yandex-v0", [agent], rounds=5, progress=False)
+    name = agent.__name__
+    assert str(failure.value).startswith(f"agent = {name!r}: in {name}.beliefs: {error}")
+    number = int(re.search(r"test_watch\.py:(\d+)\)$", str(failure.value))[1])
+    assert Path(__file__).read_text("utf-8").splitlines()[number - 1] == line
+
+
+class Scored(Wrong):
+    """An agent with scores in NumPy's arrays."""
+
+    def beliefs(self, row=0):
+        return Beliefs(scores={"a": np.arange(10, dtype=np.float32) / 4, "b": np.arange(10)})
+
+
+def test_scores_may_be_arrays_of_any_dtype():
+    data, _ = parts(pages.page(watch("PBM-Yandex-v0", [Scored], rounds=2, progress=False)))
+    assert data["agents"][0]["beliefs"][0]["scores"] == {"a": [k / 4 for k in range(10)], "b": list(range(10))}
 
 
 class OneUser:
@@ -334,6 +438,25 @@ def test_the_data_on_the_page_are_those_of_the_episode(played):
         assert beliefs["blocks"] == [list(block) for block in played.agents[0].beliefs[place].blocks]
     assert data["shown"] == played.shown
     assert "Infinity" not in json.dumps(data["agents"][0]["scenes"])
+
+
+def test_curves_can_be_told_apart_without_colours():
+    episode = watch("CM-Yandex-v0", ["cascade-kl-ucb", "cascade-swucb", "restarting"], rounds=60, progress=False)
+    assert len(episode.notes) > 0  # the first and the last play alike
+    first, second, last = pages.page_data(episode)["agents"]
+    assert len({agent["marker"] for agent in (first, second, last)}) == 3
+    assert [round(length / pages.DASH_UNIT, 1) for length in last["dashes"]] == list(OVER[0][1])  # drawn over the first
+    assert first["dashes"] not in (second["dashes"], last["dashes"])
+
+
+@pytest.mark.parametrize("marker", MARKERS)
+def test_markers_are_closed_paths_around_the_point(marker):
+    text = pages.marker_path(marker)
+    assert re.fullmatch(r"M(-?\d+\.\d -?\d+\.\d)(L-?\d+\.\d -?\d+\.\d){2,}Z", text)
+    corners = np.array([[float(x) for x in corner.split()] for corner in text[1:-1].split("L")])
+    assert (corners.min(0) < 0).all()
+    assert (corners.max(0) > 0).all()
+    assert np.abs(corners).max() <= pages.MARKER_SIZE
 
 
 def test_of_many_arms_the_largest_scores_are_on_the_page():

@@ -184,6 +184,66 @@ def test_keys_slider_and_buttons_show_the_right_round(episode, url, tmp_path):
     browse(tmp_path, look)
 
 
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        (
+            "123",
+            "Round 123 is not among the {shown} rounds shown. This is round {round}, the last one shown before it.",
+        ),
+        (
+            "3001",
+            "There is no round 3,001; allowed: 1 to 3,000, such as “#round=3000” in the address. This is round 3,000.",
+        ),
+        ("0", "There is no round 0; allowed: 1 to 3,000, such as “#round=1” in the address. This is round 1."),
+        ("1e2%", "“1e2%” is not a round; allowed: 1 to 3,000, such as “#round=1” in the address. This is round 1."),
+        ("50", ""),
+    ],
+)
+def test_an_address_that_is_not_shown_is_said_and_corrected(episode, url, tmp_path, address, said):
+    async def look(page):
+        await page.open(f"{url}#round={address}")
+        number = await page.round()
+        assert await page.value("location.hash") == f"#round={number}"
+        expected = said.format(shown=len(episode.shown), round=number)
+        assert await page.value("$('moved').textContent") == expected
+        assert await page.value("$('moved').hidden") == (said == "")
+        await page.press("ArrowRight")
+        assert await page.value("$('moved').hidden")
+
+    browse(tmp_path, look)
+
+
+def test_the_latest_change_is_in_view_and_the_page_stays_where_it_is(episode, url, tmp_path):
+    rounds = [change.round for change in episode.agents[0].changes]
+    assert len(rounds) > 10  # more than the list has room for
+    visible = (
+        "(() => {const b = document.querySelector('.latest').getBoundingClientRect();"
+        "const l = document.querySelector('.changes').getBoundingClientRect();"
+        "return b.top >= l.top - 1 && b.bottom <= l.bottom + 1})()"
+    )
+
+    async def look(page):
+        await page.open(f"{url}#round={rounds[0]}")
+        await page.value("scrollTo(0, 300)")
+        before = await page.value("scrollY")
+        for place in (*range(0, len(episode.shown), 17), len(episode.shown) - 1):
+            await page.value(f"go({place})")
+            past = sum(number <= episode.shown[place] for number in rounds)
+            assert await page.value("document.querySelectorAll('.latest').length") == (past > 0)
+            if past:
+                assert (
+                    await page.value(
+                        "[...document.querySelectorAll('.changes button')].indexOf(document.querySelector('.latest'))"
+                    )
+                    == past - 1
+                )
+                assert await page.value(visible)
+            assert await page.value("scrollY") == before
+
+    browse(tmp_path, look)
+
+
 def test_the_page_shows_lists_clicks_and_blocks_of_the_round(episode, url, tmp_path):
     async def look(page):
         for place in (0, 50, episode.shown.index(episode.agents[0].changes[-1].round), -1):
@@ -234,6 +294,35 @@ def test_every_kind_of_environment_is_drawn_without_an_error_and_fits_a_phone(na
         assert await page.value("document.querySelectorAll('.card').length") == len(agents)
         assert await page.value("document.documentElement.scrollWidth") <= 390
         assert await page.press("Home") == 1
+
+    browse(tmp_path, look)
+
+
+def test_words_and_ties_are_explained_on_the_page(tmp_path):
+    episode = watch("Dueling-Arxiv-v0", ["rucb"], rounds=400, seed=1, progress=False)
+    write_page(episode, tmp_path / "watch.html")
+    tied = []
+    for beliefs in episode.agents[0].beliefs:
+        beaten = beliefs.scores["arms beaten"]
+        others = [arm for arm in range(6) if arm != beliefs.champion and beaten[arm] == max(beaten)]
+        tied.append(others if beaten[beliefs.champion] == max(beaten) else [])
+    assert any(tied)
+    assert not all(tied)
+
+    async def look(page):
+        await page.open((tmp_path / "watch.html").as_uri())
+        for place in range(0, 400, 7):
+            await page.value(f"go({place})")
+            text = await page.value("document.querySelector('.card').textContent")
+            assert ("A tie: arm" in text) == bool(tied[place])
+            assert not tied[place] or ", ".join(map(str, tied[place])) in text
+        stops = {change.round for change in episode.agents[0].changes}
+        expected = (
+            f"“◀ change” and “change ▶” go to the {len(stops)} rounds in which an agent names another arm the best."
+        )
+        assert await page.value("$('stops').textContent") == expected
+        assert "Problem: the number" in await page.value("$('help').textContent")
+        assert "Pairs out of order" not in await page.value("$('help').textContent")
 
     browse(tmp_path, look)
 

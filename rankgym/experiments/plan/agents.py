@@ -102,16 +102,22 @@ class AgentSpec(NamedTuple):
                 said, hint = said.partition("allowed: ")[0] + hint.removeprefix("; "), ""
             raise ValueError(f"agent = {self.label!r}: {said}{hint}") from error
 
-    def failure(self, error: BaseException, hint: str = "") -> AgentFailed:
-        """Return an AgentFailed for an ``error`` of the agent or its rankings; a click model's names that one alone."""
+    def failure(self, error: BaseException, hint: str = "", during: str = "", place: str = "") -> AgentFailed:
+        """Return an AgentFailed for an ``error`` of the agent or of its rankings.
+
+        An error of a kernel names the kernel alone, one of a click model that model alone. ``during`` names the call
+        that failed, and ``place`` stands for a place in the agent's own file if the error has none there, as that of a
+        wrong result.
+        """
         if isinstance(error, KernelError):  # of the agent, or of a click model
             return AgentFailed(str(error))
         if in_model := failure_in_model(error):
             return AgentFailed(in_model)
         frames = [] if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)[-1:]
-        place = self._own_place(error) or "".join(f"{f.filename}:{f.lineno}" for f in frames)
+        place = self._own_place(error) or place or "".join(f"{f.filename}:{f.lineno}" for f in frames)
         place = place.removeprefix(os.path.join(os.getcwd(), ""))
         said = f"{type(error).__name__}: {error}".removesuffix(": ")
+        said = f"{during and f'in {during}: '}{said}"
         return AgentFailed(f"agent = {self.label!r}: {said}{hint}{place and f' ({place})'}")
 
     def inner(self) -> "AgentSpec | None":

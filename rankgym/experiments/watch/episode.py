@@ -4,17 +4,20 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
+from operator import index
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
-from rankgym.agent import Beliefs, plain
+from rankgym.agent import Beliefs
 from rankgym.arguments import ActionKind, action_kind, count_of, whole_number
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.experiments.plan.agents import AgentLike, AgentSpec
 from rankgym.experiments.plan.environments import ResolvedEnvironment, resolve
 from rankgym.experiments.watch.events import Selection, changes
+from rankgym.experiments.watch.notes import Actions, notes
 from rankgym.play.game import Game
 from rankgym.progress import late_bar, rate_bar
 
@@ -56,6 +59,7 @@ class Episode(NamedTuple):
     shown: list[int]  # rounds, from 1
     agents: list[Watched]
     epochs: list[int]  # rounds, from 1, that were the first ones of new users
+    notes: list[str]  # about the whole episode: agents that played alike, restarts that are not at the breakpoints
 
 
 def watch(
@@ -102,7 +106,7 @@ def watch(
         problem = None if found.choice is None else found.queries[0]
         epochs: list[int] = []
         always = set(shown_rounds(rounds))
-        episode = Episode(found, arguments, problem, seed, players[0].thing, [], [], epochs)
+        episode = Episode(found, arguments, problem, seed, players[0].thing, [], [], epochs, [])
         with late_bar(progress, rounds * len(players), "watch", lambda: rate_bar("rounds")) as report:
             for number in range(1, rounds + 1):
                 news = [player.play(number) for player in players]
@@ -114,7 +118,14 @@ def watch(
                         player.keep()
                 if number % REPORTED == 0 or number == rounds:
                     report(len(players) * (number % REPORTED or REPORTED))
-    return episode._replace(agents=[player.watched for player in players])
+        said = notes(
+            {player.spec.label: player.actions.digest for player in players},
+            {player.spec.label: player.agent for player in players},
+            epochs,
+            rounds,
+            "pairs" if players[0].thing == "arm" else "lists",
+        )
+    return episode._replace(agents=[player.watched for player in players], notes=said)
 
 
 def shown_rounds(rounds: int) -> list[int]:
@@ -155,7 +166,8 @@ class Player:
         self.spec, self.env = spec, env
         self.agent = spec.make(env, found.rounds, seed)
         self.thing = "arm" if action_kind(env) is ActionKind.DUEL_OF_ARMS else "item"
-        self.game = Game(self.agent, env, found.rounds, threads=0)
+        self.actions = Actions(env)
+        self.game = Game(self.agent, self.actions, found.rounds, threads=0)
         self.game.reset(seed)
         self.selection = Selection(limit)
         self.watched = Watched(spec.label, [], [], [], self.selection.left_out)
@@ -193,7 +205,10 @@ class Player:
         try:
             return checked_beliefs(method(0), self._number())
         except Exception as error:
-            raise self.spec.failure(error) from error
+            where = getattr(method, "__code__", None)  # a wrong result, or wrong parameters, have no line of their own
+            place = f"{where.co_filename}:{where.co_firstlineno}" if where else ""
+            during = f"{type(self.agent).__name__}.beliefs"
+            raise self.spec.failure(error, during=during, place=place) from error
 
     def _number(self) -> int:
         """How many items or arms there are."""
@@ -204,27 +219,47 @@ def checked_beliefs(found: Any, number: int) -> Beliefs | None:
     """Return an agent's beliefs about ``number`` items or arms, NumPy's numbers as Python's.
 
     Raises:
-        TypeError: they are not ``Beliefs``.
+        TypeError: they are not ``Beliefs``, or a part of them has another type.
         ValueError: they name what is not an item, or have another number of scores.
     """
     if found is None:
         return None
     if not isinstance(found, Beliefs):
         raise TypeError(f"beliefs() = {found!r}; allowed: rankgym.agent.Beliefs, or None")
-    blocks = [item for block in found.blocks for item in block]
-    champion = [] if found.champion is None else [found.champion]
-    named: Iterable[int] = [*blocks, *found.out, *found.base_list, *champion]
-    wrong = next((item for item in named if not 0 <= item < number), None)
-    if wrong is not None:
-        raise ValueError(f"beliefs() names {wrong!r}; allowed: 0 .. {number - 1}")
-    scores: Mapping[str, Sequence[float]] = found.scores
-    for name, values in scores.items():
-        if len(values) != number:
-            raise ValueError(f"beliefs().scores[{name!r}] has {len(values)} numbers; allowed: {number}")
+    if not isinstance(found.blocks, Iterable):
+        raise TypeError(f"beliefs().blocks = {found.blocks!r}; allowed: a tuple of tuples of items")
+    if not isinstance(found.scores, Mapping):
+        raise TypeError(f"beliefs().scores = {found.scores!r}; allowed: a dict from names to {number} numbers each")
+    for name, values in found.scores.items():
+        _check_scores(name, values, number)
+    (champion,) = (None,) if found.champion is None else _items("champion", (found.champion,), number)
     return replace(
         found,
-        blocks=tuple(map(plain, found.blocks)),
-        out=plain(found.out),
-        base_list=plain(found.base_list),
-        champion=None if found.champion is None else int(found.champion),
+        blocks=tuple(_items("blocks", block, number) for block in found.blocks),
+        out=_items("out", found.out, number),
+        base_list=_items("base_list", found.base_list, number),
+        champion=champion,
     )
+
+
+def _items(part: str, given: Any, number: int) -> tuple[int, ...]:
+    """Return the items that a part of beliefs names as Python's numbers."""
+    try:
+        items = tuple(map(index, given))
+    except TypeError:
+        allowed = f"allowed: items, whole numbers in 0 .. {number - 1}"
+        raise TypeError(f"beliefs().{part} has {given!r}; {allowed}") from None
+    wrong = next((item for item in items if not 0 <= item < number), None)
+    if wrong is not None:
+        raise ValueError(f"beliefs().{part} names {wrong}; allowed: 0 .. {number - 1}")
+    return items
+
+
+def _check_scores(name: str, values: Any, number: int) -> None:
+    kinds = set(map(type, values)) if isinstance(values, Iterable) else {type(None)}
+    if not all(issubclass(kind, Real) for kind in kinds):
+        allowed = f"allowed: {number} numbers, infinite ones among them"
+        raise TypeError(f"beliefs().scores[{name!r}] = {values!r}; {allowed}")
+    length = len(values)
+    if length != number:
+        raise ValueError(f"beliefs().scores[{name!r}] has {length} numbers; allowed: {number}")

@@ -51,9 +51,11 @@ function placeOf(round) { // of the last shown round that is not later
   return low;
 }
 
-function go(to, write = true) {
+function go(to, write = true, note = "") {
   place = Math.max(0, Math.min(shown.length - 1, to));
   const round = shown[place];
+  $("moved").textContent = note;
+  $("moved").hidden = note === "";
   $("slider").value = place;
   $("slider").setAttribute("aria-valuetext", `round ${number(round)} of ${number(data.rounds)}`);
   if (document.activeElement !== $("number")) $("number").value = round;
@@ -91,9 +93,19 @@ function play() {
   }, still.matches ? 1000 : 160);
 }
 
+function goToAsked(text) { // a round that somebody typed: if it is not shown, the page says so
+  const asked = /^\d{1,15}$/.test(text) ? Number(text) : null;
+  const to = asked === null ? 0 : placeOf(asked), there = number(shown[to]);
+  if (asked === shown[to]) return go(to);
+  const range = `allowed: 1 to ${number(data.rounds)}, such as “#round=${shown[to]}” in the address`;
+  go(to, true, asked === null ? `“${text.slice(0, 40)}” is not a round; ${range}. This is round ${there}.`
+    : asked < 1 || asked > data.rounds ? `There is no round ${number(asked)}; ${range}. This is round ${there}.`
+    : `Round ${number(asked)} is not among the ${number(shown.length)} rounds shown. This is round ${there}, the last one shown before it.`);
+}
+
 function fromHash() {
-  const found = /^#round=(\d{1,15})$/.exec(location.hash);
-  go(found ? placeOf(Number(found[1])) : 0, false);
+  const found = /^#round=(.*)$/.exec(location.hash);
+  if (found) goToAsked(found[1]); else go(0, false);
 }
 
 function spoken() { // for those who hear the page
@@ -190,6 +202,7 @@ function believed(agent) {
   const chips = (items, out) => [...items.slice(0, CHIPS).map((one) => item(one, good.has(one), out)),
     ...(items.length > CHIPS ? [`and ${number(items.length - CHIPS)} more`] : [])];
   if (found.champion !== null) parts.push(make("p", {}, `Names as the best ${thing}: `, item(found.champion, good.has(found.champion))));
+  parts.push(...tied(found));
   if (found.base_list.length) parts.push(make("p", { class: "note", text: "Base list, best first:" }), make("div", { class: "blocks" }, ...chips(found.base_list)));
   if (found.blocks.length) {
     const several = found.blocks.length > 1, order = found.ordered ? "best first" : "in no order";
@@ -200,6 +213,16 @@ function believed(agent) {
   const names = Object.keys(found.scores);
   if (names.length) parts.push(scoreTable(found, scene, names, good));
   return parts.length ? parts : [make("p", { class: "note", text: "Nothing so far." })];
+}
+
+function tied(found) { // the best one named has the largest of the first scores, and so have others
+  const [name] = Object.keys(found.scores), values = name === undefined ? [] : found.scores[name];
+  const own = values[found.scored.indexOf(found.champion)];
+  if (found.champion === null || typeof own !== "number" || values.some((value) => value === "Infinity" || value > own)) return [];
+  const others = found.scored.filter((one, place) => one !== found.champion && values[place] === own);
+  if (!others.length) return [];
+  const named = others.length > 5 ? `${others.length} others` : `${data.thing}${others.length > 1 ? "s" : ""} ${others.join(", ")}`;
+  return [make("p", { class: "note", text: `A tie: ${named} ${others.length > 1 ? "have" : "has"} the same “${name}”. The agent's rule for ties, often a draw, decides which one is named.` })];
 }
 
 function scoreTable(found, scene, names, good) {
@@ -236,17 +259,36 @@ function drawAgent(agent) {
   for (const button of agent.buttons) {
     const round = Number(button.dataset.round), now = round === shown[place];
     button.classList.toggle("past", round < shown[place]);
+    button.classList.remove("latest");
     if (now) button.setAttribute("aria-current", "true"); else button.removeAttribute("aria-current");
-    if (now) button.closest("ul").scrollTop = button.parentElement.offsetTop - button.closest("ul").offsetTop - 40;
   }
+  Object.values(agent.lists).forEach(showLatest);
+}
+
+function showLatest(list) { // scroll the list, never the page, to the last change up to this round
+  const latest = [...list.querySelectorAll("button")].filter((button) => Number(button.dataset.round) <= shown[place]).pop();
+  if (latest) latest.classList.add("latest");
+  const above = latest ? latest.parentElement.offsetTop - list.offsetTop : 0;
+  list.scrollTop = latest ? above - (list.clientHeight - latest.offsetHeight) / 2 : 0;
 }
 
 function line(agent) { // of the legend: colour and dashes, as in the chart
-  const svg = make("svg", { svg: true, width: 34, height: 10, "aria-hidden": "true" });
-  const path = make("path", { svg: true, class: "curve", d: "M1 5H33", "stroke-dasharray": agent.dashes.join(" ") || null });
-  path.style.stroke = agent.ink;
-  svg.append(path);
+  const svg = make("svg", { svg: true, width: 48, height: 12, "aria-hidden": "true" });
+  svg.append(curve(agent, "M1 6H47"));
+  if (agent.marker) svg.append(markerAt(agent, 24, 6));
   return svg;
+}
+
+function curve(agent, d) {
+  const path = make("path", { svg: true, class: "curve", d, "stroke-dasharray": agent.dashes.join(" ") || null, "stroke-dashoffset": agent.dash_offset });
+  path.style.stroke = agent.ink;
+  return path;
+}
+
+function markerAt(agent, x, y) {
+  const path = make("path", { svg: true, class: "marker", d: agent.marker, transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})` });
+  path.style.fill = agent.ink;
+  return path;
 }
 
 function setUpAgent(agent) {
@@ -258,17 +300,19 @@ function setUpAgent(agent) {
     agent.lists[kind].append(make("li", {}, button));
     return button;
   });
-  const kinds = { structure: "changes of structure", champion: "changes of the best one named" };
+  const kinds = { structure: "changes of beliefs", champion: `changes of the best ${data.thing} named` };
   const more = Object.entries(agent.left_out).map(([kind, count]) => `${number(count)} more ${kinds[kind] || kind}`);
   const parts = [make("h2", {}, line(agent), make("span", { text: `${data.agents.indexOf(agent) + 1} ${agent.label}` })), agent.body];
-  const heads = { structure: "Changes of its beliefs", champion: `Changes of the best ${data.thing} named` };
+  const heads = { structure: "Changes of beliefs", champion: `Changes of the best ${data.thing} named` };
   let open = ""; // the first list only
   for (const [kind, list] of Object.entries(agent.lists)) {
     if (!list.childElementCount) continue;
-    parts.push(make("details", { open }, make("summary", { text: `${heads[kind]} (${number(list.childElementCount)})` }), list));
+    const box = make("details", { open }, make("summary", { text: `${heads[kind]} (${number(list.childElementCount)})` }), list);
+    box.addEventListener("toggle", () => showLatest(list)); // nothing scrolls while it is closed
+    parts.push(box);
     open = null;
   }
-  if (!agent.changes.length && agent.beliefs[0].blocks !== undefined) parts.push(make("p", { class: "note", text: "No change of blocks, lists or best one named in this episode." }));
+  if (!agent.changes.length && agent.beliefs[0].blocks !== undefined) parts.push(make("p", { class: "note", text: "No change of beliefs in this episode: scores alone are not listed." }));
   if (more.length) parts.push(make("p", { class: "note", text: `Not listed: ${more.join(", ")}. Listed are the first ones between 1, 10, 100, 1,000, … rounds.` }));
   const card = make("section", { class: "card", "aria-label": agent.label }, ...parts);
   card.style.borderTopColor = agent.ink;
@@ -287,9 +331,32 @@ function compact(value) {
   return value >= 1e6 ? `${+(value / 1e6).toPrecision(3)}M` : value >= 1e4 ? `${+(value / 1e3).toPrecision(3)}k` : String(+value.toPrecision(3));
 }
 
+function markerRounds(agent, across, left, right) { // where a curve has its markers: elsewhere than the others have theirs
+  if (!agent.marker) return [];
+  const many = data.agents.length, found = [];
+  for (let x = left + ((right - left) * (data.agents.indexOf(agent) + 1)) / (5 * (many + 1)); x < right; x += (right - left) / 5) {
+    let at = shown.findIndex((round) => across(round) >= x);
+    if (at > 0 && x - across(shown[at - 1]) < across(shown[at]) - x) at -= 1;
+    if (typeof agent.regret[at] === "number" && !found.includes(at)) found.push(at);
+  }
+  return found;
+}
+
+function endMarks(down, low, top, bottom) { // [y, numbers] from above, apart from each other; equal curves share a mark
+  const marks = [];
+  data.agents.forEach((agent, k) => {
+    const y = down(agent.regret[agent.regret.length - 1] ?? low), same = marks.find((mark) => mark[0] === y);
+    if (same) same[1] += `,${k + 1}`; else marks.push([y, String(k + 1)]);
+  });
+  marks.sort((a, b) => a[0] - b[0]);
+  marks.forEach((mark, k) => { mark[0] = Math.max(mark[0], k ? marks[k - 1][0] + 12 : top); });
+  for (let k = marks.length - 1; k >= 0; k -= 1) marks[k][0] = Math.min(marks[k][0], k + 1 < marks.length ? marks[k + 1][0] - 12 : bottom);
+  return marks;
+}
+
 function drawChart() {
   const box = $("chart"), width = Math.max(260, box.clientWidth), height = width < 560 ? 210 : 260;
-  const left = 46, right = 26, top = 10, bottom = 36, log = $("log").checked;
+  const left = 46, right = 26 + 8 * (data.agents.length - new Set(data.agents.map((agent) => agent.regret.at(-1))).size), top = 10, bottom = 36, log = $("log").checked;
   const values = data.agents.flatMap((agent) => agent.regret).filter((value) => typeof value === "number");
   if (!values.length) { // without a preference matrix
     scale = null;
@@ -317,18 +384,15 @@ function drawChart() {
   for (const agent of data.agents) {
     let path = "";
     agent.regret.forEach((value, k) => { if (typeof value === "number") path += `${path ? "L" : "M"}${across(shown[k]).toFixed(1)} ${down(value).toFixed(1)}`; });
-    add("path", { class: "curve", d: path || "M0 0", "stroke-dasharray": agent.dashes.join(" ") || null }).style.stroke = agent.ink;
+    svg.append(curve(agent, path || "M0 0"));
+    for (const at of markerRounds(agent, across, left, width - right)) svg.append(markerAt(agent, across(shown[at]), down(agent.regret[at])));
     for (const [round, kind] of agent.changes) {
       const value = agent.regret[placeOf(round)];
-      if (kind === "structure" && typeof value === "number") add("circle", { cx: across(round), cy: down(value), r: 3 }).style.fill = agent.ink;
+      if (kind === "structure" && typeof value === "number") add("circle", { class: "ring", cx: across(round), cy: down(value), r: 3 }).style.stroke = agent.ink;
     }
   }
-  let last = Infinity; // at its end, each curve has the number of its agent: colours do not survive a grey print
-  const ends = data.agents.map((agent, k) => [down(agent.regret[agent.regret.length - 1] ?? low), k + 1]).sort((a, b) => b[0] - a[0]);
-  for (const [y, k] of ends) {
-    last = Math.min(y + 4, last - 12);
-    add("text", { class: "mark", x: width - right + 6, y: last }, String(k));
-  }
+  // at its end, each curve has the number of its agent: colours do not survive a grey print
+  for (const [y, text] of endMarks(down, low, top + 4, height - bottom)) add("text", { class: "mark", x: width - right + 6, y: y + 4 }, text);
   scale = { across, down, marker: add("line", { class: "now", y1: top, y2: height - bottom }), svg, left, right, width, log, start, end };
   scale.dots = data.agents.map((agent) => { const dot = add("circle", { r: 5 }); dot.style.fill = agent.ink; return dot; });
   svg.addEventListener("click", (event) => {
@@ -362,18 +426,31 @@ function setUpText() {
   const whole = shown.length === data.rounds;
   $("about").textContent = [`${number(data.rounds)} ${unit}, all agents with the same users`, ...given, `seed ${data.seed}`].join(" · ") +
     (whole ? "" : ` · ${number(shown.length)} rounds are shown: the first ones, some of the later ones, and each one in which a listed change happens`);
+  for (const note of data.notes) $("notes").append(make("p", { class: "remark", text: `${note}.` }));
   $("of").textContent = `of ${number(data.rounds)}`;
   $("number").max = data.rounds;
   $("slider").max = shown.length - 1;
   for (const agent of data.agents) $("legend").append(make("span", {}, line(agent), `${data.agents.indexOf(agent) + 1} ${agent.label}`));
-  $("chart-note").textContent = "A click on the chart goes to that round. Dots: the structure of an agent's beliefs changes." +
+  $("chart-note").textContent = "A click on the chart goes to that round." + (structural.length ? " Rings: changes of an agent's beliefs." : "") +
     (data.epochs.length ? ` Dotted lines: users change, for the first time in round ${number(data.epochs[0])}.` : "");
+  const beliefs = "an agent's blocks, base list or "+ (data.thing === "arm" ? "arms" : "items") + " given up change (scores alone do not count)";
+  const what = [structural.length ? beliefs : listed.length ? `an agent names another ${data.thing} the best` : "", data.epochs.length ? "users change" : ""].filter(Boolean).join(", or in which ");
+  $("stops").textContent = stops.length ? `“◀ change” and “change ▶” go to the ${stops.length === 1 ? "round" : `${number(stops.length)} rounds`} in which ${what}.`
+    : "There is no change to go to in this episode.";
+  const any = (name) => data.agents.some((agent) => agent.scenes.some((scene) => scene[name] !== undefined && scene[name] !== null));
   const lines = [
     ["Rounds are counted from 1: round 1 is the first session. (In an environment's info and arguments they are counted from 0.) Items and arms are counted from 0."],
     ["Everything but beliefs is the truth, which agents never see. “Examined” is the probability that a user examines the position, by the click model; “attraction” that of a click then."],
+    [data.kind === "duel" ? "Regret of a round: how much worse its arms are than the best one, by their gaps." + (data.agents[0].scenes[0].best_by === "condorcet" ? " An arm's gap is the probability that the best arm beats it, less ½." : "")
+      : duels ? "Regret of a round: how much worse its two lists or rankers are than the best one." : "Regret of a round: the expected reward of the best list, less that of the list shown."],
+    ...(any("misordered") ? [["Pairs out of order: pairs of items of which the less attractive one stands above the more attractive one. Items that are not shown stand below all others. 0 is the best."]] : []),
+    ...(data.kind === "duel" ? [["Problem: the number, from 0, of one of the environment's preference matrices. All agents play this one."]] : []),
+    ...(any("query") ? [["Query: the number, from 0, of what users search for. Each has items and attractions of its own."]] : []),
+    ["Best one named: what the agent would answer now if asked for the best. If several are tied, its rule for ties decides, often a draw; then the name can change though little was learned."],
     ["Framed in bold and green: items of the best list, or the best arm. Struck through: given up by the agent."],
-    ["Beliefs are those after learning from the round's clicks: the list shown was chosen before that."],
-    ["Keys: ", "←", " ", "→", " one shown round; ", "Page Up", " ", "Page Down", ` ${PAGE}; `, "Home", " ", "End", " first and last; ", "Space", " play and pause; ", "n", " ", "p", " next change, change before (of blocks, lists and arms given up; of the best one named if there are no others). The slider and the chart work by touch."],
+    ["Beliefs are those after learning from the round's clicks or winner: the list or pair shown was chosen before that."],
+    ["Changes of beliefs: blocks split or join, a base list is reordered, items or arms are given up. Scores change in nearly every round and are not listed."],
+    ["Keys: ", "←", " ", "→", " one shown round; ", "Page Up", " ", "Page Down", ` ${PAGE}; `, "Home", " ", "End", " first and last; ", "Space", " play and pause; ", "n", " ", "p", " “change ▶” and “◀ change”. The slider and the chart work by touch."],
   ];
   const keys = new Set(["←", "→", "Page Up", "Page Down", "Home", "End", "Space", "n", "p"]);
   for (const parts of lines) $("help").append(make("p", {}, ...parts.map((part) => (keys.has(part) ? make("kbd", { text: part }) : part))));
@@ -394,7 +471,7 @@ document.addEventListener("keydown", (event) => {
   KEYS[event.key]();
 });
 $("slider").addEventListener("input", () => go(Number($("slider").value)));
-$("number").addEventListener("change", () => { if ($("number").value) goToRound(Number($("number").value)); });
+$("number").addEventListener("change", () => { if ($("number").value) goToAsked($("number").value); });
 $("number").addEventListener("blur", () => { $("number").value = shown[place]; });
 $("back").addEventListener("click", () => go(place - 1));
 $("on").addEventListener("click", () => go(place + 1));

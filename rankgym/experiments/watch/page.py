@@ -13,15 +13,18 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from matplotlib.markers import MarkerStyle
+
 from rankgym.agent import Beliefs
 from rankgym.experiments.watch.episode import Episode, Watched
 from rankgym.outputs import atomic_path
 from rankgym.scenes import DuelScene, InterleavedScene, Position
-from rankgym.style import SOLID, looks
+from rankgym.style import OVER, SMALL_MARKERS, SOLID, Look, looks
 
 MANY = 24  # items or arms of a table of scores
 DIGITS = 4  # significant ones of numbers on the page
 DASH_UNIT = 2.2  # line widths of matplotlib's dashes, in pixels
+MARKER_SIZE = 8.0  # pixels across
 
 
 def write_page(episode: Episode, path: Path) -> int:
@@ -67,22 +70,47 @@ def page_data(episode: Episode) -> dict[str, Any]:
         "rounds": found.rounds,
         "shown": episode.shown,
         "epochs": episode.epochs,
+        "notes": episode.notes,
         "kind": kind,
         "thing": episode.thing,
-        "agents": [_of_agent(agent, look) for agent, look in zip(episode.agents, looks(names).values(), strict=True)],
+        "agents": [
+            _of_agent(agent, look, number)
+            for agent, look, number in zip(episode.agents, looks(names).values(), _coinciding(episode), strict=True)
+        ],
     }
 
 
-def _of_agent(agent: Watched, look: Any) -> dict[str, Any]:
+def _coinciding(episode: Episode) -> list[int]:
+    """Return for each agent how many of those before it have the same curve of regret."""
+    curves = [[scene.regret_so_far for scene in agent.scenes] for agent in episode.agents]
+    return [curves[:place].count(curve) for place, curve in enumerate(curves)]
+
+
+def _of_agent(agent: Watched, look: Look, before: int) -> dict[str, Any]:
+    """Return what the page shows of an agent; ``before``: how many curves its own is drawn over."""
+    dashes = OVER[min(before, len(OVER)) - 1] if before else look.dashes
     return {
         "label": agent.label,
         "color": look.color,
-        "dashes": [] if look.dashes == SOLID else [round(DASH_UNIT * length, 1) for length in look.dashes[1]],
+        "dashes": [] if dashes == SOLID else [round(DASH_UNIT * length, 1) for length in dashes[1]],
+        "dash_offset": 0 if dashes == SOLID else round(DASH_UNIT * dashes[0], 1),
+        "marker": marker_path(look.marker),
         "scenes": _differences([{name: _plain(v) for name, v in one._asdict().items()} for one in agent.scenes]),
         "beliefs": _differences([_plain_beliefs(one) for one in agent.beliefs]),
         "changes": [list(change) for change in agent.changes],
         "left_out": agent.left_out,
     }
+
+
+def marker_path(marker: str) -> str:
+    """Return one of matplotlib's markers as a path of SVG around (0, 0); "" for none."""
+    if not marker:
+        return ""
+    shape = MarkerStyle(marker)
+    polygons: Any = shape.get_path().transformed(shape.get_transform()).to_polygons(closed_only=False)
+    size = MARKER_SIZE * (1.4 if marker in SMALL_MARKERS else 1.0)
+    corners = [[f"{size * x:.1f} {-size * y:.1f}" for x, y in polygon] for polygon in polygons]
+    return "".join(f"M{'L'.join(polygon)}Z" for polygon in corners)
 
 
 def _plain_beliefs(beliefs: Beliefs | None) -> dict[str, Any]:
@@ -96,7 +124,7 @@ def _plain_beliefs(beliefs: Beliefs | None) -> dict[str, Any]:
     scored = list(range(len(first)))
     if len(first) > MANY:
         scored = sorted(scored, key=lambda item: (-first[item], item))[:MANY]
-    scores = {name: [_plain(values[item]) for item in scored] for name, values in beliefs.scores.items()}
+    scores = {name: [_plain(float(values[item])) for item in scored] for name, values in beliefs.scores.items()}
     parts = {name: _plain(value) for name, value in vars(beliefs).items()}
     return {**parts, "scores": scores, "scored": scored, "total": len(first)}
 
