@@ -32,7 +32,7 @@ LEVELS = [
     {"wrappers", "registry"},
     {"conformance", "one_user", "play"},
     {"", "rankgym_agents"},  # the front door, and the papers' agents
-    {"submissions"},
+    {"logs", "submissions"},
     {"sb3"},
     {"experiments.bench", "experiments.plan"},
     {"experiments.run"},
