@@ -8,11 +8,13 @@ import typer
 
 from rankgym.commands.options import count, numbers_of, option, with_keywords
 
-Grades = Annotated[int | None, option("2|5", "Labels the user knows: 0, 1 or 0 .. 4. Default: by the largest label.")]
+Grades = Annotated[
+    int | None, option("2|3|5", "Labels the user knows: 0, 1; 0 .. 2; or 0 .. 4. Default: by the largest label.")
+]
 
 
 def preferences(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Documents in LETOR's format, plain or gzipped.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Documents in LETOR's or LightGBM's format.")],
     out: Annotated[
         Path,
         option(
@@ -28,7 +30,9 @@ def preferences(
             "`probabilistic-greedy` (`exact` only). Keywords follow after colons: `probabilistic:tau=1`.",
         ),
     ] = "probabilistic",
-    user_model: Annotated[str, option("USER", "`perfect`, `navigational` or `informational`.")] = "navigational",
+    user_model: Annotated[
+        str, option("USER", "`perfect`, `navigational`, `informational` or `almost-random`.")
+    ] = "navigational",
     method: Annotated[
         str | None,
         option("exact|simulate", "Default: `exact` for `team-draft` and `probabilistic-greedy`, otherwise `simulate`."),
@@ -46,6 +50,10 @@ def preferences(
 
     A ranker sorts a query's documents by one feature. Entry i, j of the matrix is the probability that ranker i beats
     ranker j when their rankings of a random query are interleaved and a user clicks on the result; a tie is half a win.
+
+    FILE is plain or gzipped. Lines have a query, `label qid:ID 1:value ...`, or FILE.query beside it has the number of
+    documents of each query, as in LightGBM's examples. A user belongs to the number of grades: if a part of a
+    collection with five grades happens to have no label above 2, say `--grades 5`.
 
     *exact* sums over all coins and all users: seconds for 64 rankers. *simulate* draws comparisons, the same number on
     each query, and gives standard errors, which fall with the square root of that number. For 64 rankers, 10,000
@@ -89,5 +97,6 @@ def preferences(
     )
     for line in summary(result, time.perf_counter() - begin):
         typer.echo(line)
-    stem = out.with_suffix("")
+    stem, known = out.with_suffix(""), len(result.settings["clicking"])
+    typer.echo(f"User: {user_model}, of {known} grades (labels 0 .. {known - 1})")
     typer.echo(f"Written: {out}, {stem}.errors.npy, {stem}.json")

@@ -1,7 +1,9 @@
-"""Read and write files of limited size: bytes, and ``.npz`` archives without pickles."""
+"""Read and write files: bytes of limited size, text that may be gzipped, and ``.npz`` archives without pickles."""
 
+import gzip
 import io
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,22 @@ def beginning(path: Path | str, most: int = 65_536) -> bytes:
     """The first bytes of a file."""
     with Path(path).open("rb") as file:
         return file.read(most)
+
+
+DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)  # what a damaged gzip file raises while it is read
+
+
+def unpacked(file: Any) -> Any:
+    """Return a stream of an open binary file, unpacked if it is a gzip file, which its first bytes tell."""
+    packed = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    return gzip.GzipFile(fileobj=file) if packed else file
+
+
+def damage(error: Exception) -> str:
+    """Say what is wrong with the gzip file whose reading raised ``error``, one of ``DAMAGE``."""
+    what = "is truncated" if isinstance(error, EOFError) else f"is damaged ({error})"
+    return f"the gzip file {what}; nothing of it was kept"
 
 
 def read_npz(data: bytes, most: int) -> dict[str, NDArray[Any]]:

@@ -5,12 +5,16 @@ information retrieval", Information Retrieval 13, 2010; the numbers ``index:valu
 
     label qid:ID 1:value 2:value ... # comment
 
-The documents of a query stand together. Features that a line leaves out are 0. Empty lines and comments are skipped;
-comments may hold any bytes. Any other line is refused with an error that names the file and the line.
+The documents of a query stand together. Features that a line leaves out are 0. Empty lines and comments, such as
+LETOR's ``#docid = GX029-35``, are skipped, and so is one header line before the first document: a line that begins with
+a letter and has no colon. Comments may hold any bytes. Any other line is refused with an error that names the file and
+the line.
+
+LightGBM leaves ``qid:ID`` out and keeps the sizes of the queries in a file NAME.query beside NAME, see
+``rankgym.data.query_files``. The first document decides: if it has a query, all have one, and a side file is not read.
 """
 
 import contextlib
-import gzip
 import hashlib
 import os
 import re
@@ -27,7 +31,8 @@ from numpy.typing import NDArray
 from rankgym.arguments import different_numbers, whole_number
 from rankgym.data.catalogue import home
 from rankgym.data.errors import DataError
-from rankgym.data.files import write_npz
+from rankgym.data.files import DAMAGE, damage, unpacked, write_npz
+from rankgym.data.query_files import SUFFIX, query_file, query_starts
 from rankgym.kernels import bits, kernel, session_seed
 from rankgym.progress import count_bar, late_bar
 
@@ -47,13 +52,13 @@ class LetorData(NamedTuple):
     features: NDArray[np.float32]  # (documents, num_features): column f is the file's feature f + 1
     labels: NDArray[np.int8]  # (documents,): grades of relevance, 0 .. 127
     start: NDArray[np.int64]  # (queries + 1,)
-    query_ids: NDArray[np.str_]  # (queries,)
+    query_ids: NDArray[np.str_]  # (queries,): with a side file, the queries' numbers from 0
 
 
 # -- the parser: one pass over the bytes ------------------------------------------------------------------------------
 
 # Why ``read_lines`` returned. From LABEL on: what is wrong with the line.
-END, FULL, WIDE, LABEL, NO_QID, EMPTY_QID, NO_FEATURES, INDEX, ORDER, VALUE = range(10)
+END, FULL, WIDE, LABEL, NO_QID, EMPTY_QID, NO_FEATURES, INDEX, ORDER, VALUE, MIXED = range(11)
 
 TAB, NEWLINE, CARRIAGE, SPACE, HASH, PLUS, MINUS, DOT, ZERO, NINE, COLON, LARGE_E, SMALL_E = b"\t\n\r #+-.09:Ee"
 EXACT = 22  # 10^22 is the largest power of ten that a float64 has exactly
@@ -145,9 +150,10 @@ def same_bytes(text, first, first_end, second, second_end):
 
 
 @kernel
-def read_lines(text, stop, features, labels, new, qid, where):
+def read_lines(text, stop, grouped, features, labels, new, qid, where):
     """Read whole lines of ``text[:stop]``, the last one with its end, into ``features`` (zero before) and ``labels``.
 
+    ``grouped``: lines have no query, since a side file has the queries' sizes; ``new`` and ``qid`` then mean nothing.
     ``where`` (4,) goes in and out: the next byte, the next row, lines read, the byte of a fault. ``new[row]``: whether
     the row's query is not that of the row before; True in the first row. ``qid[row]`` (3,): the query's first byte, the
     one behind its last, and the line. Returns END, FULL (no row left), WIDE (a feature beyond the columns) or the
@@ -163,7 +169,7 @@ def read_lines(text, stop, features, labels, new, qid, where):
             if row == features.shape[0]:
                 code = FULL
             else:
-                code, at = read_document(text, at, features, labels, qid, row)
+                code, at = read_document(text, at, grouped, features, labels, qid, row)
             if code != END:
                 where[0], where[1], where[2], where[3] = begin, row, line, at
                 return code
@@ -179,22 +185,24 @@ def read_lines(text, stop, features, labels, new, qid, where):
 
 
 @kernel
-def read_document(text, at, features, labels, qid, row):
+def read_document(text, at, grouped, features, labels, qid, row):
     """Read one line from its label on; return END or the fault, and the place of the end or fault."""
     label, end = whole(text, at)
     if end == at or label > LARGEST_LABEL or not ends_token(text[end]):
         return LABEL, at
     labels[row] = label
     at = blanks(text, end)
-    if not (text[at] == 113 and text[at + 1] == 105 and text[at + 2] == 100 and text[at + 3] == COLON):  # "qid:"
-        return NO_QID, at
-    at += 4
-    qid[row, 0] = at
-    while not ends_token(text[at]):
-        at += 1
-    qid[row, 1] = at
-    if at == qid[row, 0]:
-        return EMPTY_QID, at
+    named = text[at] == 113 and text[at + 1] == 105 and text[at + 2] == 100 and text[at + 3] == COLON  # "qid:"
+    if named == grouped:
+        return (MIXED if named else NO_QID), at
+    if named:
+        at += 4
+        qid[row, 0] = at
+        while not ends_token(text[at]):
+            at += 1
+        qid[row, 1] = at
+        if at == qid[row, 0]:
+            return EMPTY_QID, at
     before, code = 0, NO_FEATURES  # until there is one
     at = blanks(text, at)
     while text[at] != NEWLINE and text[at] != HASH:
@@ -229,6 +237,8 @@ class _Reader:
         self.start: list[int] = []
         self.first_line: dict[bytes, int] = {}  # of every query so far
         self.query: bytes | None = None  # the current one
+        self.side: Path | None = None  # the file of the queries' sizes, if lines have no queries
+        self.headed = False  # whether there was a header line
 
     def fault(self, line: int, what: str) -> DataError:
         return DataError(f"{self.path}, line {line}: {what}")
@@ -243,10 +253,11 @@ class _Reader:
             features, labels = self.features[self.rows : stop], self.labels[self.rows : stop]
             new, qid = np.zeros(len(labels), np.bool_), np.zeros((len(labels), 3), np.int64)
             where = np.array([at, 0, self.lines, 0])
-            code = read_lines(text, len(chunk), features, labels, new, qid, where)
+            code = read_lines(text, len(chunk), self.side is not None, features, labels, new, qid, where)
             del features, labels  # or the arrays cannot grow in place
             at, rows, self.lines, wrong = where.tolist()
-            self._take_queries(chunk, new[:rows], qid)
+            if self.side is None:
+                self._take_queries(chunk, new[:rows], qid)
             self.rows += rows
             if code == END:
                 return
@@ -257,8 +268,30 @@ class _Reader:
                 indices = [int(index[-9:]) for index in re.findall(rb"[ \t](\d+):", line)]
                 widest = max(index for index in indices if index <= MOST_FEATURES)
                 self._grow(len(self.labels), max(widest, self.features.shape[1] + 1))
-            else:
+            elif code == LABEL and self._skips_header(chunk[at : chunk.index(b"\n", at)]):
+                at = chunk.index(b"\n", at) + 1
+            elif code != NO_QID or not self._finds_side_file(chunk[wrong : wrong + 20]):
                 raise self._explained(code, chunk, wrong)
+
+    def _skips_header(self, line: bytes) -> bool:
+        """Whether ``line``, which is not a document, is the header: one before all documents, of words."""
+        self.headed, before = True, self.headed
+        header = self.rows == 0 and not before and re.match(rb"[ \t]*[A-Za-z][^:#]*(#|\Z)", line) is not None
+        self.lines += header
+        return header
+
+    def _finds_side_file(self, word: bytes) -> bool:
+        """Look for the side file if the first document goes on with a feature, ``word``, instead of a query."""
+        if self.rows or not re.match(rb"\d+:", word):
+            return False
+        self.side = query_file(self.path)
+        if self.side is None:
+            raise self.fault(
+                self.lines + 1,
+                f"the document has no query; allowed: qid:ID after the label in every line, or a file "
+                f"{self.path.name}{SUFFIX} beside this one with the number of documents of each query, one a line",
+            )
+        return True
 
     def _take_queries(self, chunk: bytes, new: NDArray[np.bool_], qid: NDArray[np.int64]) -> None:
         for row in np.flatnonzero(new).tolist():
@@ -300,6 +333,7 @@ class _Reader:
         what = {
             LABEL: f"label = {_shown(word)} is not a grade; allowed: whole numbers in 0 .. {LARGEST_LABEL}",
             NO_QID: f"found {_shown(word)} instead of the query; allowed: qid:ID after the label",
+            MIXED: f"found {_shown(word)}, but documents before have no query; allowed: qid:ID in all lines or none",
             EMPTY_QID: "qid: is not followed by an id; allowed: qid:ID",
             NO_FEATURES: "the document does not have features; allowed: at least one index:value, such as 1:0",
             INDEX: f"feature index {_shown(name)} is out of range; allowed: whole numbers in 1 .. {MOST_FEATURES}",
@@ -314,6 +348,9 @@ class _Reader:
         if self.rows == 0:
             raise DataError(f"{self.path}, line {self.lines + 1}: the file does not hold any document")
         self._grow(self.rows, self.features.shape[1])
+        if self.side is not None:
+            start = query_starts(self.side, self.path, self.rows)
+            return LetorData(self.features, self.labels, start, np.arange(len(start) - 1).astype(np.str_))
         start = np.array([*self.start, self.rows], np.int64)
         return LetorData(self.features, self.labels, start, np.array([name.decode() for name in self.first_line]))
 
@@ -351,19 +388,18 @@ def parse(path: str | os.PathLike[str], *, progress: bool = True) -> LetorData:
     reader = _Reader(path)
     size, seen = path.stat().st_size // MEGABYTE, 0
     with path.open("rb") as file, late_bar(progress, size, path.name, lambda: count_bar("MB")) as report:
-        packed = file.read(2) == b"\x1f\x8b"
+        if file.read(4) == b"PK\x03\x04":
+            raise reader.fault(1, "the file is a zip archive; allowed: text, plain or gzip. Unpack it first")
         file.seek(0)
-        stream: Any = gzip.GzipFile(fileobj=file) if packed else file
         try:
-            for number, chunk in enumerate(_chunks(stream, reader)):
+            for number, chunk in enumerate(_chunks(unpacked(file), reader)):
                 reader.take(chunk.removeprefix(b"\xef\xbb\xbf") if number == 0 else chunk)  # a byte order mark
                 read = file.tell() // MEGABYTE
                 if read > seen:
                     report(read - seen)
                     seen = read
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            what = "is truncated" if isinstance(error, EOFError) else f"is damaged ({error})"
-            raise reader.fault(reader.lines + 1, f"the gzip file {what}; nothing of it was kept") from None
+        except DAMAGE as error:
+            raise reader.fault(reader.lines + 1, damage(error)) from None
     return reader.result()
 
 
@@ -371,16 +407,33 @@ def parse(path: str | os.PathLike[str], *, progress: bool = True) -> LetorData:
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:
-    """The sha256 of a file's bytes, by which its cached form is named."""
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """Return the sha256 of a file's bytes, by which its cached form is named.
+
+    If a side file lies beside it, it is the sha256 of both files' digests: the documents depend on both.
+    """
+    digests = []
+    for each in _sources(path):
+        with each.open("rb") as file:
+            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    return digests[0] if len(digests) == 1 else hashlib.sha256(" ".join(digests).encode()).hexdigest()
+
+
+def file_stamp(path: str | os.PathLike[str]) -> tuple[int, ...]:
+    """Return sizes and times of change of a file and of its side file: what is remembered of them holds while equal."""
+    states = [each.stat() for each in _sources(path)]
+    return tuple(number for state in states for number in (state.st_size, state.st_mtime_ns))
+
+
+def _sources(path: str | os.PathLike[str]) -> list[Path]:
+    side = query_file(path)
+    return [Path(path)] if side is None else [Path(path), side]
 
 
 def load(path: str | os.PathLike[str], *, progress: bool = True) -> LetorData:
     """Read a file, from the data cache if it was parsed before; it is recognised by its bytes, not by its name.
 
     Args:
-        path: a text file, or one compressed by gzip.
+        path: a text file, or one compressed by gzip; its side file may be either, too.
         progress: show a bar on standard error if it takes more than two seconds.
 
     Returns:
@@ -417,18 +470,6 @@ def _cached(path: Path) -> LetorData | None:
         return None
     whole = data.start[0] == 0 and (np.diff(data.start) > 0).all() and data.start[-1] == len(data.labels)
     return data if whole and len(data.features) == len(data.labels) else None
-
-
-def num_grades(data: LetorData, grades: int | None, path: Any) -> int:
-    """The number of grades of relevance, by default 2 or 5 by the labels; a ValueError if a label is beyond."""
-    highest = int(data.labels.max())
-    if grades is None:
-        grades = 2 if highest <= 1 else 5
-    if isinstance(grades, (int, np.integer)) and grades in (2, 5) and highest >= grades:  # ``users.user`` checks others
-        query = data.query_ids[np.searchsorted(data.start, int(data.labels.argmax()), side="right") - 1]
-        found = f"{os.fspath(path)} has a label {highest}, in query {query}"
-        raise ValueError(f"grades = {grades}, but {found}; allowed: 0 .. {grades - 1}")
-    return grades
 
 
 # -- rankers ----------------------------------------------------------------------------------------------------------

@@ -151,7 +151,8 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
     ```python
     gym.make_vec("rankgym/Dueling-LETOR-v0", num_envs=100, file="NP2004/Fold1/vali.txt")
     ```
-    * `file`: the path of a file in the format of LETOR or SVMlight, plain or compressed by gzip. Required.
+    * `file`: the path of a file in the format of LETOR or SVMlight, plain or compressed by gzip. Required. Lines may go
+      without `qid:` if a file NAME.query beside NAME has the number of documents of each query, as in LightGBM.
     * `rankers`: a list of features, numbered from 0 (the file's first one, 1, is 0); arm n is the n-th of them.
       Default: all.
     * `query`: the numbers of the queries, from 0 in the file's order, of which each session draws one, all equally
@@ -162,8 +163,11 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
     * `interleaving`: a key of `rankgym.interleaving.INTERLEAVINGS`: `"probabilistic"`, `"team-draft"`, `"balanced"`,
       `"document-constraints"`, or `"optimized"` (needs SciPy).
     * `interleaving_knobs`: a dict of that method's keywords, such as `{"tau": 3.0, "credit": "marginalized"}`.
-    * `user_model`: `"perfect"`, `"navigational"` or `"informational"` (table II of Hofmann et al.).
-    * `grades`: 2 for users of binary labels, 5 for users of labels 0 .. 4. Default: by the largest label.
+    * `user_model`: `"perfect"`, `"navigational"`, `"informational"` (table II of Hofmann et al.) or `"almost-random"`
+      (`rankgym.models.users` has the numbers and their sources).
+    * `grades`: 2 for users of labels 0 and 1, 3 for labels 0 .. 2, 5 for labels 0 .. 4. Default: by the largest label.
+      Say 5 if the file is a part of a collection with five grades that happens to have no label above 2. The attributes
+      `user_model`, `grades` and `user`, its probabilities of clicking and stopping, say who plays.
     * `preferences`: a matrix for the regret, of the rankers or of all features: a file (`.npy`, or text), or a name
       known to `rankgym.data.preferences.load`. It should be estimated on the queries that are drawn: with one of the
       whole file and one `query`, regret is measured against the best ranker of the file, which may lose on that query.
@@ -179,7 +183,7 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
     """
 
     row_attributes = ("preference", "condorcet_winner", "best_arm")
-    common_attributes = ("num_arms", "num_documents", "rankers", "interleaving")
+    common_attributes = ("num_arms", "num_documents", "rankers", "interleaving", "user_model", "grades", "user")
     _ranked = "document"
 
     def __init__(
@@ -213,7 +217,8 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
         self.rankers = letor.chosen_rankers(rankers, features)
         self.num_arms = len(self.rankers)
         _, self.pool = checked_problems("query", query, len(data.query_ids))
-        self._user_model, self._user = user_model, users.user(user_model, letor.num_grades(data, grades, file))
+        self.user_model, self.grades = user_model, users.num_grades(data, grades, str(file))
+        self.user = users.User(*map(np.array, users.user(user_model, self.grades)))
         matrix = _preference(preferences, self.rankers, features)
         self._lists = letor_rankings(data, self.rankers, ties, self.pool)
         self._labels, self._start = np.array(data.labels), np.array(data.start)  # writable, as kernels expect
@@ -233,6 +238,9 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
         self._left, self._right, self._first = (np.zeros(rows, np.int64) for _ in range(3))
         self._left_list, self._right_list = np.zeros((2, rows), np.int64)
 
+    def __repr__(self) -> str:
+        return f"{super().__repr__().removesuffix(')')}, user_model={self.user_model!r}, grades={self.grades})"
+
     # -- step ----------------------------------------------------------------------------------------------------------
 
     def _checked(self, actions: Any) -> Pair:
@@ -249,7 +257,7 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
 
     def _click(self, clicks: NDArray[np.int8], reward: NDArray[np.float64]) -> None:
         coins = (self._key, self._session)
-        users.click(*self._user, self._labels, self._first, *coins, self._displayed, clicks, reward)
+        users.click(*self.user, self._labels, self._first, *coins, self._displayed, clicks, reward)
 
     def passed(self, times: int) -> None:
         super().passed(times)
@@ -265,7 +273,7 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
     def _seen(self, row: int, shares: Any) -> dict[str, Any]:
         if self._round[row] < 0:
             nothing = dict.fromkeys(("query", "left", "right", "left_beats_right"))
-            return {"user": self._user_model, "displayed": [], **nothing, **self._known_best(row)}
+            return {"user": self.user_model, "displayed": [], **nothing, **self._known_best(row)}
         pair = int(self._left[row]), int(self._right[row])
         lists = self._left_list[row], self._right_list[row]
         sides = [
@@ -273,7 +281,7 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
             for arm, number, credit in zip(pair, lists, self._credit[row], strict=True)
         ]
         return {
-            "user": self._user_model,
+            "user": self.user_model,
             "query": int(self._problem[row]),
             "left": sides[0],
             "right": sides[1],
@@ -295,7 +303,7 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
         """Return the interleaved list; a user reads on unless a click ended the session (``rankgym.models.users``)."""
         documents = self._displayed[row][self._displayed[row] >= 0]
         grades = self._labels[self._first[row] + documents]
-        clicking, stopping = self._user.clicking[grades], self._user.stopping[grades]
+        clicking, stopping = self.user.clicking[grades], self.user.stopping[grades]
         examined = np.cumprod(np.append(1.0, 1.0 - clicking * stopping))
         clicks = self.last_observation[row]
         return [
@@ -322,7 +330,7 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
             first=self._first,
         )
         kernels = (users.click, count_session, draw_query, interleave, credit, decide, first_wrong_arm)
-        shared = (self._lists, tuple(self._user), self._labels, self._start, self.pool, self._regret_of, extra)
+        shared = (self._lists, tuple(self.user), self._labels, self._start, self.pool, self._regret_of, extra)
         return Compiled("interleaved_rankers", kernels, rows, (), shared)
 
     def expected_rewards(self) -> NDArray[np.float64]:
@@ -332,7 +340,7 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
         if len(rows):
             clicks = np.empty(self.num_arms)
             sizes = (self.num_arms, self.pool, self.num_documents)
-            expected_clicks(*self._user, self._labels, self._start, self._lists, *sizes, clicks)
+            expected_clicks(*self.user, self._labels, self._start, self._lists, *sizes, clicks)
             expected[rows] = clicks[self._left[rows]]
         return expected
 

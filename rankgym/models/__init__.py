@@ -1,7 +1,7 @@
 """Click models, one per file: parameters, click kernel, expected reward of a list, exact best list.
 
 Your own model is a module with a ``MODEL`` (``cm.py`` is a short one), named ``"package.module:MODEL"``; to add it to
-the package, list it in ``table.py``. May import arguments, kernels, progress and source.
+the package, list it in ``table.py``. May import arguments, data, kernels, progress and source.
 """
 
 from rankgym.models.assumptions import ASSUMPTIONS, PAPERS, check_assumptions

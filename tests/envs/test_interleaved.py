@@ -609,8 +609,9 @@ def test_messages_of_bad_duels(file):
         ({"interleaving_knobs": {"beta": 1}}, "does not have a keyword 'beta'; allowed: 'tau', 'credit'"),
         ({"user_model": "me"}, "user_model = 'me' is unknown"),
         ({"user_model": ["me"]}, r"user_model = \['me'\] is unknown"),
-        ({"grades": 3}, "grades = 3 has no user"),
-        ({"grades": 2}, r"has a label 4, in query .*; allowed: 0 \.\. 1"),
+        ({"grades": 4}, "grades = 4 has no user; allowed: 2 "),
+        ({"grades": 3}, r"has a label 3, in query 10, document 3 .*; allowed: 0 \.\. 2"),
+        ({"grades": 2}, r"has a label 2, in query 10, document 2 .*; allowed: 0 \.\. 1"),
         ({"regret": "none"}, "regret = 'none' is unknown; allowed: 'average', 'weak', 'strong'"),
         ({"ties": -1}, "ties = -1 is out of range"),
         ({"preferences": 3}, "preferences = 3 is neither a path"),
@@ -647,8 +648,53 @@ def test_labels_above_four_have_no_user(home):
     with pytest.raises(ValueError, match=r"many\.txt has a label 7, in query .*; allowed: 0 \.\. 4"):
         InterleavedRankersVectorEnv(1, file=path)
     binary = write(home / "binary.txt", [[0, 1, 0]])
-    assert len(InterleavedRankersVectorEnv(1, file=binary)._user.clicking) == 2
-    assert len(InterleavedRankersVectorEnv(1, file=binary, grades=5)._user.clicking) == 5
+    assert len(InterleavedRankersVectorEnv(1, file=binary).user.clicking) == 2
+    assert len(InterleavedRankersVectorEnv(1, file=binary, grades=5).user.clicking) == 5
+
+
+def test_the_environment_says_who_plays(home):
+    """By default the user of the grades that the labels have; ``grades=5`` plays the five-grade user all the same."""
+    path = write(home / "three.txt", [[0, 1, 2, 0], [1, 0, 2]])
+    for user_model in users.USERS:
+        for more, grades in (({}, 3), ({"grades": 3}, 3), ({"grades": 5}, 5)):
+            made = {"file": path, "user_model": user_model, **more}
+            for env in (gym.make_vec(LETOR, num_envs=2, **made).unwrapped, gym.make(LETOR, **made).unwrapped):
+                assert (env.user_model, env.grades) == (user_model, grades)
+                assert all((a == b).all() for a, b in zip(env.user, users.user(user_model, grades), strict=True))
+            assert repr(gym.make_vec(LETOR, num_envs=2, **made)).endswith(
+                f"num_envs=2, user_model={user_model!r}, grades={grades})"
+            )
+
+
+@pytest.mark.kernels
+def test_a_session_with_three_grades_is_played_by_their_user(home):
+    """Each click by the coins of the session and the published probabilities of three grades."""
+    path = write(home / "three.txt", [[0, 1, 2, 0, 2, 1], [1, 0, 2, 2]])
+    labels, start, _ = letor.load(path)[1:]
+    for user_model in users.USERS:
+        env = InterleavedRankersVectorEnv(40, file=path, user_model=user_model, num_documents=4)
+        env.reset(seed=3)
+        key, session = row_keys(range(3, 43), ENVIRONMENT), np.zeros(40, np.int64)
+        for t, duel in enumerate(duels(env, 5)):
+            observation, _, _, _, info = env.step(duel)
+            clicks, reward = np.empty((40, 4), np.int8), np.empty(40)
+            reader, displayed = users.user(user_model, 3), np.ascontiguousarray(info["displayed"])
+            users.click(*reader, labels, start[info["query"]], key, session + t, displayed, clicks, reward)
+            assert (clicks == observation).all()
+
+
+def test_a_side_file_with_the_sizes_makes_the_same_environment(home):
+    """LightGBM's form of a file: the same lists, clicks and winners."""
+    named = Path(write(home / "named.txt", [[0, 1, 2, 0], [2], [1, 0]]))
+    grouped = home / "grouped.txt"
+    grouped.write_text(re.sub(r" qid:\d+", "", named.read_text()))
+    (home / "grouped.txt.query").write_text("4\n1\n2\n")
+    one, two = (InterleavedRankersVectorEnv(20, file=str(path)) for path in (named, grouped))
+    one.reset(seed=1)
+    two.reset(seed=1)
+    for duel in duels(one, 10):
+        mine, theirs = one.step(duel)[-1], two.step(duel)[-1]
+        assert all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name in KEYS)
 
 
 def test_a_compressed_file_is_the_same(file, home):

@@ -22,6 +22,7 @@ from rankgym.experiments.preferences.estimate import estimate
 from rankgym.experiments.preferences.exact import PICKS, evaluate_pairs
 from rankgym.experiments.run import driver, worker
 from rankgym.interleaving import INTERLEAVINGS
+from rankgym.models import users
 
 NP2004 = Path(__file__).resolve().parents[3] / "shared" / "data" / "np2004_vali.txt.gz"
 
@@ -220,7 +221,7 @@ def test_equal_rankers_tie_exactly(tmp_path):
 
 
 @pytest.mark.parametrize("user_model", ["perfect", "navigational", "informational"])
-@pytest.mark.parametrize("grades", [2, 5])
+@pytest.mark.parametrize("grades", [2, 3, 5])
 def test_simulation_agrees_with_exact_evaluation(tmp_path, user_model, grades):
     """Within standard errors: each of 45 deviates by less than 6.5 of them, their mean square is near 1.
 
@@ -465,7 +466,7 @@ WRONG = {
     "knob": ({"interleaving_knobs": {"mu": 1}}, "the interleaving 'probabilistic' does not have a keyword 'mu'"),
     "exact knobs": ({"interleaving": "team-draft", "interleaving_knobs": {"a": 1}}, "interleaving_knobs = {'a': 1} "),
     "user": ({"user_model": "nobody"}, "user_model = 'nobody' is unknown; allowed: 'perfect', "),
-    "grades": ({"grades": 3}, "grades = 3 has no user; allowed: 2"),
+    "grades": ({"grades": 4}, "grades = 4 has no user; allowed: 2"),
     "comparisons": ({"comparisons": 0}, "comparisons = 0 is out of range; allowed: a whole number, at least 1"),
     "documents": ({"num_documents": 0}, "num_documents = 0 is out of range"),
     "one ranker": ({"rankers": [1]}, r"rankers = \[1\] makes no pair; allowed: at least two"),
@@ -491,12 +492,55 @@ def test_errors_name_what_is_wrong(what, file):
 def test_labels_that_the_user_does_not_know(tmp_path):
     path = tmp_path / "graded.txt"
     path.write_text("0 qid:7 1:1 2:1\n5 qid:8 1:1 2:2\n")
-    with pytest.raises(ValueError, match=r"graded\.txt has a label 5, in query 8; allowed: 0 \.\. 4"):
+    with pytest.raises(ValueError, match=r"graded\.txt has a label 5, in query 8, document 0 .*; allowed: 0 \.\. 4"):
         estimate(path)
     path.write_text("0 qid:7 1:1 2:1\n2 qid:8 1:1 2:2\n")
-    with pytest.raises(ValueError, match=r"graded\.txt has a label 2, in query 8; allowed: 0 \.\. 1"):
+    with pytest.raises(ValueError, match=r"graded\.txt has a label 2, in query 8, document 0 .*; allowed: 0 \.\. 1"):
         estimate(path, grades=2)
-    assert estimate(path, comparisons=10).settings["clicking"] == [0.05, 0.3, 0.5, 0.7, 0.95]
+    assert estimate(path, comparisons=10).settings["clicking"] == [0.05, 0.5, 0.95]
+    assert estimate(path, comparisons=10, grades=5).settings["clicking"] == [0.05, 0.3, 0.5, 0.7, 0.95]
+
+
+@pytest.mark.parametrize("user_model", users.USERS)
+@pytest.mark.parametrize("labels", [(1, 0), (2, 0), (2, 1), (4, 0), (4, 3)])
+def test_one_place_by_hand(user_model, labels, tmp_path):
+    """Ranker 0 puts the document with the larger label on top, ranker 1 the other; a list has one place. A coin says
+    whose document it is: P(0 wins) = (1 + a) / 4 + (1 - b) / 4 with P(click) a and b. The file has all labels below."""
+    highest, other = labels
+    rest = "".join(f"{label} 1:0 2:0\n" for label in range(highest))
+    path = tmp_path / "pair.txt"
+    path.write_text(f"label first second\n{highest} 1:2 2:1 # docid = 1\n{other} 1:1 2:2\n{rest}")
+    Path(f"{path}.query").write_text(f"{2 + highest}\n")
+    found = estimate(path, interleaving="team-draft", num_documents=1, user_model=user_model).preference
+    clicking = users.user(user_model, {1: 2, 2: 3, 4: 5}[highest]).clicking
+    assert found[0, 1] == pytest.approx(0.5 + (clicking[highest] - clicking[other]) / 4)
+    assert found[0, 1] > 0.5
+
+
+def test_who_ranks_by_relevance_wins_with_every_user(tmp_path):
+    """Three grades, lists of 10: ranker 0 is the label, ranker 1 its opposite, ranker 2 is noise. With the perfect user
+    it wins by the most."""
+    rng = np.random.default_rng(5)
+    path, wins = tmp_path / "graded.txt", {}
+    rows = [(int(label), query) for query in range(8) for label in rng.permutation([0] * 12 + [1] * 5 + [2] * 3)]
+    path.write_text("".join(f"{label} qid:{q} 1:{label} 2:{-label} 3:{rng.random():.4f}\n" for label, q in rows))
+    for user_model in users.USERS:
+        result = estimate(path, interleaving="team-draft", user_model=user_model)
+        assert len(result.settings["clicking"]) == 3
+        assert result.condorcet_winner == 0
+        wins[user_model] = result.preference[0, 1]
+    assert max(wins, key=lambda name: wins[name]) == "perfect"
+    assert min(wins, key=lambda name: wins[name]) == "almost-random"
+
+
+def test_another_side_file_is_another_problem(tmp_path):
+    path = tmp_path / "grouped.txt"
+    path.write_text("".join(f"{n % 3} 1:{n * 7 % 5} 2:{n * 3 % 7}\n" for n in range(12)))
+    keys = set()
+    for sizes in ("6\n6\n", "4\n4\n4\n"):
+        Path(f"{path}.query").write_text(sizes)
+        keys.add(estimate(path, interleaving="team-draft").settings["key"])
+    assert len(keys) == 2
 
 
 # -- the command ------------------------------------------------------------------------------------------------------

@@ -2,15 +2,18 @@
 
 import itertools
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rankgym.data.letor import LetorData
 from rankgym.kernels import ENVIRONMENT, TERMINATION, bits, row_keys, session_seed, uniform
 from rankgym.models import dcm, users
-from rankgym.models.users import USERS, User, click_vectors, user
+from rankgym.models.users import GRADES, USERS, User, click_vectors, num_grades, user
 
 EVERYBODY = [(name, grades) for name, by_grades in USERS.items() for grades in by_grades]
 
@@ -53,17 +56,42 @@ def naive_law(reader, grades):
     return law
 
 
+TABLE_II = ("perfect", "navigational", "informational")
+
+
 def test_the_table_is_that_of_the_paper():
     """Hofmann et al. (2013), table II."""
-    assert [list(u.clicking) for u in (user(n, 2) for n in USERS)] == [[0, 1], [0.05, 0.95], [0.4, 0.9]]
-    assert [list(u.stopping) for u in (user(n, 2) for n in USERS)] == [[0, 0], [0.2, 0.9], [0.1, 0.5]]
-    five = [user(name, 5) for name in USERS]
+    assert [list(u.clicking) for u in (user(n, 2) for n in TABLE_II)] == [[0, 1], [0.05, 0.95], [0.4, 0.9]]
+    assert [list(u.stopping) for u in (user(n, 2) for n in TABLE_II)] == [[0, 0], [0.2, 0.9], [0.1, 0.5]]
+    five = [user(name, 5) for name in TABLE_II]
     assert [list(u.clicking) for u in five] == [
         [0, 0.2, 0.4, 0.8, 1],
         [0.05, 0.3, 0.5, 0.7, 0.95],
         [0.4, 0.6, 0.7, 0.8, 0.9],
     ]
     assert [list(u.stopping) for u in five] == [[0] * 5, [0.2, 0.3, 0.5, 0.7, 0.9], [0.1, 0.2, 0.3, 0.4, 0.5]]
+
+
+def test_users_of_three_grades_and_almost_random_ones_are_those_of_published_code():
+    """``utils/clicks.py`` of HarrieO/OnlineLearningToRank ("short" models; "almost_random" of all three kinds)."""
+    assert [list(user(name, 3).clicking) for name in TABLE_II] == [[0, 0.5, 1], [0.05, 0.5, 0.95], [0.4, 0.7, 0.9]]
+    assert [list(user(name, 3).stopping) for name in TABLE_II] == [[0, 0, 0], [0.2, 0.5, 0.9], [0.1, 0.3, 0.5]]
+    clicking = {2: [0.4, 0.6], 3: [0.4, 0.5, 0.6], 5: [0.4, 0.45, 0.5, 0.55, 0.6]}
+    for grades, expected in clicking.items():
+        assert list(user("almost-random", grades).clicking) == expected
+        assert list(user("almost-random", grades).stopping) == [0.5] * grades
+
+
+def test_what_users_have_in_common():
+    """Each has 2, 3 and 5 grades; more relevance, more clicks; worst and best grade are the same for all numbers."""
+    for name, by_grades in USERS.items():
+        assert tuple(by_grades) == GRADES == (2, 3, 5), name
+        for grades, (clicking, stopping) in by_grades.items():
+            assert len(clicking) == len(stopping) == grades
+            assert (np.diff(clicking) > 0).all()
+            assert (np.diff(stopping) >= 0).all()
+            assert [clicking[0], clicking[-1]] == [by_grades[2].clicking[0], by_grades[2].clicking[1]]
+            assert [stopping[0], stopping[-1]] == [by_grades[2].stopping[0], by_grades[2].stopping[1]]
 
 
 @pytest.mark.kernels
@@ -173,10 +201,48 @@ def test_click_vectors_gives_a_law_or_a_value_error(grades, clicking):
 def test_who_there_is():
     with pytest.raises(ValueError, match="user_model = 'nobody' is unknown; allowed: 'perfect'"):
         user("nobody", 2)
-    for grades in (3, True, 2.0, "2"):
+    for grades in (4, 1, True, 2.0, "2", None):
         with pytest.raises(ValueError, match="has no user; allowed: 2"):
             user("perfect", grades)
     with pytest.raises(ValueError, match="stopping has shape"):
         click_vectors(User(np.ones(2), np.ones(3)), [[0]])
     with pytest.raises(ValueError, match=r"1 \.\. 20 positions"):
         click_vectors(user("perfect", 2), [[0] * 21])
+
+
+# -- the grades of a file ---------------------------------------------------------------------------------------------
+
+
+def labelled(*queries):
+    """Documents with these labels, a list for each query."""
+    labels = np.concatenate(queries).astype(np.int8)
+    start = np.cumsum([0, *map(len, queries)])
+    names = np.array([f"q{number}" for number in range(len(queries))])
+    return LetorData(np.zeros((len(labels), 1), np.float32), labels, start, names)
+
+
+def test_the_largest_label_decides():
+    """At most 1: two grades; 2: three; 3 and 4: five. A given number of grades holds for fewer labels, too."""
+    for highest, grades in ((0, 2), (1, 2), (2, 3), (3, 5), (4, 5)):
+        data = labelled([0], [0, highest, 0])
+        assert num_grades(data, None, "f") == grades
+        for given_grades in (number for number in GRADES if number >= grades):
+            assert num_grades(data, given_grades, "f") == given_grades
+            assert num_grades(data, np.int64(given_grades), "f") == given_grades
+
+
+def test_labels_that_users_do_not_know():
+    """The first document whose label is beyond is named."""
+    allowed = "2 (labels 0, 1), 3 (labels 0 .. 2) or 5 (labels 0 .. 4)"
+    second, third = (f"in query q1, document {number} (from 0)" for number in (1, 2))
+    data = labelled([0, 1], [0, 2, 7, 9])
+    for grades, message in (
+        (None, f"f.txt has a label 7, {third}; allowed: 0 .. 4, since users know grades = {allowed}"),
+        (2, f"grades = 2, but f.txt has a label 2, {second}; allowed: 0 .. 1, or other grades: {allowed}"),
+        (3, f"grades = 3, but f.txt has a label 7, {third}; allowed: 0 .. 2, or other grades: {allowed}"),
+        (4, f"grades = 4 has no user; allowed: {allowed}"),
+        (True, f"grades = True has no user; allowed: {allowed}"),
+        ("3", f"grades = '3' has no user; allowed: {allowed}"),
+    ):
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+            num_grades(data, grades, Path("f.txt"))

@@ -62,8 +62,7 @@ def data_digests(arguments: Mapping[str, Any]) -> dict[str, str]:
         elif text in fits.fits_names():
             found[text] = fits.fits_digest(text)
         elif 0 < len(text) < 4096 and "\0" not in text and os.path.isfile(text):
-            status = os.stat(text)
-            found[text] = _file_digest(os.path.abspath(text), status.st_size, status.st_mtime_ns)
+            found[text] = _file_digest(os.path.abspath(text), letor.file_stamp(text))
     return found
 
 
@@ -82,6 +81,6 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 @functools.lru_cache(maxsize=64)
-def _file_digest(path: str, size: int, changed: int) -> str:
-    """Return the sha256 of a file; its size and time of change are part of the cache's key."""
+def _file_digest(path: str, stamp: tuple[int, ...]) -> str:
+    """Return the digest of a file, with its side file if it has one; the cache's key has sizes and times of change."""
     return letor.file_digest(path)

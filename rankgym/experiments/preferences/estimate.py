@@ -66,8 +66,8 @@ def estimate(
         path: the file.
         interleaving: a name of ``rankgym.interleaving.INTERLEAVINGS``, or ``"probabilistic-greedy"`` (exact only).
         interleaving_knobs: its keywords, in a simulation.
-        user_model: ``"perfect"``, ``"navigational"`` or ``"informational"``.
-        grades: 2 for users of labels 0 and 1, 5 for users of labels 0 .. 4. None: what the largest label asks for.
+        user_model: ``"perfect"``, ``"navigational"``, ``"informational"`` or ``"almost-random"``.
+        grades: 2 for users of labels 0 and 1, 3 for labels 0 .. 2, 5 for labels 0 .. 4. None: by the largest label.
         method: ``"exact"`` or ``"simulate"``. None: exact where the interleaving has such an evaluation.
         comparisons: simulated ones of a pair, rounded up to the same number, at least 2, for every query.
         num_documents: the length of the interleaved list; a query with fewer documents has a shorter one.
@@ -109,7 +109,7 @@ def estimate(
         interleaving=interleaving,
         knobs=json.dumps(knobs),
         user_model=user_model,
-        grades=letor.num_grades(data, grades, path),
+        grades=users.num_grades(data, grades, path),
         method=method,
         length=num_documents,
         seed=seed,

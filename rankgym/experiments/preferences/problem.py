@@ -75,12 +75,11 @@ class PartSums(NamedTuple):
 
 def letor_data(path: str | os.PathLike[str], *, progress: bool = False) -> letor.LetorData:
     """Read a LETOR file; the last one stays in memory until it changes. Errors are those of ``letor.load``."""
-    status = os.stat(path)
-    return _letor_data(os.path.abspath(path), status.st_size, status.st_mtime_ns, progress)
+    return _letor_data(os.path.abspath(path), letor.file_stamp(path), progress)
 
 
 @functools.lru_cache(maxsize=1)
-def _letor_data(path: str, size: int, changed: int, progress: bool) -> letor.LetorData:
+def _letor_data(path: str, stamp: tuple[int, ...], progress: bool) -> letor.LetorData:
     return letor.load(path, progress=progress)
 
 

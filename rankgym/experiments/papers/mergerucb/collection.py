@@ -1,7 +1,6 @@
 """The data of mergeRUCB's figure 2: a LETOR file, the user's or a synthetic collection, and its preference matrix."""
 
 import functools
-import hashlib
 import os
 import random
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rankgym.data import catalogue
+from rankgym.data.letor import file_digest, file_stamp
 from rankgym.experiments.papers.figure import Scale
 from rankgym.outputs import atomic_path
 
@@ -94,14 +94,12 @@ def matrix_name(file: Path) -> str:
     """Return the name under which a file's matrix is imported: for a user's file, with a digest of its contents."""
     if file.parent == catalogue.home() / "reproduce":
         return file.stem
-    state = file.stat()
-    return f"mergerucb-figure-2-{_digest(file, state.st_size, state.st_mtime_ns)}"
+    return f"mergerucb-figure-2-{_digest(file, file_stamp(file))}"
 
 
 @functools.lru_cache(maxsize=16)
-def _digest(file: Path, size: int, changed: int) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()[:12]
+def _digest(file: Path, stamp: tuple[int, ...]) -> str:
+    return file_digest(file)[:12]
 
 
 def import_matrix(file: Path) -> str:
