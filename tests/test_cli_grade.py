@@ -168,7 +168,7 @@ def test_a_grade_is_shown_and_written(run):
     assert {rule["name"]: rule["result"] for rule in grade["rules"]} == {
         **dict.fromkeys(("parts", "sizes", "actions", "arguments", "fresh results", "seed"), "passed"),
         **dict.fromkeys(("row independence", "copies"), "passed"),
-        **dict.fromkeys(("settled", "snapshot"), "skipped"),
+        **dict.fromkeys(("settled", "snapshot", "beliefs"), "skipped"),
     }
     assert grade["regret"]["difference"] == pytest.approx(grade["regret"]["mean"] - grade["regret"]["against"])
     assert grade["regret"]["verdict"] in result.output

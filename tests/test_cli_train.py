@@ -295,7 +295,7 @@ def test_models_come_with_the_package(shipped, tmp_path):
         ("goof.zip", "there is no file 'goof.zip'; did you mean 'good.zip'? allowed: .*with the package: good.zip"),
         ("weights/goood.zip", "there is no file 'weights/goood.zip'; did you mean 'weights/good.zip'?"),
         ("nowhere/good.zip", "there is no file 'nowhere/good.zip', nor a folder 'nowhere'; allowed: a model that"),
-        ("goood", "agent = 'goood' is unknown; did you mean 'good'? allowed: static, "),
+        ("goood", "agent = 'goood' is unknown; did you mean 'good'? `rankgym agents` lists all"),
         ("good.zip:deterministic", "the knob 'deterministic' needs a value"),
         ("good.zip:model=x.zip", "agent = 'good.zip:model=x.zip': the model is good.zip already; allowed: the knob"),
     ],
