@@ -91,14 +91,11 @@ def run(
       `rankgym sweep export results/paper --partial --to so_far.csv`
     """
     from rankgym.experiments.plan.sweep import Sweep
-    from rankgym.experiments.run.sweeps import keep_sweep, without_stub
 
     folder = out or Path("results") / file.stem
     given = Sweep.from_toml(file)
     planned = _plan(given, folder, file.parent)
-    with without_stub(folder):
-        keep_sweep(given, folder, replace=replace)
-        _play(planned, given.name, folder, backend, address, jobs, checkpoint_every)
+    _play(planned, given.name, folder, backend, address, jobs, checkpoint_every, sweep=given, replace=replace)
 
 
 @app.command()
@@ -296,13 +293,13 @@ def _plan(given: "Sweep", folder: Path, beside: Path | None = None) -> "list[Job
     return given.jobs(made_in(folder))
 
 
-def _play(planned: "list[Job]", name: str, folder: Path, *executor: Any) -> None:
+def _play(planned: "list[Job]", name: str, folder: Path, *executor: Any, **keep: Any) -> None:
     from rankgym.experiments.run.display import duration
     from rankgym.experiments.run.executor import Executor
     from rankgym.experiments.run.sweeps import play_jobs
 
     begin = time.monotonic()
-    results = play_jobs(planned, name, folder, Executor(*executor))
+    results = play_jobs(planned, name, folder, Executor(*executor), **keep)
     _show(results)
     typer.echo(f"All {len(planned):,} jobs are finished, after {duration(time.monotonic() - begin)}.")
     typer.echo(f"Results are in {folder}; a table of them: rankgym sweep export {folder}")
