@@ -305,6 +305,13 @@ def test_a_table_and_a_figure_for_a_paper(run, played, tmp_path):
     text = (tmp_path / "table.tex").read_text()
     assert text.count(r"\\") == 1 + 3
     assert "booktabs" in made.output
+    made_by = rf"% rankgym {re.escape(__version__)}, sweep [0-9a-f]{{20}}, 2 runs of each query or problem\n"
+    assert re.match(made_by, text)
+    tidy = run("sweep", "export", "results/small", "--to", "a.parquet")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    origin = parquet.read_schema(tmp_path / "a.parquet").metadata[b"origin"].decode()
+    assert text.startswith(f"% {origin}\n")
+    assert f"Made by {origin}" in tidy.output
     for name, start in (("a.pdf", b"%PDF"), ("a.svg", b"<?xml"), ("a.png", b"\x89PNG")):
         drawn = run("sweep", "figure", "results/small", "--to", name, "--measure", "ndcg", "--x", "linear")
         assert drawn.exit_code == 0, drawn.output

@@ -121,7 +121,7 @@ function spoken() { // for those who hear the page
 // -- one agent --------------------------------------------------------------------------------------------------------
 
 function item(one, best, out) {
-  return make("span", { class: `item${best ? " best" : ""}${out ? " out" : ""}`, text: String(one) });
+  return make("span", { class: `item${best ? " best" : ""}${out ? " out" : ""}`, text: String(one), ...(data.names[one] ? { title: data.names[one] } : {}) });
 }
 
 function meter(value, top, color, text) { // a cell with a bar behind its number
@@ -143,6 +143,7 @@ const cell = (child) => (typeof child === "string" ? make("td", { text: child })
 function attracting(one, best) { // an item, and its attraction as a bar behind it
   const found = meter(one[1], 1, "var(--bar)", "");
   found.append(item(one[0], best), ` ${short(one[1])}`);
+  if (data.names[one[0]]) found.append(make("div", { class: "note", text: data.names[one[0]] }));
   return found;
 }
 
