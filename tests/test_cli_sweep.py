@@ -18,6 +18,7 @@ pytest.importorskip("filelock")
 pytest.importorskip("joblib")
 
 from rankgym import __version__
+from rankgym.commands.tables import show_table
 from rankgym.experiments import load, run_sweep
 from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.plan.sweep import Sweep
@@ -426,3 +427,15 @@ def test_what_goes_wrong(run, file, words, message):
     result = run("sweep", *words)
     assert result.exit_code == 2
     assert plain(result.output).startswith(message)
+
+
+def test_labels_that_do_not_fit_are_broken_after_their_commas(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    label = "PBM-Synthetic-v0, model=my_models:MODEL"
+    show_table(("environment", "agent", "rows"), [(label, "my_agents:MyAgent", "1,000")], labels=2)
+    first, second = [line.split() for line in capsys.readouterr().out.splitlines()[3:5]]
+    assert first == ["PBM-Synthetic-v0,", "my_agents:MyAgent", "1,000"]
+    assert second == ["model=my_models:MODEL"]
+    monkeypatch.setenv("COLUMNS", "100")
+    show_table(("environment", "agent", "rows"), [(label, "my_agents:MyAgent", "1,000")], labels=2)
+    assert label in capsys.readouterr().out

@@ -159,3 +159,46 @@ def test_moves_are_undone_in_reverse_and_forgotten(tmp_path):
     moves.forget()
     moves.undo()
     assert seen(tmp_path) == {}
+
+
+# -- what is waited for -----------------------------------------------------------------------------------------------
+
+
+class Client:
+    """A Dask client as the executor sees it."""
+
+    def __init__(self, workers):
+        self.workers = workers
+        self.scheduler = type("Scheduler", (), {"address": "tcp://there:8786"})
+
+    def scheduler_info(self):
+        return {"workers": dict.fromkeys(range(self.workers))}
+
+
+def test_an_executor_says_what_it_waits_for():
+    executor = Executor(jobs=1)
+    assert executor.waits_for(begun=False, seconds=1e9) == ""
+    executor.client = Client(0)
+    assert executor.waits_for(begun=True, seconds=0) == (
+        "the scheduler at tcp://there:8786 has no workers; start one: dask worker tcp://there:8786 --nthreads 1"
+    )
+    executor.client = Client(2)
+    assert executor.waits_for(begun=False, seconds=1) == ""
+    assert executor.waits_for(begun=True, seconds=1e9) == ""
+    assert "has begun a job in 30 seconds; it may have other work. Wait, or start another one: dask worker" in (
+        executor.waits_for(begun=False, seconds=30)
+    )
+
+
+def test_a_driver_says_it_once_each_time(tmp_path):
+    executor, said = Executor(jobs=1), []
+    driving = Driver([], tmp_path, executor, "")
+    driving.folder = WorkFolder.take_over(tmp_path)
+    driving.display = type("Display", (), {"say": lambda self, text, style: said.append(text)})()
+    for workers in (0, 0, 2, 2, 0):
+        executor.client = Client(workers)
+        driving.say_what_is_waited_for(1.0)
+    assert len(said) == 2
+    assert all(
+        text.startswith("waiting: the scheduler at tcp://there:8786 has no workers; start one: ") for text in said
+    )

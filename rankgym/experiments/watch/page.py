@@ -76,6 +76,7 @@ def page_data(episode: Episode) -> dict[str, Any]:
         "notes": episode.notes,
         "kind": kind,
         "thing": episode.thing,
+        "query_name": getattr(scene, "query_name", ""),
         "names": list(getattr(scene, "item_names", ())),
         "agents": [
             _of_agent(agent, look, number)
