@@ -7,6 +7,8 @@ no displayed list, and some regrets are unknown. May import nothing of rankgym.
 
 from typing import Any, NamedTuple, TypeAlias
 
+MOST_LETTERS = 24  # of a query's name in headings
+
 
 class Position(NamedTuple):
     """A position of a list, from the top: what is there, and what its user does."""
@@ -36,6 +38,8 @@ class RankingScene(NamedTuple):
     misordered: int | None  # incorrectly ordered pairs
     regret: float | None
     regret_so_far: float  # in this episode
+    query_name: str = ""  # in imported fits
+    item_names: tuple[str, ...] = ()  # of all items, in imported fits
 
 
 class DuelScene(NamedTuple):
@@ -88,9 +92,17 @@ class InterleavedScene(NamedTuple):
     regret_kind: str
     regret: float | None
     regret_so_far: float | None  # None: unknown
+    query_name: str = ""  # in imported fits
+    item_names: tuple[str, ...] = ()  # of all items, in imported fits
 
 
 Scene: TypeAlias = RankingScene | DuelScene | InterleavedScene
+
+
+def query_text(query: int, name: str = "") -> str:
+    """Return a query's number, and its name if it has one."""
+    short = name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…"
+    return f"query {query} ({short})" if name else f"query {query}"
 
 
 def as_plain(scene: Any) -> Any:

@@ -18,6 +18,7 @@ pytest.importorskip("filelock")
 pytest.importorskip("joblib")
 
 from rankgym import __version__
+from rankgym.commands.tables import show_table
 from rankgym.experiments import load, run_sweep
 from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.plan.sweep import Sweep
@@ -305,6 +306,13 @@ def test_a_table_and_a_figure_for_a_paper(run, played, tmp_path):
     text = (tmp_path / "table.tex").read_text()
     assert text.count(r"\\") == 1 + 3
     assert "booktabs" in made.output
+    made_by = rf"% rankgym {re.escape(__version__)}, sweep [0-9a-f]{{20}}, 2 runs of each query or problem\n"
+    assert re.match(made_by, text)
+    tidy = run("sweep", "export", "results/small", "--to", "a.parquet")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    origin = parquet.read_schema(tmp_path / "a.parquet").metadata[b"origin"].decode()
+    assert text.startswith(f"% {origin}\n")
+    assert f"Made by {origin}" in tidy.output
     for name, start in (("a.pdf", b"%PDF"), ("a.svg", b"<?xml"), ("a.png", b"\x89PNG")):
         drawn = run("sweep", "figure", "results/small", "--to", name, "--measure", "ndcg", "--x", "linear")
         assert drawn.exit_code == 0, drawn.output
@@ -419,3 +427,15 @@ def test_what_goes_wrong(run, file, words, message):
     result = run("sweep", *words)
     assert result.exit_code == 2
     assert plain(result.output).startswith(message)
+
+
+def test_labels_that_do_not_fit_are_broken_after_their_commas(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    label = "PBM-Synthetic-v0, model=my_models:MODEL"
+    show_table(("environment", "agent", "rows"), [(label, "my_agents:MyAgent", "1,000")], labels=2)
+    first, second = [line.split() for line in capsys.readouterr().out.splitlines()[3:5]]
+    assert first == ["PBM-Synthetic-v0,", "my_agents:MyAgent", "1,000"]
+    assert second == ["model=my_models:MODEL"]
+    monkeypatch.setenv("COLUMNS", "100")
+    show_table(("environment", "agent", "rows"), [(label, "my_agents:MyAgent", "1,000")], labels=2)
+    assert label in capsys.readouterr().out

@@ -57,6 +57,14 @@ def data_sets(incomplete: str) -> list[str]:
     return beginning(incomplete, [name for name, value in sets.items() if "source='published'" in ast.unparse(value)])
 
 
+def all_data_sets(incomplete: str) -> list[str]:
+    """Return the data sets of the table, and the user's own in the data cache."""
+    from rankgym.data.cache_folder import home
+
+    own = sorted(path.stem for room in ("preferences", "fits") for path in (home() / room).glob("*.npz"))
+    return beginning(incomplete, [*table(HERE / "data" / "catalogue.py", "DATASETS"), *own])
+
+
 def figures(incomplete: str) -> list[str]:
     """Return papers and their figures."""
     paths = sorted((HERE / "experiments" / "papers").glob("*/figure_*.py"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -28,21 +28,47 @@ def data() -> None:
 
 
 @app.command("list")
-def list_() -> None:
-    """List the data sets, their sources, and whether they are in the data folder."""
+def list_(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            show_default=False,
+            help="A data set or a collection of fits: show its details.",
+            autocompletion=completion.all_data_sets,
+        ),
+    ] = None,
+) -> None:
+    """List the data sets, their sources, and whether they are in the data folder; or the details of one.
+
+    The details are its queries and items (or arms), its parameters with their ranges, where it comes from, its digest,
+    the environments that play it, and a command that does.
+
+    Example: `rankgym data list yandex-calibrated`
+    """
     from rankgym import data as room
 
+    if name is not None:
+        from rankgym.commands.data_details import details
+
+        Console().print(_blocks([(name, details(name))]))
+        return
+    sets = [dict(dataset) for dataset in room.listing()]
+    Console().print(_blocks([(one.pop("name"), one.items()) for one in sets]))
+    typer.echo(f"data folder: {room.home()}; the details of one: rankgym data list NAME")
+
+
+def _blocks(sets: Iterable[tuple[str, Iterable[tuple[str, str]]]]) -> Table:
+    """Return a block of lines for each data set: its name, then keys and values."""
     blocks = Table.grid(padding=(0, 2))
-    blocks.add_column()
+    blocks.add_column(no_wrap=True)
     blocks.add_column(overflow="fold")
-    for dataset in room.listing():
-        entries = dict(dataset)
-        blocks.add_row(Text(entries.pop("name"), "bold"))
-        for key, value in entries.items():
+    for name, lines in sets:
+        blocks.add_row(Text(name, "bold"))
+        for key, value in lines:
             blocks.add_row(Text(f"  {key}"), Text(str(value)))
         blocks.add_row()
-    Console().print(blocks)
-    typer.echo(f"data folder: {room.home()}")
+    return blocks
 
 
 @app.command()
@@ -146,56 +172,22 @@ def import_(
 def _import_fits(name: str, file: Path) -> None:
     """Import fits, and say which environments play them."""
     from rankgym import data as room
-    from rankgym.models import MODELS
+    from rankgym.commands.data_details import models_of, numbered, unplayed
 
     replaced = " (replaced)" if name in room.fits_names() else ""
     typer.echo(f"{name}: {room.import_fits(name, file)}{replaced}")
     fits = room.load_fits(name)
     queries, items = fits.item.shape
-    playable = [one for one in MODELS.values() if all(fits.axes.get(key) == axes for key, axes in one.axes.items())]
     few = "" if fits.positions >= 5 else f" --positions {fits.positions}"
-    richest = max(playable, key=lambda one: len(one.axes)).name
     sizes = f"{queries:,} {'query' if queries == 1 else 'queries'} of {items} {'item' if items == 1 else 'items'}"
-    names = ", ".join(one.name for one in playable)
+    models = models_of(fits)
+    richest, names = max(models, key=lambda one: len(one.axes)).name, ", ".join(one.name for one in models)
     typer.echo(f"{sizes}, for the models {names}; rankgym compare {richest}-Yandex-v0 --source {name}{few} plays")
     typer.echo("them. Your own model takes them, too: --set model=package.module:MODEL")
     if queries > 1:
-        typer.echo(f"queries are numbered in the order of the file: {_numbered(fits.query.tolist())}")
-    for line in _unplayed(fits.axes, MODELS.values()):
+        typer.echo(f"queries are numbered in the order of the file: {numbered(fits.query.tolist())}")
+    for line in unplayed(fits.axes):
         typer.echo(line)
-
-
-def _numbered(labels: list[str]) -> str:
-    """Return the first labels with their numbers."""
-    shown = [f"{number} {label}" for number, label in enumerate(labels[:5])]
-    return ", ".join([*shown, *(["..."] if len(labels) > 5 else [])])
-
-
-def _unplayed(given: dict[str, tuple[str, ...]], models: Iterable[Any]) -> list[str]:
-    """Return a line for each built-in model that fits with parameters of these axes nearly have, and for unknown names.
-
-    A model is near if it has one of the parameters that no built-in model can use as they are.
-    """
-    from rankgym.arguments import near
-    from rankgym.data.fits import axes_text
-
-    models, lines = list(models), []
-    known = {name for model in models for name in model.axes}
-    playable = [model for model in models if all(given.get(name) == axes for name, axes in model.axes.items())]
-    unused = given.keys() - {name for model in playable for name in model.axes}
-    for model in models:
-        faults = []
-        for name, axes in model.axes.items():
-            if name not in given:
-                faults.append(f"there is no {name} ({axes_text(axes)})")
-            elif given[name] != axes:
-                faults.append(f"{name} is {axes_text(given[name])}; expected: {axes_text(axes)}")
-        if faults and unused & model.axes.keys():
-            lines.append(f"not for {model.name}: {', and '.join(faults)}")
-    for name in given:
-        if name not in known:
-            lines.append(f"{name} is a parameter of no built-in model{near(name, known)}")
-    return lines
 
 
 app.command()(preferences)  # the last in the help

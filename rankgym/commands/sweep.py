@@ -91,14 +91,11 @@ def run(
       `rankgym sweep export results/paper --partial --to so_far.csv`
     """
     from rankgym.experiments.plan.sweep import Sweep
-    from rankgym.experiments.run.sweeps import keep_sweep, without_stub
 
     folder = out or Path("results") / file.stem
     given = Sweep.from_toml(file)
     planned = _plan(given, folder, file.parent)
-    with without_stub(folder):
-        keep_sweep(given, folder, replace=replace)
-        _play(planned, given.name, folder, backend, address, jobs, checkpoint_every)
+    _play(planned, given.name, folder, backend, address, jobs, checkpoint_every, sweep=given, replace=replace)
 
 
 @app.command()
@@ -163,11 +160,12 @@ def export(
     """Write one tidy table: a line for each row and recorded round, with environment, agent, query and run.
 
     `--to table.tex` writes a table for a paper instead (LaTeX, booktabs): a line for each environment and agent, with
-    the means after the last round and their standard errors.
+    the means after the last round and their standard errors. A comment says what made them: the version of rankgym, a
+    digest of the sweep, the number of runs. A Parquet file has this as its metadata, a CSV file only numbers.
 
     In Python, `rankgym.experiments.load(FOLDER)` returns the tidy table for pandas or polars.
     """
-    from rankgym.experiments.run.tidy_tables import table, write_table
+    from rankgym.experiments.run.tidy_tables import origin, table, write_table
     from rankgym.experiments.show.paper import latex_table
     from rankgym.extras import require
     from rankgym.outputs import atomic_path, check_writable
@@ -175,15 +173,16 @@ def export(
     path = _file(to or folder / "table.parquet", "a table", (".parquet", ".csv", ".tex"))
     results, said = _read(folder, partial, strict)
     check_writable(path, path.parent)
+    made = origin(folder, results)
     if path.suffix == ".tex":
-        text = latex_table(results, said)
+        text = latex_table(results, said, made)
         with atomic_path(path) as unfinished:
             unfinished.write_text(text, encoding="utf-8")
         typer.echo(f"Written to {path}: {len(results):,} lines; it needs \\usepackage{{booktabs}}")
         return
     tidy = table(results)
     if path.suffix == ".parquet":
-        write_table(tidy, path)
+        write_table(tidy.replace_schema_metadata({"origin": made}), path)
     else:
         arrow = require("pyarrow")
         types = [arrow.string() if arrow.types.is_dictionary(field.type) else field.type for field in tidy.schema]
@@ -191,6 +190,7 @@ def export(
         with atomic_path(path) as unfinished:
             require("pyarrow.csv").write_csv(plain, unfinished)
     typer.echo(f"Written to {path}: {tidy.num_rows:,} lines of {', '.join(tidy.column_names)}")
+    typer.echo(f"Made by {made}")
 
 
 @app.command()
@@ -296,13 +296,13 @@ def _plan(given: "Sweep", folder: Path, beside: Path | None = None) -> "list[Job
     return given.jobs(made_in(folder))
 
 
-def _play(planned: "list[Job]", name: str, folder: Path, *executor: Any) -> None:
+def _play(planned: "list[Job]", name: str, folder: Path, *executor: Any, **keep: Any) -> None:
     from rankgym.experiments.run.display import duration
     from rankgym.experiments.run.executor import Executor
     from rankgym.experiments.run.sweeps import play_jobs
 
     begin = time.monotonic()
-    results = play_jobs(planned, name, folder, Executor(*executor))
+    results = play_jobs(planned, name, folder, Executor(*executor), **keep)
     _show(results)
     typer.echo(f"All {len(planned):,} jobs are finished, after {duration(time.monotonic() - begin)}.")
     typer.echo(f"Results are in {folder}; a table of them: rankgym sweep export {folder}")

@@ -19,9 +19,22 @@ MAX_GROUPS = 10
 def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, labels: int | None = None) -> None:
     """Print a table of texts. Columns after the first ``labels`` have numbers, which are never wrapped.
 
-    With ``labels`` None there are no numbers, and the first column is bold and never wrapped.
+    With ``labels`` None there are no numbers, and the first column is bold and never wrapped. If the table is wider than
+    the terminal, columns stand closer, and labels are broken after their commas before they are broken anywhere.
     """
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    console, rows = Console(), list(rows)
+    table = _filled(heads, rows, labels)
+    if labels is not None and not fits(table, console):
+        table = _filled(heads, rows, labels, gap=0)
+    if labels is not None and not fits(table, console):
+        broken = ([text.replace(", ", ",\n") for text in row[:labels]] + [*row[labels:]] for row in rows)
+        table = _filled(heads, broken, labels, gap=0)
+    console.print(table)
+
+
+def _filled(heads: Sequence[str], rows: Iterable[Sequence[str]], labels: int | None, gap: int = 1) -> Table:
+    """Return the table of ``show_table``, with ``gap`` + 2 blanks between columns."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, gap))
     for place, head in enumerate(heads):
         if labels is not None and place >= labels:
             table.add_column(head, justify="right", no_wrap=True)
@@ -30,7 +43,7 @@ def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, labels: i
             table.add_column(head, overflow="fold", no_wrap=name, style="bold" if name else None)
     for row in rows:
         table.add_row(*map(Text, row))
-    Console().print(table)
+    return table
 
 
 def fitting_table(comparison: "Comparison", console: Console) -> tuple[Table, Literal["all", "some", "none"]]:

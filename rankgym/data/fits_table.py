@@ -61,6 +61,7 @@ def from_csv(data: bytes, label: str) -> Fits:
         DataError: the file does not hold fits; the message has the line, the column, the value and what is allowed.
     """
     table = _Table(label)
+    table.delimiter = _delimiter(data.decode("utf-8-sig", "replace"))
     lines = _lines(data, label)
     line, names = next(lines, (1, []))
     table.take_names(names, line)
@@ -76,8 +77,7 @@ def _lines(data: bytes, label: str) -> Iterator[tuple[int, list[str]]]:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DataError(f"{label}, line {line}: this is not UTF-8 text; allowed: a CSV file in UTF-8") from None
-    first = text.partition("\n")[0]
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(DELIMITERS, key=first.count), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
     try:
         for fields in reader:
             if any(field.strip() for field in fields):
@@ -86,15 +86,22 @@ def _lines(data: bytes, label: str) -> Iterator[tuple[int, list[str]]]:
         raise DataError(f"{label}, line {reader.line_num}: this is not CSV: {error}") from None
 
 
+def _delimiter(text: str) -> str:
+    """What separates the columns: the most frequent of ``DELIMITERS`` in the first line."""
+    return max(DELIMITERS, key=text.partition("\n")[0].count)
+
+
 class _Table:
     """What was read of a file."""
 
     def __init__(self, label: str) -> None:
         self.label = label
+        self.delimiter = DELIMITERS[0]
         self.names: list[str] = []
         self.items: dict[str, dict[str, tuple[int, int]]] = {}  # by query and item: (rank, line)
         self.ranked: dict[tuple[str, int], str] = {}  # the item of a query and rank
         self.cells: dict[str, dict[Key, Cell]] = {}  # by parameter and key
+        self.lines: dict[Key, int] = {}  # where a key first stands, whichever parameters it has
         self.kind: dict[str, tuple[str, int]] = {}  # by parameter: what its lines are about, and the first of them
 
     def wrong(self, line: int, said: str, column: str = "") -> DataError:
@@ -136,6 +143,7 @@ class _Table:
             key = (row.get("query", ""),)
         if row.get("rank", "") and kind != "item":
             raise self.wrong(line, f"{row['rank']!r} is the rank of no item; allowed: only with an item", "rank")
+        self.lines.setdefault(key, line)
         for name, cells in self.cells.items():
             if row[name]:
                 self._take_cell(name, cells, kind, key, row[name], line)
@@ -234,15 +242,32 @@ class _Table:
         cells = self.cells[name]
         found: Any = cells.get((query, *rest)) or (cells.get(("", *rest)) if self.kind[name][0] != "item" else None)
         if found is None:
-            what = {"item": "item", "position": "position", "number": ""}[self.kind[name][0]]
-            where = f" at {what} {rest[0]!r}" if rest else ""
-            after = f" after {f'a click at {rest[1]}' if rest[1] else 'no click yet'}" if len(rest) > 1 else ""
-            place = f", line {self.items[query][rest[0]][1]}" if what == "item" else ""
-            said = (
-                f"{self.label}{place}: {name} of query {query!r}{where}{after} is missing; allowed: a number in [0, 1]"
-            )
-            raise DataError(said)
+            raise self._missing(name, query, *rest)
         return float(found.value)
+
+    def _missing(self, name: str, query: str, *rest: str) -> DataError:
+        """The error for a parameter without a value: the line that lacks it, or the line to add."""
+        kind = self.kind[name][0]
+        where = f" at {kind} {rest[0]!r}" if rest else ""
+        after = f" after {f'a click at {rest[1]}' if rest[1] else 'no click yet'}" if len(rest) > 1 else ""
+        what = f"{name} of query {query!r}{where}{after} is missing"
+        line = self.lines.get((query, *rest)) or (self.lines.get(("", *rest)) if kind != "item" else None)
+        if line is not None:
+            return self.wrong(line, f"{what}; allowed: a number in [0, 1]", name)
+        others = [key[0] for key in self.lines if key[1:] == rest and kind == "position"]
+        those = f" (there is one for query {others[0]!r} only)" if others else ""
+        whom = f"for query {query!r}, or without it for all" if others else "for all queries"
+        entries = {"query": _quoted(query) if others else "", name: "0.5"}
+        entries |= dict(zip(("position", "previous"), rest, strict=False)) if kind == "position" else {}
+        example = self.delimiter.join(entries.get(column, "") for column in self.names)
+        return DataError(f"{self.label}: {what}, as there is no such line{those}; add one {whom}, such as {example}")
+
+
+def _quoted(text: str) -> str:
+    """A label as a line of a CSV file has it; "QUERY" in place of one that does not fit into a message."""
+    if not text.isprintable():
+        return "QUERY"
+    return text if re.fullmatch(r"[\w .-]*", text) else '"' + text.replace('"', '""') + '"'
 
 
 def _short(text: str) -> str:

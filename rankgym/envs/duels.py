@@ -11,7 +11,7 @@ from rankgym.arguments import one_of
 from rankgym.envs.sessions import Copy, SessionsVectorEnv, count_session, listed
 from rankgym.interleaving import CREDIT_TOLERANCE, INTERLEAVINGS, Lists, decide, make
 from rankgym.kernels import kernel
-from rankgym.scenes import InterleavedScene
+from rankgym.scenes import InterleavedScene, query_text
 from rankgym.spaces import INT64, is_ready, shown
 
 AVERAGE, WEAK, STRONG = range(3)
@@ -240,5 +240,7 @@ class InterleavedVectorEnv(SessionsVectorEnv):
             return "nothing displayed yet"
         won, (mine, other) = ("left", "right")[self._winner[row]], self._credit[row]
         duel = f"left {self._left[row].tolist()}, right {self._right[row].tolist()}"
-        heading = f"query {self._problem[row]}, round {self._round[row]}: {duel}; {won} won, {mine:.3g} to {other:.3g}"
-        return "\n".join([heading, *listed(self._ranked, self._displayed[row], self.last_observation[row])])
+        clicks = self.last_observation[row]
+        query = query_text(int(self._problem[row]), self._query_name(row))
+        heading = f"{query}, round {self._round[row]}: {duel}; {won} won, {mine:.3g} to {other:.3g}"
+        return "\n".join([heading, *listed(self._ranked, self._displayed[row], clicks, self._item_names(row))])

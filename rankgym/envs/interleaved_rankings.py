@@ -144,6 +144,8 @@ class InterleavedRankingsVectorEnv(InterleavedVectorEnv, QueriesVectorEnv):
         return {
             "user": self.model.name,
             "query": int(self._problem[row]),
+            "query_name": self._query_name(row),
+            "item_names": self._item_names(row),
             "left": left,
             "right": right,
             "displayed": self._positions(parameters, self._displayed[row], clicks, shares) if played else [],

@@ -117,7 +117,8 @@ class QueriesVectorEnv(SessionsVectorEnv):
             )
         one_of("reference", reference, ("best", "sorted"))
         self._reward, self._paid, self._reference = rewards[reward], reward, reference
-        labels = data.query_ids(dataset, source) if source in data.fits_names() else []
+        self._fits = data.load_fits(source) if source in data.fits_names() else None
+        labels = [] if self._fits is None else self._fits.query.tolist()
         self._draws_problems, self.pool = checked_problems("query", query, queries.num_queries, labels)
         self._optimal_of = self._optimal_rewards(queries)
         # The truth of the rows' coming sessions; do not write to these arrays. ``parameters`` are as
@@ -162,6 +163,14 @@ class QueriesVectorEnv(SessionsVectorEnv):
             )
             for k, item in enumerate(items)
         ]
+
+    def _query_name(self, row: int) -> str:
+        """Return the name of the row's query in imported fits; "" elsewhere."""
+        return "" if self._fits is None else str(self._fits.query[self._problem[row]])
+
+    def _item_names(self, row: int) -> tuple[str, ...]:
+        """Return the names of the row's items in imported fits, by their numbers; () elsewhere."""
+        return () if self._fits is None else tuple(self._fits.item[self._problem[row], : self.num_items].tolist())
 
     def _row_parameters(self, row: int) -> Any:
         """Return the truth of the row's coming session, with an axis of one row."""

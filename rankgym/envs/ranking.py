@@ -11,7 +11,7 @@ from rankgym.envs.schedule import Schedule
 from rankgym.envs.sessions import Compiled, Copy, listed, open_session
 from rankgym.kernels import first_fault
 from rankgym.metrics import better_items, misordered_pairs
-from rankgym.scenes import RankingScene
+from rankgym.scenes import RankingScene, query_text
 from rankgym.spaces import BatchedPermutation, Permutation
 
 
@@ -308,12 +308,16 @@ class RankingVectorEnv(QueriesVectorEnv):
             misordered=int(self._misordered[row]) if played else None,
             regret=optimal - expected if played else None,
             regret_so_far=float(self.regret_so_far[row]),
+            query_name=self._query_name(row),
+            item_names=self._item_names(row),
         )
 
     def _text(self, row: int) -> str:
         if self._round[row] < 0:
-            return f"query {self._problem[row]}: nothing displayed yet"
-        heading = f"query {self._problem[row]}, round {self._round[row]}"
+            return f"{query_text(self._problem[row], self._query_name(row))}: nothing displayed yet"
+        heading = f"{query_text(self._problem[row], self._query_name(row))}, round {self._round[row]}"
         if self.schedule is not None:
             heading += f", epoch {self.schedule.last_epoch[row]}"
-        return "\n".join([heading, *listed("item", self._displayed[row], self.last_observation[row])])
+        return "\n".join(
+            [heading, *listed("item", self._displayed[row], self.last_observation[row], self._item_names(row))]
+        )

@@ -221,6 +221,14 @@ class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
     def _prepare_next(self) -> None:
         """Change what is different in the coming sessions. Called at the end of each step, after its info was made."""
 
+    def _query_name(self, row: int) -> str:
+        """Return the name of the row's query; "" without one."""
+        return ""
+
+    def _item_names(self, row: int) -> tuple[str, ...]:
+        """Return the names of the row's items, by their numbers; () without names."""
+        return ()
+
     def _text(self, row: int) -> str:
         """Return what ``render`` shows of a row."""
         return f"round {self._round[row]}: {self.last_observation[row].tolist()}"
@@ -507,10 +515,12 @@ def open_session(displayed, last, session, round):
     return keep(displayed, last)
 
 
-def listed(what: str, displayed: NDArray[np.int64], clicks: NDArray[np.int8]) -> list[str]:
-    """Return the lines of a displayed list with its clicks; entries below 0 are left out."""
+def listed(what: str, displayed: NDArray[np.int64], clicks: NDArray[np.int8], names: Sequence[str] = ()) -> list[str]:
+    """Return the lines of a displayed list with its clicks; entries below 0 are left out. Items may have ``names``."""
+    width = max(map(len, names), default=0)
+    named = [f"{name:<{width}s} " for name in names]
     return [
-        f"{k + 1:3d}. {what} {item:<4d} {'click' if click else ''}".rstrip()
+        f"{k + 1:3d}. {what} {item:<4d} {named[item] if named else ''}{'click' if click else ''}".rstrip()
         for k, (item, click) in enumerate(zip(displayed, clicks, strict=True))
         if item >= 0
     ]

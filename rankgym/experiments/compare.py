@@ -30,13 +30,13 @@ from rankgym.experiments.run import store
 from rankgym.experiments.run.driver import LOG, read_log
 from rankgym.experiments.run.executor import Executor
 from rankgym.experiments.run.foreign_files import has_keys, is_sweep_folder, named
-from rankgym.experiments.run.lock import LOCK, locked
+from rankgym.experiments.run.lock import LOCK
 from rankgym.experiments.run.plan_file import PLAN
 from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.rows import make
-from rankgym.experiments.run.sweeps import keep_sweep, play_jobs, without_stub
+from rankgym.experiments.run.sweeps import play_jobs
 from rankgym.experiments.show.files import save
-from rankgym.outputs import remove, when_interrupted
+from rankgym.outputs import when_interrupted
 
 NAME = "comparison"  # the title of a comparison's sweep
 MAX_ROWS = 600  # rows of a job: more are hardly faster, and any machine has the memory for these
@@ -122,12 +122,10 @@ def compare(
             make(series.job(0, 1).block)[0].close()  # refuses unsuitable knobs before anything is written
         planned = sweep.jobs(made_in(root))
         resume = "" if out is None else "the same command"
-        with without_stub(root):
-            keep_sweep(sweep, root, replace=True)
-            if fresh:
-                _remove_results(planned, root)
-            notes = _kept_rows(planned, store.examine(root, planned).finished)
-            results = play_jobs(planned, NAME, root, executor, progress=progress, resume=resume)
+        notes = _kept_rows(planned, set() if fresh else store.examine(root, planned).finished)
+        results = play_jobs(
+            planned, NAME, root, executor, sweep=sweep, replace=True, fresh=fresh, progress=progress, resume=resume
+        )
         seconds = _seconds(planned, read_log(root))
     kept = "nothing is kept, as out is None" if out is None else f"all results are kept in {out}; to resume: {resume}"
     with when_interrupted(lambda: kept):
@@ -189,14 +187,6 @@ def _cut_as_before(sweep: Sweep, folder: Path) -> Sweep:
         raise ValueError(f"out = {os.fspath(folder)!r} has the sweep {before.name!r}; allowed: another folder")
     same = replace(before, agents=sweep.agents, runs=sweep.runs, rows_per_job=sweep.rows_per_job)
     return replace(sweep, rows_per_job=before.rows_per_job) if same.to_json() == sweep.to_json() else sweep
-
-
-def _remove_results(jobs: Iterable[Job], folder: Path) -> None:
-    """Remove results and checkpoints of ``jobs``."""
-    with locked(folder):
-        for job in jobs:
-            for path in (store.place(folder, job), *folder.glob(f"work-*/{job.key}.npz")):
-                remove(path)
 
 
 def _kept_rows(jobs: Iterable[Job], finished: set[str]) -> list[str]:

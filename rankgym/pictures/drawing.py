@@ -28,7 +28,7 @@ from rankgym.pictures.canvas import (
     decimals,
     sum_of,
 )
-from rankgym.scenes import DuelScene, InterleavedScene, Position, RankingScene, Scene, Side
+from rankgym.scenes import DuelScene, InterleavedScene, Position, RankingScene, Scene, Side, query_text
 
 NOTHING_YET = "-"  # of a figure before the first session
 PROBABILITY = "Examined: the probability that a user examines the position of this list, before any click."
@@ -68,7 +68,7 @@ def draw_ranking(scene: RankingScene) -> NDArray[np.uint8]:
     lists = rows_of(positions) * ROW
     canvas = Canvas(104 + 66 + lists + 32 + CHART)
     y = canvas.heading(
-        title(scene.model, f"query {scene.query}", moment(scene.round, scene.epoch)),
+        title(scene.model, query_text(scene.query, scene.query_name), moment(scene.round, scene.epoch)),
         {
             "clicks": _count_of_clicks(scene),
             "expected reward": _played(scene.round, decimals(scene.expected_reward, 3)),
@@ -215,7 +215,7 @@ def draw_interleaved(scene: InterleavedScene) -> NDArray[np.uint8]:
         title(
             f"Duel of {'rankings' if scene.best is not None else 'rankers'} by {scene.interleaving} interleaving",
             f"{scene.user} user" if scene.best is None else scene.user,
-            None if scene.query is None else f"query {scene.query}",
+            None if scene.query is None else query_text(scene.query, scene.query_name),
             moment(scene.round),
         ),
         {

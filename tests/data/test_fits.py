@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import string
 
 import gymnasium as gym
@@ -11,10 +12,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rankgym import data
+from rankgym import data, experiments
 from rankgym.data import catalogue, fits, fits_table
 from rankgym.experiments.plan.digests import data_digests
+from rankgym.experiments.run.tidy_tables import OtherCode
 from rankgym.models import MODELS
+from rankgym.registry import ENVS
 
 PBM = """query,item,position,attraction,examination
 shoes,doc17,,0.8,
@@ -111,7 +114,7 @@ def test_pandas_writes_whole_numbers_beside_empty_cells_as_floats():
         ("doc3,,0.4", "doc3,,nan", r"line 3, column 'attraction': 'nan' is not a probability"),
         ("doc3,,0.4", "doc3,,1_0", r"line 3, column 'attraction': '1_0' is not a number"),
         ("doc3,,0.4", 'doc3,,"0,4"', r"line 3, column 'attraction': '0,4' is not a number; .*; write a decimal point"),
-        ("doc3,,0.4", "doc3,,", r"fits.csv, line 3: attraction of query 'shoes' at item 'doc3' is missing"),
+        ("doc3,,0.4", "doc3,,", r"line 3, column 'attraction': attraction of query 'shoes' at item 'doc3' is missing"),
         ("doc3,", "doc17,", r"line 3, column 'item': 'doc17' of query 'shoes' stands in line 2 already"),
         ("shoes,doc3", ",doc3", r"line 3, column 'query': item 'doc3' has no query"),
         ("hats,c,,0.9,\n", "", r"line 6: query 'hats' has 2 items, and query 'shoes' has 3; allowed: as many in each"),
@@ -119,7 +122,19 @@ def test_pandas_writes_whole_numbers_beside_empty_cells_as_floats():
         (",,1,,0.9", ",a,1,,0.9", "line 8: it has an item and a position; allowed: one of them in a line"),
         (",,1,,0.9", ",,1,0.9,0.9", "line 8, column 'attraction': it is given by position here and by item in line 2"),
         (",,1,,0.9", ",,2,,0.9", "line 9, column 'examination': '0.5' is given again, after line 8"),
-        (",,1,,0.9\n", "", "fits.csv: examination of query 'shoes' at position '1' is missing"),
+        (
+            ",,1,,0.9\n",
+            "",
+            "fits.csv: examination of query 'shoes' at position '1' is missing, as there is no such line; add one for "
+            "all queries, such as ,,1,,0.5$",
+        ),
+        (",,1,,0.9", ",,1,,", r"line 8, column 'examination': examination of query 'shoes' at position '1' is missing"),
+        (
+            ",,2,,0.5\n",
+            "",
+            r"position '2' is missing, as there is no such line \(there is one for query 'hats' only\); add one for "
+            "query 'shoes', or without it for all, such as shoes,,2,,0.5$",
+        ),
         ("hats,,2,", "caps,,2,", "line 10, column 'examination': query 'caps' has no items"),
         (",,2,,0.5", ",,2,,0.5,7", "line 9: it has 6 entries; allowed: 5, as many as names"),
         ("attraction", "atraction", "line 1: there is no column 'attraction'; did you mean 'atraction'?"),
@@ -392,6 +407,54 @@ def test_the_command_imports_and_says_what_plays_them(run, tmp_path):
     assert "2 queries" in " ".join(played.output.split())
 
 
+def test_the_details_of_fits(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "2000")
+    imported(tmp_path, PBM)
+    result = run("data", "list", "mine")
+    assert result.exit_code == 0, result.output
+    found = dict(re.findall(r"^  (\S.*?)  +(.*?) *$", result.output, re.MULTILINE))
+    assert found["queries"] == "2: 0 shoes, 1 hats"
+    assert found["items"] == "3 in each query; of shoes: 0 doc17, 1 doc3, 2 doc21"
+    assert found["positions"] == "2 at most"
+    assert found["parameter attraction"].startswith("by item, 0.")
+    assert found["parameter examination"] == "by position, 0.25 .. 0.9"
+    assert found["digest"] == fits.fits_digest("mine")
+    assert "file fits.csv, sha256" in found["provenance"]
+    assert "PBM-Yandex-v0" in found["played by"].split(", ")
+    assert "UBM-Yandex-v0" not in found["played by"].split(", ")
+    words = found["command"].split()
+    assert words[:2] == ["rankgym", "compare"]
+    played = run(*words[1:], "--agents", "static", "--rounds", "20", "--jobs", "1")
+    assert played.exit_code == 0, played.output
+
+
+@pytest.mark.parametrize("name", data.DATASETS)
+def test_the_details_of_a_data_set_name_what_plays_it(run, monkeypatch, name):
+    monkeypatch.setenv("COLUMNS", "2000")
+    result = run("data", "list", name)
+    assert result.exit_code == 0, result.output
+    found = dict(re.findall(r"^  (\S.*?)  +(.*?) *$", result.output, re.MULTILINE))
+    here = not data.DATASETS[name].url
+    assert ("digest" in found) == here
+    command = found["command"].split()
+    assert f"rankgym/{command[2]}" in ENVS
+    assert set(found["played by"].split(", ")) <= {env.removeprefix("rankgym/") for env in ENVS}
+    if here:
+        agent = "rucb" if command[2].startswith("Dueling") else "static"
+        played = run(*command[1:], "--agents", agent, "--rounds", "20", "--jobs", "1")
+        assert played.exit_code == 0, played.output
+
+
+def test_details_of_an_unknown_name_say_the_near_one_and_all(run, tmp_path):
+    imported(tmp_path, PBM)
+    result = run("data", "list", "mime")
+    assert result.exit_code == 2
+    assert result.output.startswith(
+        "error: name = 'mime' is unknown; did you mean 'mine'? allowed: yandex-calibrated, "
+    )
+    assert " mine" in result.output
+
+
 @pytest.mark.parametrize("content", [b"", b"shoes,doc17,0.8\n", PBM.encode("utf-16")])
 def test_a_csv_file_that_is_neither_fits_nor_a_matrix_says_how_fits_begin(run, tmp_path, content):
     (tmp_path / "fits.csv").write_bytes(content)
@@ -469,3 +532,55 @@ def test_the_command_says_which_models_cannot_be_played_and_why(run, tmp_path, t
     assert result.output.count("not for ") == sum("not for " in line for line in lines)
     assert "(replaced)" not in result.output
     assert "(replaced)" in run("data", "import", "mine", "fits.csv").output
+
+
+# -- names where a person sees them -----------------------------------------------------------------------------------
+
+
+def test_pictures_in_text_name_queries_and_items(tmp_path):
+    imported(tmp_path, PBM)
+    kwargs = {"source": "mine", "num_positions": 2, "render_mode": "ansi"}
+    env = gym.make("rankgym/PBM-Yandex-v0", query="hats", **kwargs)
+    env.reset(seed=0)
+    assert env.render() == "query 1 (hats): nothing displayed yet"
+    env.step(np.array([2, 0]))
+    first, *lines = env.render().splitlines()
+    assert first == "query 1 (hats), round 0"
+    assert [line.replace("click", "").split() for line in lines] == [["1.", "item", "2", "c"], ["2.", "item", "0", "a"]]
+    scene = env.unwrapped.scene()
+    assert (scene.query_name, scene.item_names) == ("hats", ("a", "b", "c"))
+    few = gym.make("rankgym/PBM-Yandex-v0", query="shoes", num_items=2, **kwargs).unwrapped
+    few.reset(seed=0)
+    assert few.scene().item_names == ("doc17", "doc3")
+    duel = gym.make("rankgym/Dueling-PBM-Yandex-v0", query="shoes", **kwargs)
+    duel.reset(seed=0)
+    duel.step({"left": np.array([0, 1]), "right": np.array([1, 0])})
+    assert duel.render().startswith("query 0 (shoes), round 0: left [0, 1]")
+    assert "doc17" in duel.render()
+    assert duel.unwrapped.scene().query_name == "shoes"
+    plain = gym.make("rankgym/PBM-Yandex-v0", query=0, render_mode="ansi")
+    plain.reset(seed=0)
+    assert plain.render() == "query 0: nothing displayed yet"
+
+
+def test_the_page_and_the_tables_of_a_sweep_name_them(run, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    imported(tmp_path, PBM)
+    words = ["PBM-Yandex-v0", "--source", "mine", "--positions", "2", "--agents", "static", "--rounds", "20"]
+    watched = run("watch", *words, "--query", "hats", "--out", "page.html")
+    assert watched.exit_code == 0, watched.output
+    page = (tmp_path / "page.html").read_text()
+    assert '"names":["a","b","c"]' in page
+    assert '"query":"1 (hats)"' in page
+    assert run("compare", *words, "--jobs", "1", "--out", "out").exit_code == 0
+    assert run("sweep", "export", "out", "--to", "out.csv").exit_code == 0
+    found = pandas.read_csv(tmp_path / "out.csv")
+    assert found.groupby("query").query_name.unique().map(list).tolist() == [["shoes"], ["hats"]]
+    assert run("sweep", "export", "out", "--to", "out.parquet").exit_code == 0
+    pandas.testing.assert_frame_equal(
+        experiments.load(tmp_path / "out.parquet").to_pandas().astype({"query_name": str}),
+        experiments.load(tmp_path / "out").to_pandas().astype({"query_name": str}),
+    )
+    imported(tmp_path, PBM.replace("hats", "caps"))  # other fits: their names are not those of the results
+    with pytest.warns(OtherCode):
+        assert "query_name" not in experiments.load(tmp_path / "out").column_names

@@ -872,4 +872,4 @@ def test_a_sweep_that_fails_before_it_begins_leaves_no_folder(run, tmp_path, mon
     assert {path.name for path in tmp_path.iterdir()} <= before
     (tmp_path / "results").mkdir()
     assert run("sweep", "run", "a.toml", "--jobs", "1", "--out", "results").exit_code != 0
-    assert (tmp_path / "results" / "sweep.json").exists()
+    assert list((tmp_path / "results").iterdir()) == []

@@ -225,3 +225,10 @@ def test_points_that_are_not_joined_have_no_line():
     (axes,) = figures.panels([Panel("CM", [curve, line])]).axes
     assert next(one.get_linestyle() for one in axes.lines if len(one.get_xdata()) == 3) == "None"
     assert len(axes.get_xticks()) != 3  # two of the points are too near each other to be named
+
+
+def test_there_is_no_tick_at_half_an_epoch():
+    panel = Panel("CM", [figures.per_epoch(played()._replace(epoch_regret=np.ones((2, 6))))], xlabel="epoch")
+    for width in (3.7, 9.0):  # of a phone, and of a screen
+        (axes,) = figures.panels([panel], columns=1, width=width).axes
+        assert [tick for tick in axes.get_xticks() if 0 <= tick <= 1] == [0, 1]

@@ -146,12 +146,16 @@ def test_the_only_worker_of_a_cluster_plays(tmp_path, mine, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_cluster_without_workers_is_refused(tmp_path, mine, monkeypatch):
+def test_a_cluster_without_workers_is_waited_for_and_refused(tmp_path, mine, monkeypatch, capsys):
     monkeypatch.setattr(executor, "WORKER_WAIT", 0.1)
     with started(tmp_path, 0) as address:
         words = f"the scheduler at {address} has no workers; start one: dask worker {address} --nthreads 1"
         with pytest.raises(ValueError, match=words):
             run_sweep(planned(), tmp_path / "out", backend="dask", address=address, progress=False)
+        assert capsys.readouterr().err == ""
+        with pytest.raises(ValueError, match=words):
+            run_sweep(planned(), tmp_path / "out", backend="dask", address=address)
+        assert capsys.readouterr().err == f"waiting for a worker, 0 seconds at most: {words}\n"
     assert not (tmp_path / "out").exists()
 
 

@@ -35,6 +35,7 @@ from rankgym.experiments.run.driver import Driver
 from rankgym.experiments.run.executor import Executor
 from rankgym.experiments.run.lock import locked
 from rankgym.experiments.run.result_file import read_result
+from rankgym.experiments.run.unchanged import unchanged_unless_played
 from rankgym.interleaving import INTERLEAVINGS, make
 from rankgym.models import users
 from rankgym.outputs import versions
@@ -173,8 +174,8 @@ def _evaluate(
         each = "evaluated exactly" if spec.method == "exact" else f"x {per_query:,} comparisons"
         rest = f", {len(parts) - kept} of {len(parts)} parts to do" if kept else ""
         try:
-            with Executor(jobs=jobs) as executor, locked(folder):
-                driver = Driver(part_jobs, folder, executor, "the same command", shown=progress)
+            with Executor(jobs=jobs) as executor, unchanged_unless_played(folder) as moves, locked(folder):
+                driver = Driver(part_jobs, folder, executor, "the same command", shown=progress, moves=moves)
                 driver.play(announce=f"{pairs:,} pairs x {queries:,} queries {each}{rest}")
             results = [read_result(folder / RESULTS / job.file, job.key) for job in part_jobs]
         finally:

@@ -22,6 +22,7 @@ from rankgym.experiments.run import own_modules, store, worker
 from rankgym.experiments.run.display import JobsDisplay, duration
 from rankgym.experiments.run.executor import Executor
 from rankgym.experiments.run.job import Playable
+from rankgym.experiments.run.unchanged import DAMAGED, Moves
 from rankgym.experiments.run.work_folder import WorkFolder
 from rankgym.outputs import remove, when_interrupted
 from rankgym.progress import PATIENCE, working
@@ -44,13 +45,18 @@ class Driver:
     resume: str  # what the user can do to go on after an interruption or a failure; "": nothing
     shown: bool = True  # progress and notes
     failure: type[Exception] = RuntimeError  # raised if jobs fail, once all others are finished
+    moves: Moves | None = None  # how files are moved away; None: for good
+    fresh: bool = False  # play all jobs again, even those that have results
+    again: str = ""  # what the user can do if nothing was played; "": ``resume``
 
     def __post_init__(self) -> None:
         self.jobs = {job.key: job for job in self.given}
+        self.away = self.moves or Moves(self.root)
         self.results = self.root / RESULTS
         self.failed: dict[str, worker.Outcome] = {}
         self.logged: set[str] = set()
         self.beaten, self.beats, self.since = -math.inf, 0, _now()
+        self.waited_for = ""
         self.folder: WorkFolder
         self.display: JobsDisplay
 
@@ -71,14 +77,17 @@ class Driver:
     def play_rest(self, notes: Sequence[str], announce: str) -> None:
         """Play the jobs that have no sound result yet; see ``play``."""
         examined = store.examine(self.root, self.given)
-        todo = [job for job in self.jobs.values() if job.key not in examined.finished]
+        finished = set() if self.fresh else examined.finished
+        todo = [job for job in self.jobs.values() if job.key not in finished]
+        costs = self.rehearse(todo)  # nothing is changed before
         said = [self.put_aside(job, examined.damaged[job.key]) for job in todo if job.key in examined.damaged]
-        costs = self.rehearse(todo)
+        for job in todo:
+            self.away.discard(self.results / job.file)
         self.take_over({job.key for job in todo})
         if todo:
             self.results.mkdir(exist_ok=True)
             expected = sum(costs.values()) / self.executor.processes(len(todo))
-            with JobsDisplay(list(self.jobs.values()), examined.finished, shown=self.shown) as self.display:
+            with JobsDisplay(list(self.jobs.values()), finished, shown=self.shown) as self.display:
                 for note in said:
                     self.display.say(note, "yellow")
                 for note in notes:
@@ -88,6 +97,8 @@ class Driver:
                 # those that take long first, so that all workers end at about the same time
                 self.play_all(sorted(todo, key=lambda job: -costs[job.key]))
         remove(self.folder.path)
+        if self.moves is None:
+            self.away.forget()
 
     def kept(self) -> str:
         """Say what an interruption leaves, and how to go on."""
@@ -97,13 +108,12 @@ class Driver:
             done = sum((self.results / job.file).exists() for job in self.jobs.values())
             kept = f"finished jobs ({done:,} of {len(self.jobs):,}) and checkpoints are kept in {self.root}"
             return f"{kept}; to resume: {self.resume}"
-        return f"nothing was played yet; to start again: {self.resume}"
+        return f"nothing was played yet; to start again: {self.again or self.resume}"
 
     def put_aside(self, job: Playable, wrong: str) -> str:
         """Move a damaged result away, and return the note on it."""
-        place = self.root / "damaged" / job.file
-        place.parent.mkdir(exist_ok=True)
-        os.replace(self.results / job.file, place)
+        place = self.root / DAMAGED / job.file
+        self.away.move(self.results / job.file, place)
         return f"{wrong}; it was moved to {place.parent}, and its job is played again"
 
     def rehearse(self, todo: Sequence[Playable]) -> dict[str, float]:
@@ -124,19 +134,20 @@ class Driver:
             if key not in keys:
                 self.log(key)  # finished, but its driver died before it wrote the log
         for path in self.folder.path.iterdir():
-            if path.suffix != ".npz" or path.stem not in keys:
-                remove(path)
+            if path.suffix != ".npz" or path.stem not in keys or self.fresh:
+                self.away.discard(path)
         self.beat(first=True)
 
-    def beat(self, *, first: bool = False) -> None:
-        """Write who the driver is, and that it lives."""
+    def beat(self, *, first: bool = False) -> bool:
+        """Write who the driver is, and that it lives; return False if that was done just now."""
         now = time.monotonic()
         if now - self.beaten < BEAT_EVERY and not first:
-            return
+            return False
         self.beaten, self.beats = now, self.beats + 1
         driver = {"pid": os.getpid(), "host": socket.gethostname(), "since": self.since, "beat": self.beats}
         with contextlib.nullcontext() if first else contextlib.suppress(OSError):  # else the workers report it
             self.folder.write_heartbeat(driver)
+        return True
 
     # -- playing ------------------------------------------------------------------------------------------------------
 
@@ -228,10 +239,19 @@ class Driver:
 
     def wait(self, over: threading.Event, todo: Sequence[Playable], most: float) -> None:
         """Show the progress until it is ``over``, or for ``most`` seconds."""
-        end = time.monotonic() + most
-        while not over.wait(LOOK_EVERY) and time.monotonic() < end:
-            self.beat()
+        begin = time.monotonic()
+        while not over.wait(LOOK_EVERY) and time.monotonic() < begin + most:
+            if self.beat():
+                self.say_what_is_waited_for(time.monotonic() - begin)
             self.collect(todo)
+
+    def say_what_is_waited_for(self, seconds: float) -> None:
+        """Say it, once, if a cluster has no worker left, or if none has begun a job since ``seconds``."""
+        begun = bool(self.folder.keys_with_progress())
+        said = self.executor.waits_for(begun=begun, seconds=seconds)
+        if said and not self.waited_for:
+            self.display.say(f"waiting: {said}", "yellow")
+        self.waited_for = said
 
     def collect(self, todo: Sequence[Playable]) -> None:
         """Read the workers' progress, and show it."""

@@ -16,7 +16,8 @@ from rankgym.experiments.run import worker
 from rankgym.extras import require
 
 CONNECT_WAIT = 15.0  # seconds for a cluster's scheduler to answer
-WORKER_WAIT = 10.0  # seconds for a cluster without workers to get one: some start them when there is work
+WORKER_WAIT = 60.0  # seconds for a cluster without workers to get one: some start them when there is work
+BEGIN_WAIT = 20.0  # seconds until a job that a cluster was given should have begun
 
 
 class Executor:
@@ -55,6 +56,7 @@ class Executor:
         self.backend, self.address, self.jobs = backend or "loky", address, jobs
         self.checkpoint_every = float(every)
         self.client: Any = None
+        self.shown = True  # what is waited for
         if self.backend == "ray":
             require("ray", "ray")
             require("ray.util.joblib", "ray").register_ray()
@@ -65,7 +67,7 @@ class Executor:
         if self.backend == "dask":
             self.client = _dask_client(self.address)
             try:
-                _need_workers(self.client)
+                self._need_workers()
             except BaseException:
                 self.__exit__()
                 raise
@@ -74,6 +76,36 @@ class Executor:
     def __exit__(self, *_: Any) -> None:
         if self.client is not None and self.address is not None:
             self.client.close()
+
+    def _need_workers(self) -> None:
+        """Wait for the first worker of a Dask cluster, and say so; ValueError if none comes although there is work."""
+        if not (said := self.waits_for(begun=True, seconds=0.0)):
+            return
+        if self.shown:
+            print(f"waiting for a worker, {WORKER_WAIT:.0f} seconds at most: {said}", file=sys.stderr, flush=True)
+        try:
+            self.client.submit(int, pure=False).result(timeout=WORKER_WAIT)
+        except (TimeoutError, require("distributed").TimeoutError):
+            raise ValueError(said) from None
+
+    def waits_for(self, *, begun: bool, seconds: float) -> str:
+        """Say what a Dask cluster waits for, and what to do; "" if nothing is known to be wrong.
+
+        Args:
+            begun: whether a job has begun.
+            seconds: since the cluster was given the jobs.
+        """
+        if self.client is None:
+            return ""
+        address, workers = self.client.scheduler.address, len(self.client.scheduler_info()["workers"])
+        if not workers:
+            return f"the scheduler at {address} has no workers; start one: dask worker {address} --nthreads 1"
+        if not begun and seconds > BEGIN_WAIT:
+            return (
+                f"no worker of the scheduler at {address} has begun a job in {seconds:.0f} seconds; it may have other "
+                f"work. Wait, or start another one: dask worker {address} --nthreads 1"
+            )
+        return ""
 
     def processes(self, jobs: int) -> int:
         """How many of ``jobs`` jobs are played at once, about."""
@@ -128,17 +160,4 @@ def _dask_client(address: str | None) -> Any:
         raise ValueError(
             f"address = {address!r} has no Dask scheduler ({type(error).__name__}: {error}); allowed: what "
             "`dask scheduler` shows, such as tcp://host:8786"
-        ) from None
-
-
-def _need_workers(client: Any) -> None:
-    """Raise a ValueError if a Dask cluster has no workers, and gets none although there is work."""
-    if client.scheduler_info()["workers"]:
-        return
-    try:
-        client.submit(int, pure=False).result(timeout=WORKER_WAIT)
-    except (TimeoutError, require("distributed").TimeoutError):
-        address = client.scheduler.address
-        raise ValueError(
-            f"the scheduler at {address} has no workers; start one: dask worker {address} --nthreads 1"
         ) from None

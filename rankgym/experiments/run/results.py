@@ -1,6 +1,6 @@
 """What a sweep has found, in memory: a ``Played`` for each environment and agent. ``tables`` makes tables of it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ class Played(NamedTuple):
     measures: dict[str, NDArray[np.float64]]  # (records, rows) each: those of History, or of DuelingHistory
     epoch_regret: NDArray[np.float64]  # (epochs, rows); NaN: not come to; no epochs if stationary, and of duels
     settled_at: NDArray[np.int64]  # (rows,) rounds played when the row was retired; -1: played out
+    data: Mapping[str, str] = {}  # digests of the imported data that decided it, by their names
 
     def at(self, measure: str, round: int) -> NDArray[np.float64]:
         """Return ``measure`` after ``round`` rounds, (rows,); ValueError if it was not recorded."""

@@ -54,6 +54,7 @@ def read(path: str | os.PathLike[str]) -> Played:
             measures={name: columns[name].T for name in settings["measures"]},
             epoch_regret=columns["epoch_regret"].T,
             settled_at=columns["settled_at"],
+            data=settings["data"],
         )
     except (KeyError, TypeError, ValueError) as error:
         raise Damaged(f"{os.fspath(path)} is not the result of a sweep's job: {error}") from None

@@ -1,9 +1,8 @@
 """``run_sweep``: plan a sweep's jobs, play them with the engine, and return their results."""
 
-import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,13 @@ from rankgym.experiments.run import own_modules, store
 from rankgym.experiments.run.driver import Driver
 from rankgym.experiments.run.executor import Executor
 from rankgym.experiments.run.foreign_files import refuse_foreign_files
-from rankgym.experiments.run.lock import LOCK, locked
+from rankgym.experiments.run.lock import locked
 from rankgym.experiments.run.origin import differences
 from rankgym.experiments.run.plan_file import PLAN, made_by, plan_of, write_plan
 from rankgym.experiments.run.result_file import Contents
 from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.rows import Run, contents
+from rankgym.experiments.run.unchanged import unchanged_unless_played
 from rankgym.models.named import is_own
 from rankgym.outputs import atomic_path, check_writable, remove
 
@@ -115,8 +115,7 @@ def run_sweep(
     executor = Executor(backend, address, jobs, checkpoint_every)
     refuse_foreign_files(Path(folder), "")
     planned = sweep.jobs(made_in(folder))
-    with without_stub(folder):
-        return play_jobs(planned, sweep.name, folder, executor, progress=progress, resume=resume)
+    return play_jobs(planned, sweep.name, folder, executor, progress=progress, resume=resume)
 
 
 def play_jobs(
@@ -125,18 +124,34 @@ def play_jobs(
     folder: str | os.PathLike[str],
     executor: Executor,
     *,
+    sweep: Sweep | None = None,
+    replace: bool = False,
+    fresh: bool = False,
     progress: bool = True,
     resume: str | None = None,
 ) -> Results:
-    """Play the jobs of the sweep ``name`` that have no result yet. Arguments and errors are those of ``run_sweep``."""
+    """Play the jobs of the sweep ``name`` that have no result yet.
+
+    The folder stays as it was if an error or an interruption comes before the first job begins.
+
+    Args:
+        sweep, replace: written into the folder first, as by ``keep_sweep``. None: what is there stays.
+        fresh: play all jobs again, even those that have results.
+
+    The other arguments and the errors are those of ``run_sweep``.
+    """
     root, plan = Path(folder), plan_of(name, jobs)
-    with executor:
+    executor.shown = progress
+    with executor, unchanged_unless_played(root) as moves:
+        if sweep is not None:
+            keep_sweep(sweep, folder, replace=replace)
         examined = store.examine(root, plan.jobs)
-        if not (examined.missing or examined.damaged or any(root.glob("work-*"))):
+        if not (fresh or examined.missing or examined.damaged or any(root.glob("work-*"))):
             if os.access(root, os.W_OK):
                 write_plan(root, plan)
             return store.gather(root, plan.jobs)
         check_writable(folder, root)
+        again = resume or "the same call"
         if resume is None:
             resume = f"`rankgym sweep resume {root}`, or the same call" if (root / SWEEP).exists() else "the same call"
         with locked(root):
@@ -144,28 +159,10 @@ def play_jobs(
                 remove(path)  # of a process that was killed while it wrote
             write_plan(root, plan)
             playable = [SweepJob(*job) for job in jobs]
-            driver = Driver(playable, root, executor, resume, progress, AgentFailed)
+            driver = Driver(playable, root, executor, resume, progress, AgentFailed, moves, fresh, again)
             older = store.others(root, plan.jobs).older
             driver.play([f"{older}; they are not used"] if older else [])
         return store.gather(root, plan.jobs)
-
-
-@contextlib.contextmanager
-def without_stub(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Context manager that removes a new ``folder`` again if an error comes before the first job begins."""
-    root = Path(folder)
-    new = [path for path in (root, *root.parents) if not path.exists()]
-    try:
-        yield
-    except Exception:
-        if root in new and root.is_dir():
-            with contextlib.suppress(RuntimeError, OSError), locked(root):
-                if {path.name for path in root.iterdir()} <= {SWEEP, PLAN, LOCK}:
-                    for name in (SWEEP, PLAN, LOCK):
-                        remove(root / name)
-                    for path in new:
-                        path.rmdir()
-        raise
 
 
 def keep_sweep(sweep: Sweep, folder: str | os.PathLike[str], *, replace: bool = False) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from rankgym.arguments import named_keywords
+from rankgym.data import DataError, fits
+from rankgym.experiments.plan.digests import key_of
 from rankgym.experiments.plan.jobs import RESULTS
 from rankgym.experiments.run import store
 from rankgym.experiments.run.origin import made_by_other_code
@@ -39,6 +41,8 @@ COLUMNS = {
     **MEASURES,
     "settled_at": "rounds played when the row was retired, as its list could not change any more; null: never",
 }
+# The last column, if the queries of some result are of imported fits that are in the data cache.
+NAMES = {"query_name": "the query's name in these fits; null without one (dictionary-encoded text)"}
 
 
 class OtherCode(UserWarning):
@@ -58,9 +62,10 @@ def load(path: str | os.PathLike[str], *, partial: bool = False, strict: bool = 
             exported table does not say what made it.
 
     Returns:
-        A ``pyarrow.Table`` with the ``COLUMNS``; ``.to_pandas()`` and ``polars.from_arrow`` take it. Lines are in the
-        order of the sweep: by environment, agent, row and round. If a job has several results, of edited code for
-        example, the one of the present code is taken, or without it that of the last run.
+        A ``pyarrow.Table`` with the ``COLUMNS``, and with ``NAMES`` if queries have them; ``.to_pandas()`` and
+        ``polars.from_arrow`` take it. Lines are in the order of the sweep: by environment, agent, row and round. If a
+        job has several results, of edited code for example, the one of the present code is taken, or without it that of
+        the last run.
 
     Raises:
         ValueError: ``path`` has no results, some are missing (unless ``partial``), one is damaged, or one is not from
@@ -155,6 +160,26 @@ def provenance(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     return {"environments": environments}, {name: " and ".join(those) for name, those in versions.items()}
 
 
+def origin(path: Path, results: Results) -> str:
+    """Say in a line what made the ``results`` at ``path``: the version, a digest of the sweep, and how many runs.
+
+    The digest covers all that decides the numbers: settings, seeds, versions, code and data of each job. Raises
+    ValueError if a result is damaged.
+    """
+    plan = None if path.is_file() else read_plan(path)
+    if plan is not None:
+        files = [file for _, file in store.files_of(path, plan.jobs, partial=True, any_version=True)]
+    else:
+        files = [path] if path.is_file() else _result_files(path)
+    settings = [read_settings(file) for file in files]
+    versions = " and ".join(dict.fromkeys(one["versions"]["rankgym"] for one in settings))
+    digest = key_of({"jobs": sorted(one["key"] for one in settings)})
+    runs = sorted({int(one.run.max()) + 1 for one in results})
+    many = " to ".join(f"{number:,}" for number in dict.fromkeys((runs[0], runs[-1])))
+    each = "run" if runs[-1] == 1 else "runs"
+    return f"rankgym {versions}, sweep {digest}, {many} {each} of each query or problem"
+
+
 def _result_files(folder: Path) -> list[Path]:
     """Return the result files of a folder without a plan: a sweep's, or one with nothing but such files."""
     return sorted(folder.glob(f"{RESULTS}/*.parquet")) or sorted(folder.glob("*.parquet"))
@@ -181,10 +206,25 @@ def table(results: Iterable[Played]) -> Any:
     played = list(results)
     measured = {name for one in played for name in one.measures}
     types = {name: pyarrow.float64() if name in MEASURES else pyarrow.int64() for name in COLUMNS}
-    types |= dict.fromkeys(("environment", "agent"), pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
-    schema = pyarrow.schema([(name, types[name]) for name in COLUMNS if name not in MEASURES or name in measured])
+    texts = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+    types |= dict.fromkeys(("environment", "agent"), texts)
+    columns = [(name, types[name]) for name in COLUMNS if name not in MEASURES or name in measured]
+    columns += [(name, texts) for name in NAMES if any(map(query_names, played))]
+    schema = pyarrow.schema(columns)
     parts = [pyarrow.table([_column(one, field) for field in schema], schema=schema) for one in played]
     return pyarrow.concat_tables(parts).unify_dictionaries().combine_chunks() if parts else schema.empty_table()
+
+
+def query_names(played: Played) -> list[str]:
+    """Return the queries' names in the imported fits that ``played`` was played with; [] if there are none here."""
+    source = played.env_kwargs.get("source")
+    if source not in played.data or source not in fits.fits_names():
+        return []
+    try:
+        same = fits.fits_digest(source) == played.data[source]
+    except DataError:
+        return []
+    return [str(name) for name in fits.load_fits(source).query] if same else []
 
 
 def _column(played: Played, field: Any) -> Any:
@@ -193,6 +233,12 @@ def _column(played: Played, field: Any) -> Any:
     if field.name in ("environment", "agent"):
         places = pyarrow.array(np.zeros(rows * records, np.int32))
         return pyarrow.DictionaryArray.from_arrays(places, [getattr(played, field.name)])
+    if field.name == "query_name":
+        names = query_names(played)
+        places = np.repeat(played.query.astype(np.int32), records)
+        return pyarrow.DictionaryArray.from_arrays(
+            pyarrow.array(places, mask=np.full(len(places), not names)), names or [""]
+        )
     if field.name == "round":
         return pyarrow.array(np.tile(played.rounds, rows))
     if field.name in MEASURES:

@@ -177,6 +177,8 @@ def _set_x_axis(axes: Any, panel: Panel, small: bool) -> None:
     apart = len(points) > 0 and bool((np.diff(points) > np.ptp(points) / 15).all())  # labels do not overlap
     if panel.xscale == "linear" and not small and apart:
         axes.set_xticks(points)
+    elif panel.xscale == "linear" and len(points) and (points == points.round()).all():
+        axes.xaxis.get_major_locator().set_params(integer=True)  # there is no half an epoch
 
 
 def _set_y_axis(axes: Any, panel: Panel, small: bool) -> None:

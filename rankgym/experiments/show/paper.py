@@ -37,12 +37,13 @@ ESCAPES = {
 # -- a table ----------------------------------------------------------------------------------------------------------
 
 
-def latex_table(results: Results, note: str = "") -> str:
+def latex_table(results: Results, note: str = "", origin: str = "") -> str:
     """Return a LaTeX table (booktabs): a line for each environment and agent, the means after the last round.
 
     Means and standard errors over rows are rounded to two digits of the error. Rounds and rows are columns if they
     differ between lines. An environment is named in the first of its lines, and not at all if there is only one. A
-    ``note``, such as a warning about the results, is a comment at the top.
+    ``note``, such as a warning about the results, is a comment at the top, and so is the ``origin`` of the results, as
+    ``tidy_tables.origin`` says it.
 
     Raises:
         ValueError: ``results`` is empty.
@@ -70,7 +71,7 @@ def latex_table(results: Results, note: str = "") -> str:
             first = [escaped(environment) if number == 0 else ""] if several else []
             numbers = [counts[labels][name] for name in varied] + [cells[labels].get(name, "") for name in shown]
             lines.append(" & ".join([*first, escaped(agent), *numbers]) + r" \\")
-    noted = [f"% {part}" for part in note.splitlines() if part.strip()]
+    noted = [f"% {part}" for part in f"{note}\n{origin}".splitlines() if part.strip()]
     return "\n".join([*noted, *_comments(results, varied), *lines, r"\bottomrule", r"\end{tabular}", ""])
 
 

@@ -121,7 +121,11 @@ function spoken() { // for those who hear the page
 // -- one agent --------------------------------------------------------------------------------------------------------
 
 function item(one, best, out) {
-  return make("span", { class: `item${best ? " best" : ""}${out ? " out" : ""}`, text: String(one) });
+  return make("span", { class: `item${best ? " best" : ""}${out ? " out" : ""}`, text: String(one), ...(data.names[one] ? { title: data.names[one] } : {}) });
+}
+
+function named(one) { // the name of an item in imported fits, below its number; null without names
+  return data.names[one] ? make("div", { class: "note", text: data.names[one] }) : null;
 }
 
 function meter(value, top, color, text) { // a cell with a bar behind its number
@@ -143,6 +147,7 @@ const cell = (child) => (typeof child === "string" ? make("td", { text: child })
 function attracting(one, best) { // an item, and its attraction as a bar behind it
   const found = meter(one[1], 1, "var(--bar)", "");
   found.append(item(one[0], best), ` ${short(one[1])}`);
+  found.append(named(one[0]) || "");
   return found;
 }
 
@@ -234,7 +239,7 @@ function scoreTable(found, scene, names, good) {
   const heads = [data.thing, ...names.map((name) => name.replace(/^probability at position /, "prob. at "))];
   if (truth) heads.push(scene.attraction ? "true attraction" : "true gap");
   const rows = items.map((one, place) => [
-    make("th", { scope: "row" }, item(one, good.has(one), out.has(one)), displayed.has(one) ? " ◂" : ""),
+    make("th", { scope: "row" }, item(one, good.has(one), out.has(one)), displayed.has(one) ? " ◂" : "", named(one)),
     ...names.map((name, k) => {
       const value = found.scores[name][place];
       return meter(value, common ?? Math.max(tops[k], tops[k] <= 1 ? 1 : 0), "var(--belief)", short(value));
@@ -249,8 +254,8 @@ function drawAgent(agent) {
   const scene = agent.scenes[place];
   const facts = [`regret so far ${short(scene.regret_so_far)}`, `of this round ${short(scene.regret)}`];
   if (scene.epoch !== undefined && scene.epoch !== null) facts.push(`users of epoch ${scene.epoch}`);
-  if (scene.query !== undefined && scene.query !== null) facts.push(`query ${scene.query}`);
-  if (scene.misordered !== undefined && scene.misordered !== null) facts.push(`${scene.misordered} pairs out of order`);
+  if (scene.query !== undefined && scene.query !== null) facts.push(`query ${scene.query}${data.query_name ? ` (${data.query_name})` : ""}`);
+  if (scene.misordered !== undefined && scene.misordered !== null) facts.push(`${scene.misordered} ${scene.misordered === 1 ? "pair" : "pairs"} out of order`);
   const parts = [make("p", { class: "note", text: facts.join(" · ") })];
   if (duels) parts.push(...versus(scene));
   if (scene.displayed) parts.push(listTable(scene));
@@ -361,6 +366,7 @@ function drawChart() {
   if (!values.length) { // without a preference matrix
     scale = null;
     $("chart-note").textContent = "";
+    $("log").parentElement.hidden = true; // there is no chart
     box.replaceChildren(make("p", { class: "note", text: "The regret is unknown: give the environment a matrix, by its argument preferences." }));
     return;
   }

@@ -61,6 +61,9 @@ def page_data(episode: Episode) -> dict[str, Any]:
     found = episode.environment
     kind = {DuelScene: "duel", InterleavedScene: "interleaved"}.get(type(episode.agents[0].scenes[0]), "ranking")
     given = {**episode.arguments, **({} if found.choice is None else {found.choice: episode.problem})}
+    scene = episode.agents[0].scenes[0]
+    if name := getattr(scene, "query_name", ""):
+        given["query"] = f"{episode.problem} ({name})"
     names = [agent.label for agent in episode.agents]
     return {
         "title": f"{found.env_id.removeprefix('rankgym/')}: {', '.join(names)}",
@@ -73,6 +76,8 @@ def page_data(episode: Episode) -> dict[str, Any]:
         "notes": episode.notes,
         "kind": kind,
         "thing": episode.thing,
+        "query_name": getattr(scene, "query_name", ""),
+        "names": list(getattr(scene, "item_names", ())),
         "agents": [
             _of_agent(agent, look, number)
             for agent, look, number in zip(episode.agents, looks(names).values(), _coinciding(episode), strict=True)
@@ -95,7 +100,7 @@ def _of_agent(agent: Watched, look: Look, before: int) -> dict[str, Any]:
         "dashes": [] if dashes == SOLID else [round(DASH_UNIT * length, 1) for length in dashes[1]],
         "dash_offset": 0 if dashes == SOLID else round(DASH_UNIT * dashes[0], 1),
         "marker": marker_path(look.marker),
-        "scenes": _differences([{name: _plain(v) for name, v in one._asdict().items()} for one in agent.scenes]),
+        "scenes": _differences([_plain_scene(one) for one in agent.scenes]),
         "beliefs": _differences([_plain_beliefs(one) for one in agent.beliefs]),
         "changes": [list(change) for change in agent.changes],
         "left_out": agent.left_out,
@@ -111,6 +116,11 @@ def marker_path(marker: str) -> str:
     size = MARKER_SIZE * (1.4 if marker in SMALL_MARKERS else 1.0)
     corners = [[f"{size * x:.1f} {-size * y:.1f}" for x, y in polygon] for polygon in polygons]
     return "".join(f"M{'L'.join(polygon)}Z" for polygon in corners)
+
+
+def _plain_scene(scene: Any) -> dict[str, Any]:
+    """Return a scene for JSON, without names, which are the same in all rounds."""
+    return {name: _plain(value) for name, value in scene._asdict().items() if name not in ("query_name", "item_names")}
 
 
 def _plain_beliefs(beliefs: Beliefs | None) -> dict[str, Any]:
