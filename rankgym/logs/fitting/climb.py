@@ -1,0 +1,157 @@
+"""EM steps up the likelihood, accelerated by extrapolation, never downwards.
+
+The extrapolation is SQUAREM (Varadhan and Roland, "Simple and globally convergent methods for accelerating the
+convergence of any EM algorithm", Scandinavian Journal of Statistics 35, 2008), their step length S3: two EM steps tell
+how fast the error shrinks, and a third point is taken far ahead. It is dropped if the likelihood is lower there.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankgym.logs.fitting.coins import Expected, Problem, Tables
+
+EDGE = 0.1  # an extrapolation covers at most 90 % of the way to 0 or 1, from where EM does not come back
+GROWTH = 4.0  # of the longest extrapolation, after each that came so far
+
+
+class Beta(NamedTuple):
+    """Priors of all coins, by parameter: Beta(a, b) with a, b >= 1; (1, 1) is maximum likelihood."""
+
+    a: dict[str, float]
+    b: dict[str, float]
+
+    def log_density(self, parameters: Tables, free: dict[str, NDArray[np.bool_]]) -> float:
+        """Return the logarithm of the free parameters' density, but for a constant."""
+        total = 0.0
+        with np.errstate(divide="ignore"):
+            for name, table in parameters.items():
+                inside = table[free[name]]
+                if self.a[name] > 1.0:
+                    total += (self.a[name] - 1.0) * float(np.log(inside).sum())
+                if self.b[name] > 1.0:
+                    total += (self.b[name] - 1.0) * float(np.log1p(-inside).sum())
+        return total
+
+    def penalty(self, parameters: Tables) -> Tables:
+        """Return minus the second derivative of the logarithm of the density, at each parameter."""
+        made = {}
+        with np.errstate(divide="ignore"):
+            for name, table in parameters.items():
+                made[name] = np.zeros_like(table)
+                if self.a[name] > 1.0:
+                    made[name] += (self.a[name] - 1.0) / table**2
+                if self.b[name] > 1.0:
+                    made[name] += (self.b[name] - 1.0) / (1.0 - table) ** 2
+        return made
+
+    def heads(self, expected: Expected, free: dict[str, NDArray[np.bool_]]) -> Expected:
+        """Return the expected tosses with those that the prior stands for: a - 1 heads and b - 1 tails."""
+        heads = {name: table + free[name] * (self.a[name] - 1.0) for name, table in expected.heads.items()}
+        tosses = {
+            name: table + free[name] * (self.a[name] + self.b[name] - 2.0) for name, table in expected.tosses.items()
+        }
+        return Expected(heads, tosses, expected.log_likelihood)
+
+
+class Climb(NamedTuple):
+    """Where EM came to."""
+
+    parameters: Tables
+    expected: Expected  # at the parameters
+    trace: list[float]
+    converged: bool
+
+
+class Climber:
+    """Runs EM for one problem from any starting point."""
+
+    def __init__(
+        self, problem: Problem, prior: Beta, free: dict[str, NDArray[np.bool_]], tolerance: float, max_steps: int
+    ) -> None:
+        self.problem, self.prior, self.free = problem, prior, free
+        self.tolerance, self.max_steps = tolerance, max_steps
+
+    def look(self, parameters: Tables) -> tuple[Expected, float]:
+        """Return the expected tosses and the objective: the log-likelihood plus the prior's log density."""
+        expected = self.problem.expect(parameters)
+        return expected, expected.log_likelihood + self.prior.log_density(parameters, self.free)
+
+    def improve(self, parameters: Tables, expected: Expected) -> Tables:
+        """M-step: heads / tosses, where the coin is free and was tossed."""
+        heads, tosses, _ = self.prior.heads(expected, self.free)
+        made = {}
+        for name, table in parameters.items():
+            made[name] = table.copy()
+            np.divide(heads[name], tosses[name], out=made[name], where=self.free[name] & (tosses[name] > 0))
+            np.clip(made[name], 0.0, 1.0, out=made[name])
+        return made
+
+    def climb(self, start: Tables, report: Callable[[int, float, float], None]) -> Climb:
+        """Run EM from ``start`` until no parameter changes by more than the tolerance, nor the objective relatively.
+
+        ``report(step, objective, change)`` is called after each step.
+        """
+        here, trace, longest = start, [], 1.0
+        fallback: Tables | None = None  # where plain EM would go on, if ``here`` was extrapolated
+        while True:
+            expected, objective = self.look(here)
+            if fallback is not None and not objective >= trace[-1]:
+                here, longest = fallback, max(1.0, longest / GROWTH)
+                expected, objective = self.look(here)
+            fallback = None
+            path = [here]
+            for last in (False, True):
+                trace.append(objective)
+                path.append(self.improve(path[-1], expected))
+                change = largest_change(path[-2], path[-1])
+                gained = objective - trace[-2] if len(trace) > 1 else np.inf
+                report(len(trace), objective, change)
+                done = change <= self.tolerance and gained <= self.tolerance * (1.0 + abs(objective))
+                if done or len(trace) >= self.max_steps:
+                    return self._ended(path[-2], path[-1], trace, done)
+                if not last:
+                    expected, objective = self.look(path[-1])
+            here, length = extrapolated(path, longest)
+            fallback = path[-1] if length > 1.0 else None
+            longest = longest * GROWTH if length == longest else longest
+
+    def _ended(self, before: Tables, after: Tables, trace: list[float], done: bool) -> Climb:
+        """Take the last step's outcome, moved to 0 or 1 where it is on its way there, if that is no lower."""
+        expected, objective = self.look(after)
+        snapped = {
+            name: np.where(
+                self.free[name] & (table < 1e-4) & (table < before[name]),
+                0.0,
+                np.where(self.free[name] & (table > 1.0 - 1e-4) & (table > before[name]), 1.0, table),
+            )
+            for name, table in after.items()
+        }
+        if any((snapped[name] != after[name]).any() for name in after):
+            there, height = self.look(snapped)
+            if height >= objective:
+                after, expected, objective = snapped, there, height
+        trace.append(objective)
+        return Climb(after, expected, trace, done)
+
+
+def extrapolated(path: list[Tables], longest: float) -> tuple[Tables, float]:
+    """Return the point ahead of three points of EM, and how far ahead it is: 1 is the last of them."""
+    first = {name: path[1][name] - path[0][name] for name in path[0]}
+    second = {name: path[2][name] - path[1][name] - first[name] for name in path[0]}
+    bend = sum(float((table**2).sum()) for table in second.values())
+    if bend == 0.0:
+        return path[2], 1.0
+    length = min(max(1.0, float(np.sqrt(sum(float((table**2).sum()) for table in first.values()) / bend))), longest)
+    made = {}
+    for name, end in path[2].items():
+        ahead = path[0][name] + 2.0 * length * first[name] + length**2 * second[name]
+        made[name] = np.clip(ahead, EDGE * end, 1.0 - EDGE * (1.0 - end))
+    return made, length
+
+
+def largest_change(before: Tables, after: Tables) -> float:
+    """Return the largest change of any parameter."""
+    return max(float(np.abs(after[name] - table).max(initial=0.0)) for name, table in before.items())
