@@ -183,11 +183,15 @@ class CellProblem:
             variance[block] += np.einsum("ij,jk,ik->i", tilted, covariance, tilted)
         square = float((inverse * score["attraction"] ** 2).sum() + slope @ covariance @ slope)
         errors = {"attraction": np.where(free["attraction"] & (own > 0), root(variance), np.nan)}
+        step = {"attraction": inverse * score["attraction"]}
         if "examination" in free:
-            table = np.full(len(examination), np.nan)
-            table[contexts] = root(np.diag(covariance))
+            table, ahead = np.full(len(examination), np.nan), np.zeros(len(examination))
+            table[contexts], ahead[contexts] = root(np.diag(covariance)), covariance @ slope
+            for block, border in parts:
+                step["attraction"][block] -= inverse[block] * (border @ ahead[contexts])
             errors["examination"] = table.reshape(self.shapes["examination"])
-        return Curvature(errors, float(np.sqrt(square)) if square >= 0 else float("nan"))
+            step["examination"] = ahead.reshape(self.shapes["examination"])
+        return Curvature(errors, step, float(np.sqrt(square)) if square >= 0 else float("nan"))
 
     def _blocks(self) -> list[Cells]:
         """The cells in blocks of whole items, small enough for a border of all contexts."""

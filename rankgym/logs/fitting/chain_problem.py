@@ -42,6 +42,7 @@ class Solved(NamedTuple):
     tilted: Array  # (kept, shared) inverse of the block x border
     variance: Array  # (kept,) if the shared parameters were known
     slope: Array  # (kept,) score
+    ahead: Array  # (kept,) inverse of the block x slope
     square: float  # slope' x inverse of the block x slope
 
     @classmethod
@@ -50,16 +51,18 @@ class Solved(NamedTuple):
         inverse = inverted(inner)
         if np.isnan(inverse).any():
             none = np.zeros_like(border)
-            return cls(items, kept, none, none, np.full(len(inner), np.nan), np.zeros_like(slope), float("nan"))
-        return cls(items, kept, border, inverse @ border, np.diag(inverse), slope, float(slope @ inverse @ slope))
+            return cls(items, kept, none, none, np.full(len(inner), np.nan), 0.0 * slope, 0.0 * slope, 0.0)
+        ahead = inverse @ slope
+        return cls(items, kept, border, inverse @ border, np.diag(inverse), slope, ahead, float(slope @ ahead))
 
-    def write(self, errors: Tables, names: tuple[str, ...], covariance: Array, free: NDArray[np.bool_]) -> None:
-        """Write the standard errors of the block's parameters ``names``."""
-        tilted = self.tilted[:, free]
-        found = np.full(len(self.kept), np.nan)
-        found[self.kept] = root(self.variance + np.einsum("ij,jk,ik->i", tilted, covariance, tilted))
-        for name, entries in zip(names, np.split(found, len(names)), strict=True):
-            errors[name][self.items] = entries
+    def write(self, to: Curvature, names: tuple[str, ...], covariance: Array, shared_step: Array) -> None:
+        """Write the standard errors and the steps of the block's parameters ``names``."""
+        error, step = np.full(len(self.kept), np.nan), np.zeros(len(self.kept))
+        error[self.kept] = root(self.variance + np.einsum("ij,jk,ik->i", self.tilted, covariance, self.tilted))
+        step[self.kept] = self.ahead - self.tilted @ shared_step
+        for number, name in enumerate(names):
+            entries = slice(number * len(self.items), (number + 1) * len(self.items))
+            to.errors[name][self.items], to.step[name][self.items] = error[entries], step[entries]
 
 
 class ChainProblem:
@@ -139,20 +142,24 @@ class ChainProblem:
             own.append(Solved.of(part.items, kept, inner[np.ix_(kept, kept)], border[kept], slope))
         outer = outer + terms.by_shared.T @ shared @ terms.by_shared
         shared_free = flat(free, shared_names).astype(bool) & (np.diag(outer) > 0)
-        schur, slope = outer[np.ix_(shared_free, shared_free)], flat(score, shared_names)[shared_free]
+        schur = np.where(shared_free[:, None] & shared_free, outer, np.eye(len(outer)))
+        slope = np.where(shared_free, flat(score, shared_names), 0.0)
         for one in own:
-            schur = schur - one.border[:, shared_free].T @ one.tilted[:, shared_free]
-            slope = slope - one.tilted[:, shared_free].T @ one.slope
-        covariance = inverted(schur)
-        square = float(slope @ covariance @ slope) + sum(one.square for one in own)
-        errors = {name: np.full(shape, np.nan) for name, shape in self.shapes.items()}
+            schur = schur - np.where(shared_free[:, None] & shared_free, one.border.T @ one.tilted, 0.0)
+            slope = slope - np.where(shared_free, one.tilted.T @ one.slope, 0.0)
+        covariance = inverted(schur) * (shared_free[:, None] & shared_free)
+        step = covariance @ slope
+        square = float(slope @ step) + sum(one.square for one in own)
+        errors, steps = ({name: np.full(shape, fill) for name, shape in self.shapes.items()} for fill in (np.nan, 0.0))
+        made = Curvature(errors, steps, float(np.sqrt(square)) if square >= 0 else float("nan"))
         for one in own:
-            one.write(errors, own_names, covariance, shared_free)
-        found = np.full(len(shared_free), np.nan)
-        found[shared_free] = root(np.diag(covariance))
-        for name, entries in zip(shared_names, np.split(found, len(shared_names)), strict=True):
-            errors[name] = entries.reshape(self.shapes[name])
-        return Curvature(errors, float(np.sqrt(square)) if square >= 0 else float("nan"))
+            one.write(made, own_names, covariance, step)
+        places = np.cumsum([0, *(errors[name].size for name in shared_names)])
+        error = np.where(shared_free, root(np.diag(covariance)), np.nan)
+        for name, start, stop in zip(shared_names, places, places[1:], strict=False):
+            errors[name] = error[start:stop].reshape(self.shapes[name])
+            steps[name] = step[start:stop].reshape(self.shapes[name])
+        return made
 
     def _blocks(self) -> Blocks:
         walks = self.walks

@@ -11,10 +11,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.logs.fitting.coins import Expected, Problem, Tables
+from rankgym.logs.fitting.coins import Curvature, Expected, Problem, Tables
 
 EDGE = 0.1  # an extrapolation covers at most 90 % of the way to 0 or 1, from where EM does not come back
+ROUGH = 1e-4  # change of a parameter in an EM step
+CLOSE = 0.02  # standard errors from the maximum
+FINEST = 1e-12  # tolerance
 GROWTH = 4.0  # of the longest extrapolation, after each that came so far
+
+
+Report = Callable[[int, float, float], None]
 
 
 class Beta(NamedTuple):
@@ -63,6 +69,7 @@ class Climb(NamedTuple):
     expected: Expected  # at the parameters
     trace: list[float]
     converged: bool
+    curvature: Curvature | None = None
 
 
 class Climber:
@@ -84,17 +91,53 @@ class Climber:
         heads, tosses, _ = self.prior.heads(expected, self.free)
         made = {}
         for name, table in parameters.items():
-            made[name] = table.copy()
+            made[name] = np.array(table)
             np.divide(heads[name], tosses[name], out=made[name], where=self.free[name] & (tosses[name] > 0))
             np.clip(made[name], 0.0, 1.0, out=made[name])
         return made
 
-    def climb(self, start: Tables, report: Callable[[int, float, float], None]) -> Climb:
-        """Run EM from ``start`` until no parameter changes by more than the tolerance, nor the objective relatively.
+    def climb(self, start: Tables, report: Report) -> Climb:
+        """Run EM from ``start`` to convergence; ``report(step, objective, change)`` is called after each step.
 
-        ``report(step, objective, change)`` is called after each step.
+        It has converged when in an EM step no parameter changes by more than the tolerance, nor the objective
+        relatively, and the maximum is ``CLOSE``. EM crawls before that. So once no parameter changes by more than
+        ``ROUGH``, a Newton step is tried, and kept if the objective is no lower there.
         """
-        here, trace, longest = start, [], 1.0
+        tolerance = max(self.tolerance, ROUGH)
+        climb = self._climb(start, report, tolerance, self.max_steps)
+        while True:
+            curvature = self.curvature(climb)
+            climb = climb._replace(curvature=curvature)
+            near = not curvature.distance > CLOSE  # or unknown
+            if not climb.converged or (near and tolerance <= self.tolerance) or tolerance < FINEST:
+                return climb
+            newton = {
+                name: inside(table + curvature.step[name], table) for name, table in climb.parameters.items()
+            }
+            _, objective = self.look(newton)
+            trace, tried = climb.trace, objective >= climb.trace[-1]
+            if near or not tried:
+                tolerance = self.tolerance if tolerance > self.tolerance else tolerance / 10.0
+            climb = self._climb(
+                newton if tried else climb.parameters, report, tolerance, self.max_steps - len(trace)
+            )
+            climb = climb._replace(trace=trace + climb.trace)
+
+    def curvature(self, climb: Climb) -> Curvature:
+        """Return the standard errors of what was estimated and lies inside (0, 1)."""
+        inside = {
+            name: self.free[name] & (table > 0.0) & (table < 1.0) & self.tossed(climb)[name]
+            for name, table in climb.parameters.items()
+        }
+        return self.problem.curvature(climb.parameters, inside, self.prior.penalty(climb.parameters))
+
+    def tossed(self, climb: Climb) -> dict[str, NDArray[np.bool_]]:
+        """Return which coins were tossed, by sessions or in the prior."""
+        return {name: tosses > 0.0 for name, tosses in self.prior.heads(climb.expected, self.free).tosses.items()}
+
+    def _climb(self, start: Tables, report: Report, tolerance: float, most: int) -> Climb:
+        here, longest = start, 1.0
+        trace: list[float] = []
         fallback: Tables | None = None  # where plain EM would go on, if ``here`` was extrapolated
         while True:
             expected, objective = self.look(here)
@@ -109,8 +152,8 @@ class Climber:
                 change = largest_change(path[-2], path[-1])
                 gained = objective - trace[-2] if len(trace) > 1 else np.inf
                 report(len(trace), objective, change)
-                done = change <= self.tolerance and gained <= self.tolerance * (1.0 + abs(objective))
-                if done or len(trace) >= self.max_steps:
+                done = change <= tolerance and gained <= tolerance * (1.0 + abs(objective))
+                if done or len(trace) >= most:
                     return self._ended(path[-2], path[-1], trace, done)
                 if not last:
                     expected, objective = self.look(path[-1])
@@ -148,8 +191,13 @@ def extrapolated(path: list[Tables], longest: float) -> tuple[Tables, float]:
     made = {}
     for name, end in path[2].items():
         ahead = path[0][name] + 2.0 * length * first[name] + length**2 * second[name]
-        made[name] = np.clip(ahead, EDGE * end, 1.0 - EDGE * (1.0 - end))
+        made[name] = inside(ahead, end)
     return made, length
+
+
+def inside(ahead: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``ahead``, held back from 0 and 1 by a share of the way there from ``end``."""
+    return np.asarray(np.clip(ahead, EDGE * end, 1.0 - EDGE * (1.0 - end)))
 
 
 def largest_change(before: Tables, after: Tables) -> float:

@@ -49,6 +49,7 @@ class Curvature(NamedTuple):
     """Standard errors, and how far the estimates are from the maximum."""
 
     errors: Tables  # NaN where there is none
+    step: Tables  # of Newton's method, 0 for what is not free
     distance: float  # sqrt(g' H^-1 g): no estimate is further from the maximum than this many standard errors
 
 

@@ -1,7 +1,7 @@
 """The door of fitting: checks, starting points, EM from each of them, the scale, standard errors."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from rankgym.arguments import array_of, named_keywords, near, number_in, one_of, whole_number
 from rankgym.logs.fitting.cells import CellProblem
 from rankgym.logs.fitting.chain_problem import ChainProblem
-from rankgym.logs.fitting.climb import Beta, Climb, Climber
-from rankgym.logs.fitting.coins import Problem, Tables, Walks, measure
+from rankgym.logs.fitting.climb import Beta, Climb, Climber, Report
+from rankgym.logs.fitting.coins import Tables, Walks, measure
 from rankgym.logs.fitting.result import Fitted
 from rankgym.logs.fitting.showing import ShownSteps
 from rankgym.logs.sessions import Sessions
@@ -41,7 +41,6 @@ def fit(
     max_steps: int = 1_000,
     restarts: int = 0,
     seed: int = 0,
-    errors: bool = True,
     progress: bool = True,
 ) -> Fitted:
     """Fit a click model to the sessions of a log by maximum likelihood, or to the mode with a prior.
@@ -63,7 +62,6 @@ def fit(
         max_steps: EM steps from each starting point, at most.
         restarts: starting points by chance, besides the usual one. The highest likelihood wins.
         seed: of the starting points.
-        errors: whether to compute standard errors.
         progress: whether to show steps and log-likelihood if it takes over two seconds.
 
     Raises:
@@ -96,37 +94,28 @@ def fit(
             f"{model} did not converge in max_steps = {max_steps} steps; allow more of them, or a larger tolerance",
             stacklevel=3,
         )
-    return finished(problem, model, beta, free, best, climbs, sessions.num_sessions, errors)
-
-
-def finished(
-    problem: Any, model: str, beta: Beta, free: Free, best: Climb, climbs: list[Climb], num_sessions: int, errors: bool
-) -> Fitted:
-    """Return the result, with standard errors and conventional values where the log tells nothing."""
-    inside = {}
-    for name, table in best.parameters.items():
-        tossed = beta.heads(best.expected, free).tosses[name] > 0
-        inside[name] = free[name] & (table > 0) & (table < 1) & tossed
-    if errors:
-        found, distance = problem.curvature(best.parameters, inside, beta.penalty(best.parameters))
-    else:
-        found, distance = {name: np.full(shape, np.nan) for name, shape in problem.shapes.items()}, float("nan")
-    settled = problem.settled(best.parameters, best.expected)
-    for name, table in best.parameters.items():  # conventions are for what was free and never tossed
-        tossed = beta.heads(best.expected, free).tosses[name] > 0
-        settled[name] = np.where(tossed | ~free[name], table, settled[name])
+    curvature = climber.curvature(best)
     return Fitted(
         model,
-        settled,
-        found,
+        settled(climber, best),
+        curvature.errors,
         best.expected.log_likelihood,
-        num_sessions,
+        sessions.num_sessions,
         problem.ignored_clicks,
         best.converged,
-        distance,
+        curvature.distance,
         np.array(best.trace),
         np.array([climb.trace[-1] for climb in climbs]),
     )
+
+
+def settled(climber: Climber, best: Climb) -> Tables:
+    """Return the parameters, with conventional values of what was free and never tossed."""
+    conventions, tossed = climber.problem.settled(best.parameters, best.expected), climber.tossed(best)
+    return {
+        name: np.asarray(np.where(tossed[name] | ~climber.free[name], table, conventions[name]))
+        for name, table in best.parameters.items()
+    }
 
 
 def walked(sessions: Sessions) -> Walks:
@@ -159,10 +148,10 @@ def reference(table: NDArray[np.float64]) -> tuple[int, ...]:
 
 def held(start: Tables, known: Tables, free: Free) -> Tables:
     """Return the starting point with the known values in place."""
-    return {name: np.where(free[name], table, known.get(name, table)) for name, table in start.items()}
+    return {name: np.asarray(np.where(free[name], table, known.get(name, table))) for name, table in start.items()}
 
 
-def free_scale(climber: Climber, best: Climb, report: Callable[[int, float, float], None]) -> Climb:
+def free_scale(climber: Climber, best: Climb, report: Report) -> Climb:
     """Let another position be examined more than the first one, if the log proves it.
 
     Only products of attraction and examination are identified. With the first position's examination at 1, another
@@ -170,22 +159,20 @@ def free_scale(climber: Climber, best: Climb, report: Callable[[int, float, floa
     which changes nothing, and EM goes on. The outcome is scaled so that the largest examination is 1.
     """
     table, attraction = best.parameters["examination"], best.parameters["attraction"]
-    bound = climber.free["examination"] & (table >= 1.0 - 1e-6)
     room = float(attraction.max(initial=0.0))
-    if not bound.any() or not 0.0 < room < 1.0:
+    if not (climber.free["examination"] & (table >= 1.0 - 1e-6)).any() or not 0.0 < room < 1.0:
         return best
     factor = max(room, 0.5)
-    free = climber.free | {"examination": np.ones_like(climber.free["examination"])}
-    freed = Climber(climber.problem, climber.prior, free, climber.tolerance, climber.max_steps)
+    freed = Climber(climber.problem, climber.prior, climber.free, climber.tolerance, climber.max_steps)
     start = {"attraction": np.minimum(attraction / factor, 1.0), "examination": table * factor}
     second = freed.climb(start, report)
     if second.trace[-1] < best.trace[-1] + PROOF:
         return best
-    table = second.parameters["examination"]
-    factor = min(float(table.max()), 1.0)
-    parameters = {"attraction": second.parameters["attraction"] * factor, "examination": table / factor}
-    expected, _ = climber.look(parameters)
-    return Climb(parameters, expected, best.trace + second.trace, second.converged)
+    factor = 1.0 / float(second.parameters["examination"].max())
+    table = second.parameters["examination"] * factor
+    start = {"attraction": second.parameters["attraction"] / factor, "examination": table}
+    third = climber.climb(start, report)
+    return third._replace(trace=best.trace + second.trace + third.trace)
 
 
 def given_prior(prior: Any, shapes: Mapping[str, tuple[int, ...]]) -> Beta:

@@ -28,7 +28,7 @@ class Fitted:
     num_sessions: int
     ignored_clicks: int  # clicks below the first one, which the CM cannot explain; 0 for other models
     converged: bool
-    distance: float  # no estimate is further than this from the maximum, in its standard errors; NaN without errors
+    distance: float  # no estimate is further than this from the maximum, in its standard errors
     trace: NDArray[np.float64]  # (steps,) log-likelihood before each EM step, plus the logarithm of the prior's density
     starts: NDArray[np.float64]  # (starts,) the trace's last entry from each starting point; the best one was taken
 
