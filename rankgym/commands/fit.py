@@ -86,8 +86,11 @@ def fit(
     if report.withheld:
         typer.echo(f"{report.withheld:,} queries whose clicks were withheld (lines T) are not among the sessions")
     if left_out:
-        few = "query has" if left_out == 1 else "queries have"
-        typer.echo(f"{left_out} of {left_out + len(fits.query)} {few} fewer than {items} documents and were left out")
+        has, was = ("has", "was") if left_out == 1 else ("have", "were")
+        total = left_out + len(fits.query)
+        typer.echo(
+            f"{left_out} of {total} queries {has} fewer than {items} documents and {was} left out; --queries takes more"
+        )
     if score is not None:
         _show_score(score)
     least = min(fits.positions, items)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rankgym.arguments import one_of, whole_number
 from rankgym.data.errors import DataError
 from rankgym.data.fits import Fits, checked
+from rankgym.kernels import kernel
 from rankgym.logs.fitting import Fitted
 from rankgym.logs.sessions import Sessions
 from rankgym.models import MODELS
@@ -52,16 +53,31 @@ def displays(parts: Sequence[Sessions]) -> Displays:
                 times += counted.astype(np.int64)  # exact: below 2^53
     place = np.empty(len(times), np.int64)  # of an item among all of its query, by frequency
     place[frequency_order(parts[0], times)] = np.arange(len(times))
-    orders = [np.argsort(sessions.query, kind="stable").astype(np.int32) for sessions in parts]
-    queries = np.arange(len(parts[0].query_id) + 1)
-    bounds = [np.searchsorted(s.query, queries, sorter=o) for s, o in zip(parts, orders, strict=True)]
+    orders, bounds = zip(*(_rows_by_query(sessions) for sessions in parts), strict=True)
     favourite = []
-    for query in queries[:-1]:
+    for query in range(len(parts[0].query_id)):
         rows = [order[bound[query] : bound[query + 1]] for order, bound in zip(orders, bounds, strict=True)]
         item = np.concatenate([sessions.item[row] for sessions, row in zip(parts, rows, strict=True)])
         repeats = np.concatenate([sessions.repeats[row] for sessions, row in zip(parts, rows, strict=True)])
         favourite.append(_most_frequent_list(item, repeats, place))
     return Displays(times, favourite)
+
+
+@kernel
+def sort_rows(query, place, order):
+    """Fill ``order`` (groups,) with the groups by query; ``place`` (queries,) is where those of each query begin."""
+    for row in range(query.shape[0]):
+        order[place[query[row]]] = row
+        place[query[row]] += 1
+
+
+def _rows_by_query(sessions: Sessions) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The groups by query, and where those of each query begin. NumPy's sort needs four times the memory."""
+    begin = np.zeros(len(sessions.query_id) + 1, np.int64)
+    np.cumsum(np.bincount(sessions.query, minlength=len(sessions.query_id)), out=begin[1:])
+    order = np.empty(len(sessions.query), np.int32)
+    sort_rows(sessions.query, begin[:-1].copy(), order)
+    return order, begin
 
 
 def frequency_order(sessions: Sessions, times: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ import numpy as np
 from rankgym.data.errors import DataError
 from rankgym.logs.readers.lists import LONGEST_LINE, Faults
 
-CHUNK = 1 << 22  # bytes read at once
+CHUNK = 1 << 20  # bytes read at once
 GZIP = b"\x1f\x8b"  # the first bytes of a gzip file
 BOM = b"\xef\xbb\xbf"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")

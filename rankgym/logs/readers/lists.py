@@ -50,7 +50,7 @@ class Faults:
             so_far = "" if finished else " so far"
             shown = "; ".join(self.examples)
             raise DataError(
-                f"{self.broken:,} of {self.lines:,} lines{so_far} are broken; allowed: a share of max_broken = "
+                f"{self.broken:,} of {self.lines:,} lines{so_far} {'is' if self.broken == 1 else 'are'} broken; allowed: a share of max_broken = "
                 f"{self.max_broken:g}. {'The first: ' if self.broken > len(self.examples) else ''}{shown}"
             )
 

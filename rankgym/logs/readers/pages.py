@@ -100,7 +100,7 @@ def is_whole(text, at, end):
 
 @kernel
 def read_documents(text, at, pairs, item, begin):
-    """Read a line's documents, the first one at ``at``, into ``item`` from ``begin`` on; return the fault, their number."""
+    """Read documents from ``at`` to the line's end into ``item`` from ``begin`` on; return the fault, their number."""
     number = 0
     while True:
         end = stretch_end(text, at)

@@ -150,10 +150,6 @@ def _positions(names: list[str], place: str) -> int:
     wanted = ["query", *(f"{kind}_{k}" for kind in found for k in range(1, last + 1))]
     others = [name for name in names if name not in wanted]
     missing = [name for name in wanted if name not in names]
-    for name in others:  # a misspelled last position
-        if not missing and near(name, [f"item_{last + 1}", f"click_{last + 1}"]) and name.rstrip("0123456789") != name:
-            kind = "item" if near(name, [f"item_{last + 1}"]) else "click"
-            missing = [f"{kind}_{last + 1}"] if name[-len(str(last + 1)) :] == str(last + 1) else []
     if missing:
         allowed = "allowed: query, item_1 ... item_K, click_1 ... click_K, and any others"
         listed = ", ".join(map(ascii, names[:8])) + (", ..." if len(names) > 8 else "")
@@ -253,7 +249,7 @@ def _from_parquet(path: Path, size: int, faults: Faults, progress: Callable[[int
             positions = _positions(file.schema_arrow.names, str(path))
             wanted, rows = _names(positions), file.metadata.num_rows
             for batch in file.iter_batches(max(size // ROW_BYTES, 1), columns=wanted, use_threads=False):
-                line = np.arange(faults_line := seen + 1, faults_line + batch.num_rows)
+                line = np.arange(seen + 1, seen + 1 + batch.num_rows)
                 faults.lines += batch.num_rows
                 columns = [_as_bytes(batch.column(name), name, path) for name in wanted]
                 yield _checked(path, columns, positions, line, "row", faults)

@@ -51,7 +51,7 @@ def read_log(
     min_sessions: int = 1,
     positions: int | None = None,
     max_broken: float = MAX_BROKEN,
-    progress: bool = True,
+    progress: bool | Callable[[int], None] = True,
     chunk: int = CHUNK,
 ) -> Sessions:
     """Read the sessions of a click log; a warning says how many lines were broken, with examples.
@@ -68,7 +68,7 @@ def read_log(
         positions: leave out documents, and clicks, below so many positions; None: keep all.
         max_broken: the share of lines that may be broken, in [0, 1). A click without query is broken, as is a list with
             a document twice. Such lines are left out.
-        progress: show a progress bar if reading takes more than two seconds.
+        progress: show a progress bar if reading takes more than two seconds; or a function to report megabytes to.
         chunk: bytes read at once.
 
     Returns:
@@ -111,7 +111,7 @@ def read_parts(
     min_sessions: int = 1,
     positions: int | None = None,
     max_broken: float = MAX_BROKEN,
-    progress: bool = True,
+    progress: bool | Callable[[int], None] = True,
     chunk: int = CHUNK,
 ) -> tuple[Sessions, Sessions, Report]:
     """Read as ``read_log`` does, and split the sessions: those to be fitted, those held out, and what was found.
