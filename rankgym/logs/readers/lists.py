@@ -48,11 +48,10 @@ class Faults:
         too_many = self.broken > self.max_broken * self.lines
         if too_many and (finished or (self.lines >= HOPELESS and 2 * self.broken > self.lines)):
             so_far = "" if finished else " so far"
-            shown = "; ".join(self.examples)
-            raise DataError(
-                f"{self.broken:,} of {self.lines:,} lines{so_far} {'is' if self.broken == 1 else 'are'} broken; allowed: a share of max_broken = "
-                f"{self.max_broken:g}. {'The first: ' if self.broken > len(self.examples) else ''}{shown}"
-            )
+            number = f"{self.broken:,} of {self.lines:,} lines{so_far} {'is' if self.broken == 1 else 'are'} broken"
+            first = "The first: " if self.broken > len(self.examples) else ""
+            allowed = f"allowed: a share of max_broken = {self.max_broken:g}"
+            raise DataError(f"{number}; {allowed}. {first}{'; '.join(self.examples)}")
 
 
 def shown(word: bytes) -> str:
