@@ -17,6 +17,8 @@ EDGE = 0.1  # an extrapolation covers at most 90 % of the way to 0 or 1, from wh
 ROUGH = 1e-4  # change of a parameter in an EM step
 CLOSE = 0.02  # standard errors from the maximum
 FINEST = 1e-12  # tolerance
+ROUNDING = 1e-13  # of an objective, relatively: a sum over a million sessions
+NUDGE, GAIN = 1e-9, 1e-3  # the derivative at 0 and 1 is taken this far inside; it counts from this share of a coin's
 GROWTH = 4.0  # of the longest extrapolation, after each that came so far
 
 
@@ -69,7 +71,6 @@ class Climb(NamedTuple):
     expected: Expected  # at the parameters
     trace: list[float]
     converged: bool
-    curvature: Curvature | None = None
 
 
 class Climber:
@@ -100,28 +101,62 @@ class Climber:
         """Run EM from ``start`` to convergence; ``report(step, objective, change)`` is called after each step.
 
         It has converged when in an EM step no parameter changes by more than the tolerance, nor the objective
-        relatively, and the maximum is ``CLOSE``. EM crawls before that. So once no parameter changes by more than
-        ``ROUGH``, a Newton step is tried, and kept if the objective is no lower there.
+        relatively, the maximum is ``CLOSE``, and no estimate of 0 or 1 would rise the objective by moving inside. EM
+        crawls before that. So once no parameter changes by more than ``ROUGH``, a Newton step is tried, and kept if the
+        objective is no lower there.
         """
         tolerance = max(self.tolerance, ROUGH)
         climb = self._climb(start, report, tolerance, self.max_steps)
-        while True:
-            curvature = self.curvature(climb)
-            climb = climb._replace(curvature=curvature)
+        while climb.converged:
+            curvature, trace = self.curvature(climb), climb.trace
             near = not curvature.distance > CLOSE  # or unknown
-            if not climb.converged or (near and tolerance <= self.tolerance) or tolerance < FINEST:
-                return climb
-            newton = {
-                name: inside(table + curvature.step[name], table) for name, table in climb.parameters.items()
-            }
-            _, objective = self.look(newton)
-            trace, tried = climb.trace, objective >= climb.trace[-1]
-            if near or not tried:
+            ahead = self._newton(climb, curvature)
+            if near and tolerance <= self.tolerance or tolerance < FINEST:
+                ahead = self._released(climb)
+                if ahead is None:
+                    break
+            elif near or ahead is None:
                 tolerance = self.tolerance if tolerance > self.tolerance else tolerance / 10.0
-            climb = self._climb(
-                newton if tried else climb.parameters, report, tolerance, self.max_steps - len(trace)
-            )
+            climb = self._climb(ahead or climb.parameters, report, tolerance, self.max_steps - len(trace))
             climb = climb._replace(trace=trace + climb.trace)
+        return climb
+
+    def _newton(self, climb: Climb, curvature: Curvature) -> Tables | None:
+        """Return the end of a Newton step, at 0 or 1 or else short of it, unless the objective is lower there."""
+        for length in (1.0, 0.25, 0.0):
+            ahead = {}
+            for name, table in climb.parameters.items():
+                far, part = table + curvature.step[name], table + length * curvature.step[name]
+                ahead[name] = np.asarray(np.where(far <= 0.0, 0.0, np.where(far >= 1.0, 1.0, part)))
+            held = {name: inside(table, climb.parameters[name]) for name, table in ahead.items()}
+            for tried in (ahead, held):
+                if length + largest_change(climb.parameters, tried) > 0.0 and no_lower(self.look(tried)[1], climb.trace[-1]):
+                    return tried
+        return None
+
+    def _released(self, climb: Climb) -> Tables | None:
+        """Return the parameters with estimates of 0 or 1 moved inside where this raises the objective, if any are."""
+        near = {
+            name: np.asarray(np.where(self.free[name], np.clip(table, NUDGE, 1.0 - NUDGE), table))
+            for name, table in climb.parameters.items()
+        }
+        heads, tosses, _ = self.prior.heads(self.look(near)[0], self.free)
+        inwards = {}
+        for name, table in climb.parameters.items():
+            share = heads[name] - near[name] * tosses[name]  # the derivative of the objective has its sign
+            grows = (table == 0.0) & (share > GAIN * near[name] * tosses[name])
+            falls = (table == 1.0) & (-share > GAIN * (1.0 - near[name]) * tosses[name])
+            inwards[name] = self.free[name] & (grows | falls)
+        if not any(entries.any() for entries in inwards.values()):
+            return None
+        for nudge in (1e-3, 1e-5, 1e-7):
+            moved = {
+                name: np.asarray(np.where(inwards[name], np.clip(table, nudge, 1.0 - nudge), table))
+                for name, table in climb.parameters.items()
+            }
+            if self.look(moved)[1] > climb.trace[-1]:
+                return moved
+        return None
 
     def curvature(self, climb: Climb) -> Curvature:
         """Return the standard errors of what was estimated and lies inside (0, 1)."""
@@ -174,7 +209,7 @@ class Climber:
         }
         if any((snapped[name] != after[name]).any() for name in after):
             there, height = self.look(snapped)
-            if height >= objective:
+            if no_lower(height, objective):
                 after, expected, objective = snapped, there, height
         trace.append(objective)
         return Climb(after, expected, trace, done)
@@ -198,6 +233,11 @@ def extrapolated(path: list[Tables], longest: float) -> tuple[Tables, float]:
 def inside(ahead: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ``ahead``, held back from 0 and 1 by a share of the way there from ``end``."""
     return np.asarray(np.clip(ahead, EDGE * end, 1.0 - EDGE * (1.0 - end)))
+
+
+def no_lower(height: float, before: float) -> bool:
+    """Return whether an objective is at least as high as before, but for rounding."""
+    return height >= before - ROUNDING * abs(before)
 
 
 def largest_change(before: Tables, after: Tables) -> float:

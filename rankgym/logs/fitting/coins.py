@@ -105,6 +105,15 @@ def measure(item, clicks, repeats, num_items, length, last):
     return -1
 
 
+@kernel
+def span(item, length, lowest, highest):
+    """Lower ``lowest`` and raise ``highest`` (items,) to the first and last position of each item."""
+    for g in range(item.shape[0]):
+        for k in range(length[g]):
+            i = item[g, k]
+            lowest[i], highest[i] = min(lowest[i], k), max(highest[i], k)
+
+
 def ratio(heads: NDArray[Any], tosses: NDArray[Any], otherwise: Any) -> NDArray[np.float64]:
     """Return heads / tosses, and ``otherwise`` where nothing was tossed."""
     made = np.array(np.broadcast_to(otherwise, tosses.shape), np.float64)

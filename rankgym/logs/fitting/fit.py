@@ -11,7 +11,7 @@ from rankgym.arguments import array_of, named_keywords, near, number_in, one_of,
 from rankgym.logs.fitting.cells import CellProblem
 from rankgym.logs.fitting.chain_problem import ChainProblem
 from rankgym.logs.fitting.climb import Beta, Climb, Climber, Report
-from rankgym.logs.fitting.coins import Tables, Walks, measure
+from rankgym.logs.fitting.coins import Tables, Walks, measure, span
 from rankgym.logs.fitting.result import Fitted
 from rankgym.logs.fitting.showing import ShownSteps
 from rankgym.logs.sessions import Sessions
@@ -39,7 +39,7 @@ def fit(
     fixed: Mapping[str, Any] | None = None,
     tolerance: float = 1e-6,
     max_steps: int = 1_000,
-    restarts: int = 0,
+    restarts: int | None = None,
     seed: int = 0,
     progress: bool = True,
 ) -> Fitted:
@@ -60,7 +60,8 @@ def fit(
             ``examination``, the first position's is 1 (PBM, UBM), as only products with the attraction are identified.
         tolerance: EM ends when no parameter changes by more in a step, and the log-likelihood relatively by no more.
         max_steps: EM steps from each starting point, at most.
-        restarts: starting points by chance, besides the usual one. The highest likelihood wins.
+        restarts: starting points by chance, besides the usual one. The highest likelihood wins. None: 4 for a DBN if
+            most items never move, as it may then have several maxima, else 0.
         seed: of the starting points.
         progress: whether to show steps and log-likelihood if it takes over two seconds.
 
@@ -70,7 +71,8 @@ def fit(
     problem_class = one_of("model", model, PROBLEMS)
     walks = walked(sessions)
     tolerance = number_in("tolerance", tolerance, 0.0, 0.1)
-    max_steps, restarts = whole_number("max_steps", max_steps, 2), whole_number("restarts", restarts, 0)
+    max_steps = whole_number("max_steps", max_steps, 2)
+    restarts = usual_restarts(walks, model) if restarts is None else whole_number("restarts", restarts, 0)
     generator = np.random.default_rng(whole_number("seed", seed, 0))
     problem: Any = problem_class(walks, model)
     beta, known = given_prior(prior, problem.shapes), given_values(fixed, problem.shapes)
@@ -86,7 +88,7 @@ def fit(
             start = problem.start(generator if number else None)
             climbs.append(climber.climb(held(start, known, free), shown.report))
             shown.next_start()
-        best = max(climbs, key=lambda climb: climb.trace[-1])
+        best = highest(climbs)
         if scaled:
             best = free_scale(climber, best, shown.report)
     if not best.converged:
@@ -107,6 +109,21 @@ def fit(
         np.array(best.trace),
         np.array([climb.trace[-1] for climb in climbs]),
     )
+
+
+def highest(climbs: list[Climb]) -> Climb:
+    """Return the climb that came highest; of those that came equally high, one that converged, the first of them."""
+    top = max(climb.trace[-1] for climb in climbs)
+    level = [climb for climb in climbs if climb.trace[-1] >= top - 1e-9 * (1.0 + abs(top))]
+    return min(level, key=lambda climb: not climb.converged)
+
+
+def usual_restarts(walks: Walks, model: str) -> int:
+    """Return 4 for a DBN if more than half of the items are always displayed at the same position, else 0."""
+    lowest, highest = np.full(walks.num_items, 127, np.int8), np.full(walks.num_items, -1, np.int8)
+    span(walks.item, walks.length, lowest, highest)
+    seen = highest >= 0
+    return 4 if model == "DBN" and (lowest == highest)[seen].mean() > 0.5 else 0
 
 
 def settled(climber: Climber, best: Climb) -> Tables:

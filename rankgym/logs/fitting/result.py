@@ -49,7 +49,7 @@ class Fitted:
         """
         estimate, error = one_of("parameter", parameter, self.parameters), self.errors[parameter]
         level = number_in("level", level, 0.0, 1.0, open_low=True, open_high=True)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             middle = np.log(estimate) - np.log1p(-estimate)
             half = NormalDist().inv_cdf(0.5 + level / 2.0) * error / (estimate * (1.0 - estimate))
             return 1.0 / (1.0 + np.exp(half - middle)), 1.0 / (1.0 + np.exp(-half - middle))
