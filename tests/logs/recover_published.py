@@ -79,7 +79,9 @@ def scaled(name: str, made: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def coverage(sessions: int = 1_000_000, logs: int = 5) -> None:
-    print("model, parameter, intervals, coverage; those 4 errors from 0 and 1: number, coverage, sd of errors; steps, s")
+    print(
+        "model, parameter, intervals, coverage; those 4 errors from 0 and 1: number, coverage, sd of errors; steps, s"
+    )
     for name in NAMES:
         found: dict[str, list[np.ndarray]] = {}
         steps, seconds, distance = [], [], []

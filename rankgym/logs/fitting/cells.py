@@ -14,6 +14,7 @@ from rankgym.kernels import ONE, kernel
 from rankgym.logs.fitting.coins import Curvature, Expected, Tables, Walks, pooled, ratio
 
 MOST_CELLS = 1 << 22  # that are counted in one pass over the log: 64 MiB
+LARGEST_ERROR = 10.0  # standard error of a probability; larger ones are rounding, of an information that is singular
 CONTEXTS = {"DBM": 0, "CM": 1, "PBM": 2, "UBM": 3}  # how ``count`` tells contexts apart
 
 
@@ -64,9 +65,7 @@ def counted(walks: Walks, model: str) -> tuple[Cells, int]:
     for first in range(0, walks.num_items, size):
         shown = np.zeros((min(size, walks.num_items - first), contexts))
         clicked = np.zeros_like(shown)
-        ignored = count(
-            walks.item, walks.clicks, walks.repeats, walks.length, CONTEXTS[model], first, shown, clicked
-        )
+        ignored = count(walks.item, walks.clicks, walks.repeats, walks.length, CONTEXTS[model], first, shown, clicked)
         row, context = np.nonzero(shown)
         parts.append(Cells(row + first, context, shown[row, context], clicked[row, context]))
     return Cells(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))), int(ignored)
@@ -153,10 +152,12 @@ class CellProblem:
             heads["examination"], tosses["examination"] = examined.reshape(shape), self.shown[1].reshape(shape)
         return Expected(heads, tosses, float(total))
 
-    def curvature(self, parameters: Tables, free: dict[str, NDArray[np.bool_]], penalty: Tables) -> Curvature:
+    def curvature(
+        self, parameters: Tables, expected: Expected, free: dict[str, NDArray[np.bool_]], penalty: Tables
+    ) -> Curvature:
         """Standard errors: the attractions' block is diagonal, and the examination borders it (Schur complement)."""
         attraction, examination = parameters["attraction"], self._examination(parameters)
-        score = scores(parameters, self.expect(parameters), free)
+        score = scores(parameters, expected, free)
         contexts = np.flatnonzero(free["examination"].ravel()) if "examination" in free else np.zeros(0, np.int64)
         inner = np.zeros(0)
         shared = np.zeros(len(examination))
@@ -245,5 +246,5 @@ def inverted(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def root(variance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the square root, NaN if there is none."""
-    return np.sqrt(np.where(variance > 0, variance, np.nan))
+    """Return the square root: a standard error; NaN if there is none, or if it says nothing about a probability."""
+    return np.sqrt(np.where((variance > 0) & (variance < LARGEST_ERROR**2), variance, np.nan))

@@ -46,7 +46,9 @@ class Solved(NamedTuple):
     square: float  # slope' x inverse of the block x slope
 
     @classmethod
-    def of(cls, items: NDArray[np.int64], kept: NDArray[np.bool_], inner: Array, border: Array, slope: Array) -> "Solved":
+    def of(
+        cls, items: NDArray[np.int64], kept: NDArray[np.bool_], inner: Array, border: Array, slope: Array
+    ) -> "Solved":
         """Invert a block; one that is not positive definite has NaN, and tells nothing about the shared parameters."""
         inverse = inverted(inner)
         if np.isnan(inverse).any():
@@ -124,10 +126,12 @@ class ChainProblem:
             table[tosses == 0] = 1.0 if name == "termination" else pooled(heads, tosses)
         return made
 
-    def curvature(self, parameters: Tables, free: dict[str, NDArray[np.bool_]], penalty: Tables) -> Curvature:
+    def curvature(
+        self, parameters: Tables, expected: Expected, free: dict[str, NDArray[np.bool_]], penalty: Tables
+    ) -> Curvature:
         """Standard errors: a block for the items of each query, bordered by the shared parameters."""
         own_names, shared_names = ("attraction", *self.stops.own), self.stops.shared
-        score = scores(parameters, self.expect(parameters), free)
+        score = scores(parameters, expected, free)
         width = 1 + (0 if self.stops.by_item else self.walks.num_positions)
         shared = np.zeros((width, width))
         outer: Array = np.diag(flat(penalty, shared_names))
@@ -250,6 +254,8 @@ def squared_ratio(number: Array, probability: Array) -> Array:
     return np.divide(number, probability**2, out=np.zeros_like(number), where=number > 0)
 
 
-def flat(tables: Mapping[str, NDArray[Any]], names: Sequence[str], items: NDArray[np.int64] | None = None) -> NDArray[Any]:
+def flat(
+    tables: Mapping[str, NDArray[Any]], names: Sequence[str], items: NDArray[np.int64] | None = None
+) -> NDArray[Any]:
     """Return the entries of some tables one after another, of some items only."""
     return np.concatenate([tables[name].ravel() if items is None else tables[name][items] for name in names])

@@ -130,7 +130,9 @@ class Climber:
                 ahead[name] = np.asarray(np.where(far <= 0.0, 0.0, np.where(far >= 1.0, 1.0, part)))
             held = {name: inside(table, climb.parameters[name]) for name, table in ahead.items()}
             for tried in (ahead, held):
-                if length + largest_change(climb.parameters, tried) > 0.0 and no_lower(self.look(tried)[1], climb.trace[-1]):
+                if length + largest_change(climb.parameters, tried) > 0.0 and no_lower(
+                    self.look(tried)[1], climb.trace[-1]
+                ):
                     return tried
         return None
 
@@ -164,7 +166,8 @@ class Climber:
             name: self.free[name] & (table > 0.0) & (table < 1.0) & self.tossed(climb)[name]
             for name, table in climb.parameters.items()
         }
-        return self.problem.curvature(climb.parameters, inside, self.prior.penalty(climb.parameters))
+        expected = self.prior.heads(climb.expected, self.free)
+        return self.problem.curvature(climb.parameters, expected, inside, self.prior.penalty(climb.parameters))
 
     def tossed(self, climb: Climb) -> dict[str, NDArray[np.bool_]]:
         """Return which coins were tossed, by sessions or in the prior."""

@@ -66,11 +66,14 @@ class Problem(Protocol):
         """Return the expected tosses of all coins and the log-likelihood (E-step)."""
         ...
 
-    def curvature(self, parameters: Tables, free: dict[str, NDArray[np.bool_]], penalty: Tables) -> Curvature:
-        """Return standard errors of the free entries.
+    def curvature(
+        self, parameters: Tables, expected: Expected, free: dict[str, NDArray[np.bool_]], penalty: Tables
+    ) -> Curvature:
+        """Return standard errors of the free entries, and the Newton step.
 
         Args:
             parameters: the estimates.
+            expected: the tosses there, with those of the prior.
             free: which entries were estimated and lie inside (0, 1).
             penalty: minus the second derivative of the logarithm of the prior's density, added to the information.
         """
