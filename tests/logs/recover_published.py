@@ -5,7 +5,8 @@
     python tests/logs/recover_published.py large       # ten million sessions: time and memory, a model a process
 
 Every session shows a uniformly random order of its query's ten items; a model's own kernel draws the clicks. The
-published queries come from the data cache (``rankgym data fetch yandex60``). The DBM has the attraction of the PBM; the simplified DBN ("sDBN") is a DBN that nobody abandons.
+published queries come from the data cache (``rankgym data fetch yandex60``). The DBM has the attraction of the PBM; the
+simplified DBN ("sDBN") is a DBN that nobody abandons.
 """
 
 import resource
@@ -83,7 +84,7 @@ def coverage(sessions: int = 1_000_000, logs: int = 5) -> None:
         "model, parameter, intervals, coverage; those 4 errors from 0 and 1: number, coverage, sd of errors; steps, s"
     )
     for name in NAMES:
-        found: dict[str, list[np.ndarray]] = {}
+        found = {}
         steps, seconds, distance = [], [], []
         for seed in range(logs):
             log = simulated(name, sessions, seed)
@@ -93,16 +94,18 @@ def coverage(sessions: int = 1_000_000, logs: int = 5) -> None:
             steps.append(fitted.steps)
             distance.append(fitted.distance)
             falls = -np.diff(fitted.trace).min(initial=0.0) / abs(fitted.log_likelihood)
-            assert fitted.converged and falls < 1e-12, (fitted, falls)
+            assert fitted.converged, fitted
+            assert falls < 1e-12, falls
             for key, true in scaled(name, truth(name)).items():
                 true = true.reshape(fitted.parameters[key].shape)
                 low, high = fitted.interval(key)
                 error = fitted.errors[key]
                 inner = (true > 4 * error) & (true < 1 - 4 * error)
-                rows = np.stack([(low <= true) & (true <= high), inner, (fitted.parameters[key] - true) / error])
-                found.setdefault(key, []).append(rows[:, ~np.isnan(error)])
-        for key, parts in [*found.items(), ("all", [part for parts in found.values() for part in parts])]:
-            inside, inner, z = np.concatenate([part.reshape(3, -1) for part in parts], axis=1)
+                three = np.stack([(low <= true) & (true <= high), inner, (fitted.parameters[key] - true) / error])
+                found.setdefault(key, []).append(three[:, ~np.isnan(error)])
+        found["all"] = [part for logs_of in found.values() for part in logs_of]
+        for key, rows in found.items():
+            inside, inner, z = np.concatenate([row.reshape(3, -1) for row in rows], axis=1)
             inner = inner.astype(bool)
             print(
                 f"{name} {key} {len(inside)} {inside.mean():.4f} | {inner.sum()} {inside[inner].mean():.4f} "

@@ -278,18 +278,18 @@ def test_sessions_must_be_sessions():
 def test_evaluation_needs_the_same_items_and_no_more_positions():
     log, longer = random_log(25), random_log(25, items=5)
     fitted = quietly(log, "DCM")
-    with pytest.raises(ValueError, match="sessions has 10 items; allowed: the 8 of"):
+    with pytest.raises(ValueError, match=r"sessions has 10 items; allowed: the 8 of"):
         evaluate(fitted, longer)
     more = log._replace(item=np.pad(log.item, ((0, 0), (0, 1)), constant_values=-1))
-    with pytest.raises(ValueError, match="sessions has 4 positions; allowed: at most the 3"):
+    with pytest.raises(ValueError, match=r"sessions has 4 positions; allowed: at most the 3"):
         evaluate(fitted, more)
     shorter = log._replace(item=log.item[:, :2], clicks=log.clicks & np.uint64(3))
     for name in NAMES:
         score = evaluate(quietly(log, name), shorter, progress=False)
         assert score.perplexity_by_position.shape == (2,)
-    with pytest.raises(ValueError, match="smallest = 0.5 is out of range"):
+    with pytest.raises(ValueError, match=r"smallest = 0.5 is out of range"):
         evaluate(fitted, log, smallest=0.5)
-    with pytest.raises(ValueError, match="interval.*|parameter = 'attracton' is unknown"):
+    with pytest.raises(ValueError, match="parameter = 'attracton' is unknown"):
         fitted.interval("attracton")
 
 

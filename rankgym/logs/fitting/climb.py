@@ -15,7 +15,7 @@ from rankgym.logs.fitting.coins import Curvature, Expected, Problem, Tables
 
 EDGE = 0.1  # an extrapolation covers at most 90 % of the way to 0 or 1, from where EM does not come back
 ROUGH = 1e-4  # change of a parameter in an EM step
-CLOSE = 0.02  # standard errors from the maximum
+CLOSE = 0.01  # standard errors that a Newton step moves an estimate
 FINEST = 1e-12  # tolerance
 ROUNDING = 1e-13  # of an objective, relatively: a sum over a million sessions
 NUDGE, GAIN = 1e-9, 1e-3  # the derivative at 0 and 1 is taken this far inside; it counts from this share of a coin's
@@ -111,7 +111,7 @@ class Climber:
             curvature, trace = self.curvature(climb), climb.trace
             near = not curvature.distance > CLOSE  # or unknown
             ahead = self._newton(climb, curvature)
-            if near and tolerance <= self.tolerance or tolerance < FINEST:
+            if (near and tolerance <= self.tolerance) or tolerance < FINEST:
                 ahead = self._released(climb)
                 if ahead is None:
                     break
@@ -122,18 +122,28 @@ class Climber:
         return climb
 
     def _newton(self, climb: Climb, curvature: Curvature) -> Tables | None:
-        """Return the end of a Newton step, at 0 or 1 or else short of it, unless the objective is lower there."""
+        """Return the end of a Newton step, or of a part of it, unless the objective is lower there.
+
+        What the step takes beyond 0 or 1 ends there if the objective still rises there, else short of it.
+        """
+        here = climb.parameters
+        far = {name: table + curvature.step[name] for name, table in here.items()}
+        edge = {
+            name: np.asarray(np.where((table > 0.0) & (table < 1.0), here[name], np.clip(table, NUDGE, 1.0 - NUDGE)))
+            for name, table in far.items()
+        }
+        edge = {name: np.asarray(np.where(self.free[name], table, here[name])) for name, table in edge.items()}
+        heads, tosses, _ = self.prior.heads(self.look(edge)[0], self.free)
+        rising = {name: heads[name] - edge[name] * tosses[name] for name in edge}
         for length in (1.0, 0.25, 0.0):
             ahead = {}
-            for name, table in climb.parameters.items():
-                far, part = table + curvature.step[name], table + length * curvature.step[name]
-                ahead[name] = np.asarray(np.where(far <= 0.0, 0.0, np.where(far >= 1.0, 1.0, part)))
-            held = {name: inside(table, climb.parameters[name]) for name, table in ahead.items()}
-            for tried in (ahead, held):
-                if length + largest_change(climb.parameters, tried) > 0.0 and no_lower(
-                    self.look(tried)[1], climb.trace[-1]
-                ):
-                    return tried
+            for name, table in here.items():
+                part = inside(table + length * curvature.step[name], table)
+                part = np.where((far[name] <= 0.0) & (rising[name] <= 0.0), 0.0, part)
+                part = np.where((far[name] >= 1.0) & (rising[name] >= 0.0), 1.0, part)
+                ahead[name] = np.asarray(np.where(self.free[name], part, table))
+            if largest_change(here, ahead) > 0.0 and no_lower(self.look(ahead)[1], climb.trace[-1]):
+                return ahead
         return None
 
     def _released(self, climb: Climb) -> Tables | None:

@@ -50,7 +50,12 @@ class Curvature(NamedTuple):
 
     errors: Tables  # NaN where there is none
     step: Tables  # of Newton's method, 0 for what is not free
-    distance: float  # sqrt(g' H^-1 g): no estimate is further from the maximum than this many standard errors
+
+    @property
+    def distance(self) -> float:
+        """The largest Newton step of an estimate in its standard errors: the distance of the maximum, if it is near."""
+        ratios = [np.abs(step / self.errors[name]).ravel() for name, step in self.step.items()]
+        return float(np.nanmax(np.concatenate([[0.0], *ratios])))
 
 
 class Problem(Protocol):

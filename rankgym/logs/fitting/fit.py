@@ -152,9 +152,9 @@ def walked(sessions: Sessions) -> Walks:
     wrong = measure(item, clicks, repeats, len(sessions.item_query), length, last)
     if wrong >= 0:
         raise ValueError(
-            f"sessions has group {wrong} with items {item[wrong].tolist()}, clicks {int(clicks[wrong]):#b} and repeats "
-            f"{repeats[wrong]}; allowed: items 0 .. {len(sessions.item_query) - 1}, -1 only behind the last one, clicks "
-            "on items, and 1 or more repeats"
+            f"sessions has group {wrong} with items {item[wrong].tolist()}, clicks {int(clicks[wrong]):#b} and "
+            f"repeats {repeats[wrong]}; allowed: items 0 .. {len(sessions.item_query) - 1}, -1 only behind the last "
+            "one, clicks on items, and 1 or more repeats"
         )
     return Walks(item, clicks, repeats, length, last, sessions.item_query)
 
@@ -173,7 +173,8 @@ def rescaled(climber: Climber, best: Climb, report: Report) -> tuple[Climber, Cl
     """Let another position than the first be examined most, and always, if the log proves it.
 
     With the first position's examination at 1, others may be held down by the bound of 1. By a score test the most
-    significant of them is held at 1 instead, and the first one is estimated, if this raises the likelihood by ``PROOF``.
+    significant of them is held at 1 instead, and the first one is estimated, if that raises the likelihood by
+    ``PROOF``.
     """
     for _ in range(best.parameters["examination"].size):
         table = best.parameters["examination"]
