@@ -5,6 +5,7 @@ position (PBM), the position and the previous click (UBM), nothing (DBM, CM). Th
 click. These counts are sufficient, so an EM step costs as much as there are cells, however long the log is.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from rankgym.kernels import ONE, kernel
 from rankgym.logs.fitting.coins import Curvature, Expected, Tables, Walks, pooled, ratio
 
 MOST_CELLS = 1 << 22  # that are counted in one pass over the log: 64 MiB
+LARGEST_ERROR = 10.0  # standard error of a probability; larger ones are rounding, of an information that is singular
 CONTEXTS = {"DBM": 0, "CM": 1, "PBM": 2, "UBM": 3}  # how ``count`` tells contexts apart
 
 
@@ -64,9 +66,7 @@ def counted(walks: Walks, model: str) -> tuple[Cells, int]:
     for first in range(0, walks.num_items, size):
         shown = np.zeros((min(size, walks.num_items - first), contexts))
         clicked = np.zeros_like(shown)
-        ignored = count(
-            walks.item, walks.clicks, walks.repeats, walks.length, CONTEXTS[model], first, shown, clicked
-        )
+        ignored = count(walks.item, walks.clicks, walks.repeats, walks.length, CONTEXTS[model], first, shown, clicked)
         row, context = np.nonzero(shown)
         parts.append(Cells(row + first, context, shown[row, context], clicked[row, context]))
     return Cells(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))), int(ignored)
@@ -119,8 +119,8 @@ class CellProblem:
             self.shapes["examination"] = (self.positions,) * (1 if model == "PBM" else 2)
         item, context, shown, clicked = self.cells
         contexts = int(np.prod(self.shapes.get("examination", (1,))))
-        self.shown = np.bincount(item, shown, self.items), np.bincount(context, shown, contexts)
-        self.clicked = np.bincount(item, clicked, self.items), np.bincount(context, clicked, contexts)
+        self.shown = counted_by(item, shown, self.items), counted_by(context, shown, contexts)
+        self.clicked = counted_by(item, clicked, self.items), counted_by(context, clicked, contexts)
 
     def start(self, generator: np.random.Generator | None) -> Tables:
         """Start where every item has its share of clicks in what is examined as often as positions are clicked.
@@ -147,16 +147,19 @@ class CellProblem:
         """Return the expected tosses of all coins and the log-likelihood (E-step)."""
         attracted, examined = np.zeros(self.items), np.zeros(len(self.shown[1]))
         total = expect(*self.cells, parameters["attraction"], self._examination(parameters), attracted, examined)
-        heads, tosses = {"attraction": attracted}, {"attraction": self.shown[0]}
+        heads: Tables = {"attraction": attracted}
+        tosses: Tables = {"attraction": self.shown[0]}
         if "examination" in self.shapes:
             shape = self.shapes["examination"]
             heads["examination"], tosses["examination"] = examined.reshape(shape), self.shown[1].reshape(shape)
         return Expected(heads, tosses, float(total))
 
-    def curvature(self, parameters: Tables, free: dict[str, NDArray[np.bool_]], penalty: Tables) -> Curvature:
+    def curvature(
+        self, parameters: Tables, expected: Expected, free: dict[str, NDArray[np.bool_]], penalty: Tables
+    ) -> Curvature:
         """Standard errors: the attractions' block is diagonal, and the examination borders it (Schur complement)."""
         attraction, examination = parameters["attraction"], self._examination(parameters)
-        score = scores(parameters, self.expect(parameters), free)
+        score = scores(parameters, expected, free)
         contexts = np.flatnonzero(free["examination"].ravel()) if "examination" in free else np.zeros(0, np.int64)
         inner = np.zeros(0)
         shared = np.zeros(len(examination))
@@ -181,7 +184,6 @@ class CellProblem:
         for block, border in parts:
             tilted = inverse[block, None] * border
             variance[block] += np.einsum("ij,jk,ik->i", tilted, covariance, tilted)
-        square = float((inverse * score["attraction"] ** 2).sum() + slope @ covariance @ slope)
         errors = {"attraction": np.where(free["attraction"] & (own > 0), root(variance), np.nan)}
         step = {"attraction": inverse * score["attraction"]}
         if "examination" in free:
@@ -191,15 +193,15 @@ class CellProblem:
                 step["attraction"][block] -= inverse[block] * (border @ ahead[contexts])
             errors["examination"] = table.reshape(self.shapes["examination"])
             step["examination"] = ahead.reshape(self.shapes["examination"])
-        return Curvature(errors, step, float(np.sqrt(square)) if square >= 0 else float("nan"))
+        return Curvature(errors, step)
 
     def _blocks(self) -> list[Cells]:
         """The cells in blocks of whole items, small enough for a border of all contexts."""
         size = max(1, MOST_CELLS // len(self.shown[1]))
         ends = np.unique(np.searchsorted(self.cells.item, range(0, self.items + size, size)))
-        return [
-            Cells(*(array[start:stop] for array in self.cells)) for start, stop in zip(ends, ends[1:], strict=False)
-        ]
+        item, context, shown, clicked = self.cells
+        blocks = (slice(start, stop) for start, stop in pairwise(ends.tolist()))
+        return [Cells(item[block], context[block], shown[block], clicked[block]) for block in blocks]
 
     def settled(self, parameters: Tables, expected: Expected) -> Tables:
         """Items that were never displayed get the mean attraction, unused entries of the examination a convention.
@@ -222,6 +224,11 @@ class CellProblem:
         return made
 
 
+def counted_by(index: NDArray[np.int64], number: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """Return the sums (size,) of ``number`` by ``index``."""
+    return np.bincount(index, number, size).astype(np.float64)
+
+
 def scores(parameters: Tables, expected: Expected, free: dict[str, NDArray[np.bool_]]) -> Tables:
     """Return the derivatives of the log-likelihood by the free parameters (Fisher's identity), 0 for the others."""
     made = {}
@@ -233,17 +240,20 @@ def scores(parameters: Tables, expected: Expected, free: dict[str, NDArray[np.bo
 
 
 def inverted(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the inverse of an information matrix, NaN if it is not positive definite."""
-    if not len(matrix):
+    """Return the inverses of information matrices (..., rows, rows), NaN for those that are not positive definite."""
+    if not matrix.size:
         return matrix
-    scale = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    scale = np.sqrt(np.maximum(np.einsum("...ii->...i", matrix), 1e-300))
+    scale = scale[..., :, None] * scale[..., None, :]
     try:
-        factor = np.linalg.inv(np.linalg.cholesky(matrix / scale[:, None] / scale))
+        factor = np.linalg.inv(np.linalg.cholesky(matrix / scale))
     except np.linalg.LinAlgError:
-        return np.full_like(matrix, np.nan)
-    return factor.T @ factor / scale[:, None] / scale
+        if matrix.ndim == 2:
+            return np.full_like(matrix, np.nan)
+        return np.stack([inverted(one) for one in matrix])
+    return np.swapaxes(factor, -1, -2) @ factor / scale
 
 
 def root(variance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the square root, NaN if there is none."""
-    return np.sqrt(np.where(variance > 0, variance, np.nan))
+    """Return the square root: a standard error; NaN if there is none, or if it says nothing about a probability."""
+    return np.sqrt(np.where((variance > 0) & (variance < LARGEST_ERROR**2), variance, np.nan))

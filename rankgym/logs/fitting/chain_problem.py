@@ -18,51 +18,56 @@ Array = NDArray[np.float64]
 
 
 class Blocks(NamedTuple):
-    """The items of each query, most displayed first, in blocks of at most ``LARGEST_BLOCK``."""
+    """The items of each query, most displayed first, in blocks of at most ``LARGEST_BLOCK``, by query."""
 
     block: NDArray[np.int64]  # (items,)
     place: NDArray[np.int64]  # (items,) within the block
-    items: list[NDArray[np.int64]]  # of each block, in their places
+    order: NDArray[np.int64]  # (items,) all items, block by block
+    first: NDArray[np.int64]  # (blocks,) where each block begins in ``order``
+    length: NDArray[np.int64]  # (blocks,)
 
 
 class Information(NamedTuple):
-    """Observed information about alpha, onward and skip: of one block of items, and its border."""
+    """Observed information about alpha, onward and skip: of blocks of equal length, and their borders."""
 
-    items: NDArray[np.int64]
-    inner: Array  # (rows, rows) alphas, then onward by item
-    border: Array  # (rows, shared) onward by position, skip
+    items: NDArray[np.int64]  # (blocks, length)
+    inner: Array  # (blocks, rows, rows) alphas, then onward by item
+    border: Array  # (blocks, rows, shared) onward by position, skip
 
 
 class Solved(NamedTuple):
-    """What the standard errors need of one block, once the shared parameters' covariance is known."""
+    """What the standard errors need of some blocks, once the shared parameters' covariance is known."""
 
-    items: NDArray[np.int64]
-    kept: NDArray[np.bool_]  # (rows,) parameters with a standard error
-    border: Array  # (kept, shared)
-    tilted: Array  # (kept, shared) inverse of the block x border
-    variance: Array  # (kept,) if the shared parameters were known
-    slope: Array  # (kept,) score
-    ahead: Array  # (kept,) inverse of the block x slope
-    square: float  # slope' x inverse of the block x slope
+    items: NDArray[np.int64]  # (blocks, length)
+    kept: NDArray[np.bool_]  # (blocks, rows) parameters with a standard error
+    border: Array  # (blocks, rows, shared)
+    tilted: Array  # (blocks, rows, shared) inverse of the block x border
+    variance: Array  # (blocks, rows) if the shared parameters were known
+    slope: Array  # (blocks, rows) score
+    ahead: Array  # (blocks, rows) inverse of the block x slope
 
     @classmethod
-    def of(cls, items: NDArray[np.int64], kept: NDArray[np.bool_], inner: Array, border: Array, slope: Array) -> "Solved":
-        """Invert a block; one that is not positive definite has NaN, and tells nothing about the shared parameters."""
-        inverse = inverted(inner)
-        if np.isnan(inverse).any():
-            none = np.zeros_like(border)
-            return cls(items, kept, none, none, np.full(len(inner), np.nan), 0.0 * slope, 0.0 * slope, 0.0)
-        ahead = inverse @ slope
-        return cls(items, kept, border, inverse @ border, np.diag(inverse), slope, ahead, float(slope @ ahead))
+    def of(
+        cls, items: NDArray[np.int64], kept: NDArray[np.bool_], inner: Array, border: Array, slope: Array
+    ) -> "Solved":
+        """Invert blocks; one that is not positive definite has NaN, and tells nothing about the shared parameters."""
+        both = kept[:, :, None] & kept[:, None, :]
+        inverse = inverted(np.where(both, inner, np.eye(inner.shape[1]))) * both
+        singular = np.asarray(np.isnan(inverse).any(axis=(1, 2)))
+        variance = np.where(singular[:, None], np.nan, np.einsum("bii->bi", inverse))
+        inverse[singular] = 0.0
+        border, slope = border * kept[:, :, None], slope * kept
+        ahead = np.einsum("bij,bj->bi", inverse, slope)
+        return cls(items, kept & ~singular[:, None], border, inverse @ border, variance, slope, ahead)
 
     def write(self, to: Curvature, names: tuple[str, ...], covariance: Array, shared_step: Array) -> None:
-        """Write the standard errors and the steps of the block's parameters ``names``."""
-        error, step = np.full(len(self.kept), np.nan), np.zeros(len(self.kept))
-        error[self.kept] = root(self.variance + np.einsum("ij,jk,ik->i", self.tilted, covariance, self.tilted))
-        step[self.kept] = self.ahead - self.tilted @ shared_step
+        """Write the standard errors and the steps of the blocks' parameters ``names``."""
+        variance = self.variance + np.einsum("bij,jk,bik->bi", self.tilted, covariance, self.tilted)
+        error, step = np.where(self.kept, root(variance), np.nan), self.ahead - self.tilted @ shared_step
+        length = self.items.shape[1]
         for number, name in enumerate(names):
-            entries = slice(number * len(self.items), (number + 1) * len(self.items))
-            to.errors[name][self.items], to.step[name][self.items] = error[entries], step[entries]
+            entries = slice(number * length, (number + 1) * length)
+            to.errors[name][self.items], to.step[name][self.items] = error[:, entries], step[:, entries]
 
 
 class ChainProblem:
@@ -124,10 +129,12 @@ class ChainProblem:
             table[tosses == 0] = 1.0 if name == "termination" else pooled(heads, tosses)
         return made
 
-    def curvature(self, parameters: Tables, free: dict[str, NDArray[np.bool_]], penalty: Tables) -> Curvature:
+    def curvature(
+        self, parameters: Tables, expected: Expected, free: dict[str, NDArray[np.bool_]], penalty: Tables
+    ) -> Curvature:
         """Standard errors: a block for the items of each query, bordered by the shared parameters."""
         own_names, shared_names = ("attraction", *self.stops.own), self.stops.shared
-        score = scores(parameters, self.expect(parameters), free)
+        score = scores(parameters, expected, free)
         width = 1 + (0 if self.stops.by_item else self.walks.num_positions)
         shared = np.zeros((width, width))
         outer: Array = np.diag(flat(penalty, shared_names))
@@ -136,22 +143,21 @@ class ChainProblem:
         for part in self._information(parameters, shared):
             inner, border, more = terms.transformed(part)
             outer = outer + more
-            inner[np.diag_indices_from(inner)] += flat(penalty, own_names, part.items)
-            kept = flat(free, own_names, part.items).astype(bool) & (np.diag(inner) > 0)
-            slope = flat(score, own_names, part.items)[kept]
-            own.append(Solved.of(part.items, kept, inner[np.ix_(kept, kept)], border[kept], slope))
+            inner += beside(penalty, own_names, part.items)[:, :, None] * np.eye(inner.shape[1])
+            kept = beside(free, own_names, part.items).astype(bool) & (np.einsum("bii->bi", inner) > 0)
+            own.append(Solved.of(part.items, kept, inner, border, beside(score, own_names, part.items)))
         outer = outer + terms.by_shared.T @ shared @ terms.by_shared
         shared_free = flat(free, shared_names).astype(bool) & (np.diag(outer) > 0)
-        schur = np.where(shared_free[:, None] & shared_free, outer, np.eye(len(outer)))
-        slope = np.where(shared_free, flat(score, shared_names), 0.0)
+        both = shared_free[:, None] & shared_free
+        schur, slope = outer, flat(score, shared_names)
         for one in own:
-            schur = schur - np.where(shared_free[:, None] & shared_free, one.border.T @ one.tilted, 0.0)
-            slope = slope - np.where(shared_free, one.tilted.T @ one.slope, 0.0)
-        covariance = inverted(schur) * (shared_free[:, None] & shared_free)
+            schur = schur - np.einsum("bij,bik->jk", one.border, one.tilted)
+            slope = slope - np.einsum("bij,bi->j", one.tilted, one.slope)
+        schur, slope = np.where(both, schur, np.eye(len(outer))), slope * shared_free
+        covariance = inverted(schur) * both
         step = covariance @ slope
-        square = float(slope @ step) + sum(one.square for one in own)
         errors, steps = ({name: np.full(shape, fill) for name, shape in self.shapes.items()} for fill in (np.nan, 0.0))
-        made = Curvature(errors, steps, float(np.sqrt(square)) if square >= 0 else float("nan"))
+        made = Curvature(errors, steps)
         for one in own:
             one.write(made, own_names, covariance, step)
         places = np.cumsum([0, *(errors[name].size for name in shared_names)])
@@ -162,46 +168,69 @@ class ChainProblem:
         return made
 
     def _blocks(self) -> Blocks:
-        walks = self.walks
         displays = self.counts.clicked + self.counts.skipped
-        order = np.lexsort((-displays, walks.item_query))
-        query = walks.item_query[order]
+        order = np.lexsort((-displays, self.walks.item_query))
+        query = self.walks.item_query[order]
         starts = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
         rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
         new = rank % LARGEST_BLOCK == 0
         block, place = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
         block[order], place[order] = np.cumsum(new) - 1, rank % LARGEST_BLOCK
-        return Blocks(block, place, np.split(order, np.flatnonzero(new)[1:]))
+        first = np.flatnonzero(new)
+        return Blocks(block, place, order, first, np.diff(np.r_[first, len(order)]))
 
     def _information(self, parameters: Tables, shared: Array) -> Iterator[Information]:
         """Yield the observed information about alpha and onward by block, and add that about the rest to ``shared``."""
         clicked, skipped, known_onward, known_passed, _ = self.counts
         alpha, (onward, skip) = parameters["attraction"], self.stops.onward(parameters)
-        walks, blocks, by_item = self.walks, self._blocks(), self.stops.by_item
+        blocks, by_item = self._blocks(), self.stops.by_item
         kinds, width = 2 if by_item else 1, len(shared)
-        border, work = np.zeros((walks.num_items, kinds, width)), np.empty((7, walks.num_positions + 1))
-        size = np.array([kinds * len(items) for items in blocks.items])
-        turn = np.cumsum(size**2) // MOST_ENTRIES  # the pass in which each block is filled
+        border, work = np.zeros((self.walks.num_items, kinds, width)), np.empty((7, self.walks.num_positions + 1))
+        size = kinds * blocks.length
         known = [squared_ratio(clicked, alpha) + squared_ratio(skipped, 1.0 - alpha)]
         known += [squared_ratio(known_onward, onward)] if by_item else []
-        for number, now in enumerate(np.unique(turn)):
-            chosen = np.flatnonzero(turn == now)
+        done = 0  # groups whose share of ``shared`` is in it
+        for chosen, start, stop in self._passes(blocks, size):
             first = np.full(len(size), -1)
             first[chosen] = np.cumsum(size[chosen] ** 2) - size[chosen] ** 2
             inner = np.zeros(int((size[chosen] ** 2).sum()))
-            into = shared if number == 0 else np.zeros_like(shared)
-            inform(
-                walks.item, *self._tails(), alpha, onward, skip, blocks.block, blocks.place, first, size,
-                work, inner, border, into,
-            )  # fmt: skip
-            for b in chosen:
-                items = blocks.items[b]
-                matrix = inner[first[b] : first[b] + size[b] ** 2].reshape(size[b], size[b])
-                matrix[np.diag_indices_from(matrix)] += np.concatenate([table[items] for table in known])
-                yield Information(items, matrix, border[items].transpose(1, 0, 2).reshape(size[b], width))
+            for rows, into in (
+                (slice(start, max(start, min(stop, done))), np.zeros_like(shared)),
+                (slice(max(start, done), stop), shared),
+            ):
+                item, repeats, length, last = (array[rows] for array in self.walks[:1] + self._tails()[:3])
+                inform(
+                    item, repeats, length, last, by_item, alpha, onward, skip, blocks.block, blocks.place, first, size,
+                    work, inner, border, into,
+                )  # fmt: skip
+            done = max(done, stop)
+            for many in np.unique(blocks.length[chosen]).tolist():
+                those = chosen[blocks.length[chosen] == many]
+                items = blocks.order[blocks.first[those][:, None] + np.arange(many)]
+                rows_of = kinds * many
+                matrix = inner[first[those][:, None] + np.arange(rows_of**2)].reshape(-1, rows_of, rows_of)
+                matrix += np.concatenate([table[items] for table in known], axis=1)[:, :, None] * np.eye(rows_of)
+                beside_it = border[items].transpose(0, 2, 1, 3).reshape(-1, rows_of, width)
+                yield Information(items, matrix, beside_it)
         if not by_item:
             shared[np.arange(width - 1), np.arange(width - 1)] += squared_ratio(known_onward, onward)
         shared[-1, -1] += float(squared_ratio(known_passed, np.array([skip]))[0])
+
+    def _passes(self, blocks: Blocks, size: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], int, int]]:
+        """Yield blocks that are filled in one pass over the log, and which groups these need: all if not by query."""
+        walks, groups = self.walks, len(self.walks.item)
+        query = walks.item_query[walks.item[:, 0]]
+        by_query = bool((query[1:] >= query[:-1]).all())
+        of_block = walks.item_query[blocks.order[blocks.first]]
+        turn = np.cumsum(size**2) // MOST_ENTRIES
+        for now in np.unique(turn):
+            chosen = np.flatnonzero(turn == now)
+            if by_query:
+                start = np.searchsorted(query, of_block[chosen[0]], "left")
+                stop = np.searchsorted(query, of_block[chosen[-1]], "right")
+                yield chosen, int(start), int(stop)
+            else:
+                yield chosen, 0, groups
 
 
 class Terms(NamedTuple):
@@ -223,26 +252,28 @@ class Terms(NamedTuple):
         return cls(slopes, pull, by_shared, stops.by_item)
 
     def transformed(self, part: Information) -> tuple[Array, Array, Array]:
-        """Return the information of a block about the model's own parameters, its border, and its share of the rest."""
+        """Return the information of blocks about the model's own parameters, their borders, and the rest."""
         items, inner, border = part
         if not self.by_item:
             return inner, border @ self.by_shared, np.zeros((self.by_shared.shape[1],) * 2)
-        n, slopes = len(items), self.slopes
+        (blocks, n), slopes = items.shape, self.slopes
         owned = slopes.onward_by_own.shape[1]
-        by_own = np.zeros((2 * n, n * (1 + owned)))  # derivatives of alpha and onward
-        by_own[:n, :n] = np.eye(n)
-        by_own[n:, :n] = np.diag(slopes.onward_by_attraction[items])
+        by_own = np.zeros((blocks, 2 * n, n * (1 + owned)))  # derivatives of alpha and onward
+        each = np.arange(n)
+        by_own[:, each, each] = 1.0
+        by_own[:, n + each, each] = slopes.onward_by_attraction[items]
         second = [slopes.mixed_attraction]
         if owned:
-            by_own[n:, n:] = np.diag(slopes.onward_by_own[items, 0])
+            by_own[:, n + each, n + each] = slopes.onward_by_own[items, 0]
             second.append(slopes.mixed_own)
-        across = np.zeros((2 * n, self.by_shared.shape[1]))
-        across[n:] = slopes.onward_by_shared[items]
-        curved = np.concatenate([self.pull[items, None] * table[items] for table in second])
-        beside = border @ self.by_shared
-        mixed = across.T @ beside
-        more = across.T @ inner @ across + mixed + mixed.T
-        return by_own.T @ inner @ by_own, by_own.T @ (inner @ across + beside) - curved, more
+        across = np.zeros((blocks, 2 * n, self.by_shared.shape[1]))
+        across[:, n:] = slopes.onward_by_shared[items]
+        curved = np.concatenate([self.pull[items, None] * table[items] for table in second], axis=1)
+        outside = border @ self.by_shared
+        turned = np.swapaxes(by_own, 1, 2)
+        mixed = np.einsum("bij,bik->jk", across, outside)
+        more = np.einsum("bij,bik->jk", across, inner @ across) + mixed + mixed.T
+        return turned @ inner @ by_own, turned @ (inner @ across + outside) - curved, more
 
 
 def squared_ratio(number: Array, probability: Array) -> Array:
@@ -250,6 +281,11 @@ def squared_ratio(number: Array, probability: Array) -> Array:
     return np.divide(number, probability**2, out=np.zeros_like(number), where=number > 0)
 
 
-def flat(tables: Mapping[str, NDArray[Any]], names: Sequence[str], items: NDArray[np.int64] | None = None) -> NDArray[Any]:
-    """Return the entries of some tables one after another, of some items only."""
-    return np.concatenate([tables[name].ravel() if items is None else tables[name][items] for name in names])
+def flat(tables: Mapping[str, NDArray[Any]], names: Sequence[str]) -> NDArray[Any]:
+    """Return the entries of some tables one after another."""
+    return np.concatenate([tables[name].ravel() for name in names])
+
+
+def beside(tables: Mapping[str, NDArray[Any]], names: Sequence[str], items: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the entries of some items' tables (blocks, tables x length) for items (blocks, length)."""
+    return np.concatenate([tables[name][items] for name in names], axis=1)

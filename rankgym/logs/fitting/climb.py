@@ -15,8 +15,10 @@ from rankgym.logs.fitting.coins import Curvature, Expected, Problem, Tables
 
 EDGE = 0.1  # an extrapolation covers at most 90 % of the way to 0 or 1, from where EM does not come back
 ROUGH = 1e-4  # change of a parameter in an EM step
-CLOSE = 0.02  # standard errors from the maximum
+CLOSE = 0.01  # standard errors that a Newton step moves an estimate
 FINEST = 1e-12  # tolerance
+ROUNDING = 1e-13  # of an objective, relatively: a sum over a million sessions
+NUDGE, GAIN = 1e-9, 1e-3  # the derivative at 0 and 1 is taken this far inside; it counts from this share of a coin's
 GROWTH = 4.0  # of the longest extrapolation, after each that came so far
 
 
@@ -69,7 +71,6 @@ class Climb(NamedTuple):
     expected: Expected  # at the parameters
     trace: list[float]
     converged: bool
-    curvature: Curvature | None = None
 
 
 class Climber:
@@ -100,28 +101,74 @@ class Climber:
         """Run EM from ``start`` to convergence; ``report(step, objective, change)`` is called after each step.
 
         It has converged when in an EM step no parameter changes by more than the tolerance, nor the objective
-        relatively, and the maximum is ``CLOSE``. EM crawls before that. So once no parameter changes by more than
-        ``ROUGH``, a Newton step is tried, and kept if the objective is no lower there.
+        relatively, the maximum is ``CLOSE``, and no estimate of 0 or 1 would rise the objective by moving inside. EM
+        crawls before that. So once no parameter changes by more than ``ROUGH``, a Newton step is tried, and kept if the
+        objective is no lower there.
         """
         tolerance = max(self.tolerance, ROUGH)
         climb = self._climb(start, report, tolerance, self.max_steps)
-        while True:
-            curvature = self.curvature(climb)
-            climb = climb._replace(curvature=curvature)
+        while climb.converged:
+            curvature, trace = self.curvature(climb), climb.trace
             near = not curvature.distance > CLOSE  # or unknown
-            if not climb.converged or (near and tolerance <= self.tolerance) or tolerance < FINEST:
-                return climb
-            newton = {
-                name: inside(table + curvature.step[name], table) for name, table in climb.parameters.items()
-            }
-            _, objective = self.look(newton)
-            trace, tried = climb.trace, objective >= climb.trace[-1]
-            if near or not tried:
+            ahead = self._newton(climb, curvature)
+            if (near and tolerance <= self.tolerance) or tolerance < FINEST:
+                ahead = self._released(climb)
+                if ahead is None:
+                    break
+            elif near or ahead is None:
                 tolerance = self.tolerance if tolerance > self.tolerance else tolerance / 10.0
-            climb = self._climb(
-                newton if tried else climb.parameters, report, tolerance, self.max_steps - len(trace)
-            )
+            climb = self._climb(ahead or climb.parameters, report, tolerance, self.max_steps - len(trace))
             climb = climb._replace(trace=trace + climb.trace)
+        return climb
+
+    def _newton(self, climb: Climb, curvature: Curvature) -> Tables | None:
+        """Return the end of a Newton step, or of a part of it, unless the objective is lower there.
+
+        What the step takes beyond 0 or 1 ends there if the objective still rises there, else short of it.
+        """
+        here = climb.parameters
+        far = {name: table + curvature.step[name] for name, table in here.items()}
+        edge = {
+            name: np.asarray(np.where((table > 0.0) & (table < 1.0), here[name], np.clip(table, NUDGE, 1.0 - NUDGE)))
+            for name, table in far.items()
+        }
+        edge = {name: np.asarray(np.where(self.free[name], table, here[name])) for name, table in edge.items()}
+        heads, tosses, _ = self.prior.heads(self.look(edge)[0], self.free)
+        rising = {name: heads[name] - edge[name] * tosses[name] for name in edge}
+        for length in (1.0, 0.25, 0.0):
+            ahead = {}
+            for name, table in here.items():
+                part = inside(table + length * curvature.step[name], table)
+                part = np.where((far[name] <= 0.0) & (rising[name] <= 0.0), 0.0, part)
+                part = np.where((far[name] >= 1.0) & (rising[name] >= 0.0), 1.0, part)
+                ahead[name] = np.asarray(np.where(self.free[name], part, table))
+            if largest_change(here, ahead) > 0.0 and no_lower(self.look(ahead)[1], climb.trace[-1]):
+                return ahead
+        return None
+
+    def _released(self, climb: Climb) -> Tables | None:
+        """Return the parameters with estimates of 0 or 1 moved inside where this raises the objective, if any are."""
+        near = {
+            name: np.asarray(np.where(self.free[name], np.clip(table, NUDGE, 1.0 - NUDGE), table))
+            for name, table in climb.parameters.items()
+        }
+        heads, tosses, _ = self.prior.heads(self.look(near)[0], self.free)
+        inwards = {}
+        for name, table in climb.parameters.items():
+            share = heads[name] - near[name] * tosses[name]  # the derivative of the objective has its sign
+            grows = (table == 0.0) & (share > GAIN * near[name] * tosses[name])
+            falls = (table == 1.0) & (-share > GAIN * (1.0 - near[name]) * tosses[name])
+            inwards[name] = self.free[name] & (grows | falls)
+        if not any(entries.any() for entries in inwards.values()):
+            return None
+        for nudge in (1e-3, 1e-5, 1e-7):
+            moved = {
+                name: np.asarray(np.where(inwards[name], np.clip(table, nudge, 1.0 - nudge), table))
+                for name, table in climb.parameters.items()
+            }
+            if self.look(moved)[1] > climb.trace[-1]:
+                return moved
+        return None
 
     def curvature(self, climb: Climb) -> Curvature:
         """Return the standard errors of what was estimated and lies inside (0, 1)."""
@@ -129,7 +176,8 @@ class Climber:
             name: self.free[name] & (table > 0.0) & (table < 1.0) & self.tossed(climb)[name]
             for name, table in climb.parameters.items()
         }
-        return self.problem.curvature(climb.parameters, inside, self.prior.penalty(climb.parameters))
+        expected = self.prior.heads(climb.expected, self.free)
+        return self.problem.curvature(climb.parameters, expected, inside, self.prior.penalty(climb.parameters))
 
     def tossed(self, climb: Climb) -> dict[str, NDArray[np.bool_]]:
         """Return which coins were tossed, by sessions or in the prior."""
@@ -174,7 +222,7 @@ class Climber:
         }
         if any((snapped[name] != after[name]).any() for name in after):
             there, height = self.look(snapped)
-            if height >= objective:
+            if no_lower(height, objective):
                 after, expected, objective = snapped, there, height
         trace.append(objective)
         return Climb(after, expected, trace, done)
@@ -198,6 +246,11 @@ def extrapolated(path: list[Tables], longest: float) -> tuple[Tables, float]:
 def inside(ahead: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ``ahead``, held back from 0 and 1 by a share of the way there from ``end``."""
     return np.asarray(np.clip(ahead, EDGE * end, 1.0 - EDGE * (1.0 - end)))
+
+
+def no_lower(height: float, before: float) -> bool:
+    """Return whether an objective is at least as high as before, but for rounding."""
+    return height >= before - ROUNDING * abs(before)
 
 
 def largest_change(before: Tables, after: Tables) -> float:

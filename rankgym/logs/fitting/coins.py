@@ -50,7 +50,12 @@ class Curvature(NamedTuple):
 
     errors: Tables  # NaN where there is none
     step: Tables  # of Newton's method, 0 for what is not free
-    distance: float  # sqrt(g' H^-1 g): no estimate is further from the maximum than this many standard errors
+
+    @property
+    def distance(self) -> float:
+        """The largest Newton step of an estimate in its standard errors: the distance of the maximum, if it is near."""
+        ratios = [np.abs(step / self.errors[name]).ravel() for name, step in self.step.items()]
+        return float(np.nanmax(np.concatenate([[0.0], *ratios])))
 
 
 class Problem(Protocol):
@@ -66,11 +71,14 @@ class Problem(Protocol):
         """Return the expected tosses of all coins and the log-likelihood (E-step)."""
         ...
 
-    def curvature(self, parameters: Tables, free: dict[str, NDArray[np.bool_]], penalty: Tables) -> Curvature:
-        """Return standard errors of the free entries.
+    def curvature(
+        self, parameters: Tables, expected: Expected, free: dict[str, NDArray[np.bool_]], penalty: Tables
+    ) -> Curvature:
+        """Return standard errors of the free entries, and the Newton step.
 
         Args:
             parameters: the estimates.
+            expected: the tosses there, with those of the prior.
             free: which entries were estimated and lie inside (0, 1).
             penalty: minus the second derivative of the logarithm of the prior's density, added to the information.
         """
@@ -103,6 +111,15 @@ def measure(item, clicks, repeats, num_items, length, last):
             return g
         length[g], last[g] = n, end
     return -1
+
+
+@kernel
+def span(item, length, lowest, highest):
+    """Lower ``lowest`` and raise ``highest`` (items,) to the first and last position of each item."""
+    for g in range(item.shape[0]):
+        for k in range(length[g]):
+            i = item[g, k]
+            lowest[i], highest[i] = min(lowest[i], k), max(highest[i], k)
 
 
 def ratio(heads: NDArray[Any], tosses: NDArray[Any], otherwise: Any) -> NDArray[np.float64]:

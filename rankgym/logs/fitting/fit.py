@@ -11,7 +11,7 @@ from rankgym.arguments import array_of, named_keywords, near, number_in, one_of,
 from rankgym.logs.fitting.cells import CellProblem
 from rankgym.logs.fitting.chain_problem import ChainProblem
 from rankgym.logs.fitting.climb import Beta, Climb, Climber, Report
-from rankgym.logs.fitting.coins import Tables, Walks, measure
+from rankgym.logs.fitting.coins import Tables, Walks, measure, span
 from rankgym.logs.fitting.result import Fitted
 from rankgym.logs.fitting.showing import ShownSteps
 from rankgym.logs.sessions import Sessions
@@ -26,8 +26,7 @@ PROBLEMS: dict[str, type[CellProblem] | type[ChainProblem]] = {
     "CCM": ChainProblem,
     "DBM": CellProblem,
 }
-PROOF = 10.0  # log-likelihood by which the first position must be less examined than another: p = 1e-5 for one more
-# parameter
+PROOF = 10.0  # log-likelihood; twice as much is beyond a chi-square of one degree of freedom with probability 8e-6
 
 
 @named_keywords
@@ -39,7 +38,7 @@ def fit(
     fixed: Mapping[str, Any] | None = None,
     tolerance: float = 1e-6,
     max_steps: int = 1_000,
-    restarts: int = 0,
+    restarts: int | None = None,
     seed: int = 0,
     progress: bool = True,
 ) -> Fitted:
@@ -60,7 +59,8 @@ def fit(
             ``examination``, the first position's is 1 (PBM, UBM), as only products with the attraction are identified.
         tolerance: EM ends when no parameter changes by more in a step, and the log-likelihood relatively by no more.
         max_steps: EM steps from each starting point, at most.
-        restarts: starting points by chance, besides the usual one. The highest likelihood wins.
+        restarts: starting points by chance, besides the usual one. The highest likelihood wins. None: 4 for a DBN if
+            most items never move, as it may then have several maxima, else 0.
         seed: of the starting points.
         progress: whether to show steps and log-likelihood if it takes over two seconds.
 
@@ -70,7 +70,8 @@ def fit(
     problem_class = one_of("model", model, PROBLEMS)
     walks = walked(sessions)
     tolerance = number_in("tolerance", tolerance, 0.0, 0.1)
-    max_steps, restarts = whole_number("max_steps", max_steps, 2), whole_number("restarts", restarts, 0)
+    max_steps = whole_number("max_steps", max_steps, 2)
+    restarts = usual_restarts(walks, model) if restarts is None else whole_number("restarts", restarts, 0)
     generator = np.random.default_rng(whole_number("seed", seed, 0))
     problem: Any = problem_class(walks, model)
     beta, known = given_prior(prior, problem.shapes), given_values(fixed, problem.shapes)
@@ -78,7 +79,9 @@ def fit(
     if scaled:
         known["examination"] = np.full(problem.shapes["examination"], np.nan)
         known["examination"][reference(known["examination"])] = 1.0
-    free = {name: np.isnan(known[name]) if name in known else np.ones(shape, bool) for name, shape in problem.shapes.items()}
+    free = {
+        name: np.isnan(known[name]) if name in known else np.ones(shape, bool) for name, shape in problem.shapes.items()
+    }
     climber = Climber(problem, beta, free, tolerance, max_steps)
     climbs = []
     with ShownSteps(model, restarts + 1, shown=progress) as shown:
@@ -86,9 +89,9 @@ def fit(
             start = problem.start(generator if number else None)
             climbs.append(climber.climb(held(start, known, free), shown.report))
             shown.next_start()
-        best = max(climbs, key=lambda climb: climb.trace[-1])
+        best = highest(climbs)
         if scaled:
-            best = free_scale(climber, best, shown.report)
+            climber, best = rescaled(climber, best, shown.report)
     if not best.converged:
         warnings.warn(
             f"{model} did not converge in max_steps = {max_steps} steps; allow more of them, or a larger tolerance",
@@ -107,6 +110,21 @@ def fit(
         np.array(best.trace),
         np.array([climb.trace[-1] for climb in climbs]),
     )
+
+
+def highest(climbs: list[Climb]) -> Climb:
+    """Return the climb that came highest; of those that came equally high, one that converged, the first of them."""
+    top = max(climb.trace[-1] for climb in climbs)
+    level = [climb for climb in climbs if climb.trace[-1] >= top - 1e-9 * (1.0 + abs(top))]
+    return min(level, key=lambda climb: not climb.converged)
+
+
+def usual_restarts(walks: Walks, model: str) -> int:
+    """Return 4 for a DBN if more than half of the items are always displayed at the same position, else 0."""
+    lowest, highest = np.full(walks.num_items, 127, np.int8), np.full(walks.num_items, -1, np.int8)
+    span(walks.item, walks.length, lowest, highest)
+    seen = highest >= 0
+    return 4 if model == "DBN" and (lowest == highest)[seen].mean() > 0.5 else 0
 
 
 def settled(climber: Climber, best: Climb) -> Tables:
@@ -134,9 +152,9 @@ def walked(sessions: Sessions) -> Walks:
     wrong = measure(item, clicks, repeats, len(sessions.item_query), length, last)
     if wrong >= 0:
         raise ValueError(
-            f"sessions has group {wrong} with items {item[wrong].tolist()}, clicks {int(clicks[wrong]):#b} and repeats "
-            f"{repeats[wrong]}; allowed: items 0 .. {len(sessions.item_query) - 1}, -1 only behind the last one, clicks "
-            "on items, and 1 or more repeats"
+            f"sessions has group {wrong} with items {item[wrong].tolist()}, clicks {int(clicks[wrong]):#b} and "
+            f"repeats {repeats[wrong]}; allowed: items 0 .. {len(sessions.item_query) - 1}, -1 only behind the last "
+            "one, clicks on items, and 1 or more repeats"
         )
     return Walks(item, clicks, repeats, length, last, sessions.item_query)
 
@@ -151,28 +169,35 @@ def held(start: Tables, known: Tables, free: Free) -> Tables:
     return {name: np.asarray(np.where(free[name], table, known.get(name, table))) for name, table in start.items()}
 
 
-def free_scale(climber: Climber, best: Climb, report: Report) -> Climb:
-    """Let another position be examined more than the first one, if the log proves it.
+def rescaled(climber: Climber, best: Climb, report: Report) -> tuple[Climber, Climb]:
+    """Let another position than the first be examined most, and always, if the log proves it.
 
-    Only products of attraction and examination are identified. With the first position's examination at 1, another
-    one's may be held down by this bound. Then all attractions are raised by one factor, all examinations lowered by it,
-    which changes nothing, and EM goes on. The outcome is scaled so that the largest examination is 1.
+    With the first position's examination at 1, others may be held down by the bound of 1. By a score test the most
+    significant of them is held at 1 instead, and the first one is estimated, if that raises the likelihood by
+    ``PROOF``.
     """
-    table, attraction = best.parameters["examination"], best.parameters["attraction"]
-    room = float(attraction.max(initial=0.0))
-    if not (climber.free["examination"] & (table >= 1.0 - 1e-6)).any() or not 0.0 < room < 1.0:
-        return best
-    factor = max(room, 0.5)
-    freed = Climber(climber.problem, climber.prior, climber.free, climber.tolerance, climber.max_steps)
-    start = {"attraction": np.minimum(attraction / factor, 1.0), "examination": table * factor}
-    second = freed.climb(start, report)
-    if second.trace[-1] < best.trace[-1] + PROOF:
-        return best
-    factor = 1.0 / float(second.parameters["examination"].max())
-    table = second.parameters["examination"] * factor
-    start = {"attraction": second.parameters["attraction"] / factor, "examination": table}
-    third = climber.climb(start, report)
-    return third._replace(trace=best.trace + second.trace + third.trace)
+    for _ in range(best.parameters["examination"].size):
+        table = best.parameters["examination"]
+        edge = best.parameters | {"examination": np.minimum(table, 1.0 - 1e-9)}
+        expected = climber.prior.heads(climber.look(edge)[0], climber.free)
+        heads, tosses = expected.heads["examination"], expected.tosses["examination"]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pull = (heads - edge["examination"] * tosses) / (edge["examination"] * (1.0 - edge["examination"]))
+            test = np.where(climber.free["examination"] & (table >= 1.0 - 1e-6) & (pull > 0), pull**2 / heads, 0.0)
+        if test.max() < 2.0 * PROOF:
+            break
+        most = np.unravel_index(test.argmax(), table.shape)
+        free = np.ones(table.shape, bool)
+        free[most] = False
+        other = Climber(
+            climber.problem, climber.prior, climber.free | {"examination": free}, climber.tolerance, climber.max_steps
+        )
+        start = {"attraction": best.parameters["attraction"], "examination": np.where(free, 0.9 * table, 1.0)}
+        second = other.climb(start, report)
+        if second.trace[-1] < best.trace[-1] + PROOF:
+            break
+        climber, best = other, second
+    return climber, best
 
 
 def given_prior(prior: Any, shapes: Mapping[str, tuple[int, ...]]) -> Beta:
@@ -184,7 +209,12 @@ def given_prior(prior: Any, shapes: Mapping[str, tuple[int, ...]]) -> Beta:
     a, b = dict.fromkeys(shapes, 1.0), dict.fromkeys(shapes, 1.0)
     for name, pair in by_name.items():
         values = array_of(pair)
-        if values.shape != (2,) or values.dtype.kind not in "iuf" or not (values >= 1.0).all() or np.isinf(values).any():
+        if (
+            values.shape != (2,)
+            or values.dtype.kind not in "iuf"
+            or not (values >= 1.0).all()
+            or np.isinf(values).any()
+        ):
             raise ValueError(f"prior = {pair!r} is not a Beta prior; allowed: (a, b), both 1 or more")
         a[name], b[name] = float(values[0]), float(values[1])
     return Beta(a, b)

@@ -28,7 +28,7 @@ class Fitted:
     num_sessions: int
     ignored_clicks: int  # clicks below the first one, which the CM cannot explain; 0 for other models
     converged: bool
-    distance: float  # no estimate is further than this from the maximum, in its standard errors
+    distance: float  # the largest Newton step that is left of an estimate, in its standard errors
     trace: NDArray[np.float64]  # (steps,) log-likelihood before each EM step, plus the logarithm of the prior's density
     starts: NDArray[np.float64]  # (starts,) the trace's last entry from each starting point; the best one was taken
 
@@ -49,7 +49,7 @@ class Fitted:
         """
         estimate, error = one_of("parameter", parameter, self.parameters), self.errors[parameter]
         level = number_in("level", level, 0.0, 1.0, open_low=True, open_high=True)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             middle = np.log(estimate) - np.log1p(-estimate)
             half = NormalDist().inv_cdf(0.5 + level / 2.0) * error / (estimate * (1.0 - estimate))
             return 1.0 / (1.0 + np.exp(half - middle)), 1.0 / (1.0 + np.exp(-half - middle))
@@ -58,8 +58,8 @@ class Fitted:
         ignored = f", {self.ignored_clicks:,} clicks ignored" if self.ignored_clicks else ""
         state = "converged" if self.converged else "NOT converged"
         return (
-            f"<{self.model} fitted to {self.num_sessions:,} sessions: log-likelihood {self.log_likelihood:,.1f}{ignored}, "
-            f"{state} after {self.steps} steps>"
+            f"<{self.model} fitted to {self.num_sessions:,} sessions: log-likelihood {self.log_likelihood:,.1f}"
+            f"{ignored}, {state} after {self.steps} steps>"
         )
 
 

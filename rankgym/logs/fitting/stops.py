@@ -67,7 +67,9 @@ class Stops(Protocol):
 class DependentClicks:
     """DCM: after a click at position k, the user leaves with probability termination(k). Without a click never."""
 
-    by_item, own, shared = False, (), ("termination",)
+    by_item: bool = False
+    own: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ("termination",)
 
     def shapes(self, items: int, positions: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the parameters."""
@@ -100,7 +102,9 @@ class DependentClicks:
 class DynamicBayes:
     """DBN: a click satisfies, and the user leaves, by the item's coin; else the user gives up by one coin of all."""
 
-    by_item, own, shared = True, ("satisfaction",), ("abandonment",)
+    by_item: bool = True
+    own: tuple[str, ...] = ("satisfaction",)
+    shared: tuple[str, ...] = ("abandonment",)
 
     def shapes(self, items: int, positions: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the parameters."""
@@ -150,8 +154,9 @@ class DynamicBayes:
 class ClickChain:
     """CCM: a clicked item is relevant with its attraction, and the user goes on by one of three coins of all."""
 
-    by_item, own = True, ()
-    shared = ("continue_noclick", "continue_click_irrelevant", "continue_click_relevant")
+    by_item: bool = True
+    own: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ("continue_noclick", "continue_click_irrelevant", "continue_click_relevant")
 
     def shapes(self, items: int, positions: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the parameters."""
