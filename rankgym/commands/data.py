@@ -1,4 +1,4 @@
-"""``rankgym data``: data sets. Its command ``preferences`` has a file of its own."""
+"""``rankgym data``: data sets. Its commands ``fit`` and ``preferences`` have files of their own."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rankgym.commands import completion
+from rankgym.commands.fit import fit
 from rankgym.commands.preferences import preferences
 
 FITS_FORM = (
@@ -190,4 +191,5 @@ def _import_fits(name: str, file: Path) -> None:
         typer.echo(line)
 
 
+app.command()(fit)
 app.command()(preferences)  # the last in the help

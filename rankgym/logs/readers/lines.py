@@ -1,0 +1,111 @@
+"""The lines of a text file, plain or gzipped, in chunks; lines that no reader could use are left out and counted."""
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankgym.data.errors import DataError
+from rankgym.logs.readers.lists import LONGEST_LINE, Faults
+
+CHUNK = 1 << 20  # bytes read at once
+GZIP = b"\x1f\x8b"  # the first bytes of a gzip file
+BOM = b"\xef\xbb\xbf"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Chunk(NamedTuple):
+    """Whole lines of a file. A line that was left out is empty, so that the others keep their numbers."""
+
+    data: bytes  # ends with a line end
+    before: int  # lines of the file before these
+    cut: bool  # whether the file's last line is among them and lacks its line end
+
+
+def chunks(path: Path, size: int, faults: Faults, progress: Callable[[int], None]) -> Iterator[Chunk]:
+    """Yield the lines of a file, about ``size`` bytes at a time. ``progress`` is told the bytes read.
+
+    Lines that are longer than LONGEST_LINE, hold a NUL or are not UTF-8 are left out and counted in ``faults``.
+
+    Raises:
+        DataError: the file is empty, UTF-16, or a damaged gzip file.
+    """
+    lines = 0
+    with path.open("rb") as file:
+        packed = file.read(2) == GZIP
+        file.seek(0)
+        stream: Any = gzip.GzipFile(fileobj=file) if packed else file
+        pieces, seen = _pieces(stream, size), 0
+        try:
+            for piece, cut in pieces:
+                data = piece
+                if lines == 0:
+                    data = _beginning(path, data)
+                chunk = Chunk(_usable(path, data, lines, faults), lines, cut)
+                lines += chunk.data.count(b"\n")
+                faults.lines += lines - chunk.before
+                yield chunk
+                progress(file.tell() - seen)
+                seen = file.tell()
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            what = "is cut short" if isinstance(error, EOFError) else f"is damaged ({error})"
+            raise DataError(f"{path}, line {lines + 1}: the gzip file {what}; nothing of it was kept") from None
+    if lines == 0:
+        raise DataError(f"{path}, line 1: the file is empty; allowed: a click log")
+
+
+def _pieces(stream: Any, size: int) -> Iterator[tuple[bytes, bool]]:
+    """Yield whole lines, and whether the last line end was missing. A very long line keeps its beginning only."""
+    rest = b""
+    while piece := stream.read(size):
+        cut = piece.rfind(b"\n") + 1
+        if not cut:
+            rest = (rest + piece)[: LONGEST_LINE + 1]  # enough to be found too long
+            continue
+        yield rest + piece[:cut], False
+        rest = piece[cut:]
+    if rest:
+        yield rest + b"\n", True
+
+
+def _beginning(path: Path, data: bytes) -> bytes:
+    """The first lines without a byte order mark; a DataError for UTF-16."""
+    if data.startswith(UTF_16):
+        raise DataError(f"{path}, line 1: the file is UTF-16; allowed: UTF-8")
+    return data.removeprefix(BOM)
+
+
+def _usable(path: Path, data: bytes, before: int, faults: Faults) -> bytes:
+    """The same lines, those that are not usable emptied, and counted as broken."""
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n")
+    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
+    longest = int(np.diff(ends, prepend=-1).max()) - 1
+    if longest <= LONGEST_LINE and b"\0" not in data and _is_utf8(data):
+        return data
+    lines = data.split(b"\n")[:-1]
+    for number, line in enumerate(lines):
+        why = ""
+        if len(line) > LONGEST_LINE:
+            why = f"the line has more than {LONGEST_LINE:,} bytes"
+        elif b"\0" in line:
+            why = "the line holds a NUL byte"
+        elif not _is_utf8(line):
+            why = "the line is not UTF-8 text"
+        if why:
+            lines[number] = b""
+            faults.add(path, before + number + 1, why)
+    return b"\n".join([*lines, b""])
+
+
+def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
