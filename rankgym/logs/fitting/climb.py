@@ -15,6 +15,7 @@ from rankgym.logs.fitting.coins import Curvature, Expected, Problem, Tables
 
 EDGE = 0.1  # an extrapolation covers at most 90 % of the way to 0 or 1, from where EM does not come back
 ROUGH = 1e-4  # change of a parameter in an EM step
+LEG = 20  # EM steps, doubled after each Newton step that is not kept
 CLOSE = 0.01  # standard errors that a Newton step moves an estimate
 FINEST = 1e-12  # tolerance
 ROUNDING = 1e-13  # of an objective, relatively: a sum over a million sessions
@@ -101,25 +102,31 @@ class Climber:
         """Run EM from ``start`` to convergence; ``report(step, objective, change)`` is called after each step.
 
         It has converged when in an EM step no parameter changes by more than the tolerance, nor the objective
-        relatively, the maximum is ``CLOSE``, and no estimate of 0 or 1 would rise the objective by moving inside. EM
-        crawls before that. So once no parameter changes by more than ``ROUGH``, a Newton step is tried, and kept if the
-        objective is no lower there.
+        relatively, the maximum is ``CLOSE``, and no estimate of 0 or 1 would raise the objective by moving inside. EM
+        crawls before that. So after ``LEG`` steps, or once no parameter changes by more than ``ROUGH``, a Newton step
+        is tried, and kept if the objective is no lower there.
         """
-        tolerance = max(self.tolerance, ROUGH)
-        climb = self._climb(start, report, tolerance, self.max_steps)
-        while climb.converged:
-            curvature, trace = self.curvature(climb), climb.trace
+        tolerance, leg = max(self.tolerance, ROUGH), LEG
+        trace: list[float] = []
+        here = start
+        while True:
+            most = self.max_steps - len(trace)
+            climb = self._climb(here, report, tolerance, min(leg, most))
+            trace = trace + climb.trace
+            climb = climb._replace(trace=trace)
+            if most <= leg and not climb.converged:
+                return climb
+            curvature = self.curvature(climb)
             near = not curvature.distance > CLOSE  # or unknown
             ahead = self._newton(climb, curvature)
-            if (near and tolerance <= self.tolerance) or tolerance < FINEST:
+            if climb.converged and ((near and tolerance <= self.tolerance) or tolerance < FINEST):
                 ahead = self._released(climb)
                 if ahead is None:
-                    break
-            elif near or ahead is None:
+                    return climb._replace(converged=near)
+            elif climb.converged and (near or ahead is None):
                 tolerance = self.tolerance if tolerance > self.tolerance else tolerance / 10.0
-            climb = self._climb(ahead or climb.parameters, report, tolerance, self.max_steps - len(trace))
-            climb = climb._replace(trace=trace + climb.trace)
-        return climb
+            leg = leg if ahead is not None else 2 * leg
+            here = climb.parameters if ahead is None else ahead
 
     def _newton(self, climb: Climb, curvature: Curvature) -> Tables | None:
         """Return the end of a Newton step, or of a part of it, unless the objective is lower there.

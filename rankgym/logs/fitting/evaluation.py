@@ -27,7 +27,7 @@ def evaluate(fitted: Fitted, sessions: Sessions, *, smallest: float = 1e-6, prog
     The perplexity of a position is 2 to the cross entropy of its click in bits (Dupret and Piwowarski, SIGIR 2008): 1
     if the model is always right and certain, 2 if it tosses a coin. The plain one predicts the click before any click
     of the session is seen, the conditional one given the clicks above (Chuklin, Markov and de Rijke, "Click models for
-    web search", 2015, section 6). The perplexity of all positions is their mean. Positions that were never displayed
+    web search", 2015, chapter 5). The perplexity of all positions is their mean. Positions that were never displayed
     have NaN. The log-likelihood of a session is the sum over its positions given the clicks above.
 
     Args:
