@@ -288,7 +288,7 @@ def test_what_is_missing_or_impossible_is_refused():
 def test_a_wrong_log_is_refused(changes, message):
     log, _ = all_sessions(cascade)
     with pytest.raises(ValueError, match=message):
-        estimate(log.of(slice(0, 2))._replace(**changes), POLICIES["uniform"], "sips")
+        estimate(log.of(slice(0, 2))._replace(**changes), POLICIES["static"], "sips")
 
 
 def test_wrong_arguments_are_refused():

@@ -95,11 +95,14 @@ def test_users_who_change_have_one_row_a_query():
 
 
 def test_many_items_are_played_in_few_rows():
-    simulation = Simulation("rankgym/PBM-Synthetic-v0", 100, num_items=10_000, query=0)
-    assert simulation.env.num_envs == (1 << 22) // 10_000
+    parameters = {"attraction": np.linspace(0, 1, 2_000).tolist()}
+    simulation = Simulation("rankgym/PBM-Synthetic-v0", 100, parameters=parameters)
+    assert simulation.env.num_envs == (1 << 22) // (2_000 * 32)
     log = played_log(simulation)
     assert log.item_propensity is not None  # of uniform lists it is known
-    assert played_log(Simulation("rankgym/PBM-Synthetic-v0", 9, LUCE, num_items=17)).item_propensity is None
+    log = played_log(Simulation("rankgym/PBM-Synthetic-v0", 9, LUCE, num_items=17))
+    assert log.item_propensity is None
+    assert log.propensity is not None
 
 
 def test_the_estimate_from_a_log_in_memory_is_near_the_true_value():
@@ -251,7 +254,7 @@ def test_files_are_whole_or_not_there(tmp_path):
     assert path.read_bytes() == before
     write_log(Simulation(PBM, 50), path, overwrite=True)
     assert len(path.read_text().splitlines()) == 51
-    with pytest.raises(ValueError, match="does not say its format; allowed: a name with .csv, .tsv, .parquet"):
+    with pytest.raises(ValueError, match=r"does not say its format; allowed: a name with \.csv, \.tsv, \.parquet"):
         write_log(Simulation(PBM, 50), tmp_path / "log.txt")
     with pytest.raises(ValueError, match="format = 'plane' is unknown"):
         write_log(Simulation(PBM, 50), path, "plane")

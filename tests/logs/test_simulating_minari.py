@@ -41,7 +41,7 @@ def tree_map(function, tree, *others):
 def tree_util(monkeypatch):
     """Minari's recorder wants one function of jax, which takes 300 MB; where it is missing, it gets our own."""
     try:
-        import jax.tree_util  # noqa: F401
+        import jax.tree_util
     except ImportError:
         jax, module = types.ModuleType("jax"), types.ModuleType("jax.tree_util")
         module.tree_map, jax.tree_util = tree_map, module
@@ -77,6 +77,7 @@ def test_without_rankgym_the_space_is_a_multi_discrete():
     assert run.stdout.strip() == "MultiDiscrete([5 5])"
 
 
+@pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")  # Minari leaves a folder to be collected
 @pytest.mark.parametrize(
     ("env_id", "arguments"),
     [
@@ -103,7 +104,7 @@ def test_minaris_recorder_with_infos(sets, tree_util, env_id, arguments):
             observation, reward, _, _, info = env.step(action)
             steps.append((action, observation, reward, info))
         played.append(steps)
-    with pytest.warns(UserWarning):  # no author, no e-mail address, and so on
+    with pytest.warns(UserWarning, match="is set to None"):  # author, e-mail address and so on
         env.create_dataset("rankgym/recorded-v0")
     env.close()
     found = minari.load_dataset("rankgym/recorded-v0")
@@ -140,7 +141,7 @@ def test_the_entry_of_a_reset_has_the_keys_and_dtypes_of_a_step():
     assert first["displayed"].tolist() == [-1] * 5
     assert first["optimal_reward"] == then["optimal_reward"]
     with pytest.raises(ValueError, match="is not an environment of rankgym's own"):
-        record(gym.make("CartPole-v1"), obs=None, info={})
+        RecordInfos()(gym.make("CartPole-v1"), obs=None, info={})
 
 
 def toprank(env, horizon, seed):
@@ -200,7 +201,7 @@ def test_data_sets_are_whole_or_not_there(sets):
     assert minari.list_local_datasets() == {}
     write_log(Simulation(PBM, 100), "made-v0", "minari", progress=False)
     assert list(minari.list_local_datasets()) == ["made-v0"]
-    with pytest.raises(ValueError, match="'made-v0' exists in .*; allowed: another id or version, or overwrite"):
+    with pytest.raises(ValueError, match=r"'made-v0' exists in .*; allowed: another id or version, or overwrite"):
         write_log(Simulation(PBM, 100), "made-v0", "minari")
     write_log(Simulation(PBM, 60), "made-v0", "minari", overwrite=True, progress=False)
     assert minari.load_dataset("made-v0").total_steps == 60

@@ -130,14 +130,15 @@ def _plain_table(path: Path) -> Any:
     else:
         csv = require("pyarrow.csv")
         delimiter = "\t" if name.removesuffix(".gz").endswith(".tsv") else ","
-        header = csv.open_csv(path, parse_options=csv.ParseOptions(delimiter=delimiter)).schema.names
+        compression = "gzip" if name.endswith(".gz") else None
+        with pa.input_stream(path, compression=compression) as file:
+            header = csv.open_csv(file, parse_options=csv.ParseOptions(delimiter=delimiter)).schema.names
         text = {one: pa.string() for one in header if one == "query" or one.startswith("item_")}
         numbers = {one: pa.float64() for one in header if "propensity" in one}
-        table = csv.read_csv(
-            path,
-            parse_options=csv.ParseOptions(delimiter=delimiter),
-            convert_options=csv.ConvertOptions(column_types={**text, **numbers}, strings_can_be_null=False),
-        )
+        convert = csv.ConvertOptions(column_types={**text, **numbers}, strings_can_be_null=False)
+        with pa.input_stream(path, compression=compression) as file:
+            options = {"parse_options": csv.ParseOptions(delimiter=delimiter), "convert_options": convert}
+            table = csv.read_csv(file, **options)
     labels = [one for one in table.column_names if one == "query" or one.startswith("item_")]
     for one in labels:
         table = table.set_column(table.column_names.index(one), one, table[one].cast(pa.string()))
@@ -177,5 +178,5 @@ def _item_numbers(
         if (displayed[:, k] < 0).any():
             place = int((displayed[:, k] < 0).argmax())
             told = f"item_{k + 1} = {columns[k][place].as_py()!r} in line {place + 1} of the table"
-            raise ValueError(f"{told} is not an item of query {query_labels[query[place]]!r} in the environment")
+            raise ValueError(f"{told} is not an item of query {str(query_labels[query[place]])!r} in the environment")
     return displayed

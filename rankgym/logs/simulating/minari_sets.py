@@ -4,6 +4,7 @@ Importing this module, or ``rankgym`` after ``minari``, lets Minari store the sp
 """
 
 import contextlib
+import copy
 import json
 import shutil
 import tempfile
@@ -50,6 +51,9 @@ class RecordInfos:
     those of bools and -1 under those of integers, unless ``reset`` gives a value. Keys that wrappers add are left out.
     """
 
+    def __init__(self) -> None:
+        self._blank: dict[str, Any] = {}
+
     def __call__(
         self,
         env: gym.Env[Any, Any],
@@ -62,16 +66,23 @@ class RecordInfos:
     ) -> dict[str, Any]:
         """Return the entry of a step, or of a reset, whose ``action`` is None."""
         parts = {"action": action, "observation": obs, "reward": rew, "terminated": terminated, "truncated": truncated}
-        engine = getattr(env.unwrapped, "engine", None)
-        if not isinstance(engine, SessionsVectorEnv):
-            raise ValueError(f"env = {env} is not an environment of rankgym's own; allowed: gym.make('rankgym/...')")
-        return {**parts, "info": {name: info.get(name, blank) for name, blank in blank_info(engine).items()}}
+        if not self._blank:
+            engine = getattr(env.unwrapped, "engine", None)
+            if not isinstance(engine, SessionsVectorEnv):
+                raise ValueError(
+                    f"env = {env} is not an environment of rankgym's own; allowed: gym.make('rankgym/...')"
+                )
+            self._blank = blank_info(engine)
+        return {**parts, "info": {name: info.get(name, value) for name, value in self._blank.items()}}
 
 
 def blank_info(engine: SessionsVectorEnv) -> dict[str, Any]:
     """Return the ``info`` of row 0 as if there had been no session; see ``RecordInfos``."""
-    shown = engine._session_info(engine.last_observation, lambda array: array[0].copy(), lambda array: array[0].copy())
-    return {name: blank(np.asarray(value)) for name, value in shown.items()}
+    probe = copy.deepcopy(engine)  # only a session shows which keys there are
+    probe.reset(seed=0)
+    observation, _ = probe.play(probe._checked_single(probe.single_action_space.sample()))
+    info = probe._session_info(observation, lambda array: array[0].copy(), lambda array: array[0])
+    return {name: blank(np.asarray(value)) for name, value in info.items()}
 
 
 def blank(value: NDArray[Any]) -> Any:

@@ -16,7 +16,7 @@ from rankgym.logs.policies import Policy, policy_of
 from rankgym.play.game import check_compatible
 
 ROWS = 1_024  # of the environment, about: sessions that are played at once
-ROW_ENTRIES = 1 << 22  # of rows and items at most, as each row has its own parameters
+ROW_WORDS = 1 << 22  # of all rows at most: each row has a bit for each pair of items
 BLOCK_SESSIONS, BLOCK_ENTRIES = 1 << 16, 1 << 21  # of a block, and of its sessions and items
 
 # Makes an agent for an environment, a horizon and a seed
@@ -92,7 +92,7 @@ class Simulation:
         self._learns = callable(policy) and not isinstance(policy, Policy)
         together = 1
         if few.schedule is None and not self._learns:
-            together = max(1, min(ROWS, ROW_ENTRIES // items) // queries)
+            together = max(1, min(ROWS, ROW_WORDS // (items * math.ceil(items / 64))) // queries)
         rounds = math.ceil(self.sessions / (queries * together))
         horizon = rounds if few.schedule is not None or self._learns else None
         self.arguments = {**arguments, "query": query}
