@@ -6,7 +6,7 @@ first items, and of an item at a position; all of them are exact here.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -354,7 +354,7 @@ def epsilon_policy(initial_list: Integers, num_positions: int, *, epsilon: float
     return MixturePolicy(parts, [epsilon, 1 - epsilon], f"epsilon:epsilon={epsilon:g}")
 
 
-POLICIES = {
+POLICIES: dict[str, Callable[..., Policy]] = {
     "random": random_policy,
     "static": static_policy,
     "plackett-luce": plackett_luce_policy,

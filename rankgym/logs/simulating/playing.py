@@ -103,7 +103,7 @@ class Simulation:
         env_seed, agent_seed = (int(one) for one in self._seeds.generate_state(2, np.uint64) >> np.uint64(1))
         env.reset(seed=env_seed)
         self.policy, self._agent = self._players(policy, agent_seed)
-        self.query_labels, self.item_labels = _labels(env)
+        self.query_labels, self.item_labels = labels(env)
         self._tables: NDArray[np.float64] | None = None
         if self.policy is not None:
             self._place = np.zeros(env.queries.num_queries, np.int64)  # of a query in the tables
@@ -115,8 +115,13 @@ class Simulation:
 
     @staticmethod
     def _make(env_id: str, rows: int, query: Any, arguments: dict[str, Any]) -> RankingVectorEnv:
-        env = gym.make_vec(env_id, num_envs=rows, query=query, **arguments)
-        if action_kind(env) is not ActionKind.RANKING or not isinstance(env, RankingVectorEnv):
+        try:
+            env: Any = gym.make_vec(env_id, num_envs=rows, query=query, **arguments)
+        except TypeError as error:
+            if "no argument 'query'" not in str(error):
+                raise
+            env = None
+        if env is None or action_kind(env) is not ActionKind.RANKING or not isinstance(env, RankingVectorEnv):
             raise ValueError(f"environment {env_id!r} has no logs; allowed: one whose actions are rankings")
         return env
 
@@ -181,7 +186,7 @@ class Simulation:
             self._agent.update(action, observation)
 
 
-def _labels(env: RankingVectorEnv) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
+def labels(env: RankingVectorEnv) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
     """Return the labels of all queries (queries,) and of their items (queries, items).
 
     Queries of a data set have names, those of synthetic parameters numbers. Items have names in imported fits only.
