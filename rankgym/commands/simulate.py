@@ -149,49 +149,54 @@ def evaluate(
         rankgym data simulate CM-Yandex-v0 --policy plackett-luce --out log.parquet
         rankgym data evaluate log.parquet CM-Yandex-v0 --policy static --policy plackett-luce:temperature=0.3
     """
-    import gymnasium as gym
-
     from rankgym.commands.tables import show_table
     from rankgym.experiments.plan.environments import env_id
+
+    arguments = options.env_arguments_of(set_ or [], source, positions)
+    knobs = {"level": level, "bootstrap": bootstrap, "seed": seed}
+    rows, lacking, said = _evaluated(log, env_id(env), arguments, policy, logging, cutoff, knobs)
+    if len(lacking) == 4 * len(policy):
+        raise ValueError(lacking[0])
+    heads = ["policy", "method", "clicks", "error", f"{100 * level:.4g} % interval"]
+    show_table([*heads, "effective", "mean weight", "largest"], rows, labels=2)
+    for line in (said, *lacking):
+        typer.echo(line)
+
+
+def _evaluated(
+    log: Path,
+    env: str,
+    arguments: dict[str, Any],
+    policies: list[str],
+    logging: str | None,
+    cutoff: int | None,
+    knobs: dict[str, Any],
+) -> tuple[list[list[str]], list[str], str]:
+    """Return the table's rows, why methods are missing in it, and what was counted."""
+    import gymnasium as gym
+
     from rankgym.logs.evaluation import METHODS, estimate, read_plain, true_value
     from rankgym.logs.policies import policy_of
     from rankgym.logs.simulating.playing import labels
 
-    arguments = options.env_arguments_of(set_ or [], source, positions)
-    made: Any = gym.make_vec(env_id(env), num_envs=1, **{"query": 0, **arguments})
-    base = made.queries.initial_list
+    made: Any = gym.make_vec(env, num_envs=1, **{"query": 0, **arguments})
+    base, rows, lacking = made.queries.initial_list, [], []
     sessions = read_plain(log, *labels(made))
-    targets = [policy_of(name, base, made.num_positions) for name in policy]
     other = None if logging is None else policy_of(logging, base, made.num_positions)
-    keywords: dict[str, Any] = {"logging": other, "cutoff": made.cutoff if cutoff is None else cutoff}
-    rows, said = [], []
-    for target in targets:
+    first = made.cutoff if cutoff is None else cutoff
+    for target in (policy_of(name, base, made.num_positions) for name in policies):
         for method in METHODS:
             try:
-                found = estimate(sessions, target, method, level=level, bootstrap=bootstrap, seed=seed, **keywords)
+                found = estimate(sessions, target, method, logging=other, cutoff=first, **knobs)
             except ValueError as error:
-                said.append(f"{target.name}, {method}: {error}")
+                lacking.append(f"{target.name}, {method}: {error}")
                 continue
             rows.append([target.name, method, *_cells(found)])
         if made.schedule is None:
-            value, spread = true_value(made, target, sessions.query, cutoff=keywords["cutoff"])
+            value, spread = true_value(made, target, sessions.query, cutoff=first)
             rows.append([target.name, "true", f"{value:.4f}", f"{spread:.4f}" if spread else "0", "", "", "", ""])
-    if not any(row[1] in METHODS for row in rows):
-        raise ValueError(said[0])
-    heads = [
-        "policy",
-        "method",
-        "clicks",
-        "error",
-        f"{100 * level:.4g} % interval",
-        "effective",
-        "mean weight",
-        "largest",
-    ]
-    show_table(heads, rows, labels=2)
-    typer.echo(f"{log}: {len(sessions.query):,} sessions; clicks a session at the first {keywords['cutoff']} positions")
-    for line in said:
-        typer.echo(line)
+    said = f"{log}: {len(sessions.query):,} sessions; clicks a session at the first {first} positions"
+    return rows, lacking, said
 
 
 def _cells(found: Any) -> list[str]:

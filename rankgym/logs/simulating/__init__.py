@@ -3,7 +3,8 @@
 May import what ``rankgym.logs`` may.
 """
 
+from rankgym.logs.simulating.minari_sets import RecordInfos
 from rankgym.logs.simulating.playing import Simulation
 from rankgym.logs.simulating.writing import FORMATS, write_log
 
-__all__ = ["FORMATS", "Simulation", "write_log"]
+__all__ = ["FORMATS", "RecordInfos", "Simulation", "write_log"]

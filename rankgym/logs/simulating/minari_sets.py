@@ -22,7 +22,7 @@ from rankgym.logs.simulating.playing import Block, Simulation
 from rankgym.outputs import versions
 from rankgym.spaces import register_with_minari
 
-BUFFERED = 1 << 20  # sessions that are kept in memory until they are written as one episode a query
+BUFFERED = 1 << 21  # sessions times positions that are kept in memory until they are written as one episode a query
 LONGEST = 100_000  # sessions of an episode: Minari reads up to 131,072 rows of a file as one
 DATA = "data"  # the folder of a data set's files within its own
 DESCRIPTION = (
@@ -176,9 +176,9 @@ class _Episodes:
         self.buffer = require("minari.data_collector.episode_buffer", "logs").EpisodeBuffer
 
     def add(self, block: Block) -> None:
-        """Keep a block; write all if there are many sessions."""
+        """Keep a block; write all if there is much."""
         self.blocks.append(block)
-        self.waiting += len(block.query)
+        self.waiting += block.displayed.size
         if self.waiting >= BUFFERED:
             self.write()
 
