@@ -6,17 +6,17 @@ import json
 
 import gymnasium as gym
 import numpy as np
-import pyarrow.parquet
 import pytest
 
 import rankgym
 from rankgym import data
-from rankgym.logs.evaluation import estimate, played_log, read_plain
+from rankgym.logs.evaluation import estimate, played_log, read_plain, true_value
 from rankgym.logs.policies import PlackettLucePolicy, StaticPolicy, policy_of
 from rankgym.logs.simulating import Simulation, playing, write_log
 from rankgym.logs.simulating.writing import plain_columns
 from rankgym_agents import TopRank
 
+parquet = pytest.importorskip("pyarrow.parquet")
 PBM = "rankgym/PBM-Yandex-v0"
 LUCE = "plackett-luce:temperature=0.5"
 
@@ -92,6 +92,8 @@ def test_users_who_change_have_one_row_a_query():
     simulation = Simulation("rankgym/CM-Yandex-Breakpoint-v0", 1_000, "random", query=[1, 2])
     assert simulation.env.num_envs == 2
     assert len(played_log(simulation).query) == 1_000
+    drawn = Simulation("rankgym/CM-Yandex-Breakpoint-v0", 1_000, "random", query=[1, 2], num_breakpoints=3)
+    assert drawn.env.horizon == 500
 
 
 def test_many_items_are_played_in_few_rows():
@@ -109,8 +111,6 @@ def test_the_estimate_from_a_log_in_memory_is_near_the_true_value():
     simulation = Simulation("rankgym/CM-Yandex-v0", 30_000, LUCE, query=[0, 1, 2], num_positions=3)
     log = played_log(simulation)
     target = policy_of("plackett-luce:temperature=0.25", simulation.env.queries.initial_list, 3)
-    from rankgym.logs.evaluation import true_value
-
     value, error = true_value(simulation.env, target, log.query)
     assert error == 0
     for method in ("sips", "rips", "cascade-dr"):
@@ -171,7 +171,7 @@ def test_the_plain_table_as_text(tmp_path, name):
 
 def test_the_plain_table_as_parquet(tmp_path):
     simulation, log = written(tmp_path / "log.parquet")
-    table = pyarrow.parquet.read_table(tmp_path / "log.parquet")
+    table = parquet.read_table(tmp_path / "log.parquet")
     assert table.column_names == plain_columns(4)
     made = json.loads(table.schema.metadata[b"rankgym"])
     assert (made["environment"], made["policy"], made["seed"]) == (PBM, LUCE, 9)
@@ -203,6 +203,9 @@ def test_labels_of_imported_fits_even_with_commas(tmp_path, monkeypatch):
         rows = list(csv.DictReader(file))
     assert {row["query"] for row in rows} == {'red, "new" shoes', "hats"}
     assert rows[1]["item_1"] == f"hat{log.displayed[1, 0]}"
+    with pytest.raises(ValueError, match="has a separator of this format; allowed: the format 'plain'"):
+        write_log(Simulation(PBM, 40, source="mine", num_positions=2), tmp_path / "log.txt", "personalised")
+    assert not (tmp_path / "log.txt").exists()
 
 
 @pytest.mark.parametrize("name", ["log", "log.gz"])
@@ -286,4 +289,7 @@ def test_a_policy_of_ones_own_makes_a_log():
     policy = PlackettLucePolicy(logits, 5, "mine")
     simulation = Simulation(PBM, 10, policy)
     assert simulation.description["policy"] == "mine"
+    assert simulation.propensities() == (True, True)
     assert len(played_log(simulation).query) == 10
+    with pytest.raises(RuntimeError, match="have been played; make another"):
+        played_log(simulation)

@@ -87,7 +87,7 @@ class Simulation:
         for name in ("horizon", "max_episode_steps", "num_envs"):
             if name in arguments:
                 raise ValueError(f"{name} = {arguments[name]!r} cannot be set; it follows from the number of sessions")
-        few = self._make(env_id, 1, query, {**arguments, "horizon": 1})
+        few = self._make(env_id, 1, query, arguments)
         items, queries = few.num_items, len(few.pool)
         self._learns = callable(policy) and not isinstance(policy, Policy)
         together = 1
@@ -104,6 +104,7 @@ class Simulation:
         env.reset(seed=env_seed)
         self.policy, self._agent = self._players(policy, agent_seed)
         self.query_labels, self.item_labels = labels(env)
+        self._begun = False
         self._tables: NDArray[np.float64] | None = None
         if self.policy is not None:
             self._place = np.zeros(env.queries.num_queries, np.int64)  # of a query in the tables
@@ -149,7 +150,10 @@ class Simulation:
         return self.policy is not None, self._tables is not None
 
     def blocks(self) -> Iterator[Block]:
-        """Play: yield the sessions in order, a limited number at a time."""
+        """Play: yield the sessions in order, a limited number at a time. A second call raises a RuntimeError."""
+        if self._begun:
+            raise RuntimeError("the sessions have been played; make another Simulation to play them again")
+        self._begun = True
         rows = self.env.num_envs
         for number, start in enumerate(range(0, self._rounds, self._block_rounds)):
             rounds = self._block_rounds if self.policy is not None else min(self._block_rounds, self._rounds - start)
@@ -159,7 +163,7 @@ class Simulation:
     def _played(self, number: int, first: int, rounds: int) -> Block:
         """Play ``rounds`` rounds of all rows. What is drawn depends on the block's number and the seed alone."""
         env = self.env
-        query = np.tile(env._problem, rounds)
+        query = np.resize(env.pool, rounds * env.num_envs)
         shape = (rounds, env.num_envs, env.num_positions)
         clicks, displayed = np.empty(shape, np.int8), np.empty(shape, np.int64)
         if self.policy is None:

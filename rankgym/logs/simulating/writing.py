@@ -164,6 +164,7 @@ def _plain_arrays(block: Block, labels: _Labels, pa: Any) -> Any:
 def open_relevance(simulation: Simulation, out: Path, path: Path, stack: ExitStack) -> Write:
     """Lines ``session 0 Q query region item_1 ... item_K`` and, for a click at position k, ``session k C item``."""
     pa = require("pyarrow")
+    _check_labels(simulation, "\t\r\n")
     labels, write = _Labels(simulation, pa), _open_text(out, path, stack)
 
     def write_block(block: Block) -> None:
@@ -181,6 +182,7 @@ def open_personalised(simulation: Simulation, out: Path, path: Path, stack: Exit
     item's domain the item's label.
     """
     pa = require("pyarrow")
+    _check_labels(simulation, "\t\r\n,")
     labels, write = _Labels(simulation, pa), _open_text(out, path, stack)
 
     def write_block(block: Block) -> None:
@@ -190,6 +192,13 @@ def open_personalised(simulation: Simulation, out: Path, path: Path, stack: Exit
         write([began, shown, *_clicks(block, lambda k: [session, str(k + 1), "C", "0", items[k]])])
 
     return write_block
+
+
+def _check_labels(simulation: Simulation, separators: str) -> None:
+    """Raise a ValueError if a label has a character that separates fields or lines."""
+    for label in (*simulation.query_labels.tolist(), *simulation.item_labels.ravel().tolist()):
+        if any(separator in label for separator in separators):
+            raise ValueError(f"label {label!r} has a separator of this format; allowed: the format 'plain'")
 
 
 def _open_text(out: Path, path: Path, stack: ExitStack) -> Callable[[list[Any]], None]:
