@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankgym.logs.policies import (
+    POLICIES,
     MixturePolicy,
     PlackettLucePolicy,
     StaticPolicy,
@@ -165,6 +166,15 @@ def test_named_policies_follow_the_base_list():
 def test_wrong_names_are_refused(name, message):
     with pytest.raises(ValueError, match=message):
         policy_of(name, np.arange(4)[None], 2)
+
+
+@given(st.one_of(st.text(), st.builds("{}:{}={}".format, st.sampled_from(list(POLICIES)), st.text(), st.floats())))
+def test_whatever_is_named_is_a_policy_or_a_value_error(name):
+    try:
+        policy = policy_of(name, np.arange(4)[None], 2)
+    except ValueError:
+        return
+    assert policy.probability(np.zeros(1, int), np.array([[0, 1]]))[0] >= 0
 
 
 def test_wrong_arguments_are_refused():

@@ -7,6 +7,8 @@ import json
 import gymnasium as gym
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import rankgym
 from rankgym import data
@@ -270,6 +272,7 @@ def test_what_a_plain_log_lacks_is_said(tmp_path):
     for old, new, message in [
         ("item_2", "thing", "has no column 'item_2'"),
         ("query,", "quest,", "has no column 'query'"),
+        (",calibrated-64,", ",,", "query = '' is in the log, but not in the environment"),
         ("calibrated-64", "calibrated-640", "query = 'calibrated-640' is in the log, but not in the environment"),
     ]:
         path.write_text(text.replace(old, new))
@@ -282,6 +285,28 @@ def test_what_a_plain_log_lacks_is_said(tmp_path):
         read_plain(path, simulation.query_labels, simulation.item_labels)
     with pytest.raises(ValueError, match="does not exist"):
         read_plain(tmp_path / "none.csv", simulation.query_labels, simulation.item_labels)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_whatever_a_table_has_it_is_read_or_refused(tmp_path, data):
+    names = plain_columns(2)
+    cell = st.one_of(st.sampled_from(["0", "1", "2", "x", "", "0.5", "nan", "q"]), st.text(max_size=4))
+    heads = data.draw(st.one_of(st.just(names), st.lists(st.sampled_from(names), max_size=9)))
+    good = ["0", "q", "0", "1", "0", "1", "0.5", "0.5", "0.5", "0.5", "0.5"]
+    rows = [heads, good]
+    for _ in range(data.draw(st.integers(0, 2))):
+        row = list(good)
+        row[data.draw(st.integers(0, 10))] = data.draw(cell)
+        rows.append(row)
+    with (tmp_path / "table.csv").open("w", newline="", encoding="utf-8", errors="surrogatepass") as file:
+        csv.writer(file).writerows(rows)
+    try:
+        log = read_plain(tmp_path / "table.csv", np.array(["q"]), np.array([["0", "1", "2"]]))
+        found = estimate(log, StaticPolicy([[0, 1]], 3), "sips")
+    except ValueError:
+        return
+    assert np.isfinite(found.value)
 
 
 def test_a_policy_of_ones_own_makes_a_log():

@@ -105,10 +105,14 @@ def read_plain(path: Path | str, query_labels: NDArray[np.str_], item_labels: ND
     missing = [name for name in needed if name not in names] or ([] if positions else ["item_1"])
     if missing:
         raise ValueError(f"{path} has no column {missing[0]!r}; allowed: a log in the plain format, with {needed}")
+    for name in needed[1:]:
+        if table[name].null_count:
+            place = int(np.argmin(table[name].is_valid().to_numpy())) + 1
+            raise ValueError(f"{path}: {name} is empty in line {place} of the table; allowed: a value in each line")
     query = _numbers_of("query", table["query"], query_labels)
     columns = [table[f"item_{k}"] for k in range(1, positions + 1)]
     displayed = _item_numbers(columns, query, query_labels, item_labels)
-    clicks = np.stack([table[f"click_{k}"].to_numpy() for k in range(1, positions + 1)], axis=1)
+    clicks = np.stack([table[f"click_{k}"].cast("int8").to_numpy() for k in range(1, positions + 1)], axis=1)
 
     def floats(columns: list[str]) -> Any:
         if any(name not in names or table[name].null_count == table.num_rows for name in columns):
