@@ -235,7 +235,7 @@ def test_true_values_are_sums_over_all_lists(model, parameters):
 
 
 def test_true_values_of_many_lists_are_drawn():
-    """Within 6 standard errors; the seed is fixed."""
+    """Within 7 standard errors for each of 1,000 queries: below 1e-6 by chance, about; the seed is fixed."""
     env = gym.make_vec("rankgym/PBM-Synthetic-v0", num_envs=1, query=0, num_items=20)
     few = gym.make_vec("rankgym/PBM-Synthetic-v0", num_envs=1, query=0, num_items=20, num_positions=2)
     logits = np.tile(np.linspace(1, -1, 20), (env.queries.num_queries, 1))
@@ -244,7 +244,7 @@ def test_true_values_of_many_lists_are_drawn():
     assert not zero.any()
     assert (error > 0).all()
     pulls = (value - exact) / error
-    assert np.abs(pulls).max() < 6
+    assert np.abs(pulls).max() < 7
     assert 0.8 < pulls.std() < 1.25
 
 

@@ -110,6 +110,7 @@ def test_many_items_are_played_in_few_rows():
 
 
 def test_the_estimate_from_a_log_in_memory_is_near_the_true_value():
+    """Within 6 standard errors: fails by chance with a probability below 1e-6; the seed is fixed."""
     simulation = Simulation("rankgym/CM-Yandex-v0", 30_000, LUCE, query=[0, 1, 2], num_positions=3)
     log = played_log(simulation)
     target = policy_of("plackett-luce:temperature=0.25", simulation.env.queries.initial_list, 3)
@@ -117,7 +118,7 @@ def test_the_estimate_from_a_log_in_memory_is_near_the_true_value():
     assert error == 0
     for method in ("sips", "rips", "cascade-dr"):
         found = estimate(log, target, method)
-        assert abs(found.value - value) < 5 * found.error
+        assert abs(found.value - value) < 6 * found.error
         assert found == estimate(log, target, method, logging=simulation.policy)
 
 
