@@ -7,7 +7,7 @@ explores, and a policy that trusts the base list more is evaluated on them. The 
 estimates around the true value, which only a simulator knows; the bias is their mean distance from it, in its standard
 errors. IIPS is biased under cascade users, as a click depends on what stands above.
 
-200 logs of up to 100,000 sessions took half an hour on a busy core, about six minutes of its time.
+200 logs of up to 100,000 sessions took less than half an hour on a machine with other work to do.
 """
 
 import argparse
