@@ -8,7 +8,9 @@ Environments check actions with ``checked`` of either class alone: it returns an
 the first wrong row and what is allowed.
 """
 
+import json
 import reprlib
+import sys
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -384,3 +386,37 @@ create_zero_array.register(BatchedPermutation, _zero)
 iterate.register(Permutation, iterate.dispatch(MultiDiscrete))
 iterate.register(BatchedPermutation, iterate.dispatch(Box))
 batch_differing_spaces.register(BatchedPermutation, batch_differing_spaces.dispatch(Box))
+
+
+# ---- Minari ----
+
+
+def register_with_minari() -> None:
+    """Let Minari store ``Permutation``: as a ``MultiDiscrete`` with a mark, which Minari can read without rankgym, too.
+
+    Minari must be installed. Called twice, it does nothing more.
+    """
+    from minari.serialization import deserialize_space, serialize_space
+
+    if Permutation in serialize_space.registry:
+        return
+    as_multi_discrete, to_multi_discrete = (
+        serialize_space.dispatch(MultiDiscrete),
+        deserialize_space.registry["MultiDiscrete"],
+    )
+
+    def to_dict(space: Permutation, to_string: bool = True) -> Any:
+        stored = {**as_multi_discrete(space, to_string=False), "rankgym": "Permutation"}
+        return json.dumps(stored) if to_string else stored
+
+    def from_dict(stored: dict[str, Any]) -> Any:
+        if stored.get("rankgym") != "Permutation":
+            return to_multi_discrete(stored)
+        return Permutation(stored["nvec"][0], len(stored["nvec"]), stored["dtype"])
+
+    serialize_space.register(Permutation, to_dict)
+    deserialize_space.register("MultiDiscrete")(from_dict)
+
+
+if "minari" in sys.modules:  # importing it takes .04 s, which those pay who use it
+    register_with_minari()

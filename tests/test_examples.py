@@ -12,13 +12,14 @@ PROMISED = {
     "dueling_scaling.py": ["arms             mergerucb", "130   "],
     "film.py": ["a film of 60 sessions: films; the last session: last_session.png"],
     "first_steps.py": ["query 3: the best list earns", "60 random lists: regret"],
+    "off_policy.py": ["cascade users: plackett-luce:temperature=0.5 has the value", "(biased)", "cascade-dr"],
     "own_kernel_agent.py": ["epsilon 0.10: regret after 60 rounds"],
     "rl_against_bandits.py": ["PBM: regret on 20 calibrated queries, 2 runs of each", "ppo-pbm minus"],
     "own_click_model.py": ["own_click_model:MODEL keeps the contract.", "CascadeKLUCB regret after 60 rounds"],
     "own_agent.py": ["EpsilonGreedy keeps the contract.", "TopRank        regret after 60 rounds"],
 }
 NEEDED = {"film.py": ["PIL", "moviepy"], "rl_against_bandits.py": ["stable_baselines3"]}  # and skipped without
-SMALL = {"dueling_scaling.py": ["--runs", "2"]}
+SMALL = {"dueling_scaling.py": ["--runs", "2"], "off_policy.py": ["--logs", "3"]}
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.name)

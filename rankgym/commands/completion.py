@@ -41,6 +41,16 @@ def agents(incomplete: str) -> list[str]:
     return beginning(incomplete, [*names, *models])
 
 
+def plain_policies(incomplete: str) -> list[str]:
+    """Return the policies whose probabilities are known."""
+    return beginning(incomplete, table(HERE / "logs" / "policies.py", "POLICIES"))
+
+
+def policies(incomplete: str) -> list[str]:
+    """Return what can make a log: policies, and agents."""
+    return list(dict.fromkeys([*plain_policies(incomplete), *agents(incomplete)]))
+
+
 def listed(names: Names) -> Names:
     """Return the completion of a list with commas: of its last entry, without those that it has already."""
 

@@ -1,4 +1,4 @@
-"""``rankgym data``: data sets. Its commands ``fit`` and ``preferences`` have files of their own."""
+"""``rankgym data``: data sets and logs. The commands for logs and ``preferences`` have files of their own."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,6 +12,7 @@ from rich.text import Text
 from rankgym.commands import completion
 from rankgym.commands.fit import fit
 from rankgym.commands.preferences import preferences
+from rankgym.commands.simulate import evaluate, simulate
 
 FITS_FORM = (
     "If it has fits of click models: their file is UTF-8 and begins with names of columns: query,item,attraction"
@@ -22,9 +23,9 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 @app.callback()
 def data() -> None:
-    """List, download or import data sets: fitted click models, and preference matrices of dueling arms.
+    """List, download or import data sets: fitted click models, and preference matrices of dueling arms. Make logs.
 
-    They are stored in the folder RANKGYM_DATA_HOME; without it, in the user's cache folder.
+    Data sets are stored in the folder RANKGYM_DATA_HOME; without it, in the user's cache folder.
     """
 
 
@@ -192,4 +193,6 @@ def _import_fits(name: str, file: Path) -> None:
 
 
 app.command()(fit)
+app.command()(simulate)
+app.command()(evaluate)
 app.command()(preferences)  # the last in the help
