@@ -114,8 +114,8 @@ class Climber:
             climb = self._climb(here, report, tolerance, min(leg, most))
             trace = trace + climb.trace
             climb = climb._replace(trace=trace)
-            if most <= leg and not climb.converged:
-                return climb
+            if (most <= leg and not climb.converged) or most <= 0:
+                return climb._replace(converged=False)
             curvature = self.curvature(climb)
             near = not curvature.distance > CLOSE  # or unknown
             ahead = self._newton(climb, curvature)
