@@ -8,6 +8,11 @@ import pytest
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
 PROMISED = {
+    "click_log.py": [
+        "<PBM fitted to",
+        "of the true values are in their 95 % intervals",
+        "fitted users  regret after 60 rounds",
+    ],
     "dueling.py": ["RandomDuels  regret after 60 rounds", "MergeRUCB    regret after 60 rounds", "of the rows"],
     "dueling_scaling.py": ["arms             mergerucb", "130   "],
     "film.py": ["a film of 60 sessions: films; the last session: last_session.png"],
@@ -19,7 +24,11 @@ PROMISED = {
     "own_agent.py": ["EpsilonGreedy keeps the contract.", "TopRank        regret after 60 rounds"],
 }
 NEEDED = {"film.py": ["PIL", "moviepy"], "rl_against_bandits.py": ["stable_baselines3"]}  # and skipped without
-SMALL = {"dueling_scaling.py": ["--runs", "2"], "off_policy.py": ["--logs", "3"]}
+SMALL = {
+    "click_log.py": ["--sessions", "3000"],
+    "dueling_scaling.py": ["--runs", "2"],
+    "off_policy.py": ["--logs", "3"],
+}
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.name)
