@@ -4,7 +4,7 @@ python examples/click_log.py --sessions 1e6 --rounds 100000 --out docs/own-data.
 
 The log is simulated, so that the truth is known: sessions of 20 calibrated queries, with lists in random order. A
 position-based model is fitted to it and stored under the name example-clicks. Then the papers' agents play against the
-fitted users and against the true ones. With a log of your own, begin at `read_parts`; docs/own_data.md has the commands.
+fitted users and against the true ones. With your own log, begin at `read_parts`; docs/own_data.md has the commands.
 """
 
 import argparse
