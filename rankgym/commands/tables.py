@@ -19,8 +19,8 @@ MAX_GROUPS = 10
 def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, labels: int | None = None) -> None:
     """Print a table of texts. Columns after the first ``labels`` have numbers, which are never wrapped.
 
-    With ``labels`` None there are no numbers, and the first column is bold and never wrapped. If the table is wider than
-    the terminal, columns stand closer, and labels are broken after their commas before they are broken anywhere.
+    With ``labels`` None there are no numbers, and the first column is bold and never wrapped. If the table is wider
+    than the terminal, columns stand closer, and labels are broken after their commas before they are broken anywhere.
     """
     console, rows = Console(), list(rows)
     table = _filled(heads, rows, labels)
