@@ -610,7 +610,7 @@ class Starts(Shuffles):
         compare(ENV, [f"{my_agents}:{kind}"], **SMALL)
     during = r"in Repeats\.act, round 0: " if kind == "Repeats" else ""
     assert re.match(rf"agent = '{my_agents}:{kind}': {during}ValueError: .* \(.*\.py:\d+\)$", str(failure.value))
-    assert (f"{my_agents}.py:" in str(failure.value)) == (kind != "Repeats")
+    assert f"{my_agents}.py:" in str(failure.value)
 
 
 def test_a_module_that_cannot_be_imported_names_the_agent(tmp_path, monkeypatch):
