@@ -2,6 +2,7 @@
 
 python examples/film.py
 python examples/film.py --env Dueling-MSLR-v0 --agent rucb --rounds 200
+python examples/film.py --env Dueling-PBM-Yandex-v0 --agent toprank
 
 Needs Pillow and moviepy: pip install "rankgym[render]" moviepy
 """
@@ -13,10 +14,11 @@ import numpy as np
 from gymnasium.wrappers.vector import RecordVideo
 from PIL import Image
 
-from rankgym_agents import AGENTS
+from rankgym.wrappers import AgainstItself
+from rankgym_agents import AGENTS, RANKERS
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("--env", default="PBM-Yandex-v0", help="with rankings or arms, as the agent (default: %(default)s)")
+parser.add_argument("--env", default="PBM-Yandex-v0", help="of the agent's kind (default: %(default)s)")
 parser.add_argument("--agent", default="toprank", choices=AGENTS, metavar="NAME", help="default: %(default)s")
 parser.add_argument("--rounds", type=int, default=100, help="user sessions (default: %(default)s)")
 parser.add_argument("--films", default="films", help="folder of the film (default: %(default)s)")
@@ -24,6 +26,8 @@ parser.add_argument("--picture", default="last_session.png", help="a PNG file (d
 options = parser.parse_args()
 
 venv = gym.make_vec(f"rankgym/{options.env}", num_envs=1, horizon=options.rounds, render_mode="rgb_array")
+if options.agent in RANKERS and isinstance(venv.single_action_space, gym.spaces.Dict):
+    venv = AgainstItself(venv)  # two lists duel: the agent's is on both sides
 agent = AGENTS[options.agent].for_env(venv, horizon=options.rounds, seed=0)
 film = RecordVideo(venv, options.films, episode_trigger=lambda episode: episode == 0)
 
@@ -31,7 +35,7 @@ observation, info = film.reset(seed=0)
 for _ in range(options.rounds):
     action = agent.act(observation)
     observation, *_, info = film.step(action)
-    agent.update(action, np.eye(2, dtype=np.int8)[info["winner"]] if "winner" in info else observation)
+    agent.update(action, observation if options.agent in RANKERS else np.eye(2, dtype=np.int8)[info["winner"]])
 film.close()
 
 (frame,) = venv.render()

@@ -62,6 +62,18 @@ def missing_methods(agent: Any) -> list[str]:
     return [name for name in METHODS if not callable(getattr(agent, name, None))]
 
 
+def serves_one_user(cls: Any) -> bool:
+    """Whether the class ``cls`` is written for one user at a time: its ``act`` takes no observation."""
+    act = getattr(cls, "act", None) if isinstance(cls, type) and not issubclass(cls, Learner) else None
+    if act is None:
+        return False
+    parameters = list(inspect.signature(act).parameters.values())
+    return len(parameters) == 1 and parameters[0].kind in (
+        parameters[0].POSITIONAL_ONLY,
+        parameters[0].POSITIONAL_OR_KEYWORD,
+    )
+
+
 def open_unit(name: str, value: Any) -> float:
     """``value`` as a float in (0, 1), or a ValueError that names the parameter."""
     return number_in(name, value, 0, 1, open_low=True, open_high=True)

@@ -2,11 +2,12 @@
 
 import os
 import signal
+import sys
 from typing import Annotated
 
 import typer
 
-from rankgym.commands import data, exercise, sweep
+from rankgym.commands import completion, data, exercise, sweep
 from rankgym.commands.agents import agents
 from rankgym.commands.assumptions import assumptions
 from rankgym.commands.bench import bench
@@ -67,7 +68,9 @@ def main() -> None:
     """
     os.environ["MPLBACKEND"] = "agg"
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    app(prog_name="rankgym")
+    completion.name_shell(sys.argv[1:])
+    with completion.whole_words():
+        app(prog_name="rankgym")
 
 
 if __name__ == "__main__":

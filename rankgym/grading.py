@@ -31,6 +31,7 @@ from rankgym.submissions.remote_agents import remote_agent
 from rankgym.wrappers.against_itself import AgainstItself
 
 ROUNDS = 10_000  # of the play: in fewer an agent that never learns may look well
+GUARD = """; all of it runs, of a notebook every cell: put what plays under `if __name__ == "__main__":`"""
 CONTRACT_ROUNDS = 100  # of each play of the contract's rules
 ALONE = 500  # rounds of the play that measures the speed for one user, at most
 PASSED, BROKEN, SKIPPED = "passed", "broken", "skipped"
@@ -252,7 +253,8 @@ class _Grading:
         try:
             names = self.submission.load()
         except NoAnswer as error:
-            return (Finding("file", f"it cannot be loaded: {error}", error.line, error.code),)
+            guard = GUARD if error.kind == "time" else ""
+            return (Finding("file", f"it cannot be loaded: {error}{guard}", error.line, error.code),)
         if self.class_name not in names:
             there = f"; there is {', '.join(names[:20])}" if names else ""
             said = f"there is no {self.class_name} in {self.submission.name}{near(self.class_name, names) or there}"

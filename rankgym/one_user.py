@@ -61,6 +61,7 @@ def per_row(agent_class: type) -> type[Any]:
             raise TypeError(f"{agent_class.__name__} has no method {name}; add: def {written}")
     base: type[Any] = _DuelingRows if methods is DUELING else _RankingRows
     own = {
+        **({"beliefs": _beliefs} if hasattr(agent_class, "beliefs") else {}),
         "agent_class": agent_class,
         "__module__": agent_class.__module__,  # whose file decides what the agent does
         "__doc__": agent_class.__doc__,
@@ -104,13 +105,14 @@ class _Rows:
         ]
         self.rounds = 0
 
-    def beliefs(self, row: int = 0) -> Beliefs | None:
-        """Return what the row's agent says in ``beliefs()``, if its class has such a method."""
-        own = getattr(self.agents[row], "beliefs", None)
-        return own() if callable(own) else super().beliefs(row)  # type: ignore[misc]  # of Agent, or DuelingAgent
-
     def __reduce__(self) -> Any:
         return _rebuild, (self.agent_class, self.__dict__)
+
+
+def _beliefs(self: _Rows, row: int = 0) -> Beliefs | None:
+    """What the agent believes about a row, from 0: what the row's own agent says in ``beliefs()``."""
+    found: Beliefs | None = self.agents[row].beliefs()
+    return found
 
 
 def _rebuild(agent_class: type, memory: dict[str, Any]) -> Any:

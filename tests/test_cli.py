@@ -243,7 +243,8 @@ def test_all_dueling_agents_by_default_and_a_folder_by_the_problem(run, tmp_path
 def test_agents_of_the_other_kind_are_refused_in_one_line(run):
     result = run("compare", "Dueling-Arxiv-v0", "--agents", "rucb,toprank")
     assert (result.exit_code, result.stdout) == (2, "")
-    allowed = "allowed for rankgym/Dueling-Arxiv-v0: mergerucb, rucb, rcs, btm, or one of your own; "
+    few = f"mergerucb, rucb, rcs, btm and {len(DUELERS) - 4} more"
+    allowed = f"allowed for rankgym/Dueling-Arxiv-v0: {few}, or one of your own; "
     allowed += "`rankgym agents` lists all"
     assert result.stderr == f"error: agent = 'toprank' ranks items, but the environment has duels of arms; {allowed}\n"
     result = run("compare", "Dueling-Arxiv-v0", "--agents", "rucb", "--set", "problem=3")

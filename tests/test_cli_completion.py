@@ -29,7 +29,7 @@ PROGRAM = (
 
 def ask(shell, line):
     """Return what the shell is told for a line whose last word is being typed, and which heavy modules that took."""
-    words = line.split(" ")
+    words = re.findall(r"[:=]+|[^ :=]+|(?<= )$", line) if shell == "bash" else []
     asked = {"_RANKGYM_COMPLETE": f"complete_{shell}"}
     if shell == "bash":
         asked |= {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
@@ -59,6 +59,31 @@ def test_shells_are_told_names_and_no_compiler_is_imported(shell, line, offered,
     assert all(word in told for word in offered), told
     assert not any(word in told for word in others)
     assert heavy == "[]"
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("rankgym grade mine.py:EpsGreedy PBM-Yandex-R", "PBM-Yandex-Rerank-v0"),
+        ("rankgym compare CM-Yandex-v0 --agents toprank:delta=0.1,batc", "0.1,batchrank"),
+        ("rankgym compare CM-Yandex-v0 --agents=top", "toprank"),
+        ("rankgym compare CM-Yandex-v0 --agents=toprank:delta=0.1,batc", "0.1,batchrank"),
+        ("rankgym compare CM-Yandex-v0 --source=", "calibrated published"),
+        ("rankgym compare CM-Yandex-v0 --set model=PB", "PBM"),
+    ],
+)
+def test_bash_breaks_words_and_gets_the_last_piece(line, offered):
+    assert ask("bash", line)[0] == offered
+
+
+@pytest.mark.parametrize(("option", "words"), [("--show-completion", ["#compdef rankgym"])])
+def test_a_shell_that_is_named_is_meant(option, words):
+    command = [sys.executable, "-m", "rankgym", option, "zsh"]
+    shown = subprocess.run(command, capture_output=True, text=True, env=os.environ)
+    assert all(word in shown.stdout for word in words)
+    wrong = subprocess.run([*command[:-1], "tcsh"], capture_output=True, text=True, env=os.environ)
+    assert wrong.returncode == 2
+    assert "'zsh'" in wrong.stderr
 
 
 @pytest.mark.parametrize(

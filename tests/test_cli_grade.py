@@ -300,6 +300,7 @@ def test_rankings_that_duel(run):
     ("words", "said"),
     [
         (["ann.py", *CM], "ann.py is not FILE:CLASS; allowed: a script or notebook and a class, as in ann.py:UCB1"),
+        (["ann:UCB", *CM], "ann:UCB is not FILE:CLASS; did you mean ann.py:UCB? Allowed: a script or notebook"),
         (["bob.py:UCB", *CM], "bob.py: No such file"),
         (["ann.py:UCB", "CM-Yandex-v0", "--against", "rucb"], "agent = 'rucb' plays duels"),
         (["ann.py:UCB", "CM-Yandex-v0", "--against", "ucb"], "agent = 'ucb' is unknown"),

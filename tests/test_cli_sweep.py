@@ -141,11 +141,13 @@ def test_what_is_not_finished(run, played):
     store.place(played, jobs[0]).unlink()
     store.place(played, jobs[1]).write_bytes(b"x")
     (played / "work-1").mkdir()
-    (played / "work-1" / f"{jobs[0].key}.progress").write_text('{"played": 60}')
+    (played / "work-1" / f"{jobs[0].key}.progress").write_text('{"played": 70, "kept": 60}')
+    (played / "work-1" / f"{jobs[0].key}.npz").touch()
     status = plain(run("sweep", "status", "results/small").output)
     assert "4 of 6 jobs are finished, 75.0 % of 720 sessions" in status
     heads = re.sub(r"[┃\s]+", " ", status)
     assert "environment agent jobs finished begun to do damaged sessions" in heads
+    assert "10 sessions that toprank played in CM-Yandex-v0 are not in a checkpoint, and will be played again" in status
     assert f"{store.place(played, jobs[1]).name} is damaged: " in status
     assert "its job will be played again" in status
     assert "resume with: rankgym sweep resume results/small" in status

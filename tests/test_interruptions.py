@@ -65,7 +65,7 @@ def test_simulate_says_what_the_agent_has_learned_from():
 
 @pytest.mark.parametrize(
     ("with_folder", "said"),
-    [(True, "nothing was played yet; to start again: the same command"), (False, "nothing is kept, as no folder was")],
+    [(True, "nothing was played yet; to start again: the same call"), (False, "nothing is kept, as no folder was")],
 )
 def test_compare_says_that_nothing_was_played_yet(tmp_path, monkeypatch, with_folder, said):
     monkeypatch.setattr(Driver, "rehearse", press)
@@ -75,7 +75,7 @@ def test_compare_says_that_nothing_was_played_yet(tmp_path, monkeypatch, with_fo
 
 def test_compare_says_that_results_are_kept_when_tables_are_made(tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["rankgym.experiments.compare"], "save", press)
-    assert notes(lambda: play(tmp_path)) == [f"all results are kept in {tmp_path}; to resume: the same command"]
+    assert notes(lambda: play(tmp_path)) == [f"all results are kept in {tmp_path}; to resume: the same call"]
     monkeypatch.undo()
     assert "kept from an earlier run" in " ".join(play(tmp_path).notes)
 

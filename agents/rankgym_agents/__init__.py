@@ -3,7 +3,7 @@
 May import ``rankgym.kernels`` and ``rankgym.agent`` only: an agent that could see the click model would be a bug.
 """
 
-from rankgym.agent import Agent, DuelingAgent
+from rankgym.agent import Agent, DuelingAgent, near
 from rankgym_agents.baselines import RandomDuels, RandomRanker, StaticRanker
 from rankgym_agents.batchrank import BatchRank
 from rankgym_agents.beat_the_mean import BeatTheMean
@@ -90,6 +90,17 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "dts": DoubleThompson,
     "rmed1": RMED1,
 }
+
+
+class _Named(dict[str, type[Agent] | type[DuelingAgent]]):
+    """A table whose KeyError says what was meant."""
+
+    def __missing__(self, name: object) -> type[Agent]:
+        hint = near(name, self) if isinstance(name, str) else ""
+        raise KeyError(f"agent = {name!r} is unknown{hint or ';'} allowed: {', '.join(self)}")
+
+
+AGENTS = _Named(AGENTS)
 
 # The same by kind: agents that display lists, agents that compare two arms.
 RANKERS: dict[str, type[Agent]] = {name: agent for name, agent in AGENTS.items() if issubclass(agent, Agent)}

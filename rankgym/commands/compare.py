@@ -103,7 +103,8 @@ def compare(
 
     A comparison is a sweep with one environment: DIR also has the sweep's files, which `rankgym sweep status`, `export`
     and `report` read. After Ctrl-C, a crash or a kill the same command resumes from the checkpoints, and rows that DIR
-    has results of are not played again: more runs only play what is new.
+    has results of are not played again: more runs only play what is new. An agent without `snapshot` and `restore`, as
+    a class of your own may be, has no checkpoints: its unfinished rows are played again from the first round.
 
     Examples:
 
@@ -153,6 +154,7 @@ def compare(
         backend=backend,
         address=address,
         checkpoint_every=checkpoint_every,
+        resume="the same command",
         **arguments,
     )
     show_comparison(comparison, folder)

@@ -5,8 +5,13 @@ second. While a shell asks, ``rankgym/__init__.py`` is empty, see there.
 """
 
 import ast
+import contextlib
+import io
+import itertools
+import os
 import re
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,6 +19,79 @@ from rankgym.registry import CLICK_MODELS, ENVS
 
 HERE = Path(__file__).parents[1]
 Names = Callable[[str], list[str]]  # from what was typed so far to all values that may be meant
+
+
+ASKED = "_RANKGYM_COMPLETE"  # in the environment while a shell asks
+OF_SHELLS = ("--install-completion", "--show-completion")
+BREAKS = re.compile("[:=]+")  # a word of these alone: bash breaks words there
+
+
+def name_shell(arguments: Sequence[str]) -> None:
+    """Let ``--install-completion zsh`` mean zsh; without a name, the shell is the one that runs the command.
+
+    By itself typer ignores the name and takes the running shell.
+    """
+    for word, following in itertools.pairwise(arguments):
+        if word in OF_SHELLS and not following.startswith("-"):
+            os.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"
+
+
+@contextlib.contextmanager
+def whole_words() -> Iterator[None]:
+    """Context manager for an answer to bash, which breaks ``mine.py:Mine`` and ``--agents=top`` at ``:`` and ``=``.
+
+    The pieces are joined again before the answer is made. What is answered loses the pieces that bash leaves in place:
+    it replaces the last piece alone.
+    """
+    if os.environ.get(ASKED) != "complete_bash":
+        yield
+        return
+    pieces = os.environ.get("COMP_WORDS", "").split("\n")
+    at = int(os.environ.get("COMP_CWORD", "0"))
+    words, kept = joined(pieces, at)
+    os.environ["COMP_WORDS"], os.environ["COMP_CWORD"] = "\n".join(words[0]), str(words[1])
+    answer = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    try:
+        with contextlib.redirect_stdout(answer):
+            yield
+    finally:
+        answer.seek(0)
+        for line in answer.read().splitlines():
+            sys.stdout.write(f"{without(line, kept)}\n")
+
+
+def joined(pieces: Sequence[str], at: int) -> tuple[tuple[list[str], int], list[str]]:
+    """Join the pieces that bash has made of words.
+
+    Args:
+        pieces: of the command line.
+        at: the number of the piece that is being typed.
+
+    Returns:
+        The words and the number of the one that is being typed; and its pieces before the one that bash replaces.
+    """
+    groups: list[list[int]] = []
+    for number, piece in enumerate(pieces):
+        before = pieces[number - 1] if number else ""
+        if number > 1 and piece and (BREAKS.fullmatch(piece) or BREAKS.fullmatch(before)):
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    place = next((place for place, group in enumerate(groups) if at in group), len(groups))
+    kept = [pieces[number] for number in (groups[place] if place < len(groups) else []) if number < at]
+    if at < len(pieces) and BREAKS.fullmatch(pieces[at]):  # bash adds what follows to it
+        kept.append(pieces[at])
+    words = [
+        "".join(pieces[number] for number in group if place != there or number <= at)
+        for there, group in enumerate(groups)
+    ]
+    return (words, place), kept
+
+
+def without(answer: str, kept: Sequence[str]) -> str:
+    """Return ``answer`` without the ``kept`` pieces that it begins with; of ``--option=`` it has none."""
+    beginnings = ("".join(kept[number:]) for number in range(len(kept) + 1))
+    return answer.removeprefix(next(one for one in beginnings if answer.startswith(one)))
 
 
 def words(metavar: str) -> Names | None:

@@ -61,11 +61,12 @@ def grade(
     returns two arms, `update(left, right, left_won)` and an attribute `candidate`, and gets `num_arms`. A batch agent,
     as in `rankgym compare`, may be graded, too.
 
-    All rules of `rankgym.check_agent` are tried, and the broken ones are shown with what was seen and expected. Then
+    The rules of `rankgym.check_agent` are tried, and the broken ones are shown with what was seen and expected. Then
     the agent plays in ENV, on the same users as AGENT: the difference of their regret has a confidence interval, and is
     given in standard errors. A regret that is lower than that of the right algorithm may be a mistake, too.
 
-    The file runs in a process of its own, whose time and memory are limited.
+    The file runs in a process of its own, whose time and memory are limited. All of it runs, of a notebook every cell:
+    what plays belongs under `if __name__ == "__main__":`, which is False there.
 
     Exit code: 0 if all rules are kept, 1 if one is broken or the class cannot be tried, 2 if the command is wrong.
 
@@ -111,7 +112,10 @@ def parts_of(text: str) -> tuple[Path, str, dict[str, Any]]:
     """Return file, class and knobs of FILE:CLASS:KNOB=VALUE."""
     found = re.fullmatch(r"(.+?\.(?:py|ipynb)):([^\W\d]\w*)((?::.*)?)", text)
     if found is None:
-        raise ValueError(f"{text} is not FILE:CLASS; allowed: a script or notebook and a class, as in ann.py:UCB1")
+        name, _, rest = text.partition(":")
+        there = next((f"{name}{end}" for end in (".py", ".ipynb") if rest and Path(f"{name}{end}").is_file()), "")
+        hint = f"; did you mean {there}:{rest}? Allowed:" if there else "; allowed:"
+        raise ValueError(f"{text} is not FILE:CLASS{hint} a script or notebook and a class, as in ann.py:UCB1")
     _, knobs = options.with_keywords(f"{found[1]}:{found[2]}", found[3]) if found[3] else ("", {})
     return Path(found[1]), found[2], knobs
 

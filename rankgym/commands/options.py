@@ -100,7 +100,12 @@ Backend = Annotated[
 ]
 Address = Annotated[str | None, option("tcp://HOST:8786", "Scheduler of the Dask cluster, with `--backend dask`.")]
 CheckpointEvery = Annotated[
-    float, option("SECONDS", "Time between checkpoints of a running job: a killed job loses at most this much work.")
+    float,
+    option(
+        "SECONDS",
+        "Time between checkpoints of a running job: a killed job loses at most this much work, and all of it if the "
+        "agent has no `snapshot` (a class of your own may lack it).",
+    ),
 ]
 
 

@@ -77,6 +77,7 @@ def run(
 
     Every agent is tried briefly in its environment before the first job starts. Ctrl-C and SIGTERM write checkpoints
     first. Then, or after a crash, the same command or `rankgym sweep resume FOLDER` continues to the same results.
+    An agent without `snapshot` and `restore` has no checkpoints: its unfinished jobs start again.
 
     Clusters: `--backend dask --address tcp://HOST:8786` runs the jobs on the workers of a Dask cluster (start them
     with one thread each: `dask worker tcp://HOST:8786 --nthreads 1`), and `--backend ray` on those of a Ray cluster
@@ -106,7 +107,10 @@ def resume(
     address: Address = None,
     checkpoint_every: CheckpointEvery = 120.0,
 ) -> None:
-    """Resume the sweep in FOLDER: finished jobs are kept, others continue from their checkpoints."""
+    """Resume the sweep in FOLDER: finished jobs are kept, others continue from their checkpoints.
+
+    An agent without `snapshot` and `restore` has no checkpoints: its unfinished jobs start again.
+    """
     from rankgym.experiments.plan.sweep import Sweep
 
     given = Sweep.from_folder(folder)
@@ -132,6 +136,10 @@ def status(folder: Folder) -> None:
     jobs, finished = sum(line.jobs for line in lines), sum(line.finished for line in lines)
     played, sessions = sum(line.played for line in lines), sum(line.sessions for line in lines)
     typer.echo(f"{finished:,} of {jobs:,} jobs are finished, {100 * played / sessions:.1f} % of {sessions:,} sessions")
+    for line in lines:
+        if line.lost:
+            since = f"{line.lost:,} sessions that {line.agent} played in {line.environment} are not in a checkpoint"
+            typer.echo(f"{since}, and will be played again (an agent without `snapshot` has no checkpoints)")
     for wrong in found.damaged:
         typer.echo(f"{wrong}; its job will be played again")
     others = found.others

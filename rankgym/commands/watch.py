@@ -42,7 +42,8 @@ def watch(
     the page at a round.
 
     All rounds are shown if N is at most 500. Of more, the page shows the first 100, then 50 in every power of ten and
-    100 evenly spaced ones, and every round in which a listed change happens: its round is exact. Up to 120 changes of a
+    100 evenly spaced ones, 38 within the 10,000 rounds after users change (the first 12 times), and every round in
+    which a listed change happens: its round is exact. Up to 120 changes of a
     kind are listed in every power of ten, divided among the agents. So 100,000 rounds of four ranking agents make a
     page of 0.5 MB, and those of eight agents with 136 arms one of 2 MB. They take about 5 s for each agent.
 

@@ -4,9 +4,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Literal
 
-from rankgym.agent import Agent, DuelingAgent
+from rankgym.agent import Agent, DuelingAgent, serves_one_user
 from rankgym.arguments import count_of, named_keywords, whole_number
-from rankgym.conformance.parts import base_of
 from rankgym.conformance.rulebook import ConformanceError, Rulebook
 from rankgym.conformance.trials import DuelingTrial, RankingTrial, Trial
 
@@ -27,7 +26,7 @@ RULES = {
     "bad duels": "update of a DuelingAgent refuses wrong arms and winners with a ValueError, and nothing has happened",
     "settled": "settled returns (num_envs,) bools and changes nothing; a settled row shows the same for ever",
     "snapshot": "an agent restored from a snapshot, of all rows or of some, continues as the other does",
-    "beliefs": "beliefs returns Beliefs or None, the same if asked twice, and changes nothing",
+    "beliefs": "beliefs returns Beliefs about the items or arms, or None, the same if asked twice, and changes nothing",
 }
 """Name and statement of every rule of ``check_agent``."""
 
@@ -44,7 +43,8 @@ ADVICE = {
     "bad duels": "begin update with: left, right, left_won = self.checked_duel(duel, won)",
     "settled": "return True only for rows that never change again; without a proof, leave the method out",
     "snapshot": "copy every array that decides what comes, with its axis of rows; or leave the method out",
-    "beliefs": "only read in beliefs: compute from copies, draw no random numbers, and keep nothing",
+    "beliefs": "only read in beliefs: compute from copies, draw no random numbers, and keep nothing; name items in "
+    "0 .. num_items - 1, each once, and give each score a number per item",
 }
 """What to do about a broken rule."""
 
@@ -157,8 +157,7 @@ def try_rules(
 
 def _per_row(factory: Callable[..., Any]) -> str:
     """Return the advice to wrap a plain class whose ``act`` takes no observation: it may be written for one user."""
-    act = getattr(factory, "act", None) if isinstance(factory, type) and base_of(factory) is None else None
-    if act is None or len(inspect.signature(act).parameters) != 1:
+    if not serves_one_user(factory):
         return ""
     return f"; for a class of one user at a time: check_agent(rankgym.per_row({factory.__name__}))"
 

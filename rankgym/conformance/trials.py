@@ -57,6 +57,7 @@ class Trial(ABC):
     ANSWER: ClassVar[str]
     case: str  # the sizes, in words
     width: int  # of an answer
+    things: int  # that are ranked, or duel
 
     def __init__(self, book: Rulebook, factory: Callable[..., Any], rounds: int, seed: int) -> None:
         self.book, self.factory, self.rounds, self.seed = book, factory, rounds, seed
@@ -269,7 +270,7 @@ class Trial(ABC):
         observation = np.zeros((self.ROWS, self.width), np.int8)
         for t in range(self.rounds):
             for row in range(self.ROWS):
-                ask_for_beliefs(agent, row, f"after round {t - 1}" if t else "before the first round")
+                ask_for_beliefs(agent, row, self.things, f"after round {t - 1}" if t else "before the first round")
             action = agent.act(observation)
             actions = self.checked(action, self.ROWS, t)
             for row in different_rows(self.shown[t], actions):
@@ -327,6 +328,7 @@ class RankingTrial(Trial):
     ) -> None:
         super().__init__(book, factory, rounds, seed)
         self.num_items, self.num_positions, self.width = num_items, num_positions, num_positions
+        self.things = num_items
         self.case = f"{num_items} items, {num_positions} positions"
         streams = [np.random.default_rng([seed + row, num_items]) for row in range(self.ROWS)]
         self.initial_list = np.array([stream.permutation(num_items) for stream in streams])
@@ -398,6 +400,7 @@ class DuelingTrial(Trial):
     def __init__(self, book: Rulebook, factory: Callable[..., Any], num_arms: int, rounds: int, seed: int) -> None:
         super().__init__(book, factory, rounds, seed)
         self.num_arms, self.case = num_arms, f"{num_arms} arms"
+        self.things = num_arms
         streams = [np.random.default_rng([seed + row, num_arms]) for row in range(self.ROWS)]
         upper = np.triu([stream.random((num_arms, num_arms)) for stream in streams], 1)
         lower = np.tril(1 - np.transpose(upper, (0, 2, 1)), -1)

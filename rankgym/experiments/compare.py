@@ -64,6 +64,7 @@ def compare(
     backend: str | None = None,
     address: str | None = None,
     checkpoint_every: float = 120.0,
+    resume: str = "the same call",
     **env_kwargs: Any,
 ) -> Comparison:
     """Play ``rounds`` sessions, or duels, in every row with each of ``agents``, and compare the results.
@@ -93,6 +94,7 @@ def compare(
         retire: take rows that have settled for good out of the batch, as sweeps do. This is faster, but the reward of
             such a row continues with its expectation, so that the table's rewards differ slightly.
         backend, address, checkpoint_every: as in ``run_sweep``.
+        resume: what messages advise after an interruption or a failure, if there is ``out``.
         **env_kwargs: the environment's arguments, plain JSON values. The default of ``horizon`` is ``rounds``.
 
     Raises:
@@ -121,7 +123,7 @@ def compare(
         for series in sweep.series():
             make(series.job(0, 1).block)[0].close()  # refuses unsuitable knobs before anything is written
         planned = sweep.jobs(made_in(root))
-        resume = "" if out is None else "the same command"
+        resume = "" if out is None else resume
         notes = _kept_rows(planned, set() if fresh else store.examine(root, planned).finished)
         results = play_jobs(
             planned, NAME, root, executor, sweep=sweep, replace=True, fresh=fresh, progress=progress, resume=resume

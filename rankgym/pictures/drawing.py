@@ -270,7 +270,9 @@ def _reference(scene: InterleavedScene) -> str:
         return f"Best list: {'  '.join(str(place.item) for place in scene.best)}"
     known = "unknown (no preference matrix)" if scene.best_arm is None else f"arm {scene.best_arm}"
     chance = scene.left_beats_right
-    return f"Best ranker: {known}" + ("" if chance is None else f".  Left beats right with p = {chance:.3f}")
+    beats = "" if chance is None else f".  Left beats right with p = {chance:.3f}"
+    numbered = "" if scene.left is None or scene.left.feature is None else ".  Features are numbered as in the file."
+    return f"Best ranker: {known}{beats}{numbered}"
 
 
 def _draw_side(
@@ -283,7 +285,7 @@ def _draw_side(
     if side is None:
         return
     gap = "gap unknown" if side.gap is None else f"gap {side.gap:.3f}"
-    feature = "" if side.feature in (None, side.arm) else f"feature {side.feature}, "
+    feature = "" if side.feature is None else f"feature {side.feature + 1}:, "  # as in the file
     canvas.text(x + 14, y + 48, feature + gap, size=SMALL, color=FAINT, width=150)
     for k, item in enumerate(side.ranking[:MAX_ROWS]):
         line = y + 74 + (k + 0.9) * ROW

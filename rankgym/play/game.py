@@ -1,6 +1,7 @@
 """Which agents can play which environments, and the loop: act, step, update, with records, pauses and snapshots."""
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast
@@ -24,6 +25,30 @@ class ActsAndUpdates(Protocol):
 
     def act(self, observation: Any) -> Any: ...
     def update(self, displayed: Any, clicks: Any, /) -> Any: ...  # of duels: the duel, and who won
+
+
+class RefusedAction(ValueError):
+    """The environment refused an agent's action, before anything happened in that round.
+
+    Attributes:
+        said: by the environment.
+        during: the agent's method, and the round, from 0 in the game.
+        place: file and line of the method; "" if it has none.
+    """
+
+    def __init__(self, said: str, during: str, place: str) -> None:
+        super().__init__(said, during, place)
+        self.said, self.during, self.place = said, during, place
+
+    def __str__(self) -> str:
+        return f"in {self.during}: {self.said}{self.place and f' ({self.place})'}"
+
+
+def _refused(error: ValueError, agent: Any, number: int) -> RefusedAction:
+    """Return an environment's error about an action with the agent's name, the round and the place."""
+    code = getattr(getattr(agent.act, "__func__", agent.act), "__code__", None)
+    place = f"{code.co_filename}:{code.co_firstlineno}".removeprefix(os.path.join(os.getcwd(), "")) if code else ""
+    return RefusedAction(str(error), f"{type(agent).__name__}.act, round {number}", place)
 
 
 def check_compatible(agent: Any, env: Any) -> None:
@@ -145,7 +170,12 @@ class Game:
                     left -= together
                     continue
                 action = agent.act(observation)  # the loop
-                observation, *_, info = env.step(action)
+                try:
+                    observation, *_, info = env.step(action)
+                except ValueError as error:
+                    if not str(error).startswith("action"):
+                        raise
+                    raise _refused(error, agent, self.played + stride - left) from error
                 agent.update(action, records.feedback(action, observation, info))
                 left -= 1
             self._observation = observation

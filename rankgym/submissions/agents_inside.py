@@ -4,16 +4,18 @@ Runs in the submission's process. ``remote_agents.py`` is the asking side.
 """
 
 import copy
+import hashlib
 import inspect
 from time import perf_counter
 from typing import Any
 
-from rankgym.agent import Learner
+from rankgym.agent import DuelingAgent, Learner
 from rankgym.conformance.agents import kind_of
+from rankgym.conformance.asking import attributes as attributes_of
 from rankgym.conformance.parts import base_of, check_methods, make_agent
 from rankgym.submissions.values import Watched, decode, encode
 
-OPTIONAL = ("settled", "snapshot", "restore")  # methods for which ``Learner`` has defaults
+OPTIONAL = ("settled", "snapshot", "restore", "beliefs")  # methods that have defaults in the base classes
 PINNED = ("snapshot", "restore")  # whose arrays are watched for as long as the agent lives
 WATCHED: dict[int, Watched] = {}  # by the agent's number
 
@@ -32,7 +34,8 @@ def described(answerer: Any, name: str) -> dict[str, Any]:
         check_methods(found)
     base = base_of(found)
     parameters = inspect.signature(found).parameters.values()
-    methods = [one for one in OPTIONAL if getattr(found, one, None) not in (None, getattr(Learner, one))]
+    defaults = [getattr(cls, one) for cls in (Learner, DuelingAgent) for one in OPTIONAL]
+    methods = [one for one in OPTIONAL if getattr(found, one, None) not in (None, *defaults)]
     return {
         "base": "" if base is None else base.__name__,
         "duels": kind_of(found) == "dueling",
@@ -69,6 +72,11 @@ def dumped(answerer: Any, of: int) -> str:
 def undumped(answerer: Any, data: str, watch: bool) -> int:
     """Return the number of an agent that was dumped."""
     return _watched_too(answerer.undump(data), watch)
+
+
+def attributes(answerer: Any, of: int) -> dict[str, str]:
+    """Return a digest of each attribute of an agent, by its name."""
+    return {name: hashlib.sha256(data).hexdigest() for name, data in attributes_of(answerer.objects[of]).items()}
 
 
 def _watched_too(number: int, watch: bool) -> int:

@@ -23,7 +23,8 @@ from rankgym.submissions.values import Watched, decode, encode, rewrite
 
 ENDS = {"time": TimeoutError, "memory": MemoryError, "ended": ChildProcessError}  # by the kinds of ``NoAnswer``
 LONGEST_CODE = 60  # characters of a line that is shown in an error's message
-OPTIONAL = ("settled", "snapshot", "restore", "candidate")
+METHODS = ("settled", "snapshot", "restore", "beliefs")
+OPTIONAL = (*METHODS, "candidate")
 NUMBERS = itertools.count(1)
 SUBMISSIONS: weakref.WeakValueDictionary[int, Submission] = weakref.WeakValueDictionary()  # for copies by pickle
 KNOWN: weakref.WeakKeyDictionary[Submission, "Link"] = weakref.WeakKeyDictionary()
@@ -32,10 +33,10 @@ KNOWN: weakref.WeakKeyDictionary[Submission, "Link"] = weakref.WeakKeyDictionary
 def remote_agent(submission: Submission, class_name: str, *, watched: bool = False) -> type[Any]:
     """Return a class of agents that live in the process of ``submission``.
 
-    It is a subclass of ``Agent`` or ``DuelingAgent`` if the submitted class is, and has ``settled``, ``snapshot`` and
-    ``candidate`` only if that has them. If the submission has ``batches``, classes for one user at a time become batch
-    agents (``rankgym.per_row``). Its objects are copied by ``copy.deepcopy`` and, within this process, by ``pickle``:
-    the submitted object is.
+    It is a subclass of ``Agent`` or ``DuelingAgent`` if the submitted class is, and has ``settled``, ``snapshot``,
+    ``beliefs`` and ``candidate`` only if that has them. If the submission has ``batches``, classes for one user at a
+    time become batch agents (``rankgym.per_row``). Its objects are copied by ``copy.deepcopy`` and, within this
+    process, by ``pickle``: the submitted object is.
 
     ``update`` is sent with the next call, so that a round is one round trip. With ``watched`` each call is sent at
     once, and what one side writes into one of the latest arrays, the other one sees in its own.
@@ -78,7 +79,7 @@ class Link:
 
     def _made(self, class_name: str, watched: bool, known: Mapping[str, Any]) -> type[Any]:
         base = {"Agent": RemoteRanker, "DuelingAgent": RemoteDuelist}.get(known["base"], RemotePlain)
-        names = [name for name in ("settled", "snapshot", "restore") if name in known["methods"] and known["base"]]
+        names = [name for name in METHODS if name in known["methods"] and known["base"]]
         kinds = list(inspect._ParameterKind)
         parameters = [
             inspect.Parameter(
@@ -213,6 +214,13 @@ class RemoteLearner:
             (name, given), self.waiting = self.waiting[0], []
             self.link.ask("ask", self.handle, calls=[[name, given]], changes=[])
 
+    def _attributes_elsewhere(self) -> dict[str, bytes]:
+        """Return a digest of each attribute of the submitted object, by its name; see ``conformance/asking.py``."""
+        self.flush()
+        found = self.link.ask("attributes", self.handle)
+        with sane():
+            return {str(name): bytes.fromhex(digest) for name, digest in found.items()}
+
     def __repr__(self) -> str:
         return f"<{self.class_name} of {self.link.submission.name}>"
 
@@ -263,6 +271,9 @@ class _Optional:
 
     def restore(self, snapshot: Any) -> None:
         self.ask("restore", [snapshot])
+
+    def beliefs(self, row: int = 0) -> Any:
+        return self.ask("beliefs", [row])
 
 
 class RemotePlain(RemoteLearner):

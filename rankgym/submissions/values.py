@@ -6,10 +6,13 @@ passed between the processes, so that what one side writes into such an array is
 
 import base64
 from collections import OrderedDict
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rankgym.agent import Beliefs
 
 PLAIN = (bool, int, float, str, type(None))
 KINDS = "biufc"  # dtypes of numbers
@@ -126,7 +129,7 @@ def unsent(made: Any) -> Bits:
 
 
 def encode(value: Any, watched: Watched | None = None, pin: bool = False) -> Any:
-    """Return ``value`` as JSON has it: plain values, lists, tuples, dicts and arrays; the looks of anything else."""
+    """Return ``value`` as JSON has it: plain values, lists, tuples, dicts, arrays and beliefs; else its looks."""
     if type(value) in PLAIN:
         return value
     if isinstance(value, np.generic) and value.dtype.kind in KINDS:
@@ -136,6 +139,8 @@ def encode(value: Any, watched: Watched | None = None, pin: bool = False) -> Any
         return {"array": [number, *sent(bits(value))]}
     if isinstance(value, (list, tuple)):
         return {"list" if isinstance(value, list) else "tuple": [encode(one, watched, pin) for one in value]}
+    if isinstance(value, Beliefs):
+        return {"beliefs": [[one.name, encode(getattr(value, one.name), watched, pin)] for one in fields(Beliefs)]}
     if isinstance(value, dict):
         pairs = value.items()
         return {"dict": [[encode(key, watched, pin), encode(one, watched, pin)] for key, one in pairs]}
@@ -156,6 +161,8 @@ def decode(given: Any, watched: Watched | None = None, pin: bool = False) -> Any
         return (list if kind == "list" else tuple)(decode(one, watched, pin) for one in value)
     if kind == "dict":
         return {decode(key, watched, pin): decode(one, watched, pin) for key, one in value}
+    if kind == "beliefs":
+        return Beliefs(**{str(name): decode(one, watched, pin) for name, one in value})
     if kind == "foreign":
         return Foreign(str(value[0]), str(value[1])[:LONGEST_REPR])
     raise ValueError(f"{kind!r} is not the kind of a value")

@@ -501,6 +501,16 @@ class SpeaksInDicts(ArrayAgent):
         return {"clicks": self.clicks[row]}
 
 
+class ScoresFiveOfSix(Believes):
+    def beliefs(self, row=0):
+        return Beliefs(scores={"clicks": tuple(self.clicks[row])[1:]})
+
+
+class NamesAnItemTwice(Believes):
+    def beliefs(self, row=0):
+        return Beliefs(base_list=(0, 0))
+
+
 class SortsWhenAsked(Believes):
     def beliefs(self, row=0):
         self.clicks[row].sort()
@@ -563,7 +573,15 @@ MUTANTS = {
         GivesItsMemoryAway,
         KeepsWhatItWasGiven,
     ],
-    "beliefs": [SpeaksInDicts, SortsWhenAsked, DrawsToBelieve, NeverSaysTheSameTwice, LearnsFromBeingAsked],
+    "beliefs": [
+        SpeaksInDicts,
+        ScoresFiveOfSix,
+        NamesAnItemTwice,
+        SortsWhenAsked,
+        DrawsToBelieve,
+        NeverSaysTheSameTwice,
+        LearnsFromBeingAsked,
+    ],
 }
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import rankgym
 import rankgym_agents
 from rankgym.agent import KernelAgent, open_unit, positive
-from rankgym_agents import RANKERS, BubbleRank, RandomRanker, StaticRanker, TopRank
+from rankgym_agents import AGENTS, RANKERS, BubbleRank, RandomRanker, StaticRanker, TopRank
 
 SHAPE = {"num_items": 4, "num_positions": 2}
 KERNEL_AGENTS = [name for name, agent in RANKERS.items() if issubclass(agent, KernelAgent)]
@@ -243,3 +243,10 @@ def test_an_agent_says_its_shape():
 def test_check_agent_says_what_a_factory_takes(factory, words):
     with pytest.raises(ValueError, match=words):
         rankgym.check_agent(factory)
+
+
+def test_a_name_that_is_not_in_the_table_has_a_near_miss():
+    with pytest.raises(KeyError, match=r"agent = 'topran' is unknown; did you mean 'toprank'\? allowed: static, "):
+        AGENTS["topran"]
+    assert AGENTS.get("topran") is None
+    assert "topran" not in AGENTS

@@ -152,6 +152,8 @@ def test_a_missing_part_is_named_and_nothing_else_is_tried(mutant, seen, expecte
     ("mutant", "seen"),
     [
         ("SpeaksInDicts", "beliefs(0) returned {'clicks': [0, 0, 0, 0, 0, 0]} before the first round"),
+        ("ScoresFiveOfSix", "beliefs(0).scores['clicks'] has 5 numbers before the first round"),
+        ("NamesAnItemTwice", "beliefs(0).base_list names 0 twice before the first round"),
         ("SortsWhenAsked", r"beliefs\(\d\) changed the attribute clicks of the agent after round \d+"),
         ("DrawsToBelieve", "beliefs(0) changed the attribute chance of the agent before the first round"),
         ("NeverSaysTheSameTwice", "two calls of beliefs(0) differ in scores before the first round"),

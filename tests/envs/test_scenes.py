@@ -1,6 +1,7 @@
 """Scenes say what the last session was, through resets, snapshots, stretches and repeated sessions."""
 
 import json
+import re
 from collections import Counter
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankgym
+from rankgym import scenes
 from rankgym.models import users
 from rankgym.play.game import Game
 from rankgym.scenes import DuelScene, RankingScene, as_plain
@@ -290,3 +292,9 @@ def test_repeated_sessions_count_the_regret(make_family, family):
     env.repeat(times)
     assert env.scene(1).regret_so_far == pytest.approx(before + times * last)
     assert env.scene(1).round == 1 + times
+
+
+def test_the_docstring_of_a_scene_explains_each_field():
+    for scene in (*scenes.Scene.__args__, scenes.Side, scenes.Position):
+        text = scene.__doc__.partition("Attributes:")[2]
+        assert re.findall(r"^        (\w+): \w", text, flags=re.M) == list(scene._fields)

@@ -71,6 +71,21 @@ class Breaks(Shuffles):
         time.sleep(0.01)
         if self.rounds == 50:
             raise LookupError('lost my way')
+
+class Repeats(Shuffles):
+    rounds = 0
+    def act(self, observation):  # repeats
+        shown = super().act(observation) * (self.rounds != 3)
+        self.rounds += 1
+        return shown
+
+class One:
+    def __init__(self, num_positions):
+        self.shown = list(range(num_positions))
+    def act(self):
+        return self.shown
+    def update(self, displayed, clicks):
+        pass
 """
     name = f"own_{tmp_path.name}".replace("-", "_")
     (tmp_path / f"{name}.py").write_text(text)
@@ -162,6 +177,26 @@ def test_mean_and_error_of_two_rows():
     assert error.tolist() == [1.0, 0.0]
 
 
+def test_a_class_for_one_user_is_told_to_become_a_batch_agent(my_agents, tmp_path):
+    with pytest.raises(ValueError, match=r"One\.act takes no observation, .*OneRows = rankgym\.per_row\(One\) in "):
+        compare(ENV, [f"{my_agents}:One"], **SMALL, out=tmp_path / "out")
+
+
+def test_an_action_that_is_refused_names_the_agents_method_and_the_round(my_agents, tmp_path):
+    with pytest.raises(AgentFailed) as failure:
+        compare(ENV, [f"{my_agents}:Repeats"], **SMALL, out=tmp_path / "out")
+    words = (
+        rf"agent = '{my_agents}:Repeats': in Repeats\.act, round 3: ValueError: action\[row 0\] .* repeats item 0; .*"
+    )
+    line = (tmp_path / f"{my_agents}.py").read_text().splitlines().index("    def act(self, observation):  # repeats")
+    assert re.match(words, str(failure.value))
+    assert f"{my_agents}.py:{line + 1})" in str(failure.value)
+    env = gym.make_vec(ENV, num_envs=1)
+    agent = parse_agent(f"{my_agents}:Repeats").make(env, 10, 0)
+    with pytest.raises(ValueError, match=r"^in Repeats\.act, round 3: action\[row 0\] .*:\d+\)$"):
+        rankgym.simulate(agent, env, 10, seed=0, progress=False)
+
+
 # -- processes --------------------------------------------------------------------------------------------------------
 
 
@@ -177,7 +212,7 @@ def told_of_failure(error, module, folder):
     assert str(error).startswith(f"agent = '{module}:Breaks': LookupError: lost my way (")
     assert f"{module}.py:22)" in str(error)
     assert f"; all other jobs are finished and kept in {folder}; to try" in str(error)
-    assert str(error).endswith(": the same command")
+    assert str(error).endswith(": the same call")
 
 
 def test_two_processes_give_the_same_bits_as_one_and_tell_of_failures(tmp_path, my_agents, monkeypatch):
@@ -417,7 +452,7 @@ def test_an_interrupted_comparison_writes_checkpoints_and_says_how_to_go_on(tmp_
         finally:
             process.kill()
     assert "KeyboardInterrupt" in said
-    assert f"checkpoints are kept in {tmp_path / 'out'}; to resume: the same command" in said
+    assert f"checkpoints are kept in {tmp_path / 'out'}; to resume: the same call" in said
     assert list((tmp_path / "out").glob("work-*/*.npz"))
 
 
@@ -573,8 +608,9 @@ class Starts(Shuffles):
     )
     with pytest.raises(AgentFailed) as failure:
         compare(ENV, [f"{my_agents}:{kind}"], **SMALL)
-    assert re.match(rf"agent = '{my_agents}:{kind}': ValueError: .* \(.*\.py:\d+\)$", str(failure.value))
-    assert (f"{my_agents}.py:" in str(failure.value)) == (kind != "Repeats")
+    during = r"in Repeats\.act, round 0: " if kind == "Repeats" else ""
+    assert re.match(rf"agent = '{my_agents}:{kind}': {during}ValueError: .* \(.*\.py:\d+\)$", str(failure.value))
+    assert f"{my_agents}.py:" in str(failure.value)
 
 
 def test_a_module_that_cannot_be_imported_names_the_agent(tmp_path, monkeypatch):

@@ -201,7 +201,7 @@ def test_results_can_be_read_while_a_sweep_is_running(finished, tmp_path, monkey
 # -- what is interrupted ----------------------------------------------------------------------------------------------
 
 
-def interrupted(sweep, folder):
+def interrupted(sweep, folder, **options):
     """Ctrl-C as soon as the first job has written its first checkpoint, which then waits for the driver to stop it."""
     save, saved = worker._Worker.save, threading.Event()
 
@@ -224,7 +224,7 @@ def interrupted(sweep, folder):
             thread = threading.Thread(target=press)
             thread.start()
             with pytest.raises(KeyboardInterrupt) as found:
-                run_sweep(sweep, folder, **QUIET, checkpoint_every=0.001)
+                run_sweep(sweep, folder, **{**QUIET, **options}, checkpoint_every=0.001)
             thread.join()
     finally:
         signal.signal(signal.SIGINT, handler)
@@ -326,6 +326,35 @@ def signed(path, arrays, key=None):
     stream = io.BytesIO()
     np.savez(stream, **arrays)
     path.write_bytes(stream.getvalue() + work_folder._digest(key or path.stem, stream.getvalue()))
+
+
+FORGETFUL = """
+import numpy as np
+
+class Same:
+    def __init__(self, num_positions, num_envs):
+        self.lists = np.tile(np.arange(num_positions), (num_envs, 1))
+    def act(self, observation):
+        return self.lists.copy()
+    def update(self, displayed, clicks):
+        pass
+"""
+
+
+def test_an_agent_without_snapshots_is_told_what_it_will_play_again(tmp_path, monkeypatch, capsys):
+    (tmp_path / "forgetful_one.py").write_text(FORGETFUL)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(driver, "LONG", 0.0)
+    folder = tmp_path / "out"
+    sweep = replace(LONG, agents=("forgetful_one:Same",), query=(0,), rounds=3_000_000)
+    (note,) = interrupted(sweep, folder, progress=True).__notes__
+    words = r"forgetful_one:Same has no snapshot: its ([\d,]+) sessions will be played again; to start again: .*"
+    lost = int(re.fullmatch(words, note)[1].replace(",", ""))
+    assert lost > 0
+    said = capsys.readouterr().err
+    assert "forgetful_one:Same has no snapshot, and so no checkpoints: if it is stopped, its unfinished jobs" in said
+    (line,) = sweep_status(folder).agents
+    assert (line.lost, line.played, line.begun, line.to_do) == (lost, 0, 0, 1)
 
 
 @pytest.fixture(scope="module")

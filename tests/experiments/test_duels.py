@@ -190,7 +190,8 @@ RANK, DUEL = "bubblerank, toprank, batchrank, cascade-kl-ucb", "mergerucb, rucb,
 def test_the_wrong_mixture_is_refused_before_anything_is_played(tmp_path, name, agent, says, allowed):
     with pytest.raises(ValueError) as refusal:
         compare(name, ["mergerucb", agent] if agent == "toprank" else [agent], rounds=5, out=tmp_path / "out")
-    words = f"allowed for rankgym/{name}: {allowed}, or one of your own; `rankgym agents` lists all"
+    more = len(DUELERS if allowed == DUEL else RANKERS) - 4
+    words = f"allowed for rankgym/{name}: {allowed} and {more} more, or one of your own; `rankgym agents` lists all"
     assert str(refusal.value) == f"agent = {agent!r} {says}; {words}"
     assert not (tmp_path / "out").exists()
 

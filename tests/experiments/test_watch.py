@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 import rankgym
 from rankgym.agent import Agent, Beliefs
+from rankgym.conformance.asking import checked_beliefs
 from rankgym.experiments.plan.agents import AgentFailed
 from rankgym.experiments.watch import page as pages
-from rankgym.experiments.watch.episode import ALL_SHOWN, FIRST_SHOWN, Change, checked_beliefs, shown_rounds, watch
+from rankgym.experiments.watch.episode import ALL_SHOWN, FIRST_SHOWN, Change, shown_rounds, watch
 from rankgym.experiments.watch.events import CHAMPION, STRUCTURE, Selection, changes
 from rankgym.experiments.watch.notes import Actions
 from rankgym.style import MARKERS, OVER
@@ -101,6 +102,39 @@ def test_the_regret_is_that_of_simulate():
     agent = AGENTS["toprank"].for_env(venv, seed=7)
     history = rankgym.simulate(agent, venv, 900, seed=7, progress=False)
     assert episode.agents[0].scenes[-1].regret_so_far == pytest.approx(history.regret[-1, 0])
+
+
+def test_rounds_after_users_have_changed_are_shown():
+    given = {"breakpoints": [2_003, 4_007], "rounds": 5_000, "progress": False}
+    episode = watch("CM-Yandex-Breakpoint-v0", ["static"], query=0, **given)
+    assert episode.epochs == [2_004, 4_008]
+    for first in episode.epochs:
+        assert {first + later for later in (*range(7), 8, 10, 50, 100, 501, 794)} <= set(episode.shown)
+    assert len(episode.shown) < len(shown_rounds(5_000)) + 2 * 40
+
+
+def test_what_beat_the_mean_gives_up_at_the_horizon_says_so():
+    episode = watch("Dueling-Arxiv-v0", ["btm"], rounds=600, progress=False)
+    *before, last = [change for change in episode.agents[0].changes if change.kind == STRUCTURE]
+    assert last.round == 600
+    assert last.text.endswith("are given up (exploration ends at the horizon)")
+    assert not any("horizon" in change.text for change in before)
+
+
+@pytest.mark.parametrize(
+    ("credit", "words"),
+    [
+        (None, "the probability that the side contributed more"),
+        ("expected", "the expected number"),
+        ("assigned", "the number"),
+    ],
+)
+def test_the_page_says_what_credit_is(letor, credit, words):
+    knobs = {} if credit is None else {"interleaving_knobs": {"credit": credit}}
+    episode = watch("Dueling-LETOR-v0", ["rucb"], rounds=3, file=letor, progress=False, **knobs)
+    assert pages.page_data(episode)["credit"].startswith(f"Credit: {words}")
+    team_draft = watch("Dueling-PBM-Yandex-v0", ["toprank"], rounds=3, progress=False)
+    assert pages.page_data(team_draft)["credit"] == ""
 
 
 @pytest.mark.parametrize(("query", "seed"), [(3, 0), (3, 1), (8, 0)])
@@ -279,6 +313,8 @@ def test_what_is_not_listed_is_counted(kinds, limit):
         ([1, 2], "allowed: rankgym.agent.Beliefs, or None"),
         (Beliefs(blocks=((0, 7),)), "names 7; allowed: 0 .. 4"),
         (Beliefs(champion=-1), "names -1"),
+        (Beliefs(base_list=(0, 0, 1)), "base_list names 0 twice; allowed: each item at most once"),
+        (Beliefs(blocks=((0, 1), (2, 1))), "blocks names 1 twice; allowed: each item at most once"),
         (Beliefs(champion=0.5), "champion has (0.5,); allowed: items, whole numbers in 0 .. 4"),
         (Beliefs(blocks=3), "blocks = 3; allowed: a tuple of tuples"),
         (Beliefs(blocks=(1, 2)), "blocks has 1; allowed: items"),

@@ -180,6 +180,11 @@ def test_keys_slider_and_buttons_show_the_right_round(episode, url, tmp_path):
         await page.value("$('number').focus(); $('number').value = 50")
         await page.value("$('number').dispatchEvent(new Event('change'))")
         assert await page.round() == 50
+        for typed, there in (("6e1", 60), ("2.5", 60), ("-3", 60), ("123", max(r for r in shown if r <= 123))):
+            await page.value(f"$('number').value = '{typed}'")
+            await page.value("$('number').dispatchEvent(new Event('change'))")
+            assert await page.round() == there
+            assert await page.value("$('number').value") == str(there)
 
     browse(tmp_path, look)
 

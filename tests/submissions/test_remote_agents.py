@@ -3,6 +3,7 @@
 import copy
 import gc
 import importlib.util
+import math
 import pickle
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 pytest.importorskip("psutil")
 
 import rankgym
+from rankgym.agent import Beliefs
 from rankgym.conformance.agents import try_rules
 from rankgym.conformance.parts import MissingPart
 from rankgym.submissions import Limits, NoAnswer, Submission
@@ -24,12 +26,18 @@ spec = importlib.util.spec_from_file_location("plain_agents_submitted", PLAIN)
 plain = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(plain)
 
-BOUNDARY = ("arguments", "fresh results", "copies", "snapshot")  # rules about objects that two processes cannot share
+BOUNDARY = (
+    "arguments",
+    "fresh results",
+    "copies",
+    "snapshot",
+    "beliefs",
+)  # rules about objects that two processes cannot share
 MUTANTS = [
     (kind, rule, mutant.__name__)
     for kind, rules in (("ranking", plain.MUTANTS), ("dueling", plain.DUELING_MUTANTS))
     for rule, mutants in rules.items()
-    if rule not in ("parts", "beliefs")  # nobody asks for beliefs across processes
+    if rule != "parts"
     for mutant in (mutants if rule in BOUNDARY else mutants[:1])
 ]
 SIZES = {"num_items": 5, "num_positions": 3, "num_envs": 2, "horizon": 50, "seed": 4}
@@ -131,7 +139,7 @@ def test_classes_are_of_the_submitted_kind(students):
     assert (ranker.one_user, other.one_user) == (True, False)
     assert remote_agent(students, "Greedy") is ranker
     plain_one = other(**SIZES)
-    for name in ("settled", "snapshot", "restore", "candidate"):
+    for name in ("settled", "snapshot", "restore", "beliefs", "candidate"):
         assert not hasattr(plain_one, name)
     assert repr(plain_one) == "<Plain of students.py>"
 
@@ -236,7 +244,6 @@ def test_what_keeps_the_rules_keeps_them_through_the_process(submitted, kind, ag
         book = try_rules(remote_agent(submitted, agent.__name__, watched=True), kind=kind, rounds=30)
         assert not book.broken, agent
         here = try_rules(agent, kind=kind, rounds=30)
-        here.skipped.setdefault("beliefs", "the agent has no method beliefs")  # nobody asks for them across processes
         assert book.outcome()[1] == here.outcome()[1]
 
 
@@ -244,6 +251,7 @@ def test_what_keeps_the_rules_keeps_them_through_the_process(submitted, kind, ag
     "value",
     [
         *(None, True, 3, 2.5, "x", [], (1, [2]), {"a": (1,), 3: None}),
+        *(Beliefs(blocks=((0, 2),), champion=1, scores={"a": (0.5, math.inf)}), Beliefs(out=[np.int64(3)])),
         *(np.float32(0.1), np.arange(4, dtype=np.uint32), np.zeros((0, 3)), np.array(2), np.array([[True]])),
     ],
 )

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 from gymnasium.vector import VectorEnv
 
 import rankgym
-from rankgym.agent import NAMED_AGENT, agent_class, missing_methods
+from rankgym.agent import NAMED_AGENT, agent_class, missing_methods, serves_one_user
 from rankgym.arguments import ActionKind, UnknownArgument, action_kind, env_attribute, near
 from rankgym.kernels import KernelError
 from rankgym.models.named import failure_in_model
-from rankgym.play.game import incompatibility
+from rankgym.play.game import RefusedAction, incompatibility
 from rankgym.source import code_digests, missing_module
 from rankgym.wrappers.against_itself import AgainstItself
 
@@ -70,6 +70,12 @@ class AgentSpec(NamedTuple):
         Raises ValueError if the class does not take these arguments, and AgentFailed if a user's class failed itself.
         """
         cls = self.load()
+        if serves_one_user(cls):
+            module, _, name = self.where.rpartition(":")
+            raise ValueError(
+                f"agent = {self.label!r}: {name}.act takes no observation, as that of a class for one user at a time; "
+                f"allowed: a batch agent, such as {name}Rows after {name}Rows = rankgym.per_row({name}) in {module}"
+            )
         if action_kind(env) is ActionKind.DUEL_OF_RANKINGS:
             env = AgainstItself(env)
         space: Any = env.single_action_space
@@ -117,6 +123,8 @@ class AgentSpec(NamedTuple):
         place = self._own_place(error) or place or "".join(f"{f.filename}:{f.lineno}" for f in frames)
         place = place.removeprefix(os.path.join(os.getcwd(), ""))
         said = f"{type(error).__name__}: {error}".removesuffix(": ")
+        if isinstance(error, RefusedAction):
+            said, during, place = f"ValueError: {error.said}", error.during, error.place
         said = f"{during and f'in {during}: '}{said}"
         return AgentFailed(f"agent = {self.label!r}: {said}{hint}{place and f' ({place})'}")
 

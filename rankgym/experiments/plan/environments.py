@@ -198,8 +198,10 @@ def _fitting(specs: tuple[AgentSpec, ...], name: str, env: Any) -> tuple[AgentSp
     for spec in specs:
         wrong = incompatibility(agent_class(spec.load()), env)
         if wrong:
-            few = [one for one in fitting_agents(env) if one not in BASELINES][:FEW]
-            allowed = f"allowed for {name}: {', '.join(few)}, or one of your own; `rankgym agents` lists all"
+            fitting = fitting_agents(env)
+            few = [one for one in fitting if one not in BASELINES][:FEW]
+            more = f" and {len(fitting) - len(few)} more" if len(fitting) > len(few) else ""
+            allowed = f"allowed for {name}: {', '.join(few)}{more}, or one of your own; `rankgym agents` lists all"
             raise ValueError(f"agent = {spec.label!r} {wrong.partition(';')[0]}; {allowed}")
     return specs or tuple(map(parse_agent, fitting_agents(env)))
 

@@ -33,6 +33,7 @@ BEAT_EVERY = 2.0  # seconds between signs of life
 MAX_DEATHS = 5  # of workers in a row, without a result or a checkpoint in between, before the driver gives up
 CHECKPOINT_GRACE = 120.0  # seconds that interrupted workers have for their checkpoints
 TRIAL_SECONDS = 0.05  # of a trial, which tells slow jobs from fast ones
+LONG = 60.0  # seconds of a job without checkpoints that are worth a warning
 
 
 @dataclasses.dataclass
@@ -54,6 +55,7 @@ class Driver:
         self.away = self.moves or Moves(self.root)
         self.results = self.root / RESULTS
         self.failed: dict[str, worker.Outcome] = {}
+        self.unsaved: set[str] = set()  # kinds of jobs that have no snapshot, and so no checkpoints
         self.logged: set[str] = set()
         self.beaten, self.beats, self.since = -math.inf, 0, _now()
         self.waited_for = ""
@@ -94,6 +96,12 @@ class Driver:
                     self.display.say(note)
                 if announce and expected >= PATIENCE:
                     self.display.say(f"{announce}: about {duration(expected)}")
+                for agent, seconds in self.longest_unsaved(costs).items():
+                    self.display.say(
+                        f"{agent} has no snapshot, and so no checkpoints: if it is stopped, its unfinished jobs (each "
+                        f"about {duration(seconds)}) start again from the first round",
+                        "yellow",
+                    )
                 # those that take long first, so that all workers end at about the same time
                 self.play_all(sorted(todo, key=lambda job: -costs[job.key]))
         remove(self.folder.path)
@@ -104,11 +112,33 @@ class Driver:
         """Say what an interruption leaves, and how to go on."""
         if not self.resume:
             return "nothing is kept, as no folder was given: with out=FOLDER, the same call resumes"
+        lost = self.lost()
         if (hasattr(self, "folder") and self.marks()) or any(self.results.glob("*.parquet")):
             done = sum((self.results / job.file).exists() for job in self.jobs.values())
             kept = f"finished jobs ({done:,} of {len(self.jobs):,}) and checkpoints are kept in {self.root}"
-            return f"{kept}; to resume: {self.resume}"
-        return f"nothing was played yet; to start again: {self.again or self.resume}"
+            return "; ".join([kept, *lost, f"to resume: {self.resume}"])
+        return "; ".join([*(lost or ["nothing was played yet"]), f"to start again: {self.again or self.resume}"])
+
+    def lost(self) -> list[str]:
+        """Say how much of what was played has no checkpoint because its agent has no snapshot, for each agent."""
+        played: dict[tuple[str, str], int] = {}
+        for job in self.jobs.values() if hasattr(self, "folder") else ():
+            if job.kind in self.unsaved and not (self.results / job.file).exists():
+                number = int(self.folder.read_progress(job.key).get("played", 0))
+                played[_who(job), job.unit] = played.get((_who(job), job.unit), 0) + number
+        return [
+            f"{agent} has no snapshot: its {number:,} {unit} will be played again"
+            for (agent, unit), number in played.items()
+            if number
+        ]
+
+    def longest_unsaved(self, costs: dict[str, float]) -> dict[str, float]:
+        """Return the seconds of the longest job of each agent without snapshots, if they are many."""
+        found: dict[str, float] = {}
+        for key, seconds in costs.items():
+            if self.jobs[key].kind in self.unsaved and seconds >= LONG:
+                found[_who(self.jobs[key])] = max(seconds, found.get(_who(self.jobs[key]), 0.0))
+        return found
 
     def put_aside(self, job: Playable, wrong: str) -> str:
         """Move a damaged result away, and return the note on it."""
@@ -123,7 +153,9 @@ class Driver:
         with working(trying, shown=self.shown and bool(todo)):
             for job in todo:
                 if job.kind not in paces:
-                    paces[job.kind] = _pace(job.sample())
+                    paces[job.kind], saved = _pace(job.sample())
+                    if not saved:
+                        self.unsaved.add(job.kind)
         return {job.key: paces[job.kind] * job.size for job in todo}
 
     def take_over(self, keys: set[str]) -> None:
@@ -304,16 +336,21 @@ def _now() -> str:
     return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
 
 
-def _pace(sample: Playable) -> float:
-    """Seconds for one unit of a job, tried for a moment. Raises what the job raises."""
+def _who(job: Playable) -> str:
+    """Return the name of a job's agent, or the job's kind if it has none."""
+    return str(job.log.get("agent", job.kind))
+
+
+def _pace(sample: Playable) -> tuple[float, bool]:
+    """Seconds for one unit of a job, tried for a moment, and whether it can be saved. Raises what the job raises."""
     done: list[int] = []
     with contextlib.ExitStack() as opened:
         playing = opened.enter_context(contextlib.closing(sample.start()))
         begin = time.perf_counter()
         playing.play(lambda number: None, lambda: time.perf_counter() - begin > TRIAL_SECONDS)  # compiles
-        playing.snapshot()
+        saved = playing.snapshot() is not None
         if playing.finished:
             playing = opened.enter_context(contextlib.closing(sample.start()))
         begin = time.perf_counter()
         playing.play(done.append, lambda: time.perf_counter() - begin > TRIAL_SECONDS)
-        return (time.perf_counter() - begin) / sum(done) if sum(done) else 0.0
+        return (time.perf_counter() - begin) / sum(done) if sum(done) else 0.0, saved

@@ -24,8 +24,9 @@ class AgentStatus(NamedTuple):
     running: int = 0  # played now
     begun: int = 0  # not played now, but there is a checkpoint
     damaged: int = 0  # the result is not what was written
-    played: int = 0
+    played: int = 0  # of jobs that are not played now: what their checkpoints have
     sessions: int = 0
+    lost: int = 0  # played since the last checkpoint, or without one: will be played again
 
     @property
     def to_do(self) -> int:
@@ -62,19 +63,28 @@ def sweep_status(folder: str | os.PathLike[str]) -> SweepStatus:
         line = lines.get(place, AgentStatus(*place))
         done = job.key in examined.finished
         plays = bool(running) and job.key in progress and not done
-        played = progress.get(job.key, {}).get("played", 0)
-        played = min(played, job.sessions) if isinstance(played, int) else 0
+        played, kept = _played(progress.get(job.key, {}), job.sessions)
+        lost = 0 if done or plays else played - kept
         lines[place] = line._replace(
             jobs=line.jobs + 1,
             finished=line.finished + done,
             running=line.running + plays,
-            begun=line.begun + (job.key in saved | set(progress) and not done and not plays),
+            begun=line.begun + (job.key in saved and not done and not plays),
             damaged=line.damaged + (job.key in examined.damaged),
-            played=line.played + (job.sessions if done else played),
+            played=line.played + (job.sessions if done else played - lost),
             sessions=line.sessions + job.sessions,
+            lost=line.lost + lost,
         )
     damaged = list(examined.damaged.values())
     return SweepStatus(plan.name, list(lines.values()), damaged, store.others(root, plan.jobs), running)
+
+
+def _played(progress: dict[str, Any], most: int) -> tuple[int, int]:
+    """Return how many sessions a job has played, and how many of them its checkpoint has."""
+    played = progress.get("played", 0)
+    played = min(played, most) if isinstance(played, int) else 0
+    kept = progress.get("kept", played)
+    return played, min(kept, played) if isinstance(kept, int) else 0
 
 
 def _as_made_now(folder: Path, jobs: list[PlannedJob]) -> list[PlannedJob]:

@@ -101,7 +101,8 @@ def run_sweep(
             Ray cluster. The workers must share the folder.
         address: of the scheduler, ``"tcp://host:8786"``, with ``"dask"``. Default: the current client's.
         progress: show how far the jobs are, and after the first minute how long it will take.
-        checkpoint_every: seconds between checkpoints of a running job: a kill loses at most this much work.
+        checkpoint_every: seconds between checkpoints of a running job: a kill loses at most this much work, and all of
+            the job's if the agent has no ``snapshot``.
         resume: what messages advise after an interruption or a failure; "" if the folder is temporary. Default:
             ``rankgym sweep resume FOLDER`` if the folder has a ``sweep.json``, else the same call.
 

@@ -97,6 +97,7 @@ class _Worker:
         self.assignment, self.job = assignment, assignment.job
         self.folder, self.result = WorkFolder(Path(assignment.work_folder)), Path(assignment.result)
         self.played, self.seconds = 0, 0.0  # by earlier workers, too
+        self.kept = 0  # of what was played: what the checkpoint has
         self.orders, self.beaten = Orders("", False, False), time.monotonic()
         self.looked = self.reported = -np.inf
         self.due = time.monotonic() + assignment.checkpoint_every
@@ -134,7 +135,7 @@ class _Worker:
             if saved is not None:
                 played, seconds = int(saved.pop("played")), float(saved.pop("seconds"))
                 playing.restore({name.removeprefix("job."): values for name, values in saved.items()})
-                self.played, self.seconds = played, seconds
+                self.played, self.seconds, self.kept = played, seconds, played
                 return playing
         except Exception:  # in whatever way it is damaged
             playing.close()
@@ -143,11 +144,13 @@ class _Worker:
         return playing
 
     def save(self, playing: Playing) -> None:
-        """Write a checkpoint, if the job can be saved."""
+        """Write a checkpoint, if the job can be saved, and how far the job is."""
         snapshot = playing.snapshot()
         if snapshot is not None:
             arrays = {"played": np.array(self.played, np.int64), "seconds": np.array(self.seconds)}
             self.folder.save_checkpoint(self.job.key, arrays | {f"job.{name}": v for name, v in snapshot.items()})
+            self.kept = self.played
+        self.report(playing.computed)
 
     def tell(self, playing: Playing, number: int) -> None:
         self.played += number
@@ -158,8 +161,8 @@ class _Worker:
         """Write how far the job is."""
         self.reported = time.monotonic()
         seconds = round(self.seconds, 6)
-        progress = {"played": self.played, "computed": computed, "seconds": seconds, "finished": finished}
-        self.folder.write_progress(self.job.key, progress)
+        progress = {"played": self.played, "kept": self.kept, "computed": computed, "seconds": seconds}
+        self.folder.write_progress(self.job.key, {**progress, "finished": finished})
 
     def pause(self) -> bool:
         self.look()

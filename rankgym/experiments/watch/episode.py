@@ -2,10 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from numbers import Real
-from operator import index
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -13,17 +10,20 @@ import numpy as np
 
 from rankgym.agent import Beliefs
 from rankgym.arguments import ActionKind, action_kind, count_of, whole_number
+from rankgym.conformance.asking import checked_beliefs
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.experiments.plan.agents import AgentLike, AgentSpec
 from rankgym.experiments.plan.environments import ResolvedEnvironment, resolve
-from rankgym.experiments.watch.events import Selection, changes
-from rankgym.experiments.watch.notes import Actions, notes
+from rankgym.experiments.watch.events import STRUCTURE, Selection, changes
+from rankgym.experiments.watch.notes import Actions, explores_until, notes
 from rankgym.play.game import Game
 from rankgym.progress import late_bar, rate_bar
 
 ALL_SHOWN = 500  # rounds of an episode that is shown whole
 FIRST_SHOWN = 100  # of a longer one, all of these first rounds
 PER_DECADE, EVENLY = 50, 100  # and of the rest log-spaced and evenly spaced ones
+AFTER_CHANGES = sorted({round(10 ** (power / 10)) for power in range(41)})  # shown rounds after users have changed,
+FOLLOWED = 12  # for so many first times
 CHANGES = 120  # listed of each kind in every power of ten, all agents together
 REPORTED = 256  # rounds between reports of progress
 
@@ -76,8 +76,8 @@ def watch(
 
     Shown are all rounds up to 500. Of a longer episode, shown are the first 100 rounds, 50 log-spaced rounds in every
     power of ten, 100 evenly spaced ones, the last one, and every round in which an agent's beliefs change their
-    structure (``Beliefs.structure``) or users change. In each power of ten up to 120 changes of a kind are listed for
-    all agents together; the rest are counted.
+    structure (``Beliefs.structure``) or users change; and log-spaced ones after users have changed, the first 12 times.
+    In each power of ten up to 120 changes of a kind are listed for all agents together; the rest are counted.
 
     Args:
         name: the id of an environment, with or without ``rankgym/``.
@@ -112,6 +112,7 @@ def watch(
                 news = [player.play(number) for player in players]
                 if players[0].new_users:
                     epochs.append(number)
+                    always.update(number + later for later in AFTER_CHANGES if len(epochs) <= FOLLOWED)
                 if number in always or any(news) or (players[0].new_users and len(epochs) <= CHANGES):
                     episode.shown.append(number)
                     for player in players:
@@ -184,8 +185,9 @@ class Player:
         epoch = 0 if schedule is None else int(schedule.last_epoch[0])
         self.new_users, self._epoch = epoch != self._epoch, epoch
         before, self._beliefs = self._beliefs, self.beliefs()
+        ended = " (exploration ends at the horizon)" if explores_until(self.agent, number) else ""
         news = [
-            Change(number, kind, text)
+            Change(number, kind, text + ended * (kind == STRUCTURE))
             for kind, text in changes(before, self._beliefs, self.thing)
             if self.selection.take(kind, number)
         ]
@@ -213,53 +215,3 @@ class Player:
     def _number(self) -> int:
         """How many items or arms there are."""
         return int(getattr(self.env, "num_arms" if self.thing == "arm" else "num_items"))
-
-
-def checked_beliefs(found: Any, number: int) -> Beliefs | None:
-    """Return an agent's beliefs about ``number`` items or arms, NumPy's numbers as Python's.
-
-    Raises:
-        TypeError: they are not ``Beliefs``, or a part of them has another type.
-        ValueError: they name what is not an item, or have another number of scores.
-    """
-    if found is None:
-        return None
-    if not isinstance(found, Beliefs):
-        raise TypeError(f"beliefs() = {found!r}; allowed: rankgym.agent.Beliefs, or None")
-    if not isinstance(found.blocks, Iterable):
-        raise TypeError(f"beliefs().blocks = {found.blocks!r}; allowed: a tuple of tuples of items")
-    if not isinstance(found.scores, Mapping):
-        raise TypeError(f"beliefs().scores = {found.scores!r}; allowed: a dict from names to {number} numbers each")
-    for name, values in found.scores.items():
-        _check_scores(name, values, number)
-    (champion,) = (None,) if found.champion is None else _items("champion", (found.champion,), number)
-    return replace(
-        found,
-        blocks=tuple(_items("blocks", block, number) for block in found.blocks),
-        out=_items("out", found.out, number),
-        base_list=_items("base_list", found.base_list, number),
-        champion=champion,
-    )
-
-
-def _items(part: str, given: Any, number: int) -> tuple[int, ...]:
-    """Return the items that a part of beliefs names as Python's numbers."""
-    try:
-        items = tuple(map(index, given))
-    except TypeError:
-        allowed = f"allowed: items, whole numbers in 0 .. {number - 1}"
-        raise TypeError(f"beliefs().{part} has {given!r}; {allowed}") from None
-    wrong = next((item for item in items if not 0 <= item < number), None)
-    if wrong is not None:
-        raise ValueError(f"beliefs().{part} names {wrong}; allowed: 0 .. {number - 1}")
-    return items
-
-
-def _check_scores(name: str, values: Any, number: int) -> None:
-    kinds = set(map(type, values)) if isinstance(values, Iterable) else {type(None)}
-    if not all(issubclass(kind, Real) for kind in kinds):
-        allowed = f"allowed: {number} numbers, infinite ones among them"
-        raise TypeError(f"beliefs().scores[{name!r}] = {values!r}; {allowed}")
-    length = len(values)
-    if length != number:
-        raise ValueError(f"beliefs().scores[{name!r}] has {length} numbers; allowed: {number}")

@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv, VectorWrapper
 
 from rankgym.experiments.judge.agreements import AS_AGENTS_DO, equals, joined
+from rankgym_agents.beat_the_mean import BeatTheMean
 from rankgym_agents.restarting import Restarting
 
 NAMED = 5  # rounds that a sentence names
@@ -48,6 +49,11 @@ def notes(
         for group in equals(digests)
     ]
     return same + [text for label, agent in agents.items() if (text := note_on_restarts(label, agent, epochs, rounds))]
+
+
+def explores_until(agent: Any, number: int) -> bool:
+    """Whether the agent ends its exploration in this round, the horizon, whatever it has learned."""
+    return isinstance(agent, BeatTheMean) and number == int(agent.state.horizon[0])
 
 
 def note_on_restarts(label: str, agent: Any, epochs: Sequence[int], rounds: int) -> str:

@@ -94,8 +94,9 @@ function play() {
 }
 
 function goToAsked(text) { // a round that somebody typed: if it is not shown, the page says so
-  const asked = /^\d{1,15}$/.test(text) ? Number(text) : null;
-  const to = asked === null ? 0 : placeOf(asked), there = number(shown[to]);
+  const value = /^\d+(\.\d+)?(e\d+)?$/i.test(text) ? Number(text) : NaN; // 1e3 is 1,000
+  const asked = Number.isInteger(value) && value < 1e15 ? value : null;
+  const to = asked === null ? place : placeOf(asked), there = number(shown[to]);
   if (asked === shown[to]) return go(to);
   const range = `allowed: 1 to ${number(data.rounds)}, such as “#round=${shown[to]}” in the address`;
   go(to, true, asked === null ? `“${text.slice(0, 40)}” is not a round; ${range}. This is round ${there}.`
@@ -183,7 +184,7 @@ function side(scene, name, wins) {
   if (arms) lines.push(item(value, value === scene.best_arm), make("div", { class: "note", text: `gap ${short(scene.gaps[value])}` }),
     scene.arms[value] === value ? "" : make("div", { class: "note", text: `number ${scene.arms[value]} of the data set` }));
   else {
-    if (value.arm !== null) lines.push(item(value.arm, value.arm === scene.best_arm), make("div", { class: "note", text: `feature ${value.feature}` }));
+    if (value.arm !== null) lines.push(item(value.arm, value.arm === scene.best_arm), make("div", { class: "note", text: `feature ${value.feature} (“${value.feature + 1}:” in the file)` }));
     lines.push(make("div", { class: "note", text: `credit ${short(value.credit)}` }), make("div", { class: "note", text: `list ${value.ranking.join(", ")}` }));
     if (value.gap !== null) lines.push(make("div", { class: "note", text: `gap ${short(value.gap)}` }));
   }
@@ -195,6 +196,7 @@ function versus(scene) {
   if (alone(scene)) return [make("p", { class: "note", text: "Its list is on both sides of the duel, and is shown as it is." })];
   const chance = scene.left_beats_right;
   const parts = [make("div", { class: "versus" }, side(scene, "left", scene.winner === 0), make("span", { text: "against" }), side(scene, "right", scene.winner === 1))];
+  if (data.credit) parts.push(make("p", { class: "note", text: data.credit }));
   if (chance !== null) parts.push(make("p", { class: "note", text: `Left beats right with probability ${short(chance)}.` }));
   return parts;
 }
@@ -451,6 +453,7 @@ function setUpText() {
       : duels ? "Regret of a round: how much worse its two lists or rankers are than the best one." : "Regret of a round: the expected reward of the best list, less that of the list shown."],
     ...(any("misordered") ? [["Pairs out of order: pairs of items of which the less attractive one stands above the more attractive one. Items that are not shown stand below all others. 0 is the best."]] : []),
     ...(data.kind === "duel" ? [["Problem: the number, from 0, of one of the environment's preference matrices. All agents play this one."]] : []),
+    ...(any("epoch") ? [["Users of epoch 0 are the first ones; each time users change, the next epoch begins. Epochs are counted from 0, rounds from 1: an epoch that begins after 10,000 rounds begins in round 10,001."]] : []),
     ...(any("query") ? [["Query: the number, from 0, of what users search for. Each has items and attractions of its own."]] : []),
     ["Best one named: what the agent would answer now if asked for the best. If several are tied, its rule for ties decides, often a draw; then the name can change though little was learned."],
     ["Framed in bold and green: items of the best list, or the best arm. Struck through: given up by the agent."],
@@ -477,7 +480,10 @@ document.addEventListener("keydown", (event) => {
   KEYS[event.key]();
 });
 $("slider").addEventListener("input", () => go(Number($("slider").value)));
-$("number").addEventListener("change", () => { if ($("number").value) goToAsked($("number").value); });
+$("number").addEventListener("change", () => {
+  if ($("number").value) goToAsked($("number").value);
+  $("number").value = shown[place];
+});
 $("number").addEventListener("blur", () => { $("number").value = shown[place]; });
 $("back").addEventListener("click", () => go(place - 1));
 $("on").addEventListener("click", () => go(place + 1));

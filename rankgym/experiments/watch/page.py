@@ -16,11 +16,18 @@ from typing import Any
 from matplotlib.markers import MarkerStyle
 
 from rankgym.agent import Beliefs
+from rankgym.experiments.plan.environments import env_arguments
 from rankgym.experiments.watch.episode import Episode, Watched
 from rankgym.outputs import atomic_path
 from rankgym.scenes import DuelScene, InterleavedScene, Position
 from rankgym.style import OVER, SMALL_MARKERS, SOLID, Look, looks
 
+CREDIT = {  # of probabilistic interleaving, by its knob
+    "marginalized": "the probability that the side contributed more of the clicked documents than the other one, given "
+    "the list alone",
+    "expected": "the expected number of clicked documents that the side contributed, given the list alone",
+    "assigned": "the number of clicked documents that the side contributed",
+}
 MANY = 24  # items or arms of a table of scores
 DIGITS = 4  # significant ones of numbers on the page
 DASH_UNIT = 2.2  # line widths of matplotlib's dashes, in pixels
@@ -76,6 +83,7 @@ def page_data(episode: Episode) -> dict[str, Any]:
         "notes": episode.notes,
         "kind": kind,
         "thing": episode.thing,
+        "credit": credit_text(episode, scene),
         "query_name": getattr(scene, "query_name", ""),
         "names": list(getattr(scene, "item_names", ())),
         "agents": [
@@ -83,6 +91,16 @@ def page_data(episode: Episode) -> dict[str, Any]:
             for agent, look, number in zip(episode.agents, looks(names).values(), _coinciding(episode), strict=True)
         ],
     }
+
+
+def credit_text(episode: Episode, scene: Any) -> str:
+    """Return what the credit of probabilistic interleaving is; "" for other methods, whose credit counts clicks."""
+    if getattr(scene, "interleaving", "") != "probabilistic":
+        return ""
+    found = episode.environment
+    knobs = ((env_arguments(found.env_id) or {}) | found.env_kwargs).get("interleaving_knobs") or {}
+    words = f"Credit: {CREDIT[knobs.get('credit', 'marginalized')]}. "
+    return f"{words}“Credit left” in the list: the probability that left contributed what stands there."
 
 
 def _coinciding(episode: Episode) -> list[int]:
