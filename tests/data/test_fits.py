@@ -137,7 +137,7 @@ def test_pandas_writes_whole_numbers_beside_empty_cells_as_floats():
         ),
         ("hats,,2,", "caps,,2,", "line 10, column 'examination': query 'caps' has no items"),
         (",,2,,0.5", ",,2,,0.5,7", "line 9: it has 6 entries; allowed: 5, as many as names"),
-        ("attraction", "atraction", "line 1: there is no column 'attraction'; did you mean 'atraction'?"),
+        ("attraction", "atraction", "line 1: there is no column 'attraction'; is it called 'atraction'?"),
         ("attraction", "my attraction", "line 1: 'my attraction' is not a name of a column"),
         ("examination", "attraction", "line 1: 'attraction' stands here twice"),
         ("doc21", 'doc"21', "doc"),
