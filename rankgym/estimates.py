@@ -29,12 +29,12 @@ def rounded(mean: float, error: float = math.nan, digits: int | None = None) -> 
     Args:
         mean: NaN is "unknown".
         error: NaN is unknown, and its text is ""; 0 is exact, "0".
-        digits: of the mean after the point if the error is unknown or 0. Default: as many as suit the mean.
+        digits: of the mean after the point if the error is unknown. Default: as many as suit the mean.
     """
     if math.isnan(mean):
         return "unknown", ""
     if not math.isfinite(error) or error <= 0 or math.isinf(mean):
-        if digits is None:
+        if digits is None or error == 0:
             digits = 0 if abs(mean) >= 1000 or mean == 0 else 1 if abs(mean) >= 10 else 2
         return f"{mean:,.{digits}f}", "0" if error == 0 else ""
     places = 1 - int(f"{error:.1e}".partition("e")[2])  # of the error, as it is after rounding

@@ -10,7 +10,7 @@ DUELING = ("rankgym.envs:single_dueling", "rankgym.envs:DuelingVectorEnv")
 RANKERS = ("rankgym.envs:single_interleaved_rankers", "rankgym.envs:InterleavedRankersVectorEnv")
 RANKINGS = ("rankgym.envs:single_interleaved_rankings", "rankgym.envs:InterleavedRankingsVectorEnv")
 
-YANDEX: dict[str, Any] = {"dataset": "yandex", "num_positions": 5}
+YANDEX: dict[str, Any] = {"dataset": "yandex"}  # 5 positions, or as many as imported fits have
 SYNTHETIC: dict[str, Any] = {"dataset": "synthetic", "num_positions": 5}
 RERANK: dict[str, Any] = {"dataset": "yandex", "num_positions": 10, "cutoff": 5}
 # BubbleRank, section 5.4: query i - 1 has chi = 0.5^i at the last two positions; the best item starts at the very last.

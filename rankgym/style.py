@@ -7,7 +7,7 @@ apart. No figure needs a display. Needs matplotlib.
 import itertools
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -34,6 +34,7 @@ RC_PARAMS: Any = {
     "ytick.color": "#333333",
     "svg.hashsalt": "rankgym",  # the same numbers give the same file
     "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
+    "text.parse_math": False,  # labels are the user's: a dollar sign is one
 }
 PAPER_FONTS: Any = {"font.size": 8, "axes.titlesize": 8, "legend.fontsize": 7.5, "axes.linewidth": 0.6}
 TITLE_LETTERS = 66  # of a line of a title
@@ -257,7 +258,7 @@ def set_title(axes: Any, text: str) -> None:
 
     Its place is the user's ``axes.titlelocation``, so that a later ``axes.set_title`` replaces it.
     """
-    axes.set_title(textwrap.fill(text, TITLE_LETTERS))
+    axes.set_title(textwrap.fill(text, TITLE_LETTERS), parse_math=False)
 
 
 def thinned(breakpoints: Sequence[int]) -> tuple[list[int], str]:
@@ -290,7 +291,7 @@ def columns_of_names(names: Sequence[str], width: float, small: bool) -> list[li
     return columns
 
 
-def add_legend(figure: Figure, handles: dict[str, Any], small: bool) -> None:
+def add_legend(figure: Figure, handles: Mapping[str, Any], small: bool) -> None:
     """Put a legend above the panels of ``figure``."""
     columns = columns_of_names(list(handles), figure.get_figwidth(), small)
     by_columns = list(itertools.chain(*columns))  # matplotlib fills column by column
@@ -308,7 +309,7 @@ def add_caption(figure: Figure, text: str) -> None:
     """Put ``text`` below the panels of ``figure``, after the caption that it has already."""
     own = figure.get_supxlabel()
     lines = [*([own] if own else []), *caption_lines(text, figure.get_figwidth())]
-    figure.supxlabel("\n".join(lines), fontsize=9, color="#555555", x=0.01, ha="left")
+    figure.supxlabel("\n".join(lines), fontsize=9, color="#555555", x=0.01, ha="left", parse_math=False)
 
 
 def write(figure: Figure, path: Path | BinaryIO, kind: str, *, scale: float = 2.0) -> None:

@@ -138,7 +138,13 @@ def test_options_reach_the_comparison(run, tmp_path):
     ("env", "arguments", "query", "folder"),
     [
         ("PBM-Yandex-v0", {}, "all", "PBM-Yandex-v0"),
-        ("PBM-Yandex-v0", {"source": "calibrated", "num_positions": 5}, "all", "PBM-Yandex-v0"),
+        ("PBM-Yandex-v0", {"source": "calibrated"}, "all", "PBM-Yandex-v0"),
+        (
+            "PBM-Yandex-v0",
+            {"num_positions": 5},
+            "all",
+            "PBM-Yandex-v0-positions=5",
+        ),  # of fits, the default may be fewer
         ("PBM-Yandex-v0", {"source": "published"}, "0,3", "PBM-Yandex-v0-query=0_3-published"),
         ("PBM-Yandex-v0", {"num_positions": 3, "cutoff": 2}, "test", "PBM-Yandex-v0-cutoff=2-positions=3-query=test"),
         ("PBM-Yandex-v0", {"cutoff": 2, "num_positions": 3}, "test", "PBM-Yandex-v0-cutoff=2-positions=3-query=test"),

@@ -225,8 +225,9 @@ def test_another_sweep_in_the_folder(run, played, tmp_path):
     failed = run("sweep", "run", "small.toml", "--jobs", "1")
     assert failed.exit_code == 2
     assert (
-        "results/small has the results of another sweep, which differs in rounds; allowed: another folder (--out), or "
-        "--replace, which leaves its results there and uses those that both have"
+        "results/small has the results of another sweep, which differs in rounds; allowed: another folder (--out); a "
+        "sweep that only adds agents, environments or runs; or --replace, which deletes no result and uses those that "
+        "both sweeps have"
     ) in plain(failed.output)
     assert run("sweep", "run", "small.toml", "--jobs", "1", "--replace").exit_code == 0
     assert "6 results are of other sweeps" in run("sweep", "status", "results/small").output
@@ -429,6 +430,51 @@ def test_what_goes_wrong(run, file, words, message):
     result = run("sweep", *words)
     assert result.exit_code == 2
     assert plain(result.output).startswith(message)
+
+
+def test_agents_names_are_not_broken_within_numbers(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+    agent = "pbm-ucb:examination=[0.95,0.8,0.5,0.3,0.2]"
+    show_table(("environment", "agent", "rows"), [("PBM-Synthetic-v0", agent, "1,000")], labels=2)
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 50
+    assert all(number in printed for number in ("0.95", "0.8", "0.5", "0.3", "0.2"))
+
+
+def test_a_sweep_grows_and_its_agents_have_labels_for_papers(run, tmp_path):
+    few = 'rounds = 30\nquery = [0, 3]\nruns = 1\n[[environments]]\nid = "PBM-Yandex-v0"\nnum_positions = 2\n'
+    knob = "pbm-ucb:examination=[0.9,0.5]"
+    (tmp_path / "s.toml").write_text(f'agents = ["{knob}", "static"]\n{few}')
+    assert run("sweep", "run", "s.toml", "--jobs", "1").exit_code == 0
+    folder = tmp_path / "results" / "s"
+    before = {path.name: path.read_bytes() for path in (folder / "results").iterdir()}
+    assert '"labels"' not in (folder / "sweep.json").read_text()
+    (tmp_path / "s.toml").write_text(
+        few.replace("runs = 1", "runs = 2")
+        + '[[environments]]\nid = "CM-Yandex-v0"\n'
+        + '[[agents]]\nname = "pbm-ucb"\nexamination = [0.9, 0.5]\nlabel = "PBM-UCB, $5"\n'
+        + '[[agents]]\nname = "static"\n[[agents]]\nname = "toprank"\nlabel = "TopRank"\n'
+    )
+    (tmp_path / "s.toml").write_text(
+        (tmp_path / "s.toml").read_text().replace('id = "CM', 'num_positions = 2\nid = "CM')
+    )
+    grown = run("sweep", "run", "s.toml", "--jobs", "1")
+    assert grown.exit_code == 0, grown.output
+    assert before.items() <= {path.name: path.read_bytes() for path in (folder / "results").iterdir()}.items()
+    assert set(load(folder)["agent"].to_pylist()) == {knob, "static", "toprank"}
+    for to in ("figure.svg", "table.tex", "report.html"):
+        kind = to.partition(".")[0].replace("table", "export")
+        made = run("sweep", kind, "results/s", "--to", to)
+        assert made.exit_code == 0, made.output
+    assert "PBM-UCB, \\$5 & " in (tmp_path / "table.tex").read_text()
+    assert "<td>PBM-UCB, $5</td>" in (tmp_path / "report.html").read_text()
+    for to in ("figure.svg", "table.tex", "report.html"):
+        text = (tmp_path / to).read_text().partition("<summary>Settings")[0]
+        assert "PBM-UCB" in text
+        assert "TopRank" in text
+        assert "examination" not in text
+    (tmp_path / "s.toml").write_text(f'agents = ["static"]\n{few}')
+    assert run("sweep", "run", "s.toml", "--jobs", "1").exit_code != 0
 
 
 def test_labels_that_do_not_fit_are_broken_after_their_commas(capsys, monkeypatch):

@@ -8,8 +8,11 @@ import sys
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.text import Text
 
+from rankgym import style
 from rankgym.experiments.plan.agents import shipped_models
+from rankgym.experiments.show.figures import Curve, Panel, panels
 from rankgym.style import COLOURS, LOOKS, OWN_COLOURS, agent_name, looks, stands_back
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 
@@ -79,6 +82,16 @@ def test_colours_can_be_told_apart():
     colours = np.array([to_rgb(color) for color in COLOURS])
     apart = np.abs(colours[:, None] - colours[None]).max(axis=2) + np.eye(len(COLOURS))
     assert apart.min() > 0.2
+
+
+@pytest.mark.parametrize("words", ["price $5 or $10", r"cost $\frac$"])
+def test_a_dollar_sign_is_a_dollar_sign(tmp_path, words):
+    x = np.array([1.0, 2.0])
+    drawn = panels([Panel(words, [Curve(words, x, x)], xlabel=words, ylabel=words)], caption=words, order=[words])
+    texts = [text for text in drawn.findobj(Text) if text.get_text() == words]
+    assert len(texts) == 5  # title, two axes, legend, caption
+    assert not any(text.get_parse_math() for text in texts)
+    style.write(drawn, tmp_path / "figure.svg", "svg")  # matplotlib fails at wrong mathematics here
 
 
 def test_figures_need_no_display():

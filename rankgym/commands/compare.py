@@ -94,8 +94,8 @@ def compare(
     """Compare agents on queries (or problems of duels) and runs; all agents meet the same users.
 
     Shows a table, and a second one of regret per epoch where users change. Writes into DIR: `regret.png`,
-    `regret.svg`, `table.csv`, `table.md`, each agent's history `<agent>.npz` (`rankgym.History.load` reads it), and
-    `compare.json` with everything that decided the numbers.
+    `regret.svg`, `table.csv`, `table.md`, each agent's history `<agent>.npz` (`rankgym.History.load` reads it, of duels
+    `rankgym.DuelingHistory.load`), and `compare.json` with everything that decided the numbers.
 
     A *violation* of the safety constraint is a round whose list has over K / 2 more incorrectly ordered pairs than the
     production list, where K is the number of displayed positions. In duels, *accuracy* is the share of rows in which

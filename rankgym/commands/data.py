@@ -180,11 +180,10 @@ def _import_fits(name: str, file: Path) -> None:
     typer.echo(f"{name}: {room.import_fits(name, file)}{replaced}")
     fits = room.load_fits(name)
     queries, items = fits.item.shape
-    few = "" if fits.positions >= 5 else f" --positions {fits.positions}"
     sizes = f"{queries:,} {'query' if queries == 1 else 'queries'} of {items} {'item' if items == 1 else 'items'}"
     models = models_of(fits)
     richest, names = max(models, key=lambda one: len(one.axes)).name, ", ".join(one.name for one in models)
-    typer.echo(f"{sizes}, for the models {names}; rankgym compare {richest}-Yandex-v0 --source {name}{few} plays")
+    typer.echo(f"{sizes}, for the models {names}; rankgym compare {richest}-Yandex-v0 --source {name} plays")
     typer.echo("them. Your own model takes them, too: --set model=package.module:MODEL")
     if queries > 1:
         typer.echo(f"queries are numbered in the order of the file: {numbered(fits.query.tolist())}")

@@ -50,10 +50,10 @@ def _of_fits(name: str) -> list[Line]:
         lines.append(("positions", f"{found.positions} at most"))
     lines += [(f"parameter {key}", _values(found.axes[key], table)) for key, table in found.parameters.items()]
     lines.append(("digest", fits.fits_digest(name)))
+    lines += [("note", line) for line in unplayed(found.axes)]
     models = sorted(models_of(found), key=lambda one: -len(one.axes))
     environments = [env for one in models for env in _ids(dataset="yandex", model=one.name)]
-    few = [f"--positions {found.positions}"] if found.positions < 5 else []
-    return lines + _played_by(environments, ["--source", name, *few])
+    return lines + _played_by(environments, ["--source", name])
 
 
 def models_of(found: room.Fits) -> list[Any]:

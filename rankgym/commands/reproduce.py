@@ -55,8 +55,8 @@ def reproduce(
 ) -> None:
     """Reproduce figures of papers: play, draw, and report which of the paper's claims hold.
 
-    Each figure gets a folder in DIR, NAME-SCALE-SOURCE, with `figure.png`, `figure.svg`, `claims.md`, `claims.json`,
-    the numbers in `data.parquet`, and `report.html`, which has everything.
+    Each figure gets a folder in DIR, NAME-SCALE-SOURCE, with `figure.png`, `figure.svg`, `figure.pdf` (for a
+    paper), `claims.md`, `claims.json`, the numbers in `data.parquet`, and `report.html`, which has everything.
 
     A claim holds, or fails, if the confidence interval of the measured value decides it; otherwise it is undecided at
     this scale.
@@ -132,21 +132,33 @@ def pace_in_words(pace: "Pace", scale: str) -> str:
 
 def _show_list(entries: "Sequence[ListedFigure]", console: Console) -> None:
     """Print two lines for each figure, below the name of its paper."""
-    paper = ""
+    from rankgym.experiments.papers.listing import list_figures
+
+    paper, calibrated = "", dict[str, "ListedFigure"]()
     for entry in entries:
         if entry.figure.paper != paper:
             paper = entry.figure.paper
             console.print(Text(f"\n{paper}", "bold"), soft_wrap=True)
         console.print(Text.assemble("  ", (entry.figure.name, "cyan"), f"  {entry.figure.title}"), soft_wrap=True)
-        sizes = ", ".join(f"{scale} {_sessions(number)}" for scale, number in entry.sessions.items())
+        sizes = _sizes(entry)
+        if None in entry.sessions.values():
+            calibrated = calibrated or {one.figure.name: one for one in list_figures("calibrated")}
+            sizes += f" sessions (--source calibrated: {_sizes(calibrated[entry.figure.name])})"
+        else:
+            sizes += " sessions"
         needs = f"data: {'; '.join(entry.data) or 'comes with the package'}"
-        console.print(Text(f"      {sizes} sessions; {needs}", "dim"), soft_wrap=True)
+        console.print(Text(f"      {sizes}; {needs}", "dim"), soft_wrap=True)
     console.print(
         Text(
             "\nSessions (duels) at each scale; ?: they depend on data that are not here. A paper's name, such as "
             "bubblerank, stands for all its figures, and `all` for all figures."
         )
     )
+
+
+def _sizes(entry: "ListedFigure") -> str:
+    """Return the number of sessions at each scale."""
+    return ", ".join(f"{scale} {_sessions(number)}" for scale, number in entry.sessions.items())
 
 
 def _sessions(number: int | None) -> str:

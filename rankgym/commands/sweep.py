@@ -43,10 +43,17 @@ def run(
     address: Address = None,
     checkpoint_every: CheckpointEvery = 120.0,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace another sweep, or files of its names, in FOLDER.")
+        bool,
+        typer.Option(
+            "--replace",
+            help="Replace another sweep's file in FOLDER, or foreign files of a sweep's names; no result is deleted, "
+            "and those that the new sweep has, too, are used.",
+        ),
     ] = False,
 ) -> None:
     """Play a sweep, or resume it: finished jobs in FOLDER are not played again.
+
+    FILE may have more agents, environments or runs than last time: only these are played.
 
     A file such as
 
@@ -70,7 +77,8 @@ def run(
 
     Further keys: `name`, `seed`, `query`, `record_at` (further rounds to record), `rows_per_job`, and `retire`: rows
     whose list can never change again leave the batch, and the rest of their records is exact. Agents with many knobs
-    may be tables, `[[agents]]` with `name` and the knobs. See `rankgym envs` and `rankgym agents`.
+    may be tables, `[[agents]]` with `name` and the knobs; their `label` is shown in figures, reports and LaTeX tables,
+    and may be changed later. See `rankgym envs` and `rankgym agents`.
 
     Your own agents, `package.module:Class`, and click models, `model = "package.module:MODEL"`, are found in the
     present folder and beside FILE.toml.
@@ -173,6 +181,7 @@ def export(
 
     In Python, `rankgym.experiments.load(FOLDER)` returns the tidy table for pandas or polars.
     """
+    from rankgym.experiments.plan.sweep import labels_in
     from rankgym.experiments.run.tidy_tables import origin, table, write_table
     from rankgym.experiments.show.paper import latex_table
     from rankgym.extras import require
@@ -183,7 +192,7 @@ def export(
     check_writable(path, path.parent)
     made = origin(folder, results)
     if path.suffix == ".tex":
-        text = latex_table(results, said, made)
+        text = latex_table(results, said, made, labels=labels_in(folder))
         with atomic_path(path) as unfinished:
             unfinished.write_text(text, encoding="utf-8")
         typer.echo(f"Written to {path}: {len(results):,} lines; it needs \\usepackage{{booktabs}}")
@@ -222,6 +231,7 @@ def figure(
     A panel for each environment has the mean over rows of each agent and a band of one standard error to either side.
     """
     from rankgym.arguments import one_of
+    from rankgym.experiments.plan.sweep import labels_in
     from rankgym.experiments.show.paper import paper_figure
     from rankgym.outputs import atomic_path, check_writable
 
@@ -229,7 +239,8 @@ def figure(
     scales = [("--x", x, ["log", "linear"]), ("--y", y, ["log", "linear", "symlog"])]
     xscale, yscale = (None if value is None else one_of(name, value, allowed) for name, value, allowed in scales)
     results, _ = _read(folder, partial, strict)
-    drawn = paper_figure(results, measure, x=xscale, y=yscale, width=width)  # type: ignore[arg-type]
+    axes: Any = {"x": xscale, "y": yscale, "width": width}
+    drawn = paper_figure(results, measure, **axes, labels=labels_in(folder))
     from rankgym import style
 
     check_writable(path, path.parent)
@@ -250,6 +261,7 @@ def report(
 
     Seeds, arguments and the versions that made the results are folded at its end.
     """
+    from rankgym.experiments.plan.sweep import labels_in
     from rankgym.experiments.run.plan_file import read_plan
     from rankgym.experiments.run.tidy_tables import provenance
     from rankgym.experiments.show.report import sweep_report
@@ -260,7 +272,11 @@ def report(
     plan = read_plan(folder)
     check_writable(path, path.parent)
     settings, versions = provenance(folder)
-    sweep_report(path, results, plan.name if plan else "", said, settings=settings, versions=versions)
+    from rankgym.experiments.compare import NAME
+
+    title = plan.name if plan else ""
+    title = ", ".join(results.environments) if title == NAME else title  # of `rankgym compare --out`
+    sweep_report(path, results, title, said, labels_in(folder), settings=settings, versions=versions)
     typer.echo(f"Written to {path}")
 
 
@@ -289,7 +305,12 @@ def _read(folder: Path, partial: bool, strict: bool) -> "tuple[Results, str]":
         try:
             results = read(folder, partial=partial, strict=strict)
         except ValueError as error:
-            raise ValueError(f"{error}".replace("partial=True", "--partial")) from None
+            hint = ""
+            if (folder / "claims.json").is_file():
+                hint = (
+                    f"; it is of `rankgym reproduce`, which has written {folder / 'figure.pdf'} and data.parquet there"
+                )
+            raise ValueError(f"{error}".replace("partial=True", "--partial") + hint) from None
     said += uneven_rows(results)
     for warning in said:
         complain(f"warning: {warning}")

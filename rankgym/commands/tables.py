@@ -1,6 +1,7 @@
 """Tables in a terminal: a plain one, and those of a comparison, fitted to its width."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,13 +15,15 @@ if TYPE_CHECKING:
 
 MAX_EPOCHS = 24  # in a table; more are shown as sums over groups of neighbours
 MAX_GROUPS = 10
+SHORTEST = 8  # letters of a label's line
 
 
 def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, labels: int | None = None) -> None:
     """Print a table of texts. Columns after the first ``labels`` have numbers, which are never wrapped.
 
     With ``labels`` None there are no numbers, and the first column is bold and never wrapped. If a table with numbers
-    is too wide, its columns stand closer, and labels are broken after their commas before they are broken anywhere.
+    is too wide, its columns stand closer, and labels are broken after commas, then after = and : as well, before they
+    are broken anywhere.
     """
     console, rows = Console(), list(rows)
     table = _filled(heads, rows, labels)
@@ -29,7 +32,24 @@ def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, labels: i
     if labels is not None and not fits(table, console):
         broken = ([text.replace(", ", ",\n") for text in row[:labels]] + [*row[labels:]] for row in rows)
         table = _filled(heads, broken, labels, gap=0)
+    if labels is not None:
+        longest = max((len(text) for row in rows for text in row[:labels]), default=0)
+        for width in range(longest, SHORTEST, -1):
+            if fits(table, console):
+                break
+            broken = ([_broken(text, width) for text in row[:labels]] + [*row[labels:]] for row in rows)
+            table = _filled(heads, broken, labels, gap=0)
     console.print(table)
+
+
+def _broken(text: str, width: int) -> str:
+    """Return ``text`` in lines of at most ``width`` letters if blanks and the signs , = : allow it."""
+    lines = [""]
+    for part in re.findall(r"[^,=:\s]*(?:[,=:]+\s*|\s+|$)", text):
+        if lines[-1] and len(lines[-1]) + len(part.rstrip()) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _filled(heads: Sequence[str], rows: Iterable[Sequence[str]], labels: int | None, gap: int = 1) -> Table:

@@ -117,8 +117,9 @@ class _Table:
                 raise self.wrong(line, f"{name!r} {twice}; allowed: letters, digits and _, each name once{pandas}")
         for needed in ("item", "attraction"):
             if needed not in names:
+                hint = near(needed, names).replace("did you mean", "is it called")
                 allowed = f"allowed: {', '.join(KEYS)} and the model's parameters; item and attraction are needed"
-                raise self.wrong(line, f"there is no column {needed!r}{near(needed, names) or ';'} {allowed}")
+                raise self.wrong(line, f"there is no column {needed!r}{hint or ';'} {allowed}")
         self.cells = {name: {} for name in names if name not in KEYS}
 
     def take(self, fields: list[str], line: int) -> None:

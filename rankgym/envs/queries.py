@@ -17,6 +17,7 @@ from rankgym.scenes import Position
 
 DRAWN_QUERIES, DRAWN_SEED = 1_000, 2018
 DRAWN_ITEMS, MAX_DRAWN_ITEMS = 10, 10_000
+POSITIONS = 5  # by default, if there are as many
 
 
 class Queries(NamedTuple):
@@ -25,6 +26,7 @@ class Queries(NamedTuple):
     model: ClickModel
     parameters: Any  # the model's Parameters, each (queries, *its axes): see ClickModel.axes
     initial_list: NDArray[np.int64]  # (queries, items): the production ranker's list of all items
+    num_positions: int
 
     @property
     def num_queries(self) -> int:
@@ -42,13 +44,14 @@ class Queries(NamedTuple):
         dataset: str = "yandex",
         source: str = "calibrated",
         num_items: int | None = None,
-        num_positions: int,
+        num_positions: int | None = None,
         parameters: dict[str, Any] | None = None,
         initial_list: Sequence[int] | None = None,
     ) -> "Queries":
         """Return the queries of ``dataset`` with their first ``num_items`` items, for lists of ``num_positions``.
 
-        Arguments are as in ``RankingVectorEnv``. Drawn queries have 10 items by default, and at most 10,000. Parameters
+        Arguments are as in ``RankingVectorEnv``: there are 5 positions by default, or as many as the data set, or
+        imported fits, have. Drawn queries have 10 items by default, and at most 10,000. Parameters
         left out are drawn from a fixed seed, for 1,000 queries: uniform in [0, 1], except examination, which is 1 / k,
         and in the UBM 1 / (k - r) after a click at r (none yet: r = 0). Of a UBM's examination with more columns than
         ``num_positions`` K, columns K and later are dropped, but for the last.
@@ -63,6 +66,7 @@ class Queries(NamedTuple):
             if not isinstance(source, str) or source not in data.SOURCES["yandex"]:
                 allowed = "allowed with 'yandex' (such as PBM-Yandex-v0); here only 'calibrated', which changes nothing"
                 raise ValueError(f"source = {source!r} has no meaning with dataset = 'synthetic'; {allowed}")
+            num_positions = POSITIONS if num_positions is None else num_positions
             tables = _synthetic(axes, num_items, num_positions, parameters)
         elif parameters is not None:
             raise ValueError("parameters are given, but dataset = 'yandex' has its own; allowed with 'synthetic'")
@@ -70,10 +74,18 @@ class Queries(NamedTuple):
             tables = _fitted(model, found, dataset, source)
         most = tables["attraction"].shape[1]
         items = most if num_items is None else whole_number("num_items", num_items, 1, most)
+        there = most_positions(tables, axes, items)
+        if num_positions is None:
+            num_positions = min(POSITIONS, there)
+        elif dataset == "yandex" and there < items and isinstance(num_positions, int) and num_positions > there:
+            allowed = f"1 .. {there}; give num_positions={there} (--positions {there})"
+            raise ValueError(
+                f"num_positions = {num_positions}, but source = {source!r} has {there}; allowed: {allowed}"
+            )
         positions = whole_number("num_positions", num_positions, 1, items)
         kept = (cut(name, tables[name], axes[name], items, positions) for name in found.parameters._fields)
         lists = _initial_lists(initial_list, len(tables["attraction"]), items)
-        return cls(found, found.parameters(*kept), lists)
+        return cls(found, found.parameters(*kept), lists, positions)
 
     def best_lists(self, reward: str, cutoff: int, num_positions: int, reference: str) -> NDArray[np.int64]:
         """Return one list a query, (queries, num_positions): with the largest expected reward (``reference="best"``),
@@ -95,7 +107,7 @@ class QueriesVectorEnv(SessionsVectorEnv):
         source: str = "calibrated",
         query: int | str | Sequence[int | str] | None = None,
         num_items: int | None = None,
-        num_positions: int = 5,
+        num_positions: int | None = None,
         cutoff: int | None = None,
         reward: str = "clicks",
         reference: str = "best",
@@ -107,7 +119,7 @@ class QueriesVectorEnv(SessionsVectorEnv):
         sizes: dict[str, Any] = {"num_items": num_items, "num_positions": num_positions}
         given: dict[str, Any] = {"parameters": parameters, "initial_list": initial_list}
         self.queries = queries = Queries.load(model, dataset=dataset, source=source, **sizes, **given)
-        self.num_items, self.num_positions = queries.num_items, int(num_positions)
+        self.num_items, self.num_positions = queries.num_items, queries.num_positions
         self.model = queries.model
         self.cutoff = self.num_positions if cutoff is None else whole_number("cutoff", cutoff, 1, self.num_positions)
         rewards = self.model.rewards
@@ -201,6 +213,12 @@ def _fitted(model: Any, found: ClickModel, dataset: str, source: str) -> dict[st
             "parameters or drawn ones, or source = NAME of fits that `rankgym data import NAME fits.csv` made"
         )
     return data.parameters(dataset, model, source)
+
+
+def most_positions(tables: dict[str, NDArray[np.float64]], axes: dict[str, tuple[str, ...]], items: int) -> int:
+    """Return how many positions a list of at most ``items`` can have: parameters by position may be of fewer."""
+    by_position = (tables[name].shape[1 + of.index("position")] for name, of in axes.items() if "position" in of)
+    return min([items, *by_position])
 
 
 def _initial_lists(initial_list: Sequence[int] | None, queries: int, items: int) -> NDArray[np.int64]:

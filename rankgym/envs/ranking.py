@@ -85,7 +85,7 @@ class RankingVectorEnv(QueriesVectorEnv):
       environment is row 0 of its batch, so of a list it plays the first query; so does each single of a
       `SyncVectorEnv`: give each its own `query`. Queries of imported fits have names, which work like numbers.
     * `num_items`: how many of the query's items are used, from the first on. Default: all.
-    * `num_positions`: how many positions are displayed.
+    * `num_positions`: how many positions are displayed. Default: 5, or as many as imported fits have.
     * `cutoff`: how many positions count in rewards, from the first on. Default: all.
     * `reward`: `"clicks"` or (DCM) `"abandonment"`.
     * `reference`: the list that `optimal_reward` is of: the `"best"` one, or the one `"sorted"` by attraction (the

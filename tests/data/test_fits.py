@@ -137,7 +137,7 @@ def test_pandas_writes_whole_numbers_beside_empty_cells_as_floats():
         ),
         ("hats,,2,", "caps,,2,", "line 10, column 'examination': query 'caps' has no items"),
         (",,2,,0.5", ",,2,,0.5,7", "line 9: it has 6 entries; allowed: 5, as many as names"),
-        ("attraction", "atraction", "line 1: there is no column 'attraction'; did you mean 'atraction'?"),
+        ("attraction", "atraction", "line 1: there is no column 'attraction'; is it called 'atraction'?"),
         ("attraction", "my attraction", "line 1: 'my attraction' is not a name of a column"),
         ("examination", "attraction", "line 1: 'attraction' stands here twice"),
         ("doc21", 'doc"21', "doc"),
@@ -265,6 +265,14 @@ def test_an_imported_file_is_listed_and_played(tmp_path, home):
     assert duel.reset(seed=0)[1]["optimal_reward"] == pytest.approx(0.9 * 0.8 + 0.5 * 0.4)
 
 
+def test_there_are_five_positions_or_as_many_as_the_fits_have(tmp_path):
+    imported(tmp_path, PBM)
+    for env_id in ("PBM-Yandex-v0", "Dueling-PBM-Yandex-v0"):
+        for arguments, positions in (({"source": "mine"}, 2), ({"source": "mine", "num_items": 1}, 1), ({}, 5)):
+            assert gym.make(f"rankgym/{env_id}", **arguments).unwrapped.num_positions == positions
+    assert gym.make("rankgym/CM-Yandex-v0", source="mine").unwrapped.num_positions == 3  # has none by position
+
+
 def test_the_fits_decide_the_jobs(tmp_path):
     imported(tmp_path, PBM)
     before = data_digests({"source": "mine"})
@@ -282,8 +290,11 @@ def test_what_the_fits_lack_is_said(tmp_path):
     words = "whose examination is by position and position of the previous click: it is by position"
     with pytest.raises(data.DataError, match=words):
         gym.make("rankgym/UBM-Yandex-v0", source="mine")
-    with pytest.raises(ValueError, match=r"parameters\['examination'\] has 2 entries; allowed: at least 3"):
+    words = r"num_positions = 3, but source = 'mine' has 2; allowed: 1 .. 2; give num_positions=2 \(--positions 2\)"
+    with pytest.raises(ValueError, match=words):
         gym.make("rankgym/PBM-Yandex-v0", source="mine", num_positions=3)
+    with pytest.raises(ValueError, match=words.replace("= 3", "= 10")):
+        gym.make("rankgym/PBM-Yandex-Rerank-v0", source="mine")
     with pytest.raises(
         ValueError, match=r"source = 'mime' is unknown; did you mean 'mine'\? allowed: 'calibrated', .*'mine'"
     ):
@@ -398,10 +409,10 @@ def test_the_command_imports_and_says_what_plays_them(run, tmp_path):
     result = run("data", "import", "mine", "fits.csv")
     assert result.exit_code == 0, result.output
     assert "2 queries of 3 items, for the models CM, PBM, DBM;" in result.output
-    assert "rankgym compare PBM-Yandex-v0 --source mine --positions 2 plays" in result.output
+    assert "rankgym compare PBM-Yandex-v0 --source mine plays" in result.output
     assert result.output.endswith("numbered in the order of the file: 0 shoes, 1 hats\n")
     assert "examination by position" in run("data", "list").output
-    words = ("compare", "PBM-Yandex-v0", "--source", "mine", "--positions", "2", "--agents", "static", "--rounds", "20")
+    words = ("compare", "PBM-Yandex-v0", "--source", "mine", "--agents", "toprank,cascade-kl-ucb", "--rounds", "20")
     played = run(*words, "--jobs", "1")
     assert played.exit_code == 0, played.output
     assert "2 queries" in " ".join(played.output.split())
@@ -505,7 +516,7 @@ def test_queries_of_fits_are_chosen_by_their_names(run, tmp_path):
     [
         (
             "item,attraction,satisfaction,abandonment\na,.5,.1,\nb,.4,.2,\n,,,.05\n",
-            ["for the models CM, DBN, DBM; rankgym compare DBN-Yandex-v0 --source mine --positions 2 plays"],
+            ["for the models CM, DBN, DBM; rankgym compare DBN-Yandex-v0 --source mine plays"],
         ),
         (
             "item,attraction,satisfaction,abandonment\na,.5,.1,.1\nb,.4,.2,.1\n",

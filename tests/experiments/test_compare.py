@@ -152,7 +152,7 @@ def test_the_table_is_the_mean_and_standard_error_by_hand(tmp_path):
             "violations_early": file["violations"][at[100]],
             "violations": file["violations"][-1],
             "ndcg": file["ndcg"][-1],
-            "reward": file["reward"][-1] / 1500,
+            "reward_per_round": file["reward"][-1] / 1500,
         }
         assert set(line) == {"agent", "sessions_per_second", *by_hand, *(f"{name}_se" for name in by_hand)}
         for name, rows in by_hand.items():
@@ -652,7 +652,7 @@ def test_a_new_column_is_in_all_tables(monkeypatch):
     (mean, _) = (history.reward[0].mean() for history in found.histories.values())
     assert csv_text(found).splitlines()[0].endswith(",first,first_se")
     assert markdown_text(found).splitlines()[0].endswith(" reward at once |")
-    assert f"| {mean:.3f} ± " in markdown_text(found).splitlines()[2]
+    assert f"| {mean:.2f} ± 0 |" in markdown_text(found).splitlines()[2]
     console = Console(width=200, file=io.StringIO())
     console.print(fitting_table(found, console)[0])
     assert "at once" in console.file.getvalue()

@@ -101,7 +101,8 @@ def test_the_table_is_the_mean_and_standard_error_by_hand(tmp_path):
         file = np.load(tmp_path / f"{line['agent']}.npz")
         at = {r: file["rounds"].tolist().index(r) for r in (100, 1000, 1500)}
         by_hand = {f"{key}_{r}": file[key][at[r]] for key in ("regret", "accuracy") for r in at}
-        by_hand |= {"regret": file["regret"][-1], "accuracy": file["accuracy"][-1], "reward": file["reward"][-1] / 1500}
+        by_hand |= {"regret": file["regret"][-1], "accuracy": file["accuracy"][-1]}
+        by_hand |= {"reward_per_round": file["reward"][-1] / 1500}
         assert set(line) == {"agent", "sessions_per_second", *by_hand, *(f"{name}_se" for name in by_hand)}
         for name, rows in by_hand.items():
             mean = sum(rows.tolist()) / 6
@@ -220,7 +221,7 @@ def test_ranking_agents_duel_against_themselves(tmp_path):
     for label, history in duels.histories.items():
         assert np.array_equal(history.reward, rankings.histories[label].reward)
         assert history.regret == pytest.approx(rankings.histories[label].regret, rel=1e-9)
-    keys = ["regret_100", "regret_120", "reward", "sessions_per_second"]
+    keys = ["regret_100", "regret_120", "reward_per_round", "sessions_per_second"]
     assert [column.key for column in columns(duels)] == keys
     assert "accuracy" not in markdown_text(duels)  # a column of unknown numbers
     assert [axes.get_title(loc="left") for axes in comparison_figure.draw_comparison(duels).axes] == [
@@ -237,7 +238,7 @@ def test_queries_that_sessions_draw_are_no_rows(letor):
         "rankgym/Dueling-LETOR-v0, file=letor.txt: mean ± standard error over 4 runs; 30 rounds, seed 0"
     )
     assert np.isnan(found.table()[0]["regret"])  # no preference matrix was given
-    assert found.table()[0]["reward"] > 0
+    assert found.table()[0]["reward_per_round"] > 0
     assert "queries" not in found.settings()
     comparison_figure.draw_comparison(found)
     some = compare("Dueling-LETOR-v0", ["rucb"], rounds=30, runs=4, file=letor, query=[1, 2], progress=False)
@@ -323,7 +324,7 @@ def test_unknown_regret_is_told_and_the_reward_shown_instead(letor, tmp_path):
     ]
     for found in (without, endless):
         assert (found.regret_known, found.accuracy_known) == (False, False)
-        assert next((column.key, column.optional) for column in columns(found)) == ("reward", 0)
+        assert next((column.key, column.optional) for column in columns(found)) == ("reward_per_round", 0)
         assert "regret" not in markdown_text(found)
         (axes,) = comparison_figure.draw_comparison(found).axes
         assert axes.get_title(loc="left") == "Reward, mean so far"

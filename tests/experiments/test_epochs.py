@@ -214,7 +214,7 @@ def test_in_a_stationary_environment_all_is_as_it_was(tmp_path, quick_figures, s
         *["environment", "arguments", "source", "agents", "rounds", "runs", "seed", "seeds", "queries", "rows"],
         *["cutoff", "recorded_rounds", "versions", "code"],
     ]
-    assert csv_text(stationary).splitlines()[0].endswith(",reward,reward_se,sessions_per_second")
+    assert csv_text(stationary).splitlines()[0].endswith(",reward_per_round,reward_per_round_se,sessions_per_second")
     assert markdown_text(stationary).endswith("; 1k rounds, seed 0.\n")
     assert epoch_columns(stationary) == []
 

@@ -1,8 +1,10 @@
 """A sweep as data: what may be typed, which jobs it is cut into, and what their keys depend on."""
 
+import functools
 import inspect
 import json
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,10 @@ from rankgym import data
 from rankgym.commands.sweep import run as run_command
 from rankgym.experiments.plan import digests
 from rankgym.experiments.plan import jobs as job_module
+from rankgym.experiments.plan.agents import parse_agent, spelled
 from rankgym.experiments.plan.jobs import ResultName, cover
 from rankgym.experiments.plan.sweep import Environment, Sweep, label_of
-from rankgym_agents import TopRank
+from rankgym_agents import AGENTS, TopRank
 
 ENV = Environment("CM", "CM-Yandex-v0")
 
@@ -334,3 +337,52 @@ def test_everything_that_decides_is_plain_json():
 def test_labels():
     assert label_of("rankgym/CM-Yandex-v0", {}) == "CM-Yandex-v0"
     assert label_of("X-v0", {"a": "b", "n": 3, "l": [1]}) == "X-v0, a=b, n=3, l=[1]"
+
+
+def test_blanks_make_no_other_agent():
+    texts = ("pbm-ucb:examination=[0.95, 0.8]", "pbm-ucb:examination= [ 0.95,0.8 ]")
+    tables = (
+        {"name": "pbm-ucb", "examination": [0.95, 0.8]},
+        functools.partial(AGENTS["pbm-ucb"], examination=[0.95, 0.8]),
+    )
+    environments = (Environment("", "PBM-Yandex-v0", {"num_positions": 2}),)
+    for agent in (*texts, *tables):
+        (name,) = Sweep(environments, (agent,), 10).agents
+        assert name.endswith(":examination=[0.95,0.8]")
+        assert parse_agent(name).label == name
+    for kept in ("toprank:delta=1e-6", "toprank:delta=1.50", 'a.b:C:text="x, y"', "a.b:C:text=x y", "a.b:C:text=[1, 2"):
+        assert spelled(kept) == kept
+    assert spelled('a.b:C:texts=["x, y", "\\" z" ]') == 'a.b:C:texts=["x, y","\\" z"]'
+
+
+@pytest.mark.parametrize(
+    ("agents", "message"),
+    [
+        ([{"name": "toprank", "label": ""}], "agent 'toprank' has label = ''; allowed: a text in quotes"),
+        ([{"name": "toprank", "label": "static"}, "static"], "two agents have the label 'static'"),
+        ([{"name": "toprank", "label": "A"}, {"name": "toprank", "label": "B"}], "has the labels 'A' and 'B'"),
+    ],
+)
+def test_labels_of_agents_that_are_refused(agents, message):
+    with pytest.raises(ValueError, match=message):
+        Sweep((Environment("", "PBM-Yandex-v0"),), agents, 10)
+
+
+def test_what_continues_a_sweep():
+    one, two = Environment("", "PBM-Yandex-v0"), Environment("", "CM-Yandex-v0", agents=("static",), runs=2)
+    sweep = Sweep((one, two), ("toprank", "static"), 10, runs=2)
+    more = Sweep((one, two._replace(runs=3)), ("toprank", "static", "random"), 10, runs=3, rows_per_job=7, name="x")
+    assert more.continues(sweep)
+    assert not sweep.continues(more)
+    assert replace(sweep, labels={"toprank": "TopRank"}).continues(sweep)
+    assert sweep.continues(replace(sweep, environments=(one,)))
+    for change in ({"rounds": 20}, {"seed": 1}, {"query": 0}, {"retire": False}, {"record_at": (5,)}, {"agents": ()}):
+        assert not replace(sweep, **change).continues(sweep)
+        assert not sweep.continues(replace(sweep, **change))
+    assert not replace(sweep, environments=(one, two._replace(seed=3))).continues(sweep)
+    assert not replace(sweep, environments=(one._replace(kwargs={"num_items": 6}, label=one.env_id), two)).continues(
+        sweep
+    )
+    labelled = replace(sweep, labels={"toprank": "TopRank"})
+    assert Sweep.from_json(labelled.to_json()) == labelled
+    assert [job.key for job in labelled.jobs()] == [job.key for job in sweep.jobs()]

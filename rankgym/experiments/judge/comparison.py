@@ -142,8 +142,9 @@ class Comparison:
         runs; NaN for one row.
 
         The measures of rankings are ``violations_early`` (in the first 100 rounds) and ``violations``; ``ndcg``, the
-        mean of all rounds; ``reward`` per round. Those of duels are ``accuracy_<round>`` for each milestone, and
-        ``accuracy`` after the last round, over the rows in which it is known; and ``reward``.
+        mean of all rounds; ``reward_per_round``. Those of duels are ``accuracy_<round>`` for each milestone, and
+        ``accuracy`` after the last round, over the rows in which it is known; and
+        ``reward_per_round``.
         """
         columns = self.columns
         return [self._line(spec.label, columns) for spec in self.agents]

@@ -36,7 +36,9 @@ def table_columns(comparison: Any) -> list[Column]:
         for r, optional in zip(milestones, order, strict=True)
     ]
     regret.append(Column("regret", (), True, at("regret"), shown=False))
-    reward = Column("reward", ("reward", "a round"), False, lambda history: history.at(rounds)["reward"] / rounds, 3, 7)
+    reward = Column(
+        "reward_per_round", ("reward", "a round"), False, lambda history: history.at(rounds)["reward"] / rounds, 3, 7
+    )
     speed = Column("sessions_per_second", ("sessions", "a second"), None, optional=6)
     if comparison.kind == "duels":
         ends = [history.at(rounds) for history in comparison.histories.values()]

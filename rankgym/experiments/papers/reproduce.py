@@ -3,8 +3,8 @@
 The folder of the reproductions has
 
     data/                  result files of all jobs; figures of the same runs share them, and no job is played twice
-    NAME-SCALE-SOURCE/     figure.png, figure.svg; claims.md, claims.json; data.parquet, one line a row and recorded
-                           round; report.html, with all of it in one file
+    NAME-SCALE-SOURCE/     figure.png, figure.svg, figure.pdf; claims.md, claims.json; data.parquet, one line a row
+                           and recorded round; report.html, with all of it in one file
 """
 
 import json
@@ -31,7 +31,7 @@ from rankgym.extras import require
 from rankgym.outputs import atomic_path, check_writable, versions, when_interrupted
 
 LIBRARIES = ("joblib", "filelock", "pyarrow", "scipy", "matplotlib")
-FILES = ("figure.png", "figure.svg", "claims.md", "claims.json", "data.parquet", "report.html")
+FILES = ("figure.png", "figure.svg", "figure.pdf", "claims.md", "claims.json", "data.parquet", "report.html")
 
 
 class Reproduced(NamedTuple):
@@ -162,7 +162,7 @@ def write_files(found: Reproduced, sweep: Sweep, results: Results) -> None:
     own = drawn.get_supxlabel()
     style.add_caption(drawn, f"{_capital(played)}; {decided}.")
     pictures = {}
-    for kind in ("png", "svg"):
+    for kind in ("png", "svg", "pdf"):
         with atomic_path(folder / f"figure.{kind}") as path:
             style.write(drawn, path, kind)
             pictures[kind] = path.read_bytes()

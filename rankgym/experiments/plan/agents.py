@@ -26,6 +26,7 @@ MODEL = "rankgym.sb3.agent:SB3Agent"  # what plays a trained model
 WEIGHTS = Path(rankgym.__file__).parent / "sb3" / "weights"  # models that come with the package
 DECIDED_BY = ".decided_by"  # ends the name of the digest that an agent's class gives itself
 SB3 = ("torch", "stable_baselines3", "sb3_contrib")  # libraries of the extra sb3
+QUOTED_OR_BLANK = r'("(?:[^"\\]|\\.)*")|\s+'
 # Arguments from the run.
 AgentLike = str | type | functools.partial[Any]  # how users name an agent, see ``parse_agent``
 SHAPE = ("num_items", "num_positions", "num_arms", "num_envs", "horizon", "seed", "initial_list")
@@ -38,7 +39,7 @@ class AgentFailed(RuntimeError):
 class AgentSpec(NamedTuple):
     """An agent as the user named it; it can be sent to another process."""
 
-    label: str  # what the user wrote
+    label: str  # what the user wrote, as ``spelled``
     where: str  # "package.module:Class", or of a function that makes agents
     knobs: dict[str, Any]
 
@@ -206,7 +207,22 @@ def literal(text: str) -> Any:
 def knob_text(value: Any) -> str:
     """Return a knob's value as ``literal`` reads it; a TypeError or ValueError if JSON does not have it."""
     word = isinstance(value, str) and not value.lstrip().startswith(("[", "{", '"')) and literal(value) == value
-    return value if word else json.dumps(value)
+    return value if word else json.dumps(value, separators=(",", ":"))
+
+
+def spelled(agent: str) -> str:
+    """Return an agent's text without the blanks in its knobs' numbers and lists: one spelling for equal knobs."""
+    return ":".join(map(_without_blanks, agent.split(":")))
+
+
+def _without_blanks(part: str) -> str:
+    """Return ``knob=value`` without blanks in the value, those of quoted texts aside; other texts as they are."""
+    knob, equals, value = part.partition("=")
+    try:
+        plain = not equals or isinstance(literal(value), str)
+    except ValueError:
+        plain = True
+    return part if plain else f"{knob}={re.sub(QUOTED_OR_BLANK, lambda found: found[1] or '', value)}"
 
 
 def partial_of(agent: functools.partial[Any]) -> type:
@@ -243,6 +259,7 @@ def parse_agent(agent: AgentLike) -> AgentSpec:
         made = "; an agent for each environment is made of its class" if not missing_methods(agent) else ""
         allowed = "a name or a class, with knobs as 'toprank:delta=1e-6' or functools.partial(TopRank, delta=1e-6)"
         raise ValueError(f"agent = {agent!r} is not an agent's name or class; allowed: {allowed}{made}")
+    agent = spelled(agent)
     name, *rest = agent.split(":")
     if len(name) == 1 and rest and rest[0][:1] in ("/", "\\"):  # a drive
         name = f"{name}:{rest.pop(0)}"

@@ -9,17 +9,18 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankgym.arguments import count_of, name_keywords, near, round_numbers, whole_number
-from rankgym.experiments.plan.agents import AgentLike, knob_text, parse_agent, partial_of, split_names
+from rankgym.experiments.plan.agents import AgentLike, knob_text, parse_agent, partial_of, spelled, split_names
 from rankgym.experiments.plan.environments import KINDS, ResolvedEnvironment, recorded_rounds, resolve
 from rankgym.experiments.plan.jobs import Block, Job, ResultName, Series
 from rankgym.experiments.plan.json_files import with_files_read
 
 SWEEP = "sweep.json"  # the sweep that a folder was made for
+LABEL = "label"  # the key of an agent's table that is not a knob
 OWN = ("agents", "rounds", "runs", "query", "seed", "record_at")  # keys that an environment may have itself
 
 
@@ -57,6 +58,8 @@ class Sweep:
         retire: rows that have settled for good leave the batch; the rest of their records is exact, except that of
             ``reward``, which continues with its expectation.
         name: a title.
+        labels: names of agents for readers, by their names in ``agents``. Figures, reports and LaTeX tables show them;
+            results do not depend on them. ``label`` in an agent's table sets its own.
 
     Raises:
         ValueError: a value is out of range. ``check``, ``settings``, ``series`` and ``jobs`` raise one, too, if values
@@ -73,11 +76,13 @@ class Sweep:
     rows_per_job: int = 600
     retire: bool = True
     name: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         settle = functools.partial(object.__setattr__, self)
         if not self.environments:
             raise ValueError("environments = () is empty; allowed: at least one environment")
+        given = [self.agents, *(environment.agents for environment in self.environments)]
         for name in OWN:
             settle(name, _CHECKS[name](getattr(self, name)))
         settle("rows_per_job", whole_number("rows_per_job", self.rows_per_job, 1))
@@ -90,6 +95,7 @@ class Sweep:
         twice = next((label for n, label in enumerate(labels) if label in labels[:n]), None)
         if twice is not None:
             raise ValueError(f"two environments have the label {twice!r}; allowed: different ones, set by label = ...")
+        settle("labels", _labels(self.labels, given))
 
     # -- as text ------------------------------------------------------------------------------------------------------
 
@@ -160,9 +166,24 @@ class Sweep:
         except ValueError as error:
             raise ValueError(f"{path} is damaged: {error}; allowed: `rankgym sweep run FILE.toml` again") from None
 
+    def continues(self, before: "Sweep") -> bool:
+        """Whether all jobs of ``before`` are also this sweep's: it may add agents, environments and runs, and labels.
+
+        ``rows_per_job`` may differ, too: results that are there keep their rows.
+        """
+        own = {one.label: one for one in self.environments}
+        pairs = [(own.get(one.label), one) for one in before.environments]
+        if not _grown(self, before) or not all(new is not None and _grown(new, old) for new, old in pairs):
+            return False
+        free = ("environments", "agents", "runs", "labels", "name", "rows_per_job")
+        same = replace(before, **{name: getattr(self, name) for name in free})
+        return same == self and all(old._replace(agents=new.agents, runs=new.runs) == new for new, old in pairs if new)
+
     def to_json(self) -> str:
         """Write the sweep as text; equal sweeps have equal texts."""
         document = {field.name: getattr(self, field.name) for field in fields(self)}
+        if not self.labels:
+            del document["labels"]  # as before there were any
         document["environments"] = [
             {
                 "label": environment.label,
@@ -244,6 +265,20 @@ class Sweep:
         return [job for series in self.series() for job in series.cut(self.rows_per_job, names)]
 
 
+def labels_in(folder: str | os.PathLike[str]) -> dict[str, str]:
+    """Return the labels of agents in the sweep that a folder was made for; none if it has no sweep."""
+    return dict(Sweep.from_folder(folder).labels) if (Path(folder) / SWEEP).is_file() else {}
+
+
+def _grown(new: Any, old: Any) -> bool:
+    """Whether agents and runs, of a sweep or of an environment, are those of ``old`` or more."""
+    if (new.runs is None) != (old.runs is None) or (new.agents is None) != (old.agents is None):
+        return False
+    if old.agents is not None and new.agents != old.agents and not old.agents:  # () stands for all
+        return False
+    return set(old.agents or ()) <= set(new.agents or ()) and (old.runs or 0) <= (new.runs or 0)
+
+
 def label_of(env_id: str, kwargs: Mapping[str, Any]) -> str:
     """Return the default label of an environment: its id without ``rankgym/``, and the given arguments."""
     texts = {key: value if isinstance(value, str) else json.dumps(value, default=str) for key, value in kwargs.items()}
@@ -288,7 +323,10 @@ def _with_files_read(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _agent_names(given: Any) -> tuple[str, ...]:
-    """Return agents as text: a table ``{name = ..., knob = ...}`` becomes ``name:knob=value``, a class its name."""
+    """Return agents as text: a table ``{name = ..., knob = ...}`` becomes ``name:knob=value``, a class its name.
+
+    A table's ``label`` is left out; see ``_labels``.
+    """
     if isinstance(given, str):
         given = split_names(given)
     if isinstance(given, (type, Mapping, functools.partial)):
@@ -298,16 +336,43 @@ def _agent_names(given: Any) -> tuple[str, ...]:
     return tuple(map(_agent_name, given))
 
 
+def _labels(labels: Any, agents: Iterable[Any]) -> dict[str, str]:
+    """Return the labels, and those in the tables of ``agents``, by the agents' names; each is another agent's."""
+    if not isinstance(labels, Mapping):
+        raise ValueError(f"labels = {labels!r} is not a table; allowed: agents' names with their labels")
+    lists = [[some] if isinstance(some, Mapping) else some for some in agents if isinstance(some, Iterable)]
+    listed = [one for some in lists for one in some]
+    names = [name for some in agents if some is not None for name in _agent_names(some)]
+    pairs = [(spelled(name), label) for name, label in labels.items()]
+    pairs += [(_agent_name(one), one[LABEL]) for one in listed if isinstance(one, Mapping) and LABEL in one]
+    found: dict[str, str] = {}
+    for name, label in pairs:
+        if not isinstance(label, str) or not label.strip():
+            raise ValueError(f"agent {name!r} has label = {label!r}; allowed: a text in quotes")
+        if names and name not in names:
+            raise ValueError(
+                f"labels has {name!r}, which is not an agent here{near(name, names) or ';'} allowed: {names}"
+            )
+        if found.setdefault(name, label) != label:
+            raise ValueError(f"agent {name!r} has the labels {found[name]!r} and {label!r}; allowed: one")
+    shown = [found.get(name, name) for name in dict.fromkeys([*names, *found])]
+    twice = next((label for n, label in enumerate(shown) if label in shown[:n]), None)
+    if twice is not None:
+        raise ValueError(f"two agents have the label {twice!r}; allowed: different ones")
+    return found
+
+
 def _agent_name(agent: Any) -> str:
     if isinstance(agent, type):
         return f"{agent.__module__}:{agent.__qualname__}"
     if isinstance(agent, str):
-        return agent
+        return spelled(agent)
+    outside = ("name", LABEL)
     if isinstance(agent, functools.partial):
-        agent = {**agent.keywords, "name": _agent_name(partial_of(agent))}
+        agent, outside = {**agent.keywords, "name": _agent_name(partial_of(agent))}, ("name", "name")
     if not isinstance(agent, Mapping) or not isinstance(agent.get("name"), str):
         raise ValueError(f"agents has {agent!r}; allowed: a name, a class, or a table with a name and knobs")
-    knobs = {key: value for key, value in agent.items() if key != "name"}
+    knobs = {key: value for key, value in agent.items() if key not in outside}
     text = ":".join([agent["name"], *(f"{key}={knob_text(value)}" for key, value in knobs.items())])
     named = parse_agent(agent["name"])
     try:

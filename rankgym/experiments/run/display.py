@@ -75,6 +75,7 @@ class JobsDisplay:
         self.overall = TimeLeft(self.clock())
         self.each: dict[str, TimeLeft] = {}
         self.done = self.before
+        self.waiting = False  # for a worker: nobody knows how long
         self.running: dict[str, int] = {}
         self.begun = self.printed = self.clock()
         self.bars: Any = None
@@ -118,7 +119,7 @@ class JobsDisplay:
     def left(self) -> float | None:
         """Seconds until all jobs are done, about; None: not known yet."""
         every = self.overall.left(self.total - self.done)
-        if every is None:
+        if every is None or self.waiting:
             return None
         rests = ((self.jobs[key].size - number, self.each[key].rate) for key, number in self.running.items())
         last = (rest / rate for rest, rate in rests if rate is not None)

@@ -284,6 +284,7 @@ class Driver:
         if said and not self.waited_for:
             self.display.say(f"waiting: {said}", "yellow")
         self.waited_for = said
+        self.display.waiting = bool(said)
 
     def collect(self, todo: Sequence[Playable]) -> None:
         """Read the workers' progress, and show it."""

@@ -95,6 +95,10 @@ class Results:
         """Labels, in the sweep's order."""
         return list(dict.fromkeys(environment for environment, _ in self._played))
 
+    def labelled(self, labels: Mapping[str, str]) -> "Results":
+        """Return the results with agents named by ``labels``; others keep their names."""
+        return Results(one._replace(agent=labels.get(one.agent, one.agent)) for one in self)
+
     def agents(self, environment: str) -> list[str]:
         """Labels of those that have played ``environment``, in the sweep's order."""
         return [agent for played, agent in self._played if played == environment]

@@ -170,8 +170,8 @@ def keep_sweep(sweep: Sweep, folder: str | os.PathLike[str], *, replace: bool = 
     """Write a sweep, whose jobs are planned already, into its folder, from where ``Sweep.from_folder`` reads it.
 
     Raises:
-        ValueError: the folder cannot be written to; or ``replace`` is False, and it has results of another sweep, or
-            files of a sweep's names that no sweep wrote.
+        ValueError: the folder cannot be written to; or ``replace`` is False, and it has results of another sweep that
+            this one does not continue, or files of a sweep's names that no sweep wrote.
         RuntimeError: another run is using the folder.
     """
     root, text = Path(folder), sweep.to_json()
@@ -185,13 +185,19 @@ def keep_sweep(sweep: Sweep, folder: str | os.PathLike[str], *, replace: bool = 
             return
         if before is not None and not replace and any((root / RESULTS).glob("*.parquet")):
             try:
+                replace = sweep.continues(Sweep.from_json(before))
+            except ValueError:
+                replace = False
+        if before is not None and not replace and any((root / RESULTS).glob("*.parquet")):
+            try:
                 old, new = json.loads(before), json.loads(text)
                 difference = ", ".join(key for key in {**old, **new} if old.get(key) != new.get(key))
             except (ValueError, TypeError, AttributeError):
                 difference = f"its {SWEEP}, which is damaged"
             raise ValueError(
                 f"{root} has the results of another sweep, which differs in {difference}; allowed: another folder "
-                "(--out), or --replace, which leaves its results there and uses those that both have"
+                "(--out); a sweep that only adds agents, environments or runs; or --replace, which deletes no result "
+                "and uses those that both sweeps have"
             )
         remove(root / PLAN)  # it is the other sweep's
         with atomic_path(path) as unfinished:

@@ -4,7 +4,7 @@ A legend names the curves in the order in which they end, the highest first. Nee
 """
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast
 
 import matplotlib as mpl
@@ -101,6 +101,7 @@ def panels(
     share_y: bool = False,
     order: Sequence[str] | None = None,
     width: float | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> Figure:
     """Draw panels of curves with one legend; a ValueError without a panel. More than six panels are drawn small.
 
@@ -109,6 +110,7 @@ def panels(
         caption: goes below, with words on the breakpoints that are marked.
         share_y: all y axes are alike.
         order: the legend's labels; default: ``by_last_value``.
+        names: of curves in the legend, by their labels, which decide their looks; default: the labels.
         width: of the figure on paper, in inches, with small panels and a paper's fonts; default: a figure for screens.
     """
     look = looks(curve.label for panel in panels for curve in panel.curves)
@@ -126,7 +128,13 @@ def panels(
 
     words = next((f"dotted lines: {which}" for marks, which in map(_breakpoints, reversed(panels)) if marks), "")
     caption = f"{caption}; {words}" if caption and words else caption or words.capitalize()
-    return _grid(panels, draw, columns, caption, share_y, by_last_value(panels) if order is None else order, width)
+    shown = names or {}
+
+    def draw_named(axes: Any, panel: Panel, small: bool) -> dict[str, Any]:
+        return {shown.get(label, label): handle for label, handle in draw(axes, panel, small).items()}
+
+    order = [shown.get(label, label) for label in (by_last_value(panels) if order is None else order)]
+    return _grid(panels, draw_named, columns, caption, share_y, order, width)
 
 
 def _draw_curve(axes: Any, curve: Curve, look: Look, number: int, panel: Panel, small: bool) -> Any:

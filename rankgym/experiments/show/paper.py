@@ -1,5 +1,6 @@
 """For papers: a sweep's means as a LaTeX table, and a measure over rounds as a figure of a column's width."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -37,26 +38,27 @@ ESCAPES = {
 # -- a table ----------------------------------------------------------------------------------------------------------
 
 
-def latex_table(results: Results, note: str = "", origin: str = "") -> str:
+def latex_table(results: Results, note: str = "", origin: str = "", *, labels: Mapping[str, str] | None = None) -> str:
     """Return a LaTeX table (booktabs): a line for each environment and agent, the means after the last round.
 
     Means and standard errors over rows are rounded to two digits of the error. Rounds and rows are columns if they
     differ between lines. An environment is named in the first of its lines, and not at all if there is only one. A
     ``note``, such as a warning about the results, is a comment at the top, and so is the ``origin`` of the results, as
-    ``tidy_tables.origin`` says it.
+    ``tidy_tables.origin`` says it. ``labels`` are shown instead of agents' names.
 
     Raises:
         ValueError: ``results`` is empty.
     """
     if not len(results):
         raise ValueError("results is empty; allowed: results of at least one job")
+    results = results.labelled(labels or {})
     cells: dict[tuple[str, str], dict[str, str]] = {(one.environment, one.agent): {} for one in results}
     counts: dict[tuple[str, str], dict[str, str]] = {}
     for measure in MEASURES:
         for line in means(results, measure):
-            labels = (line["environment"], line["agent"])
-            cells[labels][measure] = _estimate(line["mean"], line["error"])
-            counts[labels] = {name: f"${line[name]:,}$".replace(",", r"\,") for name in ("rounds", "rows")}
+            place = (line["environment"], line["agent"])
+            cells[place][measure] = _estimate(line["mean"], line["error"])
+            counts[place] = {name: f"${line[name]:,}$".replace(",", r"\,") for name in ("rounds", "rows")}
     shown = [name for name in MEASURES if any(name in one for one in cells.values())]
     varied = [name for name in ("rounds", "rows") if len({one[name] for one in counts.values()}) > 1]
     several = len(results.environments) > 1
@@ -67,9 +69,9 @@ def latex_table(results: Results, note: str = "", origin: str = "") -> str:
     for environment in results.environments:
         lines.append(r"\midrule")
         for number, agent in enumerate(results.agents(environment)):
-            labels = (environment, agent)
+            place = (environment, agent)
             first = [escaped(environment) if number == 0 else ""] if several else []
-            numbers = [counts[labels][name] for name in varied] + [cells[labels].get(name, "") for name in shown]
+            numbers = [counts[place][name] for name in varied] + [cells[place].get(name, "") for name in shown]
             lines.append(" & ".join([*first, escaped(agent), *numbers]) + r" \\")
     noted = [f"% {part}" for part in f"{note}\n{origin}".splitlines() if part.strip()]
     return "\n".join([*noted, *_comments(results, varied), *lines, r"\bottomrule", r"\end{tabular}", ""])
@@ -106,6 +108,7 @@ def paper_figure(
     x: Literal["log", "linear"] | None = None,
     y: Literal["log", "linear", "symlog"] | None = None,
     width: float = COLUMN,
+    labels: Mapping[str, str] | None = None,
 ) -> "Figure":
     """Draw a measure over rounds, a panel for each environment that has it, for print.
 
@@ -116,6 +119,7 @@ def paper_figure(
         y: scale of the measure; default: linear over linear rounds, and for "ndcg", "accuracy" and "reward"; else
             logarithmic, of "violations" linear below 1.
         width: inches, above 1.5, at most 12: 3.3 fits a column of two, 6.9 a page.
+        labels: of agents in the legend, by their names, such as ``Sweep.labels``; default: the names.
 
     Raises:
         ValueError: an argument is out of range, or no result has the measure.
@@ -142,4 +146,4 @@ def paper_figure(
         raise ValueError(
             f"measure = {measure!r} is known in no result; allowed: {', '.join(map(repr, there)) or 'none'}"
         )
-    return figures.panels(panels, columns=max(1, int(width / PANEL)), width=width)
+    return figures.panels(panels, columns=max(1, int(width / PANEL)), width=width, names=labels)

@@ -67,6 +67,7 @@ pre { overflow-x: auto; background: #f6f6f6; padding: .8rem; font-size: .82rem; 
 @media (max-width: 44rem) {
   figure > img { max-width: 44rem; }
   th, td { padding: .4rem .35rem; }
+  th.number { white-space: normal; overflow-wrap: anywhere; }
   .claims thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .claims, .claims tbody, .claims tr, .claims td { display: block; width: auto; }
   .claims tr { border-bottom: 2px solid #bbb; padding: .7rem 0; }
@@ -113,10 +114,13 @@ class Table(NamedTuple):
     grouped: bool = False  # the first column names groups of rows, each above its rows
 
 
-def sweep_report(path: Path, results: Results, title: str = "", note: str = "", **rest: Any) -> None:
+def sweep_report(
+    path: Path, results: Results, title: str = "", note: str = "", labels: Mapping[str, str] | None = None, **rest: Any
+) -> None:
     """Write a report of a sweep: all measures in all environments, tables of means, ranks over queries.
 
     A ``note``, such as a warning about the results, stands at its top; ``rest`` is of ``report``: settings, versions.
+    ``labels`` are shown instead of agents' names.
 
     Raises:
         ValueError: ``results`` is empty.
@@ -125,8 +129,9 @@ def sweep_report(path: Path, results: Results, title: str = "", note: str = "", 
     if not len(results):
         raise ValueError("results is empty; allowed: results of at least one job")
     require("matplotlib")
-    tables = [_means(results), *_ranks(results)]
-    title, pictures = title or "Results of a sweep", list(_pictures(results))
+    named = results.labelled(labels or {})
+    tables = [_means(named), *_ranks(named)]
+    title, pictures = title or "Results of a sweep", list(_pictures(results, labels or {}))
     write_report(path, title, summary=note, pictures=pictures, tables=tables, **rest)
 
 
@@ -174,7 +179,7 @@ def page(title: str, body: Sequence[str], more_css: str = "") -> str:
 # -- a sweep's figures and tables -------------------------------------------------------------------------------------
 
 
-def _pictures(results: Results) -> Iterator[Picture]:
+def _pictures(results: Results, labels: Mapping[str, str]) -> Iterator[Picture]:
     """Draw a figure a measure, with a panel for each environment that has it, and one of the regret per epoch.
 
     The legends of all figures have the order of the first one, by which a reader finds an agent again.
@@ -186,7 +191,7 @@ def _pictures(results: Results) -> Iterator[Picture]:
 
     def drawn(panels: list[Any], alt: str) -> Picture:
         order.extend(label for label in figures.by_last_value(panels) if label not in order)
-        return _drawn(panels, alt, order)
+        return _drawn(panels, alt, order, labels)
 
     for measure, (label, scale) in MEASURE_PANELS.items():
         panels = []
@@ -208,11 +213,11 @@ def _pictures(results: Results) -> Iterator[Picture]:
         yield drawn(panels, "regret of each epoch")
 
 
-def _drawn(panels: Sequence[Any], alt: str, order: Sequence[str]) -> Picture:
+def _drawn(panels: Sequence[Any], alt: str, order: Sequence[str], labels: Mapping[str, str]) -> Picture:
     from rankgym.experiments.show import figures
 
     texts = []
-    given: Any = {"caption": CAPTION, "order": order}
+    given: Any = {"caption": CAPTION, "order": order, "names": labels}
     for drawn in (figures.panels(panels, **given), figures.panels(panels, **given, **PHONE)):
         file = io.BytesIO()
         figures.write(drawn, file, "svg")
@@ -239,7 +244,8 @@ def _means(results: Results) -> Table:
             {name: results[environment, name].history() for name in results.agents(environment)}
         )
     ]
-    return Table(title, ["environment", "agent", *head], rows, " ".join(notes), grouped=True)
+    heads = [{"ndcg": "NDCG"}.get(name, name) for name in head]
+    return Table(title, ["environment", "agent", *heads], rows, " ".join(notes), grouped=True)
 
 
 def _ranks(results: Results) -> Iterator[Table]:
@@ -303,7 +309,8 @@ def _table(table: Table) -> str:
         if table.grouped and row[0] != group:
             group = row[0]
             lines.append(f'<tr class="group"><th colspan="{len(sides)}" scope="rowgroup">{escape(group)}</th></tr>')
-        cells = "".join(f"<td{s}>{escape(cell)}</td>" for cell, s in zip(row[first:], sides, strict=True))
+        pairs = zip(row[first:], sides, strict=True)
+        cells = "".join(f"<td{side}>{escape(_with_minus(cell) if side else cell)}</td>" for cell, side in pairs)
         lines.append(f"<tr>{cells}</tr>")
     note = [f'<p class="note">{escape(table.note)}</p>'] if table.note else []
     return "\n".join([*lines, "</tbody>", "</table>", "</div>", *note])
@@ -311,6 +318,11 @@ def _table(table: Table) -> str:
 
 def _is_number(cell: str) -> bool:
     return cell.lstrip("-<>~ ")[:1].isdigit()
+
+
+def _with_minus(number: str) -> str:
+    """Return the text of a number with the sign that typesetters use in place of a hyphen."""
+    return f"\N{MINUS SIGN}{number[1:]}" if number.startswith("-") else number
 
 
 def _folded(title: str, text: str) -> str:
