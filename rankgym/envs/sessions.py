@@ -478,8 +478,8 @@ def check_render_mode(mode: Any, allowed: Sequence[str], human: str = "") -> Non
     """
     if mode is not None and not (isinstance(mode, str) and mode in allowed):
         words = ", ".join(map(repr, (None, *allowed)))
-        hint = near(mode, allowed) if isinstance(mode, str) and not (human and mode == "human") else ""
-        window = human if mode == "human" else ""
+        window = human if isinstance(mode, str) and mode == "human" else ""
+        hint = near(mode, allowed) if isinstance(mode, str) and not window else ""
         raise UnknownRenderMode(f"render_mode = {mode!r} is unknown{hint or ';'} allowed: {words}{window}")
     for library in LIBRARIES.get(mode or "", ()):
         try:
