@@ -152,12 +152,13 @@ def test_a_simulated_log_is_a_data_set(sets, monkeypatch, policy):
     monkeypatch.setattr(minari_sets, "BUFFERED", 12_000)  # several episodes a query
     monkeypatch.setattr(minari_sets, "LONGEST", 900)
     monkeypatch.setattr("rankgym.logs.simulating.playing.BLOCK_SESSIONS", 1_000)
-    arguments = {"query": [3, 64], "num_positions": 4, "cutoff": 2}
+    arguments, registered = {"query": [3, 64], "num_positions": 4, "cutoff": 2}, dict(gym.spec(PBM).kwargs)
     write_log(Simulation(PBM, 7_000, policy, **arguments), "rankgym/made-v0", "minari", progress=False)
     log = played_log(Simulation(PBM, 7_000, policy, **arguments))
     found = minari.load_dataset("rankgym/made-v0")
     assert (found.action_space, found.observation_space) == (Permutation(10, 4), gym.spaces.MultiBinary(4))
     assert found.total_steps == 7_000
+    assert gym.spec(PBM).kwargs == registered
     seen = []
     for episode in found:
         session = episode.infos["session"][1:]

@@ -161,7 +161,7 @@ def _made(folder: Path) -> Path:
 def _single_spec(simulation: Simulation) -> Any:
     """Return the spec of the single environment, from which Minari makes the environment again."""
     spec: Any = simulation.env.spec
-    single = gym.spec(spec.id)
+    single = copy.deepcopy(gym.spec(spec.id))  # the registered one is shared
     single.kwargs = {**single.kwargs, **simulation.arguments}
     return single
 
