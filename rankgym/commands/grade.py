@@ -40,7 +40,8 @@ def grade(
     runs: Annotated[int, options.count("R", "Runs of every query or problem.")] = 1,
     seed: Seed = 0,
     query: Annotated[
-        str, option("all|train|test|0,3,7", "Queries, or problems of duels.", "--query", "--problem")
+        str,
+        option("all|train|test|0,3,7", f"Queries, or problems of duels. {options.LABELS_HELP}", "--query", "--problem"),
     ] = "all",
     level: Annotated[float, option("P", "Level of the confidence interval.")] = 0.99,
     source: options.Source = None,

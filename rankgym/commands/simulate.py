@@ -11,7 +11,10 @@ from rankgym.commands.options import option
 if TYPE_CHECKING:
     from rankgym.logs.simulating import Simulation
 
-Query = Annotated[str, option("all|train|test|0,3,7", "Queries. Session n has query number n modulo their count.")]
+Query = Annotated[
+    str,
+    option("all|train|test|0,3,7", f"Queries. Session n has query number n modulo their count. {options.LABELS_HELP}"),
+]
 LogPolicy = Annotated[
     str,
     option(
