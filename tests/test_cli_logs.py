@@ -64,6 +64,13 @@ def test_a_log_without_support_is_refused_or_in_doubt(run, tmp_path, monkeypatch
     assert "warning" not in fits.stdout
 
 
+def test_a_folder_that_is_missing_is_named_with_the_log(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run("data", "simulate", "PBM-Yandex-v0", "--sessions", "10", "--out", "nodir/log.csv")
+    assert result.exit_code == 2
+    assert "nodir/log.csv: No such file or directory: nodir; allowed: a folder that exists" in plain(result.stderr)
+
+
 def test_an_agent_makes_a_log_that_cannot_be_evaluated(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for policy in ("toprank:delta=1e-4", "mine:Mine"):

@@ -528,6 +528,14 @@ def test_labels_of_digits_are_chosen_by_a_prefix(run, tmp_path):
     assert without.exit_code == 2
 
 
+def test_a_cache_that_is_a_file_is_named_by_its_variable(run, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("RANKGYM_DATA_HOME", str(tmp_path / "file"))
+    result = run("data", "list")
+    assert result.exit_code == 2
+    assert f"RANKGYM_DATA_HOME = {tmp_path / 'file'} is not a folder" in " ".join(result.stderr.split())
+
+
 def test_the_details_of_a_damaged_file_say_so(run, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "2000")
     imported(tmp_path, PBM)
