@@ -1,6 +1,7 @@
 """Files and folders: atomic writes, reading that cannot hang, removing, and the versions that made the numbers."""
 
 import contextlib
+import errno
 import functools
 import json
 import os
@@ -19,7 +20,14 @@ from rankgym.version import __version__
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Context manager for an atomic write: yields a temporary path, renames it to ``path`` on success."""
+    """Context manager for an atomic write: yields a temporary path, renames it to ``path`` on success.
+
+    Raises:
+        OSError: there is no such folder; it names ``path``, not the temporary one.
+    """
+    if not path.parent.is_dir():
+        missing = errno.ENOTDIR if path.parent.exists() else errno.ENOENT
+        raise OSError(missing, f"{os.strerror(missing)}: {path.parent}; allowed: a folder that exists", str(path))
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield unfinished

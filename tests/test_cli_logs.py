@@ -45,6 +45,32 @@ def test_a_log_is_made_and_evaluated(run, tmp_path, monkeypatch):
     assert other.exit_code == 0, other.output
 
 
+def test_a_log_without_support_is_refused_or_in_doubt(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("log.csv", "log.parquet"):
+        made = run(*f"data simulate CM-Yandex-v0 --sessions 3e2 --query 0,3 --policy static --out {name}".split())
+        assert made.exit_code == 0, made.output
+    doubted = run(*["data", "evaluate", "log.csv", "CM-Yandex-v0", "--policy", "random", "--policy", "static"])
+    assert doubted.exit_code == 0, doubted.output
+    assert plain(doubted.stdout).count("warning: random, cascade-dr: all weights are") == 1
+    assert "warning: static" not in doubted.stdout
+    line = next(line for line in doubted.stdout.splitlines() if line.split()[:2] == ["random", "rips"])
+    assert " - " in line
+    refused = run(*["data", "evaluate", "log.parquet", "CM-Yandex-v0", "--policy", "random"])
+    assert refused.exit_code == 2
+    assert "logging never; allowed: a log of a policy that explores there" in plain(refused.stderr)
+    fits = run(*["data", "evaluate", "log.parquet", "CM-Yandex-v0", "--policy", "static"])
+    assert fits.exit_code == 0
+    assert "warning" not in fits.stdout
+
+
+def test_a_folder_that_is_missing_is_named_with_the_log(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run("data", "simulate", "PBM-Yandex-v0", "--sessions", "10", "--out", "nodir/log.csv")
+    assert result.exit_code == 2
+    assert "nodir/log.csv: No such file or directory: nodir; allowed: a folder that exists" in plain(result.stderr)
+
+
 def test_an_agent_makes_a_log_that_cannot_be_evaluated(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for policy in ("toprank:delta=1e-4", "mine:Mine"):

@@ -4,13 +4,22 @@ from typing import Annotated, Any
 
 import typer
 
-from rankgym.commands.options import Assignments, Environment, Positions, Source, env_arguments_of, option, queries_of
+from rankgym.commands.options import (
+    LABELS_HELP,
+    Assignments,
+    Environment,
+    Positions,
+    Source,
+    env_arguments_of,
+    option,
+    queries_of,
+)
 from rankgym.commands.tables import show_table
 
 
 def assumptions(
     env: Environment,
-    query: Annotated[str, option("all|train|test|0,3,7", "Queries.")] = "all",
+    query: Annotated[str, option("all|train|test|0,3,7", f"Queries. {LABELS_HELP}")] = "all",
     around: Annotated[
         str | None,
         option(

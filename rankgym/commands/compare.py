@@ -30,7 +30,7 @@ Query = Annotated[
     str,
     option(
         "all|train|test|0,3,7",
-        "Queries, or problems of duels. Row b plays number b modulo their count.",
+        f"Queries, or problems of duels. Row b plays number b modulo their count. {options.LABELS_HELP}",
         "--query",
         "--problem",
     ),

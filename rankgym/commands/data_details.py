@@ -30,6 +30,8 @@ def details(name: str) -> list[Line]:
         raise ValueError(f"name = {name!r} is unknown{near(name, rows) or ';'} allowed: {', '.join(rows)}")
     lines = [(key, value) for key, value in rows[name].items() if key != "name"]
     if not rows[name]["state"].startswith(("in the cache", "comes with")):
+        if name not in catalogue.DATASETS:  # a damaged file of the user's own
+            return lines
         return lines + _played_by(_environments(name), _arguments(name))
     if name in room.fits_names():
         return lines + _of_fits(name)

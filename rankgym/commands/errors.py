@@ -1,6 +1,7 @@
 """Errors of all commands: one line on standard error, and an exit code."""
 
 import os
+import re
 from typing import Any
 
 import typer
@@ -11,6 +12,7 @@ CHOICES = (
     ", a list of these, 'all', 'train', 'test' or None",
     ", several of these (0,3,7), all, train or test",
 )  # in Python, here
+LABEL = re.compile(r"did you mean the label '([^']*)'\?")
 
 
 class OneLineErrors(TyperGroup):
@@ -40,7 +42,7 @@ class OneLineErrors(TyperGroup):
                 text = f"{error.filename}: {error.strerror}"
             if in_model := failure_in_model(error):
                 plain, text = True, in_model
-            text = text.replace(*CHOICES)  # Python's choices as options
+            text = LABEL.sub(r"did you mean label:\1?", text.replace(*CHOICES))  # Python's choices as options
             if isinstance(error, AgentFailed):
                 text += " (RANKGYM_DEBUG=1 shows the traceback)"
             complain(f"error: {text if plain else f'{type(error).__name__}: {text}'}")

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rankgym.logs.readers import Report
     from rankgym.logs.sessions import Sessions
 
+FEW_SESSIONS = 1_000  # fewer fitted, or none held out, get a warning
+MOST_ENTRIES = 10  # of a shared parameter that are shown; the UBM has a table of positions
 PLAYED_POSITIONS = 5  # of environments, unless others are asked for
 
 
@@ -66,8 +68,9 @@ def fit(
     * `--format personalised`: personalised web search challenge of 2013, lines of `SessionID M Day USERID`, `SessionID
       TimePassed Q SERPID QueryID Terms URL,Domain ...` and `SessionID TimePassed C SERPID URLID`
 
-    The table in the end has the perplexity of the sessions held out: 1 for a model that is always right, 2 for one that
-    tosses a coin at each position. Compare models by it, one collection each.
+    Parameters that all queries share are shown with their standard errors. The table in the end has the perplexity of
+    the sessions held out: 1 for a model that is always right, 2 for one that tosses a coin at each position. Compare
+    models by it, one collection each.
     """
     from rankgym import data as room
     from rankgym.logs.readers import broken_text
@@ -91,6 +94,8 @@ def fit(
         typer.echo(
             f"{left_out} of {total} queries {has} fewer than {items} documents and {was} left out; --queries takes more"
         )
+    for line in (*_shared(fitted), *_warnings(parts)):
+        typer.echo(line)
     if score is not None:
         _show_score(score)
     least = min(fits.positions, items)
@@ -193,6 +198,48 @@ def _what(fits: "Fits", fitted: "Fitted", parts: tuple[int, int], report: "Repor
     log = f"{report.sessions:,} sessions of {report.queries:,} queries in the log"
     steps = "" if fitted.steps < 2 else f", {fitted.steps} steps{'' if fitted.converged else ', NOT converged'}"
     return f"{size}: {parts[0]:,} sessions fitted, {parts[1]:,} held out, of {log}{steps}"
+
+
+def _shared(fitted: "Fitted") -> list[str]:
+    """The parameters that all queries share, with their standard errors, and how many other estimates are 0 or 1.
+
+    Those by position are not counted: some are fixed, such as the examination of the first position.
+    """
+    import numpy as np
+
+    from rankgym.estimates import with_error
+    from rankgym.models import MODELS
+
+    lines, ends, total = [], 0, 0
+    for name, table in fitted.parameters.items():
+        axes = MODELS[fitted.model].axes[name]
+        if "position" not in axes:
+            ends, total = ends + int(np.isin(table, (0, 1)).sum()), total + table.size
+        if "item" in axes:
+            continue
+        pairs = zip(table.ravel().tolist(), fitted.errors[name].ravel().tolist(), strict=True)
+        values = [with_error(value, error, 4) for value, error in pairs]
+        if table.ndim == 2:  # a user at position k, from 1, can only have clicked above it, or not at all
+            values = values[table.shape[1] - 1 :: table.shape[1]]  # the last column: none
+            name += " without a click above"
+        more = f", ... ({len(values)})" if len(values) > MOST_ENTRIES else ""
+        lines.append(f"{name}: {', '.join(values[:MOST_ENTRIES])}{more}")
+    if ends:
+        share = f"of {total:,} estimates, those by position aside, {ends:,} are 0 or 1"
+        lines.append(f"{share} and have no standard error; --prior 2,2 holds them off")
+    return lines
+
+
+def _warnings(parts: tuple[int, int]) -> list[str]:
+    """What the numbers of sessions fitted and held out are too few for."""
+    lines = []
+    if parts[0] < FEW_SESSIONS:
+        lines.append(
+            f"warning: only {parts[0]:,} sessions fitted: the estimates are rough; their standard errors say how"
+        )
+    if not parts[1]:
+        lines.append("warning: no session held out, so how good the fit is was not measured; see --held-out")
+    return lines
 
 
 def _show_score(score: "Score") -> None:

@@ -22,6 +22,10 @@ LONGEST_CALL = 10.0  # seconds: nobody waits for an endless loop for longer
 SHOWN_LINES, SHOWN_CHARACTERS = 10, 600  # of what the file printed
 
 Seed = Annotated[int, options.number("S", "Seed of row 0; row b has S + b, for its users and its agent.", low=0)]
+Query = Annotated[
+    str,
+    option("all|train|test|0,3,7", f"Queries, or problems of duels. {options.LABELS_HELP}", "--query", "--problem"),
+]
 
 
 def grade(
@@ -39,9 +43,7 @@ def grade(
     rounds: Annotated[int, options.count("N", "User sessions, or duels, in each row.")] = 10_000,
     runs: Annotated[int, options.count("R", "Runs of every query or problem.")] = 1,
     seed: Seed = 0,
-    query: Annotated[
-        str, option("all|train|test|0,3,7", "Queries, or problems of duels.", "--query", "--problem")
-    ] = "all",
+    query: Query = "all",
     level: Annotated[float, option("P", "Level of the confidence interval.")] = 0.99,
     source: options.Source = None,
     positions: options.Positions = None,

@@ -12,6 +12,8 @@ import typer
 from rankgym.commands import completion
 
 MAX_FOLDER_NAME = 80
+LABEL = "label:"  # before a query's label, which may have digits only
+LABELS_HELP = "Numbers are indices from 0; in fits of your own, `label:1730` is the query of that name."
 OWN_OPTIONS = (  # arguments that --set refuses: they have an option of their own, or are for Python only
     *("query", "problem", "num_envs", "env_id", "agents", "rounds", "runs", "seed"),
     *("jobs", "out", "progress", "fresh", "overwrite"),
@@ -82,7 +84,8 @@ Source = Annotated[
     str | None,
     option(
         "calibrated|published|NAME",
-        "Synthetic click models or preferences of the package, the original ones, or fits that you imported.",
+        "Synthetic click models or preferences of the package, the original ones, or fits that you made with "
+        "`rankgym data fit` or `rankgym data import`.",
     ),
 ]
 Positions = Annotated[int | None, number("K", "Displayed positions.", low=1)]
@@ -173,7 +176,7 @@ def queries_of(
 ) -> str | list[int] | list[int | str]:
     """Read a choice of queries: all, train, test, or numbers; or names, if the environment's ``arguments`` have fits.
 
-    A name of digits is read as a number.
+    Digits are a number. ``label:NAME`` is a name, whatever it looks like; if NAME has commas, it is the only choice.
     """
     if text in ("all", "train", "test"):
         return text
@@ -182,10 +185,10 @@ def queries_of(
     source = (arguments or {}).get("source")
     if source in data.fits_names():
         names = data.query_ids("yandex", source)
-        parts = [text] if text in names else [part.strip() for part in text.split(",")]
-        return [int(part) if re.fullmatch(r"\d{1,9}", part) else part for part in parts]
+        parts = [text] if text.removeprefix(LABEL) in names else [part.strip() for part in text.split(",")]
+        return [int(part) if re.fullmatch(r"\d{1,9}", part) else part.removeprefix(LABEL) for part in parts]
     try:
-        return [int(part) for part in text.split(",")]
+        return [part.removeprefix(LABEL) if part.startswith(LABEL) else int(part) for part in text.split(",")]
     except ValueError:
         raise ValueError(
             f"{option} {text} is not a choice of queries; allowed: all, train, test, or numbers: 0,3,7"

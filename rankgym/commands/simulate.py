@@ -11,7 +11,10 @@ from rankgym.commands.options import option
 if TYPE_CHECKING:
     from rankgym.logs.simulating import Simulation
 
-Query = Annotated[str, option("all|train|test|0,3,7", "Queries. Session n has query number n modulo their count.")]
+Query = Annotated[
+    str,
+    option("all|train|test|0,3,7", f"Queries. Session n has query number n modulo their count. {options.LABELS_HELP}"),
+]
 LogPolicy = Annotated[
     str,
     option(
@@ -141,8 +144,9 @@ def evaluate(
     ENV, which counts only if its users made LOG.
 
     *Effective* is how many sessions of the policy itself would be about as good. Weights have the mean 1 if the log's
-    policy can display all that the policy displays; a mean far from 1 says that it does not, or that the log is too
-    short.
+    policy can display all that the policy displays. If it cannot, methods are refused where this is known: by
+    --logging, or by the policy that a Parquet log names. Else a mean more than 4 of its standard errors away from 1
+    gets a warning, and `-` for *effective*: something is never displayed, or the log is too short.
 
     Example:
 
@@ -154,12 +158,12 @@ def evaluate(
 
     arguments = options.env_arguments_of(set_ or [], source, positions)
     knobs = {"level": level, "bootstrap": bootstrap, "seed": seed}
-    rows, lacking, said = _evaluated(log, env_id(env), arguments, policy, logging, cutoff, knobs)
+    rows, lacking, doubts, said = _evaluated(log, env_id(env), arguments, policy, logging, cutoff, knobs)
     if len(lacking) == 4 * len(policy):
         raise ValueError(lacking[0])
     heads = ["policy", "method", "clicks", "error", f"{100 * level:.4g} % interval"]
     show_table([*heads, "effective", "mean weight", "largest"], rows, labels=2)
-    for line in (said, *lacking):
+    for line in (said, *lacking, *doubts):
         typer.echo(line)
 
 
@@ -171,37 +175,47 @@ def _evaluated(
     logging: str | None,
     cutoff: int | None,
     knobs: dict[str, Any],
-) -> tuple[list[list[str]], list[str], str]:
-    """Return the table's rows, why methods are missing in it, and what was counted."""
+) -> tuple[list[list[str]], list[str], list[str], str]:
+    """Return the table's rows, why methods are missing in it, why some are in doubt, and what was counted."""
+    import warnings
+
     import gymnasium as gym
 
-    from rankgym.logs.evaluation import METHODS, estimate, read_plain, true_value
+    from rankgym.logs.evaluation import METHODS, check_support, estimate, named_policy, read_plain, true_value
     from rankgym.logs.policies import policy_of
     from rankgym.logs.simulating.playing import labels
 
     made: Any = gym.make_vec(env, num_envs=1, **{"query": 0, **arguments})
-    base, rows, lacking = made.queries.initial_list, [], []
+    base, rows, lacking, doubts = made.queries.initial_list, [], [], []
     sessions = read_plain(log, *labels(made))
     other = None if logging is None else policy_of(logging, base, made.num_positions)
+    named = named_policy(log, sessions, base, made.num_positions) if other is None else None
     first = made.cutoff if cutoff is None else cutoff
     for target in (policy_of(name, base, made.num_positions) for name in policies):
         for method in METHODS:
             try:
-                found = estimate(sessions, target, method, logging=other, cutoff=first, **knobs)
+                if named is not None:
+                    check_support(sessions, target, named, method, first)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # it is said below the table
+                    found = estimate(sessions, target, method, logging=other, cutoff=first, **knobs)
             except ValueError as error:
                 lacking.append(f"{target.name}, {method}: {error}")
                 continue
             rows.append([target.name, method, *_cells(found)])
+            if found.doubt:
+                doubts.append(f"warning: {target.name}, {method}: {found.doubt}")
         if made.schedule is None:
             value, spread = true_value(made, target, sessions.query, cutoff=first)
             rows.append([target.name, "true", f"{value:.4f}", f"{spread:.4f}" if spread else "0", "", "", "", ""])
     said = f"{log}: {len(sessions.query):,} sessions; clicks a session at the first {first} positions"
-    return rows, lacking, said
+    return rows, lacking, doubts, said
 
 
 def _cells(found: Any) -> list[str]:
     from rankgym.estimates import rounded
 
     interval = f"{found.low:.4f} .. {found.high:.4f}"
-    numbers = [f"{found.effective:,.0f}", f"{found.mean_weight:.3f}", f"{found.largest_weight:,.1f}"]
+    effective = "-" if found.doubt else f"{found.effective:,.0f}"
+    numbers = [effective, f"{found.mean_weight:.3f}", f"{found.largest_weight:,.1f}"]
     return [*rounded(found.value, found.error), interval, *numbers]

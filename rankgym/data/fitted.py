@@ -55,7 +55,7 @@ def parameters(dataset: str, model: str, source: str = "calibrated") -> dict[str
 
 
 def query_ids(dataset: str, source: str = "calibrated") -> list[str]:
-    """The queries' names, in the order of the rows of ``parameters``, or those of imported fits.
+    """The queries' names, in the order of the rows of ``parameters``, or those of your own fits.
 
     Raises like ``parameters``.
     """
@@ -69,7 +69,9 @@ def _arrays(dataset: str, source: str) -> dict[str, NDArray[Any]]:
     if not isinstance(source, str) or source not in known:
         words = [*known, *fits.fits_names()]
         hint = near(source, words) if isinstance(source, str) else ""
-        allowed = f"allowed: {', '.join(map(repr, words))}, or fits that `rankgym data import NAME fits.csv` made"
+        allowed = (
+            f"allowed: {', '.join(map(repr, words))}, or fits that `rankgym data fit` or `rankgym data import` made"
+        )
         raise ValueError(f"source = {source!r} is unknown{hint or ';'} {allowed}")
     name = known[source]
     return catalogue.embedded(name) if catalogue.DATASETS[name].embedded else catalogue.latest(name)

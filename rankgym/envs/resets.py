@@ -63,7 +63,8 @@ def checked_problems(name: str, value: Any, number: int, labels: Sequence[str] =
         raise ValueError(f"{name} = {value!r} is not a choice of {many}; {allowed}")
     for one in listed:
         if isinstance(one, (bool, np.bool_)) or not isinstance(one, (int, np.integer)) or not 0 <= one < number:
-            raise ValueError(f"{name} = {one!r} is out of range; {allowed}")
+            hint = f"did you mean the label {str(one)!r}? " if str(one) in labels else ""
+            raise ValueError(f"{name} = {one!r} is out of range; {hint}{allowed}")
     return False, np.array(listed, np.int64)
 
 

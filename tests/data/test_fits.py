@@ -511,6 +511,41 @@ def test_queries_of_fits_are_chosen_by_their_names(run, tmp_path):
     assert run("assumptions", "PBM-Yandex-v0", "--query", "hats", *options[:4]).exit_code == 0
 
 
+def test_labels_of_digits_are_chosen_by_a_prefix(run, tmp_path):
+    imported(tmp_path, PBM.replace("shoes", "1730").replace("hats", "1"))
+    options = ("--source", "mine", "--positions", "2", "--agents", "static", "--rounds", "20", "--jobs", "1", "--out")
+    for query, folder in (("label:1730,label:1", "labels"), ("0,1", "numbers"), ("label:1", "label"), ("1", "number")):
+        result = run("compare", "PBM-Yandex-v0", "--query", query, *options, folder)
+        assert result.exit_code == 0, result.output
+    for one, other in (("labels", "numbers"), ("label", "number")):
+        read_agents = [json.loads((tmp_path / name / "compare.json").read_text())["agents"] for name in (one, other)]
+        assert read_agents[0] == read_agents[1]
+    wrong = run("compare", "PBM-Yandex-v0", "--query", "1730", *options, "none")
+    assert "query = 1730 is out of range; did you mean label:1730?" in " ".join(wrong.stderr.split())
+    unknown = run("compare", "PBM-Yandex-v0", "--query", "label:9", *options, "none")
+    assert "query = '9' is unknown; allowed: '1730', '1'" in " ".join(unknown.stderr.split())
+    without = run("compare", "PBM-Yandex-v0", "--query", "label:9", "--agents", "static", "--rounds", "20")
+    assert without.exit_code == 2
+
+
+def test_a_cache_that_is_a_file_is_named_by_its_variable(run, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("RANKGYM_DATA_HOME", str(tmp_path / "file"))
+    result = run("data", "list")
+    assert result.exit_code == 2
+    assert f"RANKGYM_DATA_HOME = {tmp_path / 'file'} is not a folder" in " ".join(result.stderr.split())
+
+
+def test_the_details_of_a_damaged_file_say_so(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "2000")
+    imported(tmp_path, PBM)
+    place = fits.place("mine")
+    place.write_bytes(place.read_bytes()[:-200])
+    result = run("data", "list", "mine")
+    assert result.exit_code == 0, result.output
+    assert f"unusable: {place} is damaged" in result.stdout
+
+
 @pytest.mark.parametrize(
     ("text", "lines"),
     [

@@ -196,7 +196,8 @@ def test_methods_agree_where_they_must():
 
 
 def test_an_estimate_has_the_mean_its_error_and_its_interval():
-    log, _ = all_sessions(by_position)
+    every, probability = all_sessions(by_position)
+    log = every.of(np.random.default_rng(0).choice(len(probability), 2_000, p=probability / probability.sum()))
     policy = POLICIES["plackett-luce"]
     terms, weights = session_terms(log, policy, "rips")
     found = estimate(log, policy, "rips", level=0.9)
@@ -246,6 +247,24 @@ def test_true_values_of_many_lists_are_drawn():
     pulls = (value - exact) / error
     assert np.abs(pulls).max() < 7
     assert 0.8 < pulls.std() < 1.25
+
+
+def test_weights_without_support_are_in_doubt():
+    query, displayed = np.zeros(200, np.int64), np.tile([2, 0, 1], (200, 1))
+    clicks = np.random.default_rng(0).integers(0, 2, (200, 3)).astype(np.int8)
+    ones = np.ones((200, 3))
+    static = PolicyLog(query, displayed, clicks, ones[:, 0], ones, ones)
+    for method in METHODS:
+        with pytest.warns(UserWarning, match=rf"{method}: all weights are 0\.\d+, not 1: the log never shows some"):
+            found = estimate(static, UniformPolicy(ITEMS, POSITIONS), method)
+        assert found.doubt
+        assert math.isnan(found.effective)
+    same = estimate(static, StaticPolicy([[2, 0, 1]], ITEMS), "sips")
+    assert same.doubt == ""
+    assert same.effective == 200
+    halves = np.where(np.arange(200) % 2, 0.5, 0.9)  # the mean weight of "static" is 1.56 +- 0.03
+    with pytest.warns(UserWarning, match=r"the mean weight is 1\.56, \d+ of its standard errors away from 1"):
+        estimate(static._replace(propensity=halves), StaticPolicy([[2, 0, 1]], ITEMS), "sips")
 
 
 def test_what_is_missing_or_impossible_is_refused():

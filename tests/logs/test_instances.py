@@ -1,6 +1,7 @@
 """From fits to instances: which documents, in which order; the command, its collection, its errors."""
 
 import itertools
+import re
 from collections import Counter
 
 import gymnasium as gym
@@ -144,6 +145,8 @@ def test_from_a_log_to_an_environment(run, log, home):
     assert "1 of 3 queries has fewer than 10 documents and was left out" in said
     assert "rankgym compare PBM-Yandex-v0 --source mine plays it" in said
     assert "perplexity" in said
+    assert re.search(r"^examination: 1\.0000, 0\.\d+ ± 0\.\d+, ", said, re.MULTILINE)
+    assert "warning" not in said
     fits = data.load_fits("mine")
     assert fits.query.tolist() == ["query 0", "query 1"]
     assert fits.item.tolist() == [[f"d{one}" for one in range(10)]] * 2  # the most frequent list
@@ -214,6 +217,16 @@ def test_broken_lines_are_reported(run, tmp_path):
     assert result.exit_code == 0, said
     assert "lines was broken and left out; " in said
     assert "log, line 1: it has 2 columns" in said
+
+
+def test_few_sessions_and_none_held_out_get_warnings(run, tmp_path, home):
+    few = tmp_path / "few.csv"
+    lists = ["q,a,b,1,0", "q,b,a,0,1", "q,a,b,0,0", "q,b,a,1,0"] * 20
+    few.write_text("\n".join(["query,item_1,item_2,click_1,click_2", *lists]) + "\n")
+    result = run("data", "fit", str(few), "--items", "2", "--held-out", "0", "--out", "few")
+    assert result.exit_code == 0, result.output
+    assert "warning: only 80 sessions fitted" in result.output
+    assert "warning: no session held out" in result.output
 
 
 def test_help_teaches(run):

@@ -6,6 +6,7 @@ May import what ``rankgym.logs`` may.
 from rankgym.logs.evaluation.baselines import ClickModelBaseline, FittedBaseline
 from rankgym.logs.evaluation.estimators import METHODS, Estimate, estimate, session_terms
 from rankgym.logs.evaluation.records import PolicyLog, played_log, read_plain
+from rankgym.logs.evaluation.support import check_support, named_policy
 from rankgym.logs.evaluation.truth import true_value, true_values
 
 __all__ = [
@@ -14,7 +15,9 @@ __all__ = [
     "Estimate",
     "FittedBaseline",
     "PolicyLog",
+    "check_support",
     "estimate",
+    "named_policy",
     "played_log",
     "read_plain",
     "session_terms",

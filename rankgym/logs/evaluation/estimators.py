@@ -16,6 +16,7 @@ c_k the click at position k, e the evaluated and p the logging policy:
   doubly robust recursion, unrolled.)
 """
 
+import warnings
 from collections.abc import Iterator
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from rankgym.arguments import count_of, number_in, one_of, whole_number
 from rankgym.logs.evaluation.baselines import Baseline, FittedBaseline
 from rankgym.logs.evaluation.records import PolicyLog, checked_log
-from rankgym.logs.evaluation.support import check_support
+from rankgym.logs.evaluation.support import check_support, doubt_of
 from rankgym.logs.policies import Policy
 
 METHODS = {  # what a click may depend on, so that the estimator is unbiased
@@ -56,10 +57,13 @@ class Estimate(NamedTuple):
     low: float  # of the interval
     high: float
     sessions: int
-    effective: float  # sessions, at the position where they are fewest: (sum of weights)^2 / sum of squares
+    effective: (
+        float  # sessions, at the position where they are fewest: (sum of weights)^2 / sum of squares; NaN in doubt
+    )
     largest_weight: float
     mean_weight: float  # at the position where it is farthest from 1, which is its expectation
     level: float  # of the interval
+    doubt: str = ""  # why the estimate is not to be trusted, by its weights; "": they look sound
 
 
 def estimate(
@@ -89,6 +93,9 @@ def estimate(
         bootstrap: resamples of sessions for a percentile interval; 0: an interval of the normal distribution.
         seed: of the halves and of the bootstrap.
 
+    Warns if the weights' mean, whose expectation is 1, is more than 4 of its standard errors away from 1: then the
+    log's policy probably cannot show all that ``policy`` shows. ``doubt`` has the text, and ``effective`` is NaN.
+
     Raises:
         ValueError: the log lacks the propensities, a probability of what was displayed is 0 or missing, or ``logging``
             never shows what ``policy`` shows.
@@ -107,9 +114,11 @@ def estimate(
     means, squares = weights.mean(axis=0), (weights**2).mean(axis=0)
     effective = np.divide(means**2, squares, out=np.zeros_like(means), where=squares > 0) * sessions
     farthest = float(means[np.abs(means - 1).argmax()])
-    return Estimate(
-        method, value, error, low, high, sessions, float(effective.min()), float(weights.max()), farthest, level
-    )
+    doubt = doubt_of(weights)
+    if doubt:
+        warnings.warn(f"{method}: {doubt}", stacklevel=2)
+    fewest = float("nan") if doubt else float(effective.min())
+    return Estimate(method, value, error, low, high, sessions, fewest, float(weights.max()), farthest, level, doubt)
 
 
 def session_terms(

@@ -1,15 +1,67 @@
 """Whether a logging policy can show all that an evaluated policy shows: without it, no weights help."""
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankgym.extras import require
 from rankgym.logs.evaluation.records import PolicyLog
-from rankgym.logs.policies import Policy
+from rankgym.logs.policies import Policy, is_policy_name, policy_of
 from rankgym.models.exhaustive import all_lists
 
 MOST_LISTS = 1_000_000  # of all queries together, that are checked one by one
+MOST_ERRORS = 4.0  # of a mean weight, that it may be away from 1
+COMPARED = 1_000  # sessions whose probabilities must be those of the policy that a file names
+ROUNDING = 1e-6  # of a mean weight, as a log's probabilities may be rounded
+
+
+def doubt_of(weights: NDArray[np.float64]) -> str:
+    """Say why an estimate with these weights (sessions, positions) is not to be trusted; "" if they look sound.
+
+    Their expectation is 1 at every position if the logging policy can show all that the evaluated one shows. One
+    session tells nothing.
+    """
+    sessions = len(weights)
+    if sessions < 2:
+        return ""
+    means, errors = weights.mean(axis=0), weights.std(axis=0, ddof=1) / math.sqrt(sessions)
+    far = np.abs(means - 1)
+    if not (far > MOST_ERRORS * errors + ROUNDING).any():
+        return ""
+    worst = int(np.argmax(far - MOST_ERRORS * errors))
+    mean = f"{means[worst]:.3g}"
+    if np.ptp(weights[:, worst]) == 0:
+        what = f"all weights are {mean}"
+    else:
+        what = f"the mean weight is {mean}, {far[worst] / errors[worst]:.0f} of its standard errors away from 1"
+    why = "the log never shows some of what the policy shows, or is too short"
+    return f"{what}, not 1: {why}; the estimate and its interval are not to be trusted"
+
+
+def named_policy(path: Path, log: PolicyLog, initial_list: NDArray[np.int64], num_positions: int) -> Policy | None:
+    """Return the policy that a Parquet log's metadata names, with these base lists (queries, items), best first.
+
+    None if the file names none, or if the policy does not have the log's probabilities: other base lists were meant.
+    """
+    if not path.name.lower().endswith(".parquet") or log.prefix_propensity is None:
+        return None
+    said = (require("pyarrow.parquet").read_schema(path).metadata or {}).get(b"rankgym", b"{}")
+    try:
+        made = json.loads(said)
+        name = made.get("policy") if isinstance(made, dict) else None
+        if not isinstance(name, str) or not is_policy_name(name):
+            return None
+        policy = policy_of(name, initial_list, num_positions)
+    except ValueError:  # of another program, or version
+        return None
+    some = log.of(slice(COMPARED))
+    if some.displayed.shape[1] != num_positions or some.prefix_propensity is None:
+        return None
+    same = np.allclose(policy.prefixes(some.query, some.displayed), some.prefix_propensity, rtol=1e-6, atol=0)
+    return policy if same else None
 
 
 def check_support(log: PolicyLog, policy: Policy, logging: Policy, method: str, cutoff: int) -> None:
