@@ -188,6 +188,10 @@ def _evaluated(
     made: Any = gym.make_vec(env, num_envs=1, **{"query": 0, **arguments})
     base, rows, lacking, doubts = made.queries.initial_list, [], [], []
     sessions = read_plain(log, *labels(made))
+    shown = sessions.displayed.shape[1]
+    if shown != made.num_positions:
+        had = f"{log} has {shown} positions, the environment {made.num_positions}"
+        raise ValueError(f"{had}; allowed: the same, with --positions {shown}")
     other = None if logging is None else policy_of(logging, base, made.num_positions)
     named = named_policy(log, sessions, base, made.num_positions) if other is None else None
     first = made.cutoff if cutoff is None else cutoff

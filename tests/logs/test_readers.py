@@ -212,15 +212,15 @@ TEXTS = ["csv", "relevance", "personalised"]
 BROKEN = {  # form: lines that are broken, and what the message says
     "csv": {
         "q,a": "it has 2 columns; allowed: 9",
-        "0,q,a,b,a,0,0,0,1": "a document stands in the list twice",
-        "0,q,a,b,c,0,0,2,1": "a click is neither 0 nor 1",
-        "0,q,a,b,c,0,0,,1": "a click is neither 0 nor 1",
-        "0,q,a,,,0,0,1,1": "a click without document",
-        "0,q,,b,c,,0,0,1": "a document stands below an empty entry",
+        "0,q,a,b,a,0,0,0,1": "a document stands in the list twice: item_3 = 'a'; allowed",
+        "0,q,a,b,c,0,0,2,1": "a click is neither 0 nor 1: click_3 = '2'; allowed",
+        "0,q,a,b,c,0,0,,1": "a click is neither 0 nor 1: click_3 is empty; allowed",
+        "0,q,a,,,0,0,1,1": "a click without document: click_3 = '1'; allowed",
+        "0,q,,b,c,,0,0,1": "a document stands below an empty entry: item_1 is empty; allowed",
         "0,,a,b,c,0,0,0,1": "the query is empty",
         "0,q,,,,,,,1": "the list is empty",
         '0,"q,a,b,c,0,0,0,1': "a quote is not closed",
-        f"0,q,a,b,{'x' * 1001},0,0,0,1": "a label has more than 1000 bytes",
+        f"0,q,a,b,{'x' * 1001},0,0,0,1": "a label has more than 1000 bytes: item_3 = 'x",
     },
     "relevance": {
         "9\t0\tQ\tq\t1": "it has 5 columns",
@@ -301,6 +301,19 @@ def test_a_last_line_that_is_cut_off(kind, tmp_path):
         read(path, kind)
 
 
+def test_a_list_that_is_cut_off_is_not_withheld(tmp_path):
+    """Only the form with lines T has queries whose clicks were withheld."""
+    (tmp_path / "log").write_text("1\t0\tQ\tq\t0\ta\tb\n2\t0\tQ\tq\t0\ta")
+    sessions, _, report = read_parts(tmp_path / "log", "relevance", max_broken=0.5, progress=False)
+    assert (report.broken, report.withheld, sessions.num_sessions) == (1, 0, 1)
+
+
+def test_a_table_is_not_a_log_of_lines(tmp_path):
+    (tmp_path / "log").write_text("query,item_1,click_1\nq,a,1\n")
+    with pytest.raises(DataError, match="line 1: it has 1 columns; it looks like a table: form 'plain'; allowed"):
+        read(tmp_path / "log", "relevance")
+
+
 def test_a_table_that_is_cut_short(tmp_path):
     data = plain_logs.written(GOOD, "parquet")
     for number in (8, len(data) // 2, len(data) - 3):
@@ -317,6 +330,15 @@ def test_a_table_that_is_cut_short(tmp_path):
         ("query,item_1,item_2,click_1", "there is no column 'click_2';"),
         ("query,doc_1,click_1", "there is no column 'item_1'"),
         ("query,item_1,item_1,click_1", "column 'item_1' stands here twice"),
+        ("query,item_0,item_1,click_0,click_1", "there is a column 'item_0'; allowed: item_1 for the top position"),
+        ("query,item_1,click_1,click_01", "there is a column 'click_01'; allowed: click_1 for the top position"),
+        ("query,item_1,itm_2,click_1,clk_2", "there is a column 'itm_2'; is it 'item_2'? allowed: that name"),
+        ("x" * 100_001, "the line has more than 100,000 bytes; allowed: the names of the columns"),
+        (
+            "1\t0\tQ\tq\t0\ta",
+            "there is no column 'query'; allowed: query, item_1 ... item_K, click_1 ... click_K, and"
+            " any others; found: '1', '0', 'Q', 'q', '0', 'a'; it looks like a log of form 'relevance'",
+        ),
         ("query,item_1,item_99,click_1", "position 99 is out of range; allowed: 1 .. 64"),
         ("1\t0\tQ\tq\t0\ta", "there is no column 'query'; allowed"),
     ],

@@ -271,21 +271,45 @@ def test_what_a_plain_log_lacks_is_said(tmp_path):
     path = tmp_path / "changed.csv"
     text = (tmp_path / "log.csv").read_text()
     for old, new, message in [
-        ("item_2", "thing", "has no column 'item_2'"),
-        ("query,", "quest,", "has no column 'query'"),
-        (",calibrated-64,", ",,", "query = '' is in the log, but not in the environment"),
-        ("calibrated-64", "calibrated-640", "query = 'calibrated-640' is in the log, but not in the environment"),
+        ("item_2", "thing", "line 1: there is no column 'item_2'"),
+        ("query,", "quest,", "line 1: there is no column 'query'"),
+        (",calibrated-64,", ",,", r"line \d+: the query is empty; allowed: a label"),
+        ("calibrated-64", "calibrated-640", r"line \d+: query = 'calibrated-640' is in the log, but not in the env"),
     ]:
         path.write_text(text.replace(old, new))
         with pytest.raises(ValueError, match=message):
             read_plain(path, simulation.query_labels, simulation.item_labels)
     path.write_text(text.replace("calibrated-03,", "calibrated-03,9", 1))
     with pytest.raises(
-        ValueError, match=r"item_1 = '9\d' in line 1 of the table is not an item of query 'calibrated-03'"
+        ValueError, match=r"changed.csv, line \d+: item_1 = '9\d' is not an item of query 'calibrated-03'"
     ):
         read_plain(path, simulation.query_labels, simulation.item_labels)
     with pytest.raises(ValueError, match="does not exist"):
         read_plain(tmp_path / "none.csv", simulation.query_labels, simulation.item_labels)
+
+
+def test_a_plain_log_is_read_by_the_rules_of_the_readers(tmp_path):
+    """Semicolons, spare columns, no session, many rows at once; broken lines are left out up to 1 in 1,000."""
+    simulation, log = written(tmp_path / "log.csv", sessions=3_000)
+    text = (tmp_path / "log.csv").read_text()
+    rows = [line.split(",")[1:] for line in text.splitlines()]
+    path = tmp_path / "other.txt"
+    path.write_text("\n".join(";".join(row) for row in rows) + "\n")
+    labels = simulation.query_labels, simulation.item_labels
+    equal(read_plain(path, *labels), log)
+    with path.open("a") as file:
+        file.write("calibrated-03;1\n")
+    with pytest.warns(UserWarning, match=r"^1 of 3,002 lines was broken and left out; .*, line 3002: it has 2 columns"):
+        equal(read_plain(path, *labels), log)
+    k = log.displayed.shape[1]
+    for changed, message in [
+        ({f"item_{k}": "", f"click_{k}": ""}, f"line 3002: item_{k} is empty; allowed: an item at each position"),
+        ({"propensity": "x"}, "line 3002: propensity = 'x'; allowed: a number, or nothing"),
+    ]:
+        last = [changed.get(name, cell) for name, cell in zip(rows[0], rows[-1], strict=True)]
+        path.write_text("\n".join(";".join(row) for row in [*rows, last]) + "\n")
+        with pytest.raises(ValueError, match=message):
+            read_plain(path, *labels)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

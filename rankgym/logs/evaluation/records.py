@@ -1,15 +1,22 @@
 """The log of a policy in memory: sessions with the probabilities of what was displayed."""
 
+import re
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.extras import require
+from rankgym.data.errors import DataError
 from rankgym.kernels import first_fault
+from rankgym.logs.readers import MAX_BROKEN, broken_text
+from rankgym.logs.readers.lists import Faults, shown
+from rankgym.logs.readers.plain import Rows, read_rows
 from rankgym.logs.simulating.playing import Block, Simulation
-from rankgym.logs.simulating.writing import plain_columns
+
+CHUNK = 1 << 24  # bytes read at once
+PROPENSITIES = re.compile(r"propensity|(prefix_)?propensity_[0-9]+")
 
 
 class PolicyLog(NamedTuple):
@@ -87,100 +94,102 @@ def played_log(simulation: Simulation) -> PolicyLog:
 
 
 def read_plain(path: Path | str, query_labels: NDArray[np.str_], item_labels: NDArray[np.str_]) -> PolicyLog:
-    """Read a log in the plain format, as ``rankgym data simulate`` writes it.
+    """Read a log in the plain format, by the rules of ``rankgym.logs.readers``; ``rankgym data simulate`` writes it.
+
+    Lists must be full. A warning says how many lines were broken, up to 1 in 1,000, with the first of them.
 
     Args:
-        path: a file whose name ends in .csv, .tsv or .parquet, or in .csv.gz or .tsv.gz.
+        path: a CSV, TSV or Parquet file, plain or gzipped.
         query_labels: (queries,) of the queries that the log may have; they are numbered in this order.
         item_labels: (queries, items) of each query's items.
 
     Raises:
-        ValueError: a column is missing, or a label is unknown; the message names the first session that has it.
+        DataError: the file cannot be read, or too many of its lines are broken; a ValueError.
+        ValueError: a label is unknown, or a list is not full; the message names the first line that has it.
     """
     path = Path(path)
-    table = _plain_table(path)
-    names = set(table.column_names)
-    positions = sum(1 for name in names if name.startswith("item_") and name[5:].isdigit())
-    needed = plain_columns(positions)[: 2 + 2 * positions]
-    missing = [name for name in needed if name not in names] or ([] if positions else ["item_1"])
-    if missing:
-        raise ValueError(f"{path} has no column {missing[0]!r}; allowed: a log in the plain format, with {needed}")
-    for name in needed[1:]:
-        if table[name].null_count:
-            place = int(np.argmin(table[name].is_valid().to_numpy())) + 1
-            raise ValueError(f"{path}: {name} is empty in line {place} of the table; allowed: a value in each line")
-    query = _numbers_of("query", table["query"], query_labels)
-    columns = [table[f"item_{k}"] for k in range(1, positions + 1)]
-    displayed = _item_numbers(columns, query, query_labels, item_labels)
-    clicks = np.stack([table[f"click_{k}"].cast("int8").to_numpy() for k in range(1, positions + 1)], axis=1)
+    if not path.exists():
+        raise ValueError(f"{path} does not exist; allowed: a log in the plain format")
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; allowed: a log in the plain format")
+    faults, parts = Faults(MAX_BROKEN), list[PolicyLog]()
+    labels = _Labels(query_labels, item_labels)
+    for rows in read_rows(path, CHUNK, faults, lambda _: None, PROPENSITIES):
+        faults.check(finished=False)
+        if len(rows.line):
+            parts.append(_of_rows(path, rows, labels))
+    faults.check(finished=True)
+    if not parts:
+        raise DataError(f"{path}, line {faults.lines}: the log ends without a session")
+    if faults.broken:
+        warnings.warn(broken_text(faults), stacklevel=2)
 
-    def floats(columns: list[str]) -> Any:
-        if any(name not in names or table[name].null_count == table.num_rows for name in columns):
-            return None
-        return np.stack([table[name].cast("double").to_numpy().astype(np.float64) for name in columns], axis=1)
+    def whole(field: str) -> Any:
+        tables = [getattr(part, field) for part in parts]
+        table = None if tables[0] is None else np.concatenate(tables)
+        return None if table is None or np.isnan(table).all(axis=0).any() else table  # an empty column is none
+
+    return PolicyLog(*(whole(field) for field in PolicyLog._fields))
+
+
+class _Labels:
+    """The numbers of an environment's labels."""
+
+    def __init__(self, queries: NDArray[np.str_], items: NDArray[np.str_]) -> None:
+        self.names = [str(label) for label in queries]
+        self.queries = {label.encode(): number for number, label in enumerate(self.names)}
+        self.items = [{str(label).encode(): number for number, label in enumerate(row)} for row in items]
+
+
+def _of_rows(path: Path, rows: Rows, labels: _Labels) -> PolicyLog:
+    """Some rows of a log; a ValueError names the first line with a label that the environment does not have."""
+    positions = len(rows.columns) // 2
+    query = _query_numbers(path, rows, labels)
+    displayed = _item_numbers(path, rows, query, labels)
+    bits = np.arange(positions, dtype=np.uint64)
+    clicks = ((rows.lists.clicks[:, None] >> bits) & np.uint64(1)).astype(np.int8)
+
+    def floats(names: list[str]) -> Any:
+        there = all(name in rows.numbers for name in names)
+        return np.stack([rows.numbers[name] for name in names], axis=1) if there else None
 
     lists = floats(["propensity"])
-    tables = [floats([f"{name}_{k}" for k in range(1, positions + 1)]) for name in ("propensity", "prefix_propensity")]
+    numbers = range(1, positions + 1)
+    tables = [floats([f"{name}_{k}" for k in numbers]) for name in ("propensity", "prefix_propensity")]
     return PolicyLog(query, displayed, clicks, None if lists is None else lists[:, 0], *tables)
 
 
-def _plain_table(path: Path) -> Any:
-    """Return a pyarrow table with text columns for labels."""
-    if not path.exists():
-        raise ValueError(f"{path} does not exist; allowed: a log in the plain format")
-    pa, name = require("pyarrow"), path.name.lower()
-    if name.endswith(".parquet"):
-        table = require("pyarrow.parquet").read_table(path)
-    else:
-        csv = require("pyarrow.csv")
-        delimiter = "\t" if name.removesuffix(".gz").endswith(".tsv") else ","
-        compression = "gzip" if name.endswith(".gz") else None
-        with pa.input_stream(path, compression=compression) as file:
-            header = csv.open_csv(file, parse_options=csv.ParseOptions(delimiter=delimiter)).schema.names
-        text = {one: pa.string() for one in header if one == "query" or one.startswith("item_")}
-        numbers = {one: pa.float64() for one in header if "propensity" in one}
-        convert = csv.ConvertOptions(column_types={**text, **numbers}, strings_can_be_null=False)
-        with pa.input_stream(path, compression=compression) as file:
-            options = {"parse_options": csv.ParseOptions(delimiter=delimiter), "convert_options": convert}
-            table = csv.read_csv(file, **options)
-    labels = [one for one in table.column_names if one == "query" or one.startswith("item_")]
-    for one in labels:
-        table = table.set_column(table.column_names.index(one), one, table[one].cast(pa.string()))
-    return table
+def _query_numbers(path: Path, rows: Rows, labels: _Labels) -> NDArray[np.int64]:
+    """The number of each row's query."""
+    coded = rows.columns[0].dictionary_encode()
+    known = np.array([labels.queries.get(word, -1) for word in coded.dictionary.to_pylist()], np.int64)
+    query: NDArray[np.int64] = known[coded.indices.to_numpy()]
+    if (query < 0).any():
+        row = int((query < 0).argmax())
+        told = f"query = {_text(rows.columns[0], row)} is in the log, but not in the environment"
+        raise ValueError(f"{path}, {rows.what} {rows.line[row]}: {told}; allowed: its own queries")
+    return query
 
 
-def _numbers_of(name: str, column: Any, labels: NDArray[np.str_]) -> NDArray[np.int64]:
-    """Return the place of each of a column's texts among ``labels``."""
-    coded = column.combine_chunks().dictionary_encode()
-    known = {label: number for number, label in enumerate(labels.tolist())}
-    words = coded.dictionary.to_pylist()
-    unknown = [word for word in words if word not in known]
-    if unknown:
-        raise ValueError(f"{name} = {unknown[0]!r} is in the log, but not in the environment; allowed: its own queries")
-    codes = np.array([known[word] for word in words], np.int64)
-    return codes[coded.indices.to_numpy()]
-
-
-def _item_numbers(
-    columns: list[Any], query: NDArray[np.int64], query_labels: NDArray[np.str_], item_labels: NDArray[np.str_]
-) -> NDArray[np.int64]:
-    """Return the numbers of the items of ``columns`` within their queries, (sessions, positions)."""
-    words: dict[str, int] = {}
-    coded = [column.combine_chunks().dictionary_encode() for column in columns]
-    for one in coded:
-        for word in one.dictionary.to_pylist():
-            words.setdefault(word, len(words))
-    number = np.full((len(query_labels), len(words)), -1, np.int64)  # of a word, for each query
-    for row, labels in enumerate(item_labels.tolist()):
-        for item, label in enumerate(labels):
-            if label in words:
-                number[row, words[label]] = item
+def _item_numbers(path: Path, rows: Rows, query: NDArray[np.int64], labels: _Labels) -> NDArray[np.int64]:
+    """The numbers of each row's items within its query, (rows, positions)."""
+    columns = rows.columns[1 : len(rows.columns) // 2 + 1]
+    asked, at = np.unique(query, return_inverse=True)
     displayed = np.empty((len(query), len(columns)), np.int64)
-    for k, one in enumerate(coded):
-        code = np.array([words[word] for word in one.dictionary.to_pylist()], np.int64)
-        displayed[:, k] = number[query, code[one.indices.to_numpy()]]
+    for k, column in enumerate(columns):
+        coded = column.dictionary_encode()
+        words = coded.dictionary.to_pylist()
+        known = np.array([[labels.items[one].get(word, -1) for word in words] for one in asked.tolist()], np.int64)
+        displayed[:, k] = known[at, coded.indices.to_numpy()]
         if (displayed[:, k] < 0).any():
-            place = int((displayed[:, k] < 0).argmax())
-            told = f"item_{k + 1} = {columns[k][place].as_py()!r} in line {place + 1} of the table"
-            raise ValueError(f"{told} is not an item of query {str(query_labels[query[place]])!r} in the environment")
+            row = int((displayed[:, k] < 0).argmax())
+            where = f"{path}, {rows.what} {rows.line[row]}"
+            if not column[row].as_py():
+                raise ValueError(f"{where}: item_{k + 1} is empty; allowed: an item at each position")
+            told = f"item_{k + 1} = {_text(column, row)} is not an item of query {labels.names[query[row]]!r}"
+            raise ValueError(f"{where}: {told} in the environment")
     return displayed
+
+
+def _text(column: Any, row: int) -> str:
+    return shown(column[row].as_py())

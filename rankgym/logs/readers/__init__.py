@@ -3,6 +3,6 @@
 May import data, kernels, progress and ``rankgym.logs.sessions``.
 """
 
-from rankgym.logs.readers.reading import FORMS, Report, broken_text, read_log, read_parts
+from rankgym.logs.readers.reading import FORMS, MAX_BROKEN, Report, broken_text, read_log, read_parts
 
-__all__ = ["FORMS", "Report", "broken_text", "read_log", "read_parts"]
+__all__ = ["FORMS", "MAX_BROKEN", "Report", "broken_text", "read_log", "read_parts"]

@@ -23,6 +23,7 @@ class Chunk(NamedTuple):
     data: bytes  # ends with a line end
     before: int  # lines of the file before these
     cut: bool  # whether the file's last line is among them and lacks its line end
+    left_out: dict[int, str]  # numbers in the file of the lines that were left out, and why
 
 
 def chunks(path: Path, size: int, faults: Faults, progress: Callable[[int], None]) -> Iterator[Chunk]:
@@ -44,7 +45,10 @@ def chunks(path: Path, size: int, faults: Faults, progress: Callable[[int], None
                 data = piece
                 if lines == 0:
                     data = _beginning(path, data)
-                chunk = Chunk(_usable(path, data, lines, faults), lines, cut)
+                data, left_out = _usable(data, lines)
+                for line, why in left_out.items():
+                    faults.add(path, line, why)
+                chunk = Chunk(data, lines, cut, left_out)
                 lines += chunk.data.count(b"\n")
                 faults.lines += lines - chunk.before
                 yield chunk
@@ -78,14 +82,15 @@ def _beginning(path: Path, data: bytes) -> bytes:
     return data.removeprefix(BOM)
 
 
-def _usable(path: Path, data: bytes, before: int, faults: Faults) -> bytes:
-    """The same lines, those that are not usable emptied, and counted as broken."""
+def _usable(data: bytes, before: int) -> tuple[bytes, dict[int, str]]:
+    """The same lines, those that are not usable emptied; and these lines' numbers, with what is wrong."""
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
     longest = int(np.diff(ends, prepend=-1).max()) - 1
     if longest <= LONGEST_LINE and b"\0" not in data and _is_utf8(data):
-        return data
+        return data, {}
+    left_out: dict[int, str] = {}
     lines = data.split(b"\n")[:-1]
     for number, line in enumerate(lines):
         why = ""
@@ -97,8 +102,8 @@ def _usable(path: Path, data: bytes, before: int, faults: Faults) -> bytes:
             why = "the line is not UTF-8 text"
         if why:
             lines[number] = b""
-            faults.add(path, before + number + 1, why)
-    return b"\n".join([*lines, b""])
+            left_out[before + number + 1] = why
+    return b"\n".join([*lines, b""]), left_out
 
 
 def _is_utf8(data: bytes) -> bool:

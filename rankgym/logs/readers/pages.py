@@ -278,10 +278,11 @@ def _parsed(
         and item[items - 1, 1] == len(data) - 1
         and items - first[pages - 1] < max(cut, widest)
     ):
-        counted[pages - 1] = False
+        pages -= 1
         begin = data.rfind(b"\n", 0, len(data) - 1) + 1
         faults.add(path, before + lines, _explained(data, begin, CUT, layout))
-    return Lists(text, query[:pages], first[: pages + 1], item[:items], clicks[:pages], counted[:pages]), widest
+    places = query[:pages], first[: pages + 1], item[: first[pages]]
+    return Lists(text, *places, clicks[:pages], counted[:pages]), widest
 
 
 def _explained(data: bytes, begin: int, code: int, layout: Layout) -> str:
@@ -299,4 +300,5 @@ def _explained(data: bytes, begin: int, code: int, layout: Layout) -> str:
         ORPHAN: f"a click without query: no result page of this session shows {words[-1]}",
         CUT: "the last line is cut off: its list is shorter than others, and the line end is missing",
     }[code]
-    return f"{what}; allowed: {layout.form}; found: {shown(line)}"
+    hint = "; it looks like a table: form 'plain'" if b"item_1" in line else ""
+    return f"{what}{hint}; allowed: {layout.form}; found: {shown(line)}"

@@ -9,11 +9,12 @@ semicolons or tabs separate them; a line that is broken is left out and counted.
 numbers, and a list's end is null; lines are rows, counted from 1.
 """
 
+import difflib
 import io
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +24,14 @@ from rankgym.data.errors import DataError
 from rankgym.extras import require
 from rankgym.kernels import kernel
 from rankgym.logs.readers.lines import chunks
-from rankgym.logs.readers.lists import LONGEST_LABEL, Faults, Lists
+from rankgym.logs.readers.lists import LONGEST_LABEL, Faults, Lists, shown
 from rankgym.logs.sessions import MOST_POSITIONS
 
 PARQUET = b"PAR1"  # the first bytes of a Parquet file
 DELIMITERS = (b",", b";", b"\t")
 NUMBERED = re.compile(r"(item|click)_([1-9][0-9]{0,3})")
+OTHERWISE = re.compile(r"(item|click)_[0-9]+")  # such as item_0 and item_01
+SIMILAR = re.compile(r"([a-z]+)[ _.-]?([0-9]{1,4})"), 0.7  # names that may have been meant so, from this likeness on
 DOT, ZERO, ONE = b".01"
 WORDS = np.frombuffer(b"true", np.uint8), np.frombuffer(b"false", np.uint8)
 ROW_BYTES = 200  # about, of a row of a Parquet file
@@ -125,11 +128,77 @@ def check_rows(text, start, rows, positions, words, most, query, first, item, cl
     return lists
 
 
+class Rows(NamedTuple):
+    """Rows of a table that are fine."""
+
+    lists: Lists
+    columns: list[Any]  # those of ``_names``: pyarrow arrays of bytes, (lists,) each
+    numbers: dict[str, NDArray[np.float64]]  # (lists,) each, of further columns; NaN: empty
+    line: NDArray[np.int64]  # (lists,) their numbers in the file, from 1
+    what: str  # what is counted: "line" or "row"
+
+
 def read_table(path: Path, size: int, faults: Faults, progress: Callable[[int], None]) -> Iterator[Lists]:
     """Yield the lists of a table, about ``size`` bytes at a time; arguments and errors as for ``read_pages_of``."""
+    for table in _tables(path, size, faults, progress, None):
+        yield _checked(path, table, faults)[0]
+
+
+def read_rows(
+    path: Path, size: int, faults: Faults, progress: Callable[[int], None], numbers: re.Pattern[str]
+) -> Iterator[Rows]:
+    """Yield the rows of a table as ``read_table`` does, with the ``numbers`` in the columns of such names."""
+    arrow = require("pyarrow")
+    for table in _tables(path, size, faults, progress, numbers):
+        lists, fault = _checked(path, table, faults)
+        fine = arrow.array(fault == FINE)
+        line = table.line[fault == FINE]
+        wanted = {name: column.filter(fine) for name, column in table.numbers.items()}
+        places = {name: _numbers(path, name, column, line, table.what) for name, column in wanted.items()}
+        yield Rows(lists, [column.filter(fine) for column in table.columns], places, line, table.what)
+
+
+class _Table(NamedTuple):
+    """Some rows of a file, before they are checked."""
+
+    columns: list[Any]  # those of ``_names``: pyarrow arrays of bytes
+    numbers: dict[str, Any]  # further columns: of bytes or numbers
+    positions: int
+    line: NDArray[np.int64]
+    what: str
+
+
+def _tables(
+    path: Path, size: int, faults: Faults, progress: Callable[[int], None], numbers: re.Pattern[str] | None
+) -> Iterator[_Table]:
     with path.open("rb") as file:
         is_parquet = file.read(len(PARQUET)) == PARQUET
-    yield from (_from_parquet if is_parquet else _from_text)(path, size, faults, progress)
+    yield from (_from_parquet if is_parquet else _from_text)(path, size, faults, progress, numbers)
+
+
+def _numbers(path: Path, name: str, column: Any, line: NDArray[np.int64], what: str) -> NDArray[np.float64]:
+    """The numbers of a column, NaN where it is empty; a DataError names the first cell that has something else."""
+    arrow, compute = require("pyarrow"), require("pyarrow.compute")
+    if not (arrow.types.is_floating(column.type) or arrow.types.is_integer(column.type)):
+        text = column.cast(arrow.binary())
+        column = compute.if_else(compute.equal(text, b""), arrow.scalar(None, arrow.binary()), text)
+        try:
+            column = column.cast(arrow.string()).cast(arrow.float64())
+        except arrow.ArrowInvalid:
+            for row, cell in enumerate(column.to_pylist()):
+                if cell is not None and not _is_number(cell):
+                    where = f"{path}, {what} {line[row]}"
+                    raise DataError(f"{where}: {name} = {shown(cell)}; allowed: a number, or nothing") from None
+            raise DataError(f"{path}: column {name!r} has a cell that is no number; allowed: numbers") from None
+    return np.asarray(column.cast(arrow.float64()).to_numpy(zero_copy_only=False), np.float64)
+
+
+def _is_number(cell: bytes) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 # -- columns ----------------------------------------------------------------------------------------------------------
@@ -142,6 +211,11 @@ def _positions(names: list[str], place: str) -> int:
             raise DataError(f"{place}: column {name!r} stands here twice; allowed: each name once")
     found = {"item": set[int](), "click": set[int]()}
     for name in names:
+        if OTHERWISE.fullmatch(name) and not NUMBERED.fullmatch(name):
+            kind = name.partition("_")[0]
+            raise DataError(
+                f"{place}: there is a column {name!r}; allowed: {kind}_1 for the top position, {kind}_2, ..."
+            )
         if match := NUMBERED.fullmatch(name):
             found[match[1]].add(int(match[2]))
     last = max([1, *found["item"], *found["click"]])
@@ -154,8 +228,34 @@ def _positions(names: list[str], place: str) -> int:
         allowed = "allowed: query, item_1 ... item_K, click_1 ... click_K, and any others"
         listed = ", ".join(map(ascii, names[:8])) + (", ..." if len(names) > 8 else "")
         hint = near(missing[0], others)
-        raise DataError(f"{place}: there is no column {missing[0]!r}{_is_there(hint)} {allowed}; found: {listed}")
+        other = _other_form(names)
+        raise DataError(
+            f"{place}: there is no column {missing[0]!r}{_is_there(hint)} {allowed}; found: {listed}{other}"
+        )
+    for name in others:
+        if meant := _meant(name, last):
+            raise DataError(
+                f"{place}: there is a column {name!r}; is it {meant!r}? allowed: that name, or one unlike it"
+            )
     return last
+
+
+def _meant(name: str, last: int) -> str:
+    """The column below the ``last`` position that this name was meant to be; '': none."""
+    pattern, least = SIMILAR
+    match = pattern.fullmatch(name.lower())
+    if match is None or int(match[2]) <= last:
+        return ""
+    kinds = difflib.get_close_matches(match[1], ["item", "click"], n=1, cutoff=least)
+    return f"{kinds[0]}_{int(match[2])}" if kinds else ""
+
+
+def _other_form(names: list[str]) -> str:
+    """What to do if the first line is one of another form of log."""
+    kind = names[2] if len(names) > 2 else ""
+    if names[1:2] == ["M"] or (kind in ("Q", "T") and "," in names[-1]):
+        return "; it looks like a log of form 'personalised'"
+    return "; it looks like a log of form 'relevance'" if kind in ("Q", "C") else ""
 
 
 def _is_there(hint: str) -> str:
@@ -171,13 +271,17 @@ def _names(positions: int) -> list[str]:
 # -- text -------------------------------------------------------------------------------------------------------------
 
 
-def _from_text(path: Path, size: int, faults: Faults, progress: Callable[[int], None]) -> Iterator[Lists]:
+def _from_text(
+    path: Path, size: int, faults: Faults, progress: Callable[[int], None], numbers: re.Pattern[str] | None
+) -> Iterator[_Table]:
     names: list[str] = []
     delimiter, positions = b",", 0
     for chunk in chunks(path, size, faults, progress):
         data, before = chunk.data, chunk.before
         if not names:
             while data.startswith(b"\n"):
+                if why := chunk.left_out.get(before + 1):
+                    raise DataError(f"{path}, line {before + 1}: {why}; allowed: the names of the columns")
                 data, before = data[1:], before + 1
             if not data:
                 continue
@@ -187,15 +291,23 @@ def _from_text(path: Path, size: int, faults: Faults, progress: Callable[[int], 
             before += 1
             positions = _positions(names, f"{path}, line {before}")
         if data.strip(b"\n"):
-            yield _parsed(path, data, before, names, delimiter, positions, faults)
+            more = [name for name in names if numbers is not None and numbers.fullmatch(name)]
+            yield _parsed(path, data, before, names, delimiter, positions, more, faults)
     if not names:
         raise DataError(f"{path}, line 1: the file has no line of column names; allowed: query,item_1,...,click_1,...")
 
 
 def _parsed(
-    path: Path, data: bytes, before: int, names: list[str], delimiter: bytes, positions: int, faults: Faults
-) -> Lists:
-    """The lists of some lines, ``before`` of which stand before them."""
+    path: Path,
+    data: bytes,
+    before: int,
+    names: list[str],
+    delimiter: bytes,
+    positions: int,
+    more: list[str],
+    faults: Faults,
+) -> _Table:
+    """The table of some lines, ``before`` of which stand before them, with ``more`` columns."""
     arrow, csv = require("pyarrow"), require("pyarrow.csv")
     if b'"' in data:
         data = _without_open_quotes(path, data, before, faults)
@@ -205,7 +317,7 @@ def _parsed(
         wrong.append((row.number, row.actual_columns))
         return "skip"
 
-    wanted = _names(positions)
+    wanted = [*_names(positions), *more]
     table = csv.read_csv(
         io.BytesIO(data),
         read_options=csv.ReadOptions(use_threads=False, column_names=names, block_size=len(data) + 1),
@@ -218,8 +330,9 @@ def _parsed(
     for number, found in wrong:
         faults.add(path, int(line[number - 1]), f"it has {found} columns; allowed: {len(names)}, as many as names")
     line = np.delete(line, [number - 1 for number, _ in wrong])
-    columns = [piece for name in wanted for piece in table.column(name).chunks]
-    return _checked(path, columns, positions, line, "line", faults)
+    columns = {name: table.column(name).combine_chunks() for name in wanted}
+    numbers = {name: columns.pop(name) for name in more}
+    return _Table(list(columns.values()), numbers, positions, line, "line")
 
 
 def _line_numbers(data: bytes) -> NDArray[np.int64]:
@@ -241,18 +354,22 @@ def _without_open_quotes(path: Path, data: bytes, before: int, faults: Faults) -
 # -- Parquet ----------------------------------------------------------------------------------------------------------
 
 
-def _from_parquet(path: Path, size: int, faults: Faults, progress: Callable[[int], None]) -> Iterator[Lists]:
+def _from_parquet(
+    path: Path, size: int, faults: Faults, progress: Callable[[int], None], numbers: re.Pattern[str] | None
+) -> Iterator[_Table]:
     arrow, parquet = require("pyarrow"), require("pyarrow.parquet")
     seen, length = 0, path.stat().st_size
     try:
         with parquet.ParquetFile(path) as file:
-            positions = _positions(file.schema_arrow.names, str(path))
+            names = file.schema_arrow.names
+            positions = _positions(names, str(path))
+            more = [name for name in names if numbers is not None and numbers.fullmatch(name)]
             wanted, rows = _names(positions), file.metadata.num_rows
-            for batch in file.iter_batches(max(size // ROW_BYTES, 1), columns=wanted, use_threads=False):
+            for batch in file.iter_batches(max(size // ROW_BYTES, 1), columns=[*wanted, *more], use_threads=False):
                 line = np.arange(seen + 1, seen + 1 + batch.num_rows)
                 faults.lines += batch.num_rows
                 columns = [_as_bytes(batch.column(name), name, path) for name in wanted]
-                yield _checked(path, columns, positions, line, "row", faults)
+                yield _Table(columns, {name: batch.column(name) for name in more}, positions, line, "row")
                 progress(length * (seen + batch.num_rows) // rows - length * seen // rows)
                 seen += batch.num_rows
     except arrow.ArrowException as error:
@@ -287,31 +404,54 @@ def _as_bytes(column: Any, name: str, path: Path) -> Any:
 # -- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _checked(
-    path: Path, columns: list[Any], positions: int, line: NDArray[np.int64], what: str, faults: Faults
-) -> Lists:
-    """The lists of the rows that are fine; the others are counted. ``columns`` are those of ``_names``, as bytes."""
-    rows = len(line)
-    start, text = _buffers(require("pyarrow").concat_arrays(columns))
+def _checked(path: Path, table: _Table, faults: Faults) -> tuple[Lists, NDArray[np.int64]]:
+    """The lists of the rows that are fine, and what is wrong with each row; those that are not fine are counted."""
+    rows, positions = len(table.line), table.positions
+    start, text = _buffers(require("pyarrow").concat_arrays(table.columns))
     query, first = np.empty((rows, 2), np.int32), np.empty(rows + 1, np.int64)
     item = np.empty((rows * positions, 2), np.int32)
     clicks, fault = np.empty(rows, np.uint64), np.empty(rows, np.int64)
     lists = check_rows(text, start, rows, positions, WORDS, LONGEST_LABEL, query, first, item, clicks, fault)
     for row in np.flatnonzero(fault).tolist():
-        faults.add(path, int(line[row]), EXPLAINED[int(fault[row])], what)
+        why = ""
+        if faults.wanted():
+            why = _explained(
+                int(fault[row]), [text[start[at] : start[at + 1]] for at in range(row, len(start) - 1, rows)]
+            )
+        faults.add(path, int(table.line[row]), why, table.what)
     counted = np.ones(lists, np.bool_)
-    return Lists(text, query[:lists], first[: lists + 1], item[: first[lists]], clicks[:lists], counted)
+    return Lists(text, query[:lists], first[: lists + 1], item[: first[lists]], clicks[:lists], counted), fault
 
 
-EXPLAINED = {
-    NO_QUERY: "the query is empty; allowed: a label",
-    LONG: f"a label has more than {LONGEST_LABEL} bytes",
-    GAP: "a document stands below an empty entry; allowed: empty entries at the end of the list",
-    TWICE: "a document stands in the list twice; allowed: different ones",
-    CLICK: "a click is neither 0 nor 1; allowed: 0, 1, and nothing where no document stands",
-    NO_ITEM: "a click without document; allowed: 0, or nothing",
-    NO_LIST: "the list is empty; allowed: at least one document",
+EXPLAINED = {  # and what is allowed
+    NO_QUERY: ("the query is empty", "a label"),
+    LONG: (f"a label has more than {LONGEST_LABEL} bytes", "shorter ones"),
+    GAP: ("a document stands below an empty entry", "empty entries at the end of the list"),
+    TWICE: ("a document stands in the list twice", "different ones"),
+    CLICK: ("a click is neither 0 nor 1", "0, 1, and nothing where no document stands"),
+    NO_ITEM: ("a click without document", "0, or nothing"),
+    NO_LIST: ("the list is empty", "at least one document"),
 }
+
+
+def _explained(fault: int, cells: list[NDArray[np.uint8]]) -> str:
+    """What is wrong with a row, with the first column that shows it."""
+    positions = len(cells) // 2
+    words = [cell.tobytes() for cell in cells]
+    items, names = words[1 : positions + 1], _names(positions)
+    clicks = [int(click_of(cell, 0, len(cell), WORDS)) for cell in cells[positions + 1 :]]
+    bad = {
+        LONG: [len(word) > LONGEST_LABEL for word in words[: positions + 1]],
+        GAP: [False, *(not item and any(items[k:]) for k, item in enumerate(items))],
+        TWICE: [False, *(item != b"" and item in items[:k] for k, item in enumerate(items))],
+        CLICK: [click == OTHER or (click == NONE and items[k] != b"") for k, click in enumerate(clicks)],
+        NO_ITEM: [click == 1 and not items[k] for k, click in enumerate(clicks)],
+    }.get(fault, [])
+    what, allowed = EXPLAINED[fault]
+    if any(bad):
+        at = bad.index(True) + (positions + 1 if fault in (CLICK, NO_ITEM) else 0)
+        what += f": {names[at]} {f'= {shown(words[at])}' if words[at] else 'is empty'}"
+    return f"{what}; allowed: {allowed}"
 
 
 def _buffers(array: Any) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:

@@ -95,7 +95,7 @@ def read_log(
     return sessions
 
 
-def broken_text(report: Report) -> str:
+def broken_text(report: Report | Faults) -> str:
     """How many lines were broken, and the first of them."""
     first = "" if len(report.examples) == report.broken else "the first: "
     lines = f"{report.broken:,} of {report.lines:,} lines {'was' if report.broken == 1 else 'were'} broken and left out"
