@@ -73,8 +73,24 @@ def test_a_folder_that_is_missing_is_named_with_the_log(run, tmp_path, monkeypat
 
 def test_a_log_of_more_positions_says_how_to_choose_them(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run(*"data simulate CM-Yandex-v0 --sessions 50 --query 0 --positions 3 --out log.csv --policy random".split())
-    words = "data evaluate log.csv CM-Yandex-v0 --policy random".split()
+    run(
+        *[
+            "data",
+            "simulate",
+            "CM-Yandex-v0",
+            "--sessions",
+            "50",
+            "--query",
+            "0",
+            "--positions",
+            "3",
+            "--out",
+            "log.csv",
+            "--policy",
+            "random",
+        ]
+    )
+    words = ["data", "evaluate", "log.csv", "CM-Yandex-v0", "--policy", "random"]
     said = "log.csv has 3 positions, the environment 5; allowed: the same, with --positions 3"
     assert said in plain(run(*words).stderr)
     assert run(*words, "--positions", "3").exit_code == 0

@@ -312,6 +312,7 @@ def test_a_plain_log_is_read_by_the_rules_of_the_readers(tmp_path):
             read_plain(path, *labels)
 
 
+@pytest.mark.filterwarnings("ignore:.*mean weight", "ignore:.*all weights")  # propensities that nobody had
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_whatever_a_table_has_it_is_read_or_refused(tmp_path, data):
