@@ -47,11 +47,21 @@ def test_a_log_is_made_and_evaluated(run, tmp_path, monkeypatch):
 
 def test_a_log_of_more_positions_says_how_to_choose_them(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run(*"data simulate CM-Yandex-v0 --sessions 50 --query 0 --positions 3 --out log.csv --policy random".split())
-    words = "data evaluate log.csv CM-Yandex-v0 --policy random".split()
+    made = "data simulate CM-Yandex-v0 --sessions 50 --query 0 --positions 3 --policy random"
+    run(*made.split(), "--out", "log.csv")
+    words = ["data", "evaluate", "log.csv", "CM-Yandex-v0", "--policy", "random"]
     said = "log.csv has 3 positions, the environment 5; allowed: the same, with --positions 3"
     assert said in plain(run(*words).stderr)
     assert run(*words, "--positions", "3").exit_code == 0
+
+
+def test_missing_support_is_told_with_the_label_of_the_query(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = "data simulate CM-Yandex-v0 --sessions 50 --query 3 --policy static --out log.csv"
+    run(*made.split())
+    words = "data evaluate log.csv CM-Yandex-v0 --policy random --logging static --cutoff 2"
+    done = run(*words.split())
+    assert "for query 'calibrated-03', logging never; allowed: a log of a policy that explores" in plain(done.stderr)
 
 
 def test_an_agent_makes_a_log_that_cannot_be_evaluated(run, tmp_path, monkeypatch):

@@ -175,13 +175,14 @@ def _evaluated(
     """Return the table's rows, why methods are missing in it, and what was counted."""
     import gymnasium as gym
 
-    from rankgym.logs.evaluation import METHODS, estimate, read_plain, true_value
+    from rankgym.logs.evaluation import METHODS, NoSupport, estimate, read_plain, true_value
     from rankgym.logs.policies import policy_of
     from rankgym.logs.simulating.playing import labels
 
     made: Any = gym.make_vec(env, num_envs=1, **{"query": 0, **arguments})
     base, rows, lacking = made.queries.initial_list, [], []
-    sessions = read_plain(log, *labels(made))
+    query_labels, item_labels = labels(made)
+    sessions = read_plain(log, query_labels, item_labels)
     shown = sessions.displayed.shape[1]
     if shown != made.num_positions:
         had = f"{log} has {shown} positions, the environment {made.num_positions}"
@@ -193,7 +194,8 @@ def _evaluated(
             try:
                 found = estimate(sessions, target, method, logging=other, cutoff=first, **knobs)
             except ValueError as error:
-                lacking.append(f"{target.name}, {method}: {error}")
+                why = error.told(repr(str(query_labels[error.query]))) if isinstance(error, NoSupport) else error
+                lacking.append(f"{target.name}, {method}: {why}")
                 continue
             rows.append([target.name, method, *_cells(found)])
         if made.schedule is None:
