@@ -1,5 +1,6 @@
 """``rankgym data simulate`` and ``rankgym data evaluate``: make a click log, and evaluate policies on one."""
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -182,7 +183,9 @@ def _evaluated(
     made: Any = gym.make_vec(env, num_envs=1, **{"query": 0, **arguments})
     base, rows, lacking = made.queries.initial_list, [], []
     query_labels, item_labels = labels(made)
-    sessions = read_plain(log, query_labels, item_labels)
+    with warnings.catch_warnings(record=True) as broken:
+        warnings.simplefilter("always")
+        sessions = read_plain(log, query_labels, item_labels)
     shown = sessions.displayed.shape[1]
     if shown != made.num_positions:
         had = f"{log} has {shown} positions, the environment {made.num_positions}"
@@ -202,7 +205,7 @@ def _evaluated(
             value, spread = true_value(made, target, sessions.query, cutoff=first)
             rows.append([target.name, "true", f"{value:.4f}", f"{spread:.4f}" if spread else "0", "", "", "", ""])
     said = f"{log}: {len(sessions.query):,} sessions; clicks a session at the first {first} positions"
-    return rows, lacking, said
+    return rows, lacking, "\n".join([said, *(str(one.message) for one in broken)])
 
 
 def _cells(found: Any) -> list[str]:
