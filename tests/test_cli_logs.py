@@ -73,27 +73,32 @@ def test_a_folder_that_is_missing_is_named_with_the_log(run, tmp_path, monkeypat
 
 def test_a_log_of_more_positions_says_how_to_choose_them(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run(
-        *[
-            "data",
-            "simulate",
-            "CM-Yandex-v0",
-            "--sessions",
-            "50",
-            "--query",
-            "0",
-            "--positions",
-            "3",
-            "--out",
-            "log.csv",
-            "--policy",
-            "random",
-        ]
-    )
+    made = "data simulate CM-Yandex-v0 --sessions 50 --query 0 --positions 3 --policy random"
+    run(*made.split(), "--out", "log.csv")
     words = ["data", "evaluate", "log.csv", "CM-Yandex-v0", "--policy", "random"]
     said = "log.csv has 3 positions, the environment 5; allowed: the same, with --positions 3"
     assert said in plain(run(*words).stderr)
     assert run(*words, "--positions", "3").exit_code == 0
+
+
+def test_broken_lines_of_an_evaluated_log_are_told(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = "data simulate CM-Yandex-v0 --sessions 1000 --query 0 --policy random --out log.csv"
+    run(*made.split())
+    with (tmp_path / "log.csv").open("a") as file:
+        file.write("1,x\n")
+    done = run(*["data", "evaluate", "log.csv", "CM-Yandex-v0", "--policy", "random"])
+    assert "1 of 1,002 lines was broken and left out; log.csv, line 1002: it has 2 columns" in plain(done.stdout)
+    assert not done.stderr
+
+
+def test_missing_support_is_told_with_the_label_of_the_query(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = "data simulate CM-Yandex-v0 --sessions 50 --query 3 --policy static --out log.csv"
+    run(*made.split())
+    words = "data evaluate log.csv CM-Yandex-v0 --policy random --logging static --cutoff 2"
+    done = run(*words.split())
+    assert "for query 'calibrated-03', logging never; allowed: a log of a policy that explores" in plain(done.stderr)
 
 
 def test_an_agent_makes_a_log_that_cannot_be_evaluated(run, tmp_path, monkeypatch):

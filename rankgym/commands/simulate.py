@@ -1,5 +1,6 @@
 """``rankgym data simulate`` and ``rankgym data evaluate``: make a click log, and evaluate policies on one."""
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -177,17 +178,26 @@ def _evaluated(
     knobs: dict[str, Any],
 ) -> tuple[list[list[str]], list[str], list[str], str]:
     """Return the table's rows, why methods are missing in it, why some are in doubt, and what was counted."""
-    import warnings
-
     import gymnasium as gym
 
-    from rankgym.logs.evaluation import METHODS, check_support, estimate, named_policy, read_plain, true_value
+    from rankgym.logs.evaluation import (
+        METHODS,
+        NoSupport,
+        check_support,
+        estimate,
+        named_policy,
+        read_plain,
+        true_value,
+    )
     from rankgym.logs.policies import policy_of
     from rankgym.logs.simulating.playing import labels
 
     made: Any = gym.make_vec(env, num_envs=1, **{"query": 0, **arguments})
     base, rows, lacking, doubts = made.queries.initial_list, [], [], []
-    sessions = read_plain(log, *labels(made))
+    query_labels, item_labels = labels(made)
+    with warnings.catch_warnings(record=True) as broken:
+        warnings.simplefilter("always")
+        sessions = read_plain(log, query_labels, item_labels)
     shown = sessions.displayed.shape[1]
     if shown != made.num_positions:
         had = f"{log} has {shown} positions, the environment {made.num_positions}"
@@ -204,7 +214,8 @@ def _evaluated(
                     warnings.simplefilter("ignore")  # it is said below the table
                     found = estimate(sessions, target, method, logging=other, cutoff=first, **knobs)
             except ValueError as error:
-                lacking.append(f"{target.name}, {method}: {error}")
+                why = error.told(repr(str(query_labels[error.query]))) if isinstance(error, NoSupport) else error
+                lacking.append(f"{target.name}, {method}: {why}")
                 continue
             rows.append([target.name, method, *_cells(found)])
             if found.doubt:
@@ -213,7 +224,7 @@ def _evaluated(
             value, spread = true_value(made, target, sessions.query, cutoff=first)
             rows.append([target.name, "true", f"{value:.4f}", f"{spread:.4f}" if spread else "0", "", "", "", ""])
     said = f"{log}: {len(sessions.query):,} sessions; clicks a session at the first {first} positions"
-    return rows, lacking, doubts, said
+    return rows, lacking, doubts, "\n".join([said, *(str(one.message) for one in broken)])
 
 
 def _cells(found: Any) -> list[str]:

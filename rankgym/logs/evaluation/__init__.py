@@ -6,7 +6,7 @@ May import what ``rankgym.logs`` may.
 from rankgym.logs.evaluation.baselines import ClickModelBaseline, FittedBaseline
 from rankgym.logs.evaluation.estimators import METHODS, Estimate, estimate, session_terms
 from rankgym.logs.evaluation.records import PolicyLog, played_log, read_plain
-from rankgym.logs.evaluation.support import check_support, named_policy
+from rankgym.logs.evaluation.support import NoSupport, check_support, named_policy
 from rankgym.logs.evaluation.truth import true_value, true_values
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "ClickModelBaseline",
     "Estimate",
     "FittedBaseline",
+    "NoSupport",
     "PolicyLog",
     "check_support",
     "estimate",

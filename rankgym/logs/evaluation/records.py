@@ -13,7 +13,9 @@ from rankgym.kernels import first_fault
 from rankgym.logs.readers import MAX_BROKEN, broken_text
 from rankgym.logs.readers.lists import Faults, shown
 from rankgym.logs.readers.plain import Rows, read_rows
+from rankgym.logs.readers.reading import MEGABYTE, InMegabytes
 from rankgym.logs.simulating.playing import Block, Simulation
+from rankgym.progress import count_bar, late_bar
 
 CHUNK = 1 << 24  # bytes read at once
 PROPENSITIES = re.compile(r"propensity|(prefix_)?propensity_[0-9]+")
@@ -93,7 +95,9 @@ def played_log(simulation: Simulation) -> PolicyLog:
     return PolicyLog(*(whole(field) for field in Block._fields[1:]))
 
 
-def read_plain(path: Path | str, query_labels: NDArray[np.str_], item_labels: NDArray[np.str_]) -> PolicyLog:
+def read_plain(
+    path: Path | str, query_labels: NDArray[np.str_], item_labels: NDArray[np.str_], *, progress: bool = True
+) -> PolicyLog:
     """Read a log in the plain format, by the rules of ``rankgym.logs.readers``; ``rankgym data simulate`` writes it.
 
     Lists must be full. A warning says how many lines were broken, up to 1 in 1,000, with the first of them.
@@ -102,6 +106,7 @@ def read_plain(path: Path | str, query_labels: NDArray[np.str_], item_labels: ND
         path: a CSV, TSV or Parquet file, plain or gzipped.
         query_labels: (queries,) of the queries that the log may have; they are numbered in this order.
         item_labels: (queries, items) of each query's items.
+        progress: show a progress bar if reading takes more than two seconds.
 
     Raises:
         DataError: the file cannot be read, or too many of its lines are broken; a ValueError.
@@ -114,10 +119,12 @@ def read_plain(path: Path | str, query_labels: NDArray[np.str_], item_labels: ND
         raise DataError(f"{path} is a folder; allowed: a log in the plain format")
     faults, parts = Faults(MAX_BROKEN), list[PolicyLog]()
     labels = _Labels(query_labels, item_labels)
-    for rows in read_rows(path, CHUNK, faults, lambda _: None, PROPENSITIES):
-        faults.check(finished=False)
-        if len(rows.line):
-            parts.append(_of_rows(path, rows, labels))
+    size = path.stat().st_size
+    with late_bar(progress, size // MEGABYTE, path.name, lambda: count_bar("MB")) as advance:
+        for rows in read_rows(path, CHUNK, faults, InMegabytes(advance).add, PROPENSITIES):
+            faults.check(finished=False)
+            if len(rows.line):
+                parts.append(_of_rows(path, rows, labels))
     faults.check(finished=True)
     if not parts:
         raise DataError(f"{path}, line {faults.lines}: the log ends without a session")

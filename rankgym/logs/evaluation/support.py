@@ -64,8 +64,21 @@ def named_policy(path: Path, log: PolicyLog, initial_list: NDArray[np.int64], nu
     return policy if same else None
 
 
+class NoSupport(ValueError):
+    """The logging policy never shows what the evaluated one shows for a query."""
+
+    def __init__(self, shown: str, query: int) -> None:
+        self.shown, self.query = shown, query
+        super().__init__(self.told(str(query)))
+
+    def told(self, query: str) -> str:
+        """The message, with a name of the query."""
+        what = f"policy shows {self.shown} for query {query}, logging never"
+        return f"{what}; allowed: a log of a policy that explores there"
+
+
 def check_support(log: PolicyLog, policy: Policy, logging: Policy, method: str, cutoff: int) -> None:
-    """Raise a ValueError if ``logging`` never shows what ``policy`` shows, for some query of the log.
+    """Raise a NoSupport, a ValueError, if ``logging`` never shows what ``policy`` shows, for some query of the log.
 
     Methods that weigh items at positions need these; the others need lists. With many lists, or for policies without
     item-position probabilities, only the necessary condition that is known is checked.
@@ -94,8 +107,7 @@ def _check_places(asked: NDArray[np.int64], policy: Policy, logging: Policy, cut
     lacking = np.argwhere((wanted > 0)[:, :, :cutoff] & (given <= 0)[:, :, :cutoff])
     if len(lacking):
         row, item, position = (int(number) for number in lacking[0])
-        where = f"item {item} at position {position + 1} for query {asked[row]}"
-        raise ValueError(f"policy shows {where}, logging never; allowed: a log of a policy that explores there")
+        raise NoSupport(f"item {item} at position {position + 1}", int(asked[row]))
 
 
 def _check_lists(asked: NDArray[np.int64], policy: Policy, logging: Policy, positions: int) -> None:
@@ -106,5 +118,4 @@ def _check_lists(asked: NDArray[np.int64], policy: Policy, logging: Policy, posi
         lacking = np.flatnonzero((wanted > 0) & (given <= 0))
         if len(lacking):
             which = f"{'list' if positions == policy.num_positions else 'first items'} {lists[lacking[0]].tolist()}"
-            where = f"{which} for query {query}"
-            raise ValueError(f"policy shows the {where}, logging never; allowed: a log of a policy that explores there")
+            raise NoSupport(f"the {which}", int(query))

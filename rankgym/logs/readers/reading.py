@@ -135,7 +135,7 @@ def read_parts(
     size = sum(one.stat().st_size for one in paths)
     what = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
     with late_bar(progress, 2 * size // MEGABYTE, what, lambda: count_bar("MB")) as advance:
-        megabytes = _InMegabytes(advance)
+        megabytes = InMegabytes(advance)
         faults, labels, withheld = Faults(max_broken), Labels(), 0
         for lists in _lists(paths, form, chunk, faults, megabytes.add):
             withheld += int(len(lists.counted) - lists.counted.sum())
@@ -205,7 +205,7 @@ def _most_frequent(labels: Labels, queries: int | None, least: int) -> NDArray[n
     return np.array(sorted(kept.tolist(), key=lambda one: (-int(times[one]), labels.label(one))), np.int64)
 
 
-class _InMegabytes:
+class InMegabytes:
     """Reports bytes to a function that is told whole megabytes."""
 
     def __init__(self, report: Callable[[int], None]) -> None:
