@@ -15,6 +15,7 @@ from plain_logs import FORMS, counted, multiset, naive_relevance, write
 from rankgym.data import DataError
 from rankgym.logs.readers import broken_text, read_log, read_parts, reading
 from rankgym.logs.readers import lines as lines_module
+from rankgym.logs.readers.tables import Labels, number_of_label
 
 pytestmark = pytest.mark.kernels
 FEW = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -432,3 +433,17 @@ def test_long_lines_take_no_memory(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert read_log(tmp_path / "log", "relevance", max_broken=0.9, chunk=1_000).num_sessions == 1
+
+
+def test_thousands_of_labels_keep_their_numbers():
+    """The hash table grows several times, and finds each label again."""
+    words = [f"query {number}" for number in range(4_000)]
+    text = np.frombuffer("".join(words).encode(), np.uint8)
+    ends = np.cumsum([len(word) for word in words])
+    found = Labels()
+    for _ in range(2):
+        for number, (word, end) in enumerate(zip(words, ends.tolist(), strict=True)):
+            while (label := number_of_label(text, end - len(word), end, 0, found.table)) < 0:
+                found.grow()
+            assert label == number
+    assert found.labels(range(4_000)).tolist() == words
