@@ -91,6 +91,8 @@ def store(name: str, fits: Fits) -> Path:
 
     Fits stored under the same name are replaced, atomically. The caller checks that the ``name`` is free.
     """
+    if home().exists() and not home().is_dir():
+        raise DataError(f"RANKGYM_DATA_HOME = {home()} is not a folder; allowed: a folder, which may be made later")
     return write_npz(place(name), to_arrays(checked(fits)))
 
 

@@ -530,8 +530,9 @@ def test_labels_of_digits_are_chosen_by_a_prefix(run, tmp_path):
 
 def test_a_cache_that_is_a_file_is_named_by_its_variable(run, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
+    (tmp_path / "fits.csv").write_text("query,item,attraction\nshoes,a,.5\nshoes,b,.25\n")
     monkeypatch.setenv("RANKGYM_DATA_HOME", str(tmp_path / "file"))
-    result = run("data", "list")
+    result = run("data", "import", "mine", str(tmp_path / "fits.csv"))
     assert result.exit_code == 2
     assert f"RANKGYM_DATA_HOME = {tmp_path / 'file'} is not a folder" in " ".join(result.stderr.split())
 
