@@ -244,7 +244,7 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path, long_one):
 
 
 def test_ctrl_c_while_the_workers_are_started(tmp_path, monkeypatch):
-    """They are stopped, whichever line it meets."""
+    """They are stopped, whichever line it meets. If no job has begun, the folder is left as it was."""
     threads = []
 
     class Interrupted(threading.Thread):
@@ -258,7 +258,8 @@ def test_ctrl_c_while_the_workers_are_started(tmp_path, monkeypatch):
         run_sweep(replace(LONG, rounds=10**7), tmp_path, **QUIET)
     threads[0].join(60)
     assert not threads[0].is_alive()
-    assert list(tmp_path.glob("work-*/stop"))
+    assert all((work / "stop").exists() for work in tmp_path.glob("work-*"))
+    assert list(tmp_path.glob("work-*")) or not (tmp_path / "plan.json").exists()
 
 
 def test_jobs_go_on_from_their_checkpoints(tmp_path, long_one, monkeypatch):

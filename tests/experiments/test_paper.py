@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 pytest.importorskip("matplotlib")
@@ -64,6 +64,7 @@ def test_what_is_unknown_is_a_dash():
 
 
 @given(st.text())
+@example("---")
 def test_any_name_is_text_for_latex(name):
     """Nothing special is left but what escapes it."""
     text = escaped(name)

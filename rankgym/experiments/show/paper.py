@@ -1,5 +1,6 @@
 """For papers: a sweep's means as a LaTeX table, and a measure over rounds as a figure of a column's width."""
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -95,7 +96,7 @@ def _estimate(mean: float, error: float) -> str:
 
 def escaped(text: str) -> str:
     """Return ``text`` as LaTeX prints it."""
-    return "".join(ESCAPES.get(letter, letter) for letter in text).replace("--", "-{}-")  # not a dash
+    return re.sub("-(?=-)", "-{}", "".join(ESCAPES.get(letter, letter) for letter in text))  # not a dash
 
 
 # -- a figure ---------------------------------------------------------------------------------------------------------
