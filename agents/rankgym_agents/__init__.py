@@ -14,6 +14,7 @@ from rankgym_agents.cascade_swucb import CascadeSWUCB
 from rankgym_agents.cascade_ucb1 import CascadeUCB1
 from rankgym_agents.double_thompson import DoubleThompson
 from rankgym_agents.doubler import Doubler
+from rankgym_agents.glrt_cascade import GLRTCascade
 from rankgym_agents.interleaved_filter import InterleavedFilter
 from rankgym_agents.mergedts import MergeDTS
 from rankgym_agents.mergerucb import MergeRUCB
@@ -47,6 +48,7 @@ __all__ = [
     "CascadeUCB1",
     "DoubleThompson",
     "Doubler",
+    "GLRTCascade",
     "InterleavedFilter",
     "MergeDTS",
     "MergeRUCB",
@@ -74,6 +76,7 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "ranked-exp3": RankedEXP3,
     "thompson-cascade": ThompsonCascade,
     "pbm-ucb": PBMUCB,
+    "glrt-cascade": GLRTCascade,
     "restarting": Restarting,
     # and those that duel
     "random-duels": RandomDuels,
