@@ -19,6 +19,8 @@ from rankgym_agents.interleaved_filter import InterleavedFilter
 from rankgym_agents.mergedts import MergeDTS
 from rankgym_agents.mergerucb import MergeRUCB
 from rankgym_agents.multisbm import MultiSBM
+from rankgym_agents.pbm_pie import PBMPIE
+from rankgym_agents.pbm_ts import PBMTS
 from rankgym_agents.pbm_ucb import PBMUCB
 from rankgym_agents.ranked_exp3 import RankedEXP3
 from rankgym_agents.rcs import RCS
@@ -33,6 +35,8 @@ from rankgym_agents.toprank import TopRank
 __all__ = [
     "AGENTS",
     "DUELERS",
+    "PBMPIE",
+    "PBMTS",
     "PBMUCB",
     "RANKERS",
     "RCS",
@@ -77,6 +81,8 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "thompson-cascade": ThompsonCascade,
     "pbm-ucb": PBMUCB,
     "glrt-cascade": GLRTCascade,
+    "pbm-ts": PBMTS,
+    "pbm-pie": PBMPIE,
     "restarting": Restarting,
     # and those that duel
     "random-duels": RandomDuels,

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.agent import Beliefs, KernelAgent, plain
+from rankgym.agent import Beliefs, KernelAgent, number_in, plain
 from rankgym.kernels import borrowed, give_back, kernel, select_top, session_seed
 
 
@@ -92,12 +92,9 @@ class PBMUCB(KernelAgent):
         super().__init__(**shape)
         items = self.num_items
         kappa = self.checked_examination(examination)
-        number = isinstance(epsilon, (int, float, np.integer, np.floating)) and not isinstance(epsilon, bool)
-        if not number or not 0 <= epsilon <= 1000:
-            raise ValueError(f"epsilon = {epsilon!r} is out of range; allowed: a number in [0, 1000]")
         self.state = State(
             key=self.keys(),
-            **self.filled(round=0, factor=1.0 + float(epsilon)),
+            **self.filled(round=0, factor=1.0 + number_in("epsilon", epsilon, 0, 1000)),
             examination=kappa,
             best_first=np.argsort(-kappa, axis=1, kind="stable"),
             **self.filled(items, clicked=0, displays=0, examined=0.0, order=np.arange(items)),
