@@ -12,6 +12,7 @@ from rankgym_agents.cascade_ducb import CascadeDUCB
 from rankgym_agents.cascade_klucb import CascadeKLUCB
 from rankgym_agents.cascade_swucb import CascadeSWUCB
 from rankgym_agents.cascade_ucb1 import CascadeUCB1
+from rankgym_agents.cascade_ucb_v import CascadeUCBV
 from rankgym_agents.double_thompson import DoubleThompson
 from rankgym_agents.doubler import Doubler
 from rankgym_agents.glrt_cascade import GLRTCascade
@@ -19,6 +20,7 @@ from rankgym_agents.interleaved_filter import InterleavedFilter
 from rankgym_agents.mergedts import MergeDTS
 from rankgym_agents.mergerucb import MergeRUCB
 from rankgym_agents.multisbm import MultiSBM
+from rankgym_agents.pb_mhb import PBMHB
 from rankgym_agents.pbm_pie import PBMPIE
 from rankgym_agents.pbm_ts import PBMTS
 from rankgym_agents.pbm_ucb import PBMUCB
@@ -35,6 +37,7 @@ from rankgym_agents.toprank import TopRank
 __all__ = [
     "AGENTS",
     "DUELERS",
+    "PBMHB",
     "PBMPIE",
     "PBMTS",
     "PBMUCB",
@@ -50,6 +53,7 @@ __all__ = [
     "CascadeKLUCB",
     "CascadeSWUCB",
     "CascadeUCB1",
+    "CascadeUCBV",
     "DoubleThompson",
     "Doubler",
     "GLRTCascade",
@@ -83,6 +87,8 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "glrt-cascade": GLRTCascade,
     "pbm-ts": PBMTS,
     "pbm-pie": PBMPIE,
+    "pb-mhb": PBMHB,
+    "cascade-ucb-v": CascadeUCBV,
     "restarting": Restarting,
     # and those that duel
     "random-duels": RandomDuels,
