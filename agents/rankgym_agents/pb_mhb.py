@@ -176,9 +176,7 @@ class PBMHB(KernelAgent):
         before = number_in("prior", prior, 0, 1000)
         self.state = State(
             key=self.keys(),
-            **self.filled(
-                round=0, sweeps=whole_number("sweeps", sweeps, 1, 1_000_000), width=positive("width", width)
-            ),
+            **self.filled(round=0, sweeps=whole_number("sweeps", sweeps, 1, 1_000_000), width=positive("width", width)),
             **self.filled(items, attraction=0.5),
             **self.filled(positions, examination=1.0),
             **self.filled(items, positions, clicked=before, passed=before),

@@ -339,7 +339,7 @@ def shown(rounds=300):
 
     result = {}
     for (name, agent), (L, K, horizon) in product(RANKERS.items(), ((7, 3, rounds), (5, 5, rounds), (10, 5, None))):
-        if horizon or name not in ("batchrank", "ranked-exp3", "toprank"):  # whose knobs need it
+        if horizon or name not in ("batchrank", "glrt-cascade", "ranked-exp3", "toprank"):  # whose knobs need it
             knobs = {"every": rounds // 3} if name == "restarting" else {}
             made = agent(num_items=L, num_positions=K, num_envs=2, horizon=horizon, seed=8, **knobs)
             result[f"{name} {L} {K}"] = hashlib.sha256(played(made, rounds, 9).tobytes()).hexdigest()

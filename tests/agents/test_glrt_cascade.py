@@ -1,4 +1,4 @@
-"""GLRT-CascadeUCB: its lists against a plain reading, its test against all places, when it restarts, what it refuses."""
+"""GLRT-CascadeUCB: its lists against a plain reading, its test against all places, its restarts, refusals."""
 
 import math
 
@@ -224,9 +224,7 @@ def test_it_does_not_restart_without_a_change():
     The chance that an item's test ever fires is below delta in theory's threshold: 20 rows of 5 items give 1e-5 for it;
     here it is 1e-9 for each, 1e-7 for all.
     """
-    agent = GLRTCascade(
-        num_items=5, num_positions=3, num_envs=20, horizon=5000, delta=1e-9, threshold="theory", seed=1
-    )
+    agent = GLRTCascade(num_items=5, num_positions=3, num_envs=20, horizon=5000, delta=1e-9, threshold="theory", seed=1)
     chance, attraction = np.random.default_rng(2), np.array([0.9, 0.5, 0.5, 0.2, 0.05])
     for _ in range(5000):
         displayed = agent.act()

@@ -52,12 +52,12 @@ class PBMHBOracle(Oracle):
         raise AssertionError("64 attempts in vain")
 
     def step(self, parameters, number, lane):
-        sigma, before, old = self.c / math.sqrt(self.t), parameters[number], self.log_posterior()
+        sigma, before, old = self.c / math.sqrt(self.t), parameters[number], self.now
         proposed = parameters[number] = self.proposal(before, sigma, lane)
         Z = [normal_cdf((1 - x) / sigma) - normal_cdf(-x / sigma) for x in (before, proposed)]
-        ratio = math.exp(min(700, self.log_posterior() - old)) * Z[0] / Z[1]
-        if unit(word(self.seed(), lane + WORDS - 1)) >= ratio:
-            parameters[number] = before
+        self.now = self.log_posterior()
+        if unit(word(self.seed(), lane + WORDS - 1)) >= math.exp(min(700, self.now - old)) * Z[0] / Z[1]:
+            parameters[number], self.now = before, old
 
     def act(self):
         best = sorted(range(self.L), key=lambda i: -self.theta[i])
@@ -67,7 +67,7 @@ class PBMHBOracle(Oracle):
     def update(self, displayed, clicks):
         for place, i in enumerate(displayed):
             (self.S if clicks[place] else self.M)[i, place] += 1
-        self.t += 1
+        self.t, self.now = self.t + 1, self.log_posterior()
         for m in range(self.m):
             lane = 3 * self.L + m * (self.L + self.K) * WORDS
             for i in range(self.L):

@@ -30,15 +30,16 @@ def excess(theta, S, N, kappa, level):
 
 
 def minimiser(S, N, kappa):
-    """Of the sum above: it is convex, so thirds are cut off."""
+    """Of the sum above, which is convex: its slope is bisected."""
+    clicks, parts = sum(S), [((n - s) * x, x) for s, n, x in zip(S, N, kappa, strict=True) if n > s]
     low, high = 0.0, 1.0
-    for _ in range(120):
-        one, other = low + (high - low) / 3, high - (high - low) / 3
-        if excess(one, S, N, kappa, 0) <= excess(other, S, N, kappa, 0):
-            high = other
+    for _ in range(50):
+        middle = (low + high) / 2
+        if clicks / middle > sum(weight / (1 - x * middle) for weight, x in parts):
+            low = middle
         else:
-            low = one
-    return (low + high) / 2
+            high = middle
+    return low
 
 
 def upper(S, N, kappa, level):

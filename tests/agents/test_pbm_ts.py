@@ -28,45 +28,42 @@ class PBMTSOracle(Oracle):
         self.kappa = [1 / k for k in range(1, num_positions + 1)] if kappa is None else list(kappa)
         self.S = [0] * num_items
         self.M = [[0] * num_positions for _ in range(num_items)]
-        self.modes = [0.0] * num_items
+        self.modes, self.passed = [0.0] * num_items, [[] for _ in range(num_items)]
 
     def slope(self, k, theta):
-        rises = self.S[k] / theta if self.S[k] else 0
-        return rises - sum(m * x / (1 - x * theta) if m else 0 for m, x in zip(self.M[k], self.kappa, strict=True))
+        return (self.S[k] and self.S[k] / theta) - sum([m * x / (1 - x * theta) for m, x in self.passed[k]])
 
     def mode(self, k):
         if self.S[k] == 0:
             return 0.0
-        certain = any(m and x == 1 for m, x in zip(self.M[k], self.kappa, strict=True))
-        if not certain and self.slope(k, 1) >= 0:
+        if all(x < 1 for _, x in self.passed[k]) and self.slope(k, 1) >= 0:
             return 1.0
-        return brentq(lambda theta: self.slope(k, theta), 1e-9, 1 - 1e-9, xtol=1e-15, rtol=1e-15)
+        return brentq(lambda theta: self.slope(k, theta), 1e-9, 1 - 1e-9, xtol=1e-14, rtol=1e-13)
 
     def log(self, k, theta):
         """The posterior's logarithm."""
-        of_clicks = self.S[k] * math.log(theta) if self.S[k] else 0
-        rest = (m * math.log(1 - x * theta) if m else 0 for m, x in zip(self.M[k], self.kappa, strict=True))
-        return of_clicks + sum(rest)
+        rest = sum([m * math.log(1 - x * theta) for m, x in self.passed[k]])
+        return rest + self.S[k] * math.log(theta) if self.S[k] else rest
 
     def tangents(self, k):
-        """(where it is 0, slope) of the tangents below and above the mode."""
-        top = self.modes[k]
+        """(where it is 0, slope) of the tangents below and above the mode; the posterior's logarithm at the mode."""
+        top, peak = self.modes[k], self.log(k, self.modes[k])
         bend = self.S[k] / top**2 if self.S[k] else 0
-        bend += sum(m * x * x / (1 - x * top) ** 2 if m else 0 for m, x in zip(self.M[k], self.kappa, strict=True))
+        bend += sum([m * x * x / (1 - x * top) ** 2 for m, x in self.passed[k]])
         scale = 1 / max(abs(self.slope(k, top)), math.sqrt(bend)) if bend else 1
         left, right = (0, 0), (1, 0)
         if top > 0:
             x = max(top - 1.2 * scale, top / 4)
             g = self.slope(k, x)
-            left = (min(top, x - (self.log(k, x) - self.log(k, top)) / g), g)
+            left = (min(top, x - (self.log(k, x) - peak) / g), g)
         if top < 1 and bend:
             x = min(top + 1.2 * scale, 1 - (1 - top) / 4)
             g = self.slope(k, x)
-            right = (min(1, max(top, x - (self.log(k, x) - self.log(k, top)) / g)), g)
-        return left, right
+            right = (min(1, max(top, x - (self.log(k, x) - peak) / g)), g)
+        return left, right, peak
 
     def theta(self, k):
-        (z1, g1), (z3, g3) = self.tangents(k)
+        (z1, g1), (z3, g3), peak = self.tangents(k)
         below = -math.expm1(-g1 * z1) / g1 if z1 > 0 else 0
         beyond = math.expm1(g3 * (1 - z3)) / g3 if z3 < 1 else 0
         for at in range(WORDS * k, WORDS * (k + 1), 2):
@@ -80,7 +77,7 @@ class PBMTSOracle(Oracle):
             else:
                 level = math.log1p(g3 * (place - below - (z3 - z1)))
                 x = z3 + level / g3
-            if u < math.exp(self.log(k, x) - self.log(k, self.modes[k]) - level):
+            if u < math.exp(self.log(k, x) - peak - level):
                 return x
         raise AssertionError("64 attempts in vain")
 
@@ -94,6 +91,7 @@ class PBMTSOracle(Oracle):
         for place, k in enumerate(displayed):
             self.S[k] += clicks[place]
             self.M[k][place] += 1 - clicks[place]
+            self.passed[k] = [(m, x) for m, x in zip(self.M[k], self.kappa, strict=True) if m]
             self.modes[k] = self.mode(k)
         self.t += 1
 
@@ -216,5 +214,5 @@ def shown():
     agents = [
         PBMTS(num_items=L, num_positions=K, num_envs=2, seed=8, **knob) for L, K in SHAPES[1:] for knob in knobs(K)[:2]
     ]
-    drawn = [samples(clicked, passed, 100).tolist() for clicked, passed in POSTERIORS]
+    drawn = [samples(clicked, passed, 30).tolist() for clicked, passed in POSTERIORS]
     return [drawn, *(played(agent, 150, 9).tolist() for agent in agents)]
