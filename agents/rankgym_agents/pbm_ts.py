@@ -40,6 +40,7 @@ class State(NamedTuple):
     examination: NDArray[np.float64]  # (rows, positions): kappa
     best_first: NDArray[np.int64]  # (rows, positions): the positions by falling kappa
     mode: NDArray[np.float64]  # (rows, items): of the posterior; 0 where there is no click
+    tangents: NDArray[np.float64]  # (rows, items, 4): above the posterior's logarithm, see ``envelope``
     clicked: NDArray[np.int64]  # (rows, items): S
     passed: NDArray[np.int64]  # (rows, items, positions): M
     order: NDArray[np.int64]  # (rows, items): all items, those of the last list first
@@ -54,8 +55,9 @@ def rank(s, displayed):
         seed, kappa = session_seed(s.key[row], s.round[row]), s.examination[row]
         for item in range(samples.shape[0]):
             samples[item] = posterior_sample(
-                s.clicked[row, item], s.passed[row, item], kappa, s.mode[row, item], seed, item * WORDS
-            )
+                s.clicked[row, item], s.passed[row, item], kappa, s.mode[row, item], s.tangents[row, item], seed,
+                item * WORDS,
+            )  # fmt: skip
         select_top(s.order, samples, row, positions, seed)
         for k in range(positions):
             displayed[row, s.best_first[row, k]] = s.order[row, k]
@@ -67,25 +69,24 @@ def learn(s, displayed, clicks):
     """Update the posteriors of the displayed items."""
     rows, positions = displayed.shape
     for row in range(rows):
+        kappa = s.examination[row]
         for k in range(positions):
             item = displayed[row, k]
             s.clicked[row, item] += clicks[row, k]
             s.passed[row, item, k] += 1 - clicks[row, k]
-            s.mode[row, item] = posterior_mode(
-                s.clicked[row, item], s.passed[row, item], s.examination[row], s.mode[row, item]
-            )
+            clicked, passed = s.clicked[row, item], s.passed[row, item]
+            s.mode[row, item] = posterior_mode(clicked, passed, kappa, s.mode[row, item])
+            envelope(clicked, passed, kappa, s.mode[row, item], s.tangents[row, item])
         s.round[row] += 1
 
 
 @kernel
-def posterior_sample(clicked, passed, kappa, mode, seed, index):
-    """Draw from the posterior with its ``mode``, from the bits numbered ``index`` and on of ``seed``.
+def posterior_sample(clicked, passed, kappa, mode, tangents, seed, index):
+    """Draw from the posterior with its ``mode`` and ``tangents``, from the bits numbered ``index`` and on of ``seed``.
 
-    With h the posterior's logarithm less that at the mode, the envelope is 0 between z1 and z3, where the tangents
-    beside the mode are 0, and these tangents outside. If the mode is a border, there is no tangent beyond it. If no
-    attempt succeeds, the mode is returned.
+    If no attempt succeeds, the mode is returned.
     """
-    z1, g1, z3, g3 = envelope(clicked, passed, kappa, mode)
+    z1, g1, z3, g3 = tangents[0], tangents[1], tangents[2], tangents[3]
     below = (1.0 - math.exp(-g1 * z1)) / g1 if z1 > 0.0 else 0.0
     beyond = (1.0 - math.exp(-g3 * (1.0 - z3))) / g3 if z3 < 1.0 else 0.0
     for first in range(index, index + WORDS, 2):
@@ -104,8 +105,11 @@ def posterior_sample(clicked, passed, kappa, mode, seed, index):
 
 
 @kernel
-def envelope(clicked, passed, kappa, mode):
-    """Return z1, the slope of the tangent below the mode, z3, and the slope of the one above it, downwards.
+def envelope(clicked, passed, kappa, mode, tangents):
+    """Fill ``tangents`` (4,): z1, the slope of the tangent below the mode, z3, and the fall of the one above it.
+
+    Of the posterior's logarithm less that at the mode an upper bound is 0 between z1 and z3, where the tangents are 0,
+    and the tangents outside. If the mode is a border, there is no tangent beyond it.
 
     The scale is the standard deviation of the normal distribution with the curvature at the mode, or the inverse of the
     slope at a border, if that is less.
@@ -121,7 +125,7 @@ def envelope(clicked, passed, kappa, mode):
         x = min(mode + BESIDE * scale, 1.0 - NEAREST * (1.0 - mode))
         g3 = -derivatives(clicked, passed, kappa, x)[0]
         z3 = min(1.0, max(mode, x + log_posterior(clicked, passed, kappa, mode, x) / g3))
-    return z1, g1, z3, g3
+    tangents[0], tangents[1], tangents[2], tangents[3] = z1, g1, z3, g3
 
 
 @kernel
@@ -200,6 +204,7 @@ class PBMTS(KernelAgent):
             examination=kappa,
             best_first=np.argsort(-kappa, axis=1, kind="stable"),
             **self.filled(items, mode=0.0, clicked=0),
+            **self.filled(items, 4, tangents=np.array([0.0, 0.0, 1.0, 0.0])),
             **self.filled(items, self.num_positions, passed=0),
             **self.filled(items, order=np.arange(items)),
         )

@@ -141,9 +141,10 @@ POSTERIORS = [(0, [0, 0, 0]), (0, [5, 0, 0]), (3, [0, 0, 0]), (1, [0, 1, 0]), (2
 
 
 def samples(clicked, passed, n, kappa=KAPPA):
-    mode = posterior_mode(clicked, np.array(passed), kappa, 0.0)
+    mode, tangents = posterior_mode(clicked, np.array(passed), kappa, 0.0), np.empty(4)
+    envelope(clicked, np.array(passed), kappa, mode, tangents)
     seeds = [np.uint64(bits(np.uint64(1234 + clicked), session)) for session in range(n)]
-    return np.array([posterior_sample(clicked, np.array(passed), kappa, mode, seed, 0) for seed in seeds])
+    return np.array([posterior_sample(clicked, np.array(passed), kappa, mode, tangents, seed, 0) for seed in seeds])
 
 
 @pytest.mark.parametrize(("clicked", "passed"), POSTERIORS)
@@ -175,7 +176,9 @@ def test_the_envelope_is_above_the_posterior_and_not_far(clicked, kappa, data, t
     passed = np.array(data.draw(st.lists(counts, min_size=len(kappa), max_size=len(kappa))))
     kappa = np.array(kappa)
     mode = posterior_mode(clicked, passed, kappa, 0.0)
-    z1, g1, z3, g3 = envelope(clicked, passed, kappa, mode)
+    tangents = np.empty(4)
+    envelope(clicked, passed, kappa, mode, tangents)
+    z1, g1, z3, g3 = tangents.tolist()
     assert 0 <= z1 <= mode <= z3 <= 1
     for x in (theta, mode + (theta - 0.5) * 5 * (z3 - z1), z1, z3):
         if 0 < x < 1:
@@ -199,12 +202,8 @@ def test_the_mode_is_where_the_posterior_is_largest_wherever_the_search_begins(c
 
 def test_the_best_items_go_where_users_look_most():
     agent = PBMTS(num_items=3, num_positions=3, examination=[0.2, 1.0, 0.5], num_envs=50, seed=0)
-    agent.state.clicked[:] = [10_000, 5_000, 1_000]
-    agent.state.passed[:, :, 1] = 10_000
-    for k in range(3):
-        agent.state.mode[:, k] = posterior_mode(
-            agent.state.clicked[0, k], agent.state.passed[0, k], agent.state.examination[0], 0.5
-        )
+    agent.state.clicked[:], agent.state.passed[:, :, 1] = [10_000, 5_000, 1_000], 10_000
+    agent.update(np.tile([0, 1, 2], (50, 1)), np.ones((50, 3), int))
     # the modes are 1/2, 1/3 and 1/11 with deviations below 0.005: exchanged with probability below 1e-100
     assert (agent.act() == [2, 0, 1]).all()
 
