@@ -1,5 +1,5 @@
-"""GLRT-CascadeUCB and GLRT-CascadeKL-UCB (Wang, Zhou, Li, Varshney and Zhao, "Near-optimal algorithms for piecewise-
-stationary cascading bandits", AAAI 2021): cascading bandits that test for changes and restart when they find one.
+"""GLRT-CascadeUCB and GLRT-CascadeKL-UCB (Wang, Zhou, Li, Varshney and Zhao, "Nearly optimal algorithms for piecewise-
+stationary cascading bandits", arXiv 1909.05886): cascading bandits that test for changes and restart at each one found.
 
 From memory of the paper: no full text was at hand, so steps are named, not numbered. The test's practical threshold is
 the default of others' code for plain bandits.
@@ -218,7 +218,7 @@ def restart(s, row):
 class GLRTCascade(KernelAgent):
     """GLRT-CascadeKL-UCB: CascadeKL-UCB that restarts when a likelihood-ratio test finds a change.
 
-    Takes about 2 kB of memory per row and item.
+    Takes about 1.6 kB of memory per row and item.
 
     Args:
         index: the upper confidence bound, ``"kl-ucb"``, or ``"ucb"`` for GLRT-CascadeUCB.
