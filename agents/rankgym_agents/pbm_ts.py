@@ -30,6 +30,9 @@ NEAREST = 0.25  # a tangent beside the mode keeps this share of the mode's dista
 ATTEMPTS = 64  # all of them fail with probability below 1e-30
 WORDS = 2 * ATTEMPTS  # random words of an item
 ACCURACY = 1e-12  # of the mode, relative
+NEAR_ONE = (
+    1.0 - 1e-6
+)  # no search begins above it: beside a pole of the slope, Newton's steps are short far from the root
 
 
 class State(NamedTuple):
@@ -165,7 +168,7 @@ def posterior_mode(clicked, passed, kappa, start):
     if derivatives(clicked, passed, kappa, 1.0)[0] >= 0.0:
         return 1.0
     low, high = 0.0, 1.0
-    q = start if 0.0 < start < 1.0 else 0.5
+    q = start if 0.0 < start < NEAR_ONE else 0.5
     while low < q < high:
         slope, curvature = derivatives(clicked, passed, kappa, q)
         if slope > 0.0:

@@ -245,6 +245,23 @@ def solved_index(mean, count, budget):
     return brentq(lambda q: count * kl(mean, q) - budget, mean, below_one, xtol=1e-15, rtol=1e-15)
 
 
+def largest_within(mean, level):
+    """max{q in [mean, 1] : kl(mean, q) <= level}, for means and levels that are not too small: Newton from the right.
+
+    The divergence is convex, so the steps fall to the root.
+    """
+    if mean in (0, 1):
+        return mean or -math.expm1(-level)
+    rest = 1 - mean
+    q = min(mean + math.sqrt(level / 2), 1 - rest * math.exp((mean * math.log(mean) - level) / rest))
+    for _ in range(60):
+        step = (mean * math.log(mean / q) + rest * math.log(rest / (1 - q)) - level) * q * (1 - q) / (q - mean)
+        q -= step
+        if abs(step) < 1e-9:
+            return q
+    raise AssertionError("60 steps in vain")
+
+
 class CascadeKLUCBOracle(Oracle):
     """Kveton et al. 2015, Algorithm 1; weight 3 of log log t is the paper's."""
 
@@ -256,8 +273,12 @@ class CascadeKLUCBOracle(Oracle):
 
     def indices(self):
         f = max(0.0, math.log(self.t) + self.loglog * math.log(math.log(self.t))) if self.t > 1 else 0.0
-        means = [self.clicked[e] / self.T[e] if self.T[e] else 0.0 for e in range(self.L)]
-        return [solved_index(means[e], self.T[e], f) for e in range(self.L)]
+        return [self.index(self.clicked[e], self.T[e], f) for e in range(self.L)]
+
+    def index(self, clicked, T, f):
+        if T == 0:
+            return 1.0
+        return largest_within(clicked / T, f / T) if f > 0 else clicked / T
 
     def act(self):
         if self.t <= self.L:

@@ -5,7 +5,17 @@ import math
 import gymnasium as gym
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, beside_foreign_lists, drawn, model_of, played, solved_index, word
+from agent_oracles import (
+    Oracle,
+    Users,
+    beside_foreign_lists,
+    drawn,
+    largest_within,
+    model_of,
+    played,
+    solved_index,
+    word,
+)
 from cascade_runs import SHAPES, down_to
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -31,23 +41,6 @@ def likelihood_ratio(bits):
     s, a = np.arange(1, n), np.cumsum(bits[:-1])
     apart = F[a] + F[s - a] - F[s] + F[A - a] + F[n - s - A + a] - F[n - s]
     return float(apart.max()) - float(F[A] + F[n - A] - F[n])
-
-
-def largest_within(mean, level):
-    """max{q in [mean, 1] : kl(mean, q) <= level}, for means and levels that are not too small: Newton from the right.
-
-    The divergence is convex, so the steps fall to the root.
-    """
-    if mean in (0, 1):
-        return mean or -math.expm1(-level)
-    rest = 1 - mean
-    q = min(mean + math.sqrt(level / 2), 1 - rest * math.exp((mean * math.log(mean) - level) / rest))
-    for _ in range(60):
-        step = (mean * math.log(mean / q) + rest * math.log(rest / (1 - q)) - level) * q * (1 - q) / (q - mean)
-        q -= step
-        if abs(step) < 1e-9:
-            return q
-    raise AssertionError("60 steps in vain")
 
 
 class GLRTCascadeOracle(Oracle):

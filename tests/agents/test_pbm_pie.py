@@ -42,11 +42,11 @@ def minimiser(S, N, kappa):
     return low
 
 
-def upper(S, N, kappa, level):
-    """max{q from the minimiser on : the sum is within the level}."""
+def upper(S, N, kappa, level, low=None):
+    """max{q from the minimiser on : the sum is within the level}; ``low`` is the minimiser, if known."""
     if excess(1, S, N, kappa, level) <= 0:
         return 1.0
-    low = minimiser(S, N, kappa)
+    low = minimiser(S, N, kappa) if low is None else low
     if excess(low, S, N, kappa, level) > 0:
         return low
     return brentq(lambda q: excess(q, S, N, kappa, level), low, 1 - 2**-53, xtol=1e-14)
@@ -60,7 +60,7 @@ class PBMPIEOracle(Oracle):
         self.kappa = [1 / k for k in range(1, num_positions + 1)] if kappa is None else list(kappa)
         self.epsilon = epsilon
         self.S, self.N = np.zeros((2, num_items, num_positions), int).tolist()
-        self.examined = [0.0] * num_items
+        self.examined, self.minimisers = [0.0] * num_items, {}
         self.positions = sorted(range(self.K), key=lambda l: -self.kappa[l])  # noqa: E741  the paper's letter
 
     def estimate(self, k):
@@ -80,13 +80,16 @@ class PBMPIEOracle(Oracle):
         return [leaders[self.positions.index(place)] for place in range(self.K)]
 
     def reaches(self, k, q, level):
-        return upper(self.S[k], self.N[k], self.kappa, level) >= q
+        if k not in self.minimisers:
+            self.minimisers[k] = minimiser(self.S[k], self.N[k], self.kappa)
+        return upper(self.S[k], self.N[k], self.kappa, level, self.minimisers[k]) >= q
 
     def update(self, displayed, clicks):
         for place, k in enumerate(displayed):
             self.S[k][place] += clicks[place]
             self.N[k][place] += 1
             self.examined[k] += self.kappa[place]
+            self.minimisers.pop(k, None)
         self.t += 1
 
     def remembers(self, state):

@@ -29,6 +29,7 @@ class PBMTSOracle(Oracle):
         self.S = [0] * num_items
         self.M = [[0] * num_positions for _ in range(num_items)]
         self.modes, self.passed = [0.0] * num_items, [[] for _ in range(num_items)]
+        self.envelopes = [self.tangents(k) for k in range(num_items)]
 
     def slope(self, k, theta):
         return (self.S[k] and self.S[k] / theta) - sum([m * x / (1 - x * theta) for m, x in self.passed[k]])
@@ -63,7 +64,7 @@ class PBMTSOracle(Oracle):
         return left, right, peak
 
     def theta(self, k):
-        (z1, g1), (z3, g3), peak = self.tangents(k)
+        (z1, g1), (z3, g3), peak = self.envelopes[k]
         below = -math.expm1(-g1 * z1) / g1 if z1 > 0 else 0
         beyond = math.expm1(g3 * (1 - z3)) / g3 if z3 < 1 else 0
         for at in range(WORDS * k, WORDS * (k + 1), 2):
@@ -93,6 +94,7 @@ class PBMTSOracle(Oracle):
             self.M[k][place] += 1 - clicks[place]
             self.passed[k] = [(m, x) for m, x in zip(self.M[k], self.kappa, strict=True) if m]
             self.modes[k] = self.mode(k)
+            self.envelopes[k] = self.tangents(k)
         self.t += 1
 
     def remembers(self, state):
