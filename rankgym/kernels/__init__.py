@@ -17,6 +17,7 @@ from rankgym.kernels.batches import (
     trailed,
 )
 from rankgym.kernels.compiling import MANY_ROWS, KernelError, cache_folder, kernel
+from rankgym.kernels.divergence import kl_upper_bounds
 from rankgym.kernels.functions import exponential, logarithm
 from rankgym.kernels.memory import borrowed, give_back
 from rankgym.kernels.random_numbers import (
@@ -83,6 +84,7 @@ __all__ = [
     "give_back",
     "join_batches",
     "kernel",
+    "kl_upper_bounds",
     "largest_upper_bound",
     "last_observed",
     "least_beaten",
