@@ -28,6 +28,7 @@ from rankgym_agents.savage import SAVAGE
 from rankgym_agents.sparring import Sparring
 from rankgym_agents.thompson_cascade import ThompsonCascade
 from rankgym_agents.toprank import TopRank
+from rankgym_agents.unirank import UniRank
 
 __all__ = [
     "AGENTS",
@@ -59,6 +60,7 @@ __all__ = [
     "StaticRanker",
     "ThompsonCascade",
     "TopRank",
+    "UniRank",
 ]
 
 AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
@@ -75,6 +77,7 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "thompson-cascade": ThompsonCascade,
     "pbm-ucb": PBMUCB,
     "restarting": Restarting,
+    "unirank": UniRank,
     # and those that duel
     "random-duels": RandomDuels,
     "mergerucb": MergeRUCB,

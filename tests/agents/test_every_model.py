@@ -13,6 +13,7 @@ from test_cascade_ucb1 import CascadeUCB1Oracle
 from test_pbm_ucb import PBMUCBOracle
 from test_ranked_exp3 import RankedEXP3Oracle
 from test_thompson_cascade import ThompsonCascadeOracle
+from test_unirank import UniRankOracle
 
 from rankgym.models import MODELS
 from rankgym_agents import RANKERS
@@ -33,6 +34,7 @@ ORACLES = {  # all with a known horizon and their defaults
     "ranked-exp3": lambda: RankedEXP3Oracle(*PLACE, ETA),
     "thompson-cascade": lambda: ThompsonCascadeOracle(*PLACE, "first"),
     "pbm-ucb": lambda: PBMUCBOracle(*PLACE),
+    "unirank": lambda: UniRankOracle(*PLACE),
 }
 
 
