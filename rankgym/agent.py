@@ -26,12 +26,12 @@ from rankgym.arguments import (
     env_horizons,
     name_keywords,
     named_keywords,
-    number_in,
     plain_number,
     row_seeds,
 )
-from rankgym.arguments import count_of as count_of  # agents import these six from here
+from rankgym.arguments import count_of as count_of  # agents import these seven from here
 from rankgym.arguments import near as near
+from rankgym.arguments import number_in as number_in
 from rankgym.arguments import one_of as one_of
 from rankgym.arguments import probabilities as probabilities
 from rankgym.arguments import restored as restored

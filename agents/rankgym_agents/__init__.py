@@ -29,6 +29,7 @@ from rankgym_agents.sparring import Sparring
 from rankgym_agents.thompson_cascade import ThompsonCascade
 from rankgym_agents.toprank import TopRank
 from rankgym_agents.unirank import UniRank
+from rankgym_agents.winner_stays import WinnerStays
 
 __all__ = [
     "AGENTS",
@@ -61,6 +62,7 @@ __all__ = [
     "ThompsonCascade",
     "TopRank",
     "UniRank",
+    "WinnerStays",
 ]
 
 AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
@@ -92,6 +94,7 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "mergedts": MergeDTS,
     "dts": DoubleThompson,
     "rmed1": RMED1,
+    "winner-stays": WinnerStays,
 }
 
 
