@@ -14,6 +14,7 @@ from rankgym_agents.cascade_swucb import CascadeSWUCB
 from rankgym_agents.cascade_ucb1 import CascadeUCB1
 from rankgym_agents.double_thompson import DoubleThompson
 from rankgym_agents.doubler import Doubler
+from rankgym_agents.grab import GRAB
 from rankgym_agents.interleaved_filter import InterleavedFilter
 from rankgym_agents.mergedts import MergeDTS
 from rankgym_agents.mergerucb import MergeRUCB
@@ -34,6 +35,7 @@ from rankgym_agents.winner_stays import WinnerStays
 __all__ = [
     "AGENTS",
     "DUELERS",
+    "GRAB",
     "PBMUCB",
     "RANKERS",
     "RCS",
@@ -80,6 +82,7 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "pbm-ucb": PBMUCB,
     "restarting": Restarting,
     "unirank": UniRank,
+    "grab": GRAB,
     # and those that duel
     "random-duels": RandomDuels,
     "mergerucb": MergeRUCB,

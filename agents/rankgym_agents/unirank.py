@@ -80,6 +80,13 @@ class State(NamedTuple):
 
 
 @kernel
+def begin(s):
+    """Enter the first leader into the tables."""
+    for row in range(s.place.shape[0]):
+        s.place[row] = tally_of(s.names[row], s.led[row], fingerprint(s.part[row]))
+
+
+@kernel
 def rank(s, displayed):
     """Shuffle each part of the played partition; place p of the list takes the bits numbered p of the round's seed."""
     rows, positions = displayed.shape
@@ -301,12 +308,7 @@ class UniRank(KernelAgent):
         items, number = self.num_items, one_of("clock", clock, CLOCKS)
         if number == HORIZON and self.horizon is None:
             raise ValueError("horizon = None and clock = 'horizon'; allowed: a horizon, or another clock")
-        start, names, led = (
-            np.append(0, np.full(items, items)),
-            np.zeros(TALLIES, np.uint64),
-            np.zeros(TALLIES, np.int64),
-        )
-        place = tally_of(names, led, np.uint64(fingerprint(np.zeros(items, np.int64))))
+        start = np.append(0, np.full(items, items))
         self.state = State(
             key=self.keys(),
             **self.filled(round=0, clock=number, log_horizon=math.log(self.horizon or 1)),
@@ -315,9 +317,10 @@ class UniRank(KernelAgent):
             **self.filled(items + 1, start=start),
             **self.filled(items, part=0, played_order=np.arange(items)),
             **self.filled(items + 1, played_start=start),
-            **self.filled(TALLIES, names=names, led=led),
-            **self.filled(place=place),
+            **self.filled(TALLIES, names=np.uint64(0), led=0),
+            **self.filled(place=0),
         )
+        begin(self.state)
 
     def beliefs(self, row: int = 0) -> Beliefs:
         """The leader's parts. Items of one part are shuffled; the first part is displayed first."""

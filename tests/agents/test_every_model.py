@@ -10,6 +10,7 @@ from test_batchrank import BatchRankOracle
 from test_cascade_ducb import CascadeDUCBOracle, gamma_of
 from test_cascade_swucb import CascadeSWUCBOracle, tau_of
 from test_cascade_ucb1 import CascadeUCB1Oracle
+from test_grab import GRABOracle
 from test_pbm_ucb import PBMUCBOracle
 from test_ranked_exp3 import RankedEXP3Oracle
 from test_thompson_cascade import ThompsonCascadeOracle
@@ -34,6 +35,7 @@ ORACLES = {  # all with a known horizon and their defaults
     "ranked-exp3": lambda: RankedEXP3Oracle(*PLACE, ETA),
     "thompson-cascade": lambda: ThompsonCascadeOracle(*PLACE, "first"),
     "pbm-ucb": lambda: PBMUCBOracle(*PLACE),
+    "grab": lambda: GRABOracle(*PLACE),
     "unirank": lambda: UniRankOracle(*PLACE),
 }
 
