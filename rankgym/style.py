@@ -45,6 +45,7 @@ LETTERS = 14.5  # of a caption, in an inch
 # Okabe and Ito's colours for the colour-blind, without the yellow that vanishes on white; the others are Paul Tol's.
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 WINE, INDIGO, OLIVE, TEAL, BROWN, PURPLE = "#882255", "#332288", "#999933", "#44AA99", "#7A4A1E", "#AA4499"
+CRIMSON, CYAN = "#EE0011", "#00BBDD"  # far from all of these
 GREY = "#8A8A8A"
 SOLID: Any = "-"
 DASHED, DOTTED, MIXED, LONG = (0, (4.5, 1.5)), (0, (1.2, 1.3)), (0, (5, 1.4, 1.2, 1.4)), (0, (8, 2))
@@ -72,6 +73,8 @@ LOOKS = {  # by an agent's name; a figure shows rankers or duelers, seldom both
     "thompson-cascade": Look(INDIGO, SOLID, ">"),
     "pbm-ucb": Look(OLIVE, LONG, "*"),
     "restarting": Look(TEAL, DOTTED, "h"),
+    "unirank": Look(CRIMSON, LONG, "o"),
+    "grab": Look(CYAN, MIXED, "s"),
     "ppo-pbm": Look(PURPLE, SOLID, "p"),
     "ppo-cm": Look(PURPLE, DASHED, "d"),
     "ppo-dcm": Look(PURPLE, MIXED, "8"),
@@ -90,11 +93,17 @@ LOOKS = {  # by an agent's name; a figure shows rankers or duelers, seldom both
     "mergedts": Look(OLIVE, LONG, "*"),
     "dts": Look(TEAL, MIXED, "h"),
     "rmed1": Look(PURPLE, DASHED, "d"),
+    "winner-stays": Look(CRIMSON, SOLID, "p"),
+    "versatile-db": Look(CYAN, DOTTED, "8"),
     "least squares": Look("#222222", SOLID, ""),
 }
 # Curves without a look in the table, such as a user's own agents, have colours of their own before those of others.
 OWN_COLOURS = ("#000000", "#7B52F0", "#EE3377", "#117733")
-COLOURS = (*OWN_COLOURS, BLUE, ORANGE, GREEN, PINK, VERMILION, SKY, WINE, INDIGO, OLIVE, TEAL, BROWN, PURPLE)
+COLOURS = (
+    *OWN_COLOURS,
+    *(BLUE, ORANGE, GREEN, PINK, VERMILION, SKY, WINE, INDIGO, OLIVE, TEAL, BROWN, PURPLE),
+    *(CRIMSON, CYAN),
+)
 DASHES = (SOLID, DASHED, MIXED, DOTTED, LONG)
 OVER = ((0, (5, 5)), (5, (5, 15)), (5, (2.5, 17.5)))  # dashes of the second, third, ... curve at the same place
 MARKERS = tuple("os^DvPX<>hdp*8H.")

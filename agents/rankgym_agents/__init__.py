@@ -30,6 +30,7 @@ from rankgym_agents.sparring import Sparring
 from rankgym_agents.thompson_cascade import ThompsonCascade
 from rankgym_agents.toprank import TopRank
 from rankgym_agents.unirank import UniRank
+from rankgym_agents.versatile_db import VersatileDB
 from rankgym_agents.winner_stays import WinnerStays
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "ThompsonCascade",
     "TopRank",
     "UniRank",
+    "VersatileDB",
     "WinnerStays",
 ]
 
@@ -98,6 +100,7 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "dts": DoubleThompson,
     "rmed1": RMED1,
     "winner-stays": WinnerStays,
+    "versatile-db": VersatileDB,
 }
 
 
