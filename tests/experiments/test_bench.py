@@ -103,6 +103,9 @@ def test_every_agent_that_plays_stretches_has_a_goal():
         ("bubblerank", "PBM", 30): 5,
         ("bubblerank", "PBM", 600): 1.6,
         ("cascade-kl-ucb", "CM", 1): 30,
+        ("unirank", "PBM", 600): 1,
+        ("grab", "PBM", 600): 1,
+        ("versatile-db", cases.MATRIX, 100): 1,
     }
 
 
