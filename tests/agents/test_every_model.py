@@ -25,6 +25,8 @@ INITIAL = [3, 1, 0, 2, 7, 5, 4, 6, 9, 8]
 ETA = math.sqrt(2 * math.log(ITEMS) / (ROUNDS * ITEMS))
 ORACLES = {  # all with a known horizon and their defaults
     "random": lambda: RandomOracle(*PLACE),
+    "unirank": lambda: UniRankOracle(*PLACE),
+    "grab": lambda: GRABOracle(*PLACE),
     "bubblerank": lambda: BubbleRankOracle(*PLACE, INITIAL, 4 * math.log(ROUNDS)),
     "toprank": lambda: TopRankOracle(*PLACE, 1 / ROUNDS),
     "batchrank": lambda: BatchRankOracle(*PLACE, "authors", ROUNDS),
@@ -35,8 +37,6 @@ ORACLES = {  # all with a known horizon and their defaults
     "ranked-exp3": lambda: RankedEXP3Oracle(*PLACE, ETA),
     "thompson-cascade": lambda: ThompsonCascadeOracle(*PLACE, "first"),
     "pbm-ucb": lambda: PBMUCBOracle(*PLACE),
-    "grab": lambda: GRABOracle(*PLACE),
-    "unirank": lambda: UniRankOracle(*PLACE),
 }
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, beside_foreign_lists, model_of, solved_index, word
+from agent_oracles import Oracle, Users, beside_foreign_lists, fallen_index, model_of, word
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
@@ -18,7 +18,7 @@ unhurried = settings(deadline=None)  # the first example may wait for the compil
 SHAPES = [(10, 5), (5, 5), (7, 3), (6, 1), (2, 2), (1, 1)]
 SETTINGS = [
     {},
-    {"clock": "horizon", "horizon": 400, "gamma": 10},
+    {"clock": "horizon", "horizon": 250, "gamma": 10},
     {"gamma": 3, "forced_initiation": True},
 ]
 
@@ -49,7 +49,7 @@ class GRABOracle(Oracle):
         f = self.f if self.f is not None else math.log(c) + 3 * math.log(math.log(c)) if c >= 3 else math.inf
         if self.N[k, item] == 0 or f == math.inf:
             return 1.0
-        return solved_index(self.S[k, item] / self.N[k, item], self.N[k, item], f)
+        return fallen_index(self.S[k, item] / self.N[k, item], self.N[k, item], f)
 
     def act(self):
         if self.forced and self.t <= self.L:
@@ -96,7 +96,7 @@ def test_the_lists_are_the_oracles(shape, number):
     agent = GRAB(num_items=shape[0], num_positions=shape[1], seed=11, **SETTINGS[number])
     oracle = GRABOracle(*shape, 11, **SETTINGS[number])
     users = Users(model_of(number, *shape), *shape, seed=(number, *shape))
-    for t in range(400):
+    for t in range(250):
         displayed = agent.act()
         assert displayed[0].tolist() == oracle.act(), f"round {t + 1}"
         clicks = users.clicks(displayed[0])

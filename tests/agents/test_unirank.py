@@ -5,7 +5,7 @@ from itertools import chain, pairwise, permutations, product
 
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, beside_foreign_lists, drawn, kl, model_of, solved_index, word
+from agent_oracles import Oracle, Users, beside_foreign_lists, drawn, fallen_index, kl, model_of, word
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,7 +46,7 @@ class UniRankOracle(Oracle):
         mean = self.won[j, i] / n
         if mean < 0.5 and n * kl(mean, 0.5) > f:
             return 0.0  # below 1/2, which is all that matters
-        return solved_index(mean, n, f)
+        return fallen_index(mean, n, f)
 
     def played(self):
         """The partition of this round; found once a round."""
@@ -99,7 +99,7 @@ def test_the_lists_are_the_oracles(shape, clock, horizon):
     agent = UniRank(num_items=shape[0], num_positions=shape[1], seed=11, clock=clock, horizon=horizon)
     oracle = UniRankOracle(*shape, 11, clock, horizon)
     users = Users(model_of(number, *shape), *shape, seed=(number, *shape))
-    for t in range(400):
+    for t in range(250):
         displayed = agent.act()
         assert displayed[0].tolist() == oracle.act(), f"round {t + 1}"
         clicks = users.clicks(displayed[0])
