@@ -47,6 +47,7 @@ LETTERS = 14.5  # of a caption, in an inch
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 WINE, INDIGO, OLIVE, TEAL, BROWN, PURPLE = "#882255", "#332288", "#999933", "#44AA99", "#7A4A1E", "#AA4499"
 CORAL, MAROON, LIME, LILAC, COBALT = "#EE7766", "#880000", "#33BB22", "#BB99FF", "#0033FF"
+CRIMSON, CYAN = "#EE0011", "#00BBDD"  # far from all of these
 GREY = "#8A8A8A"
 SOLID: Any = "-"
 DASHED, DOTTED, MIXED, LONG = (0, (4.5, 1.5)), (0, (1.2, 1.3)), (0, (5, 1.4, 1.2, 1.4)), (0, (8, 2))
@@ -79,6 +80,8 @@ LOOKS = {  # by an agent's name; a figure shows rankers or duelers, seldom both
     "pb-mhb": Look(LIME, DASHED, "v"),
     "cascade-ucb-v": Look(LILAC, DOTTED, "s"),
     "restarting": Look(TEAL, DOTTED, "h"),
+    "unirank": Look(CRIMSON, LONG, "o"),
+    "grab": Look(CYAN, MIXED, "s"),
     "ppo-pbm": Look(PURPLE, SOLID, "p"),
     "ppo-cm": Look(PURPLE, DASHED, "d"),
     "ppo-dcm": Look(PURPLE, MIXED, "8"),
@@ -97,6 +100,8 @@ LOOKS = {  # by an agent's name; a figure shows rankers or duelers, seldom both
     "mergedts": Look(OLIVE, LONG, "*"),
     "dts": Look(TEAL, MIXED, "h"),
     "rmed1": Look(PURPLE, DASHED, "d"),
+    "winner-stays": Look(CRIMSON, SOLID, "p"),
+    "versatile-db": Look(CYAN, DOTTED, "8"),
     "least squares": Look("#222222", SOLID, ""),
 }
 # Curves without a look in the table, such as a user's own agents, have colours of their own before those of others.
@@ -105,6 +110,7 @@ COLOURS = (
     *OWN_COLOURS,
     *(BLUE, ORANGE, GREEN, PINK, VERMILION, SKY, WINE, INDIGO, OLIVE, TEAL, BROWN, PURPLE),
     *(CORAL, MAROON, LIME, LILAC, COBALT),
+    *(CRIMSON, CYAN),
 )
 DASHES = (SOLID, DASHED, MIXED, DOTTED, LONG)
 OVER = ((0, (5, 5)), (5, (5, 15)), (5, (2.5, 17.5)))  # dashes of the second, third, ... curve at the same place

@@ -16,6 +16,7 @@ from rankgym_agents.cascade_ucb_v import CascadeUCBV
 from rankgym_agents.double_thompson import DoubleThompson
 from rankgym_agents.doubler import Doubler
 from rankgym_agents.glrt_cascade import GLRTCascade
+from rankgym_agents.grab import GRAB
 from rankgym_agents.interleaved_filter import InterleavedFilter
 from rankgym_agents.mergedts import MergeDTS
 from rankgym_agents.mergerucb import MergeRUCB
@@ -33,10 +34,14 @@ from rankgym_agents.savage import SAVAGE
 from rankgym_agents.sparring import Sparring
 from rankgym_agents.thompson_cascade import ThompsonCascade
 from rankgym_agents.toprank import TopRank
+from rankgym_agents.unirank import UniRank
+from rankgym_agents.versatile_db import VersatileDB
+from rankgym_agents.winner_stays import WinnerStays
 
 __all__ = [
     "AGENTS",
     "DUELERS",
+    "GRAB",
     "PBMHB",
     "PBMPIE",
     "PBMTS",
@@ -69,6 +74,9 @@ __all__ = [
     "StaticRanker",
     "ThompsonCascade",
     "TopRank",
+    "UniRank",
+    "VersatileDB",
+    "WinnerStays",
 ]
 
 AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
@@ -90,6 +98,8 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "pb-mhb": PBMHB,
     "cascade-ucb-v": CascadeUCBV,
     "restarting": Restarting,
+    "unirank": UniRank,
+    "grab": GRAB,
     # and those that duel
     "random-duels": RandomDuels,
     "mergerucb": MergeRUCB,
@@ -104,6 +114,8 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "mergedts": MergeDTS,
     "dts": DoubleThompson,
     "rmed1": RMED1,
+    "winner-stays": WinnerStays,
+    "versatile-db": VersatileDB,
 }
 
 

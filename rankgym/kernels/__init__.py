@@ -53,6 +53,7 @@ from rankgym.kernels.selection import (
     upper_bound,
 )
 from rankgym.kernels.stretching import Stretch, num_threads
+from rankgym.kernels.tallies import TALLIES, fingerprint, tally_of
 
 __all__ = [
     "ABANDONMENT",
@@ -65,6 +66,7 @@ __all__ = [
     "ONE",
     "QUERY",
     "SCHEDULE",
+    "TALLIES",
     "TERMINATION",
     "KernelError",
     "Stretch",
@@ -79,6 +81,7 @@ __all__ = [
     "draw_item",
     "exponential",
     "fair_coins_show",
+    "fingerprint",
     "first_fault",
     "first_then_shuffled",
     "give_back",
@@ -103,6 +106,7 @@ __all__ = [
     "size_of",
     "smallest_size",
     "some_arm_beats",
+    "tally_of",
     "trailed",
     "uniform",
     "uniform_below",

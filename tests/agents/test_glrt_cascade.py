@@ -10,7 +10,7 @@ from agent_oracles import (
     Users,
     beside_foreign_lists,
     drawn,
-    largest_within,
+    fallen_index,
     model_of,
     played,
     solved_index,
@@ -60,7 +60,7 @@ class GLRTCascadeOracle(Oracle):
         if not self.kl:
             return mean + math.sqrt(3 * math.log(s) / (2 * n))
         budget = math.log(s) + 3 * math.log(math.log(s)) if s > 1 else 0
-        return largest_within(mean, budget / n) if budget > 0 else mean
+        return fallen_index(mean, n, budget) if budget > 0 else mean
 
     def act(self):
         a = (self.t - self.tau) % self.period

@@ -72,13 +72,14 @@ STRETCH_GOALS = {  # stretches over steps, with as many rows as in STRETCH_ROWS
     ("cascade-kl-ucb", "CM"): (30.0, 3.0, 1.3),
 }
 STRETCH_GOAL, FAST_STRETCH_GOAL, THREADS_GOAL = 1.3, 3.0, 1.8  # other agents; some dueling agents; two threads over one
-SAMPLERS_GOAL = 1.0  # where steps cost little beside the agent
+COSTLY_GOAL = 1.0  # of agents whose own work is most of a session
 FASTEST, FAST_STRETCH = (("toprank", "PBM"), ("bubblerank", "PBM")), 15e6  # sessions a second
 FAST_STRETCHES = ("mergerucb", "rucb", "mergedts")
 STEPPED = ("cascade-swucb", "restarting")  # agents with an update of their own, which play no stretches
 
-SLOW_AGENTS = ("batchrank", "ranked-exp3")
+SLOW_AGENTS = ("batchrank", "ranked-exp3", "grab")
 SAMPLERS = ("pbm-ts", "pb-mhb")  # agents whose draws cost more than all else in a session
+COSTLY = (*SAMPLERS, "unirank", "grab", "versatile-db")
 FAST_DUELERS = ("mergerucb", "rucb")
 TRAINING_GOALS = {("adapter", shown): 20.0 for shown in SHOWN} | {("ppo",): 1.3}  # ours over the other
 
@@ -110,10 +111,10 @@ def stretch_goals() -> dict[tuple[str, str, int], float]:
 
     wanted = {(*key, n): g for key, some in STRETCH_GOALS.items() for n, g in zip(STRETCH_ROWS, some, strict=True)}
     others = {(name, "PBM", AGENT_ROWS): STRETCH_GOAL for name in RANKERS if name not in STEPPED}
-    others |= {(name, "PBM", AGENT_ROWS): SAMPLERS_GOAL for name in SAMPLERS}
     duels = {(name, MATRIX, DUEL_ROWS): STRETCH_GOAL for name in DUELERS}
     fast = {(name, MATRIX, DUEL_ROWS): FAST_STRETCH_GOAL for name in FAST_STRETCHES}
-    return {**others, **wanted, **duels, **fast}
+    costly = {key: COSTLY_GOAL for key in (*others, *duels) if key[0] in COSTLY}
+    return {**others, **wanted, **duels, **fast, **costly}
 
 
 def timed_in_threads(name: str, kind: str, rows: int) -> bool:
