@@ -6,6 +6,7 @@ May import ``rankgym.kernels`` and ``rankgym.agent`` only: an agent that could s
 from rankgym.agent import Agent, DuelingAgent, near
 from rankgym_agents.baselines import RandomDuels, RandomRanker, StaticRanker
 from rankgym_agents.batchrank import BatchRank
+from rankgym_agents.bayes import BayesIndex, BayesThompson
 from rankgym_agents.beat_the_mean import BeatTheMean
 from rankgym_agents.bubblerank import BubbleRank
 from rankgym_agents.cascade_ducb import CascadeDUCB
@@ -39,6 +40,8 @@ __all__ = [
     "RUCB",
     "SAVAGE",
     "BatchRank",
+    "BayesIndex",
+    "BayesThompson",
     "BeatTheMean",
     "BubbleRank",
     "CascadeDUCB",
@@ -74,6 +77,8 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "ranked-exp3": RankedEXP3,
     "thompson-cascade": ThompsonCascade,
     "pbm-ucb": PBMUCB,
+    "bayes-index": BayesIndex,
+    "bayes-thompson": BayesThompson,
     "restarting": Restarting,
     # and those that duel
     "random-duels": RandomDuels,

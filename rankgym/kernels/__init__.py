@@ -1,4 +1,5 @@
-"""Compiled code, and what all kernels share: random numbers, selection, batches of arms, checks of rankings.
+"""Compiled code, and what all kernels share: random numbers, selection, batches of arms, posteriors, checks
+of rankings.
 
 May import nothing of rankgym. A kernel calls kernels of its own file or of this room, of no other file: numba does not
 notice an edited callee in another file, and the digest of this room's files names the cache folder.
@@ -19,6 +20,7 @@ from rankgym.kernels.batches import (
 from rankgym.kernels.compiling import MANY_ROWS, KernelError, cache_folder, kernel
 from rankgym.kernels.functions import exponential, logarithm
 from rankgym.kernels.memory import borrowed, give_back
+from rankgym.kernels.posteriors import NODES, exceeded, posterior
 from rankgym.kernels.random_numbers import (
     ABANDONMENT,
     AGENT,
@@ -61,6 +63,7 @@ __all__ = [
     "EXAMINATION",
     "FEEDBACK",
     "MANY_ROWS",
+    "NODES",
     "ONE",
     "QUERY",
     "SCHEDULE",
@@ -76,6 +79,7 @@ __all__ = [
     "cache_folder",
     "challenger",
     "draw_item",
+    "exceeded",
     "exponential",
     "fair_coins_show",
     "first_fault",
@@ -94,6 +98,7 @@ __all__ = [
     "place_of_largest",
     "place_of_least",
     "popcount",
+    "posterior",
     "row_keys",
     "select_top",
     "session_seed",

@@ -1,0 +1,153 @@
+"""The posterior of an attraction probability after clicks, some of them at positions that not everybody examines.
+
+With c clicks, and m(j) displays without a click where a user looks with probability kappa(j), a Beta(a, b) prior gives
+
+    density(theta) ~ theta^(a - 1 + c) (1 - theta)^(b - 1) prod over j of (1 - kappa(j) theta)^m(j),
+
+which is Beta(a + c, b + m) if all kappa are 1. It is computed on ``NODES`` values of the logit x of theta that lie
+around the mode, the denser the nearer: x = centre + width z. ``width`` is the standard deviation that belongs to the
+curvature at the mode. The posterior depends on its arguments only, not on their history.
+"""
+
+import math
+
+import numpy as np
+
+from rankgym.kernels.compiling import kernel
+from rankgym.kernels.functions import exponential, logarithm
+
+NODES = 56
+REACH = 5.5  # z = 2 sinh(u / 2) for equally spaced u from -REACH to REACH, so that z goes from -15.6 to 15.6
+_U = np.linspace(-REACH, REACH, NODES)
+Z, STRETCH = 2.0 * np.sinh(0.5 * _U), np.log(np.cosh(0.5 * _U))  # and the logarithm of dz / du
+STRAIGHT = 0.01  # a cell whose log density changes by less is integrated as a trapezoid, which errs by 1e-5 of itself
+NEAR = 1e-4  # relative size of Newton's last step to the mode
+
+
+@kernel
+def posterior(clicked, missed, examination, a, b, survival, log_theta, log_rest, density):
+    """Fill ``survival`` (NODES,) with the probabilities that theta is above each node; return the rest.
+
+    Args:
+        clicked: clicks c, at least 0.
+        missed: (kinds,) displays without a click m, at least 0; not necessarily whole.
+        examination: (kinds,) in [0, 1]: kappa of each kind.
+        a, b: the prior Beta(a, b), both above 0.
+        survival: (NODES,), filled: 1 at the first node, 0 at the last.
+        log_theta, log_rest, density: (NODES,) each, overwritten.
+
+    Returns:
+        centre and width of the nodes, as logits; mean and standard deviation of theta.
+    """
+    a += clicked
+    for j in range(missed.shape[0]):
+        if examination[j] == 1.0:
+            b += missed[j]
+    centre, width = mode(missed, examination, a, b)
+    logits(centre, width, log_theta, log_rest)
+    for g in range(NODES):
+        density[g] = a * log_theta[g] + b * log_rest[g] + STRETCH[g]
+        log_theta[g] = exponential(-log_theta[g])  # theta itself from here on
+    for j in range(missed.shape[0]):
+        kappa, times = examination[j], missed[j]
+        if times > 0.0 and kappa < 1.0:
+            for g in range(NODES):
+                density[g] += times * logarithm(1.0 - kappa * log_theta[g])
+    mean, deviation = moments(density, log_theta, log_rest)
+    cells(log_rest, density)
+    tails(density, survival)
+    return centre, width, mean, deviation
+
+
+@kernel
+def mode(missed, examination, a, b):
+    """The logit at which the density of the logit is largest, and the width that belongs to its curvature there.
+
+    There theta (a + b + sum of m kappa (1 - theta) / (1 - kappa theta)) = a. The left side is concave in theta, so
+    Newton's method from below climbs to the solution. Kinds with kappa = 1 are in ``b`` already.
+    """
+    most = a + b
+    for j in range(missed.shape[0]):
+        if examination[j] < 1.0:
+            most += missed[j] * examination[j]
+    theta, slope, step = a / most, most, 1.0
+    while step > NEAR * theta:
+        side, slope = (a + b) * theta, a + b
+        for j in range(missed.shape[0]):
+            kappa = examination[j]
+            if kappa < 1.0:
+                share = 1.0 / (1.0 - kappa * theta)
+                side += missed[j] * kappa * theta * (1.0 - theta) * share
+                slope += missed[j] * kappa * ((1.0 - theta) * share - theta * (1.0 - kappa) * share * share)
+        step = (a - side) / slope
+        theta += step
+    theta = min(max(theta, 1e-300), 1.0 - 1e-15)
+    return math.log(theta / (1.0 - theta)), 1.0 / math.sqrt(theta * (1.0 - theta) * slope)
+
+
+@kernel
+def logits(centre, width, log_theta, log_rest):
+    """Fill in log theta and log(1 - theta) of the nodes."""
+    for g in range(NODES):
+        x = centre + width * Z[g]
+        beyond = logarithm(1.0 + exponential(abs(x)))
+        log_theta[g] = min(x, 0.0) - beyond
+        log_rest[g] = -max(x, 0.0) - beyond
+
+
+@kernel
+def moments(log_density, theta, density):
+    """Fill ``density`` (NODES,), largest 1, from its logarithm; return mean and standard deviation of ``theta``."""
+    top = log_density[0]
+    for g in range(NODES):
+        top = max(top, log_density[g])
+    for g in range(NODES):
+        density[g] = exponential(top - log_density[g])
+    total, first, second, middle = 0.0, 0.0, 0.0, theta[NODES // 2]
+    for g in range(NODES):
+        total += density[g]
+        first += density[g] * (theta[g] - middle)
+        second += density[g] * (theta[g] - middle) * (theta[g] - middle)
+    first, second = first / total, second / total
+    return middle + first, math.sqrt(max(0.0, second - first * first))
+
+
+@kernel
+def cells(density, log_density):
+    """Overwrite ``log_density`` with the mass between each node and the next: log densities are straight there."""
+    for g in range(NODES - 1):
+        rise = log_density[g + 1] - log_density[g]
+        flat = abs(rise) < STRAIGHT
+        bent = (density[g + 1] - density[g]) / (1.0 if flat else rise)
+        log_density[g] = 0.5 * (density[g] + density[g + 1]) if flat else bent
+
+
+@kernel
+def tails(mass, survival):
+    """Fill ``survival`` (NODES,) with the shares of ``mass`` above each node."""
+    above = 0.0
+    survival[NODES - 1] = 0.0
+    for g in range(NODES - 2, -1, -1):
+        above += mass[g]
+        survival[g] = above
+    for g in range(NODES):
+        survival[g] /= above
+
+
+@kernel
+def exceeded(survival, centre, width, probability):
+    """The logit that theta exceeds with this ``probability`` in (0, 1): its posterior quantile at the complement.
+
+    Between two nodes the logarithm of the survival function is taken as straight.
+    """
+    low, high = 0, NODES - 1
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if survival[middle] >= probability:
+            low = middle
+        else:
+            high = middle
+    if high == NODES - 1:  # nobody asks for what lies beyond the last node
+        return centre + width * Z[low]
+    share = math.log(survival[low] / probability) / math.log(survival[low] / survival[high])
+    return centre + width * (Z[low] + share * (Z[high] - Z[low]))
