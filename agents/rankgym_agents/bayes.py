@@ -49,6 +49,7 @@ LAST = FEEDBACK["last"]
 GROWTH = 10  # kappa is estimated again when the rounds have grown by a GROWTH-th
 NEVER = np.iinfo(np.int64).max
 LEAST, MOST = 0.1, 1e6  # a and b of priors: below, a tenth of the mass may lie beyond the posterior's nodes
+ORDERS = {"attraction": False, "clicks": True}
 PRIORS: dict[str, Callable[[str, int], NDArray[np.float64]]] = {
     "flat": lambda users, num_items: np.ones((num_items, 2)),
     "rank": production_prior,
@@ -69,16 +70,17 @@ class State(NamedTuple):
     feedback: NDArray[np.int64]  # (rows,): a value of USERS
     next_estimate: NDArray[np.int64]  # (rows,): the round after which kappa is estimated next
     learns_termination: NDArray[np.bool_]  # (rows,): whether v is estimated
+    by_clicks: NDArray[np.bool_]  # (rows,): whether the positions are sorted by rising v
     prior: NDArray[np.float64]  # (rows, items, 2): a and b of the Beta prior
     clicked: NDArray[np.float64]  # (rows, items, kinds): clicks on the item
     missed: NDArray[
         np.float64
     ]  # (rows, items, kinds): displays without one; expected ones below a DCM user's last click
     examination: NDArray[np.float64]  # (rows, kinds): kappa
-    best_first: NDArray[np.int64]  # (rows, positions): the positions by falling kappa
-    termination: NDArray[np.float64]  # (rows, positions): v
-    left: NDArray[np.float64]  # (rows, positions): expected number of users who left after a click there
-    clicks: NDArray[np.float64]  # (rows, positions): clicks of users who may have gone on
+    best_first: NDArray[np.int64]  # (rows, positions): the position of the best item, of the second, ...
+    staying: NDArray[np.float64]  # (rows, positions): 1 - v
+    stayed: NDArray[np.float64]  # (rows, positions): expected number of users who went on after a click there
+    clicks: NDArray[np.float64]  # (rows, positions): users who clicked there
     survival: NDArray[np.float64]  # (rows, items, nodes): the posterior, see ``posterior`` of the kernels
     centre: NDArray[np.float64]  # (rows, items)
     width: NDArray[np.float64]  # (rows, items)
@@ -156,19 +158,22 @@ def read_on(s, row, displayed, clicks, last):
     """What a DCM user may have seen below position ``last``, the last click, and what that says about v."""
     positions = displayed.shape[1]
     for k in range(last):
-        s.clicks[row, k] += clicks[row, k]  # those who clicked again had not left
+        s.clicks[row, k] += clicks[row, k]
+        s.stayed[row, k] += clicks[row, k]  # for there was another click
     if last < positions - 1:
-        ignored = 1.0 - s.termination[row, last]  # the probability to go on and to click nothing more
+        ignored = s.staying[row, last]  # the probability to go on and to click nothing more
         for k in range(last + 1, positions):
             ignored *= 1.0 - s.mean[row, displayed[row, k]]
-        stayed = ignored / (s.termination[row, last] + ignored)
+        stayed = ignored / (1.0 - s.staying[row, last] + ignored)
         for k in range(last + 1, positions):
             s.missed[row, displayed[row, k], 0] += stayed
         s.clicks[row, last] += 1.0
-        s.left[row, last] += 1.0 - stayed
+        s.stayed[row, last] += stayed
     if s.learns_termination[row]:
         for k in range(last + 1):
-            s.termination[row, k] = (1.0 + s.left[row, k]) / (2.0 + s.clicks[row, k])
+            s.staying[row, k] = (1.0 + s.stayed[row, k]) / (2.0 + s.clicks[row, k])
+        if s.by_clicks[row]:
+            sort_positions(s.best_first[row], s.staying[row])
 
 
 @kernel
@@ -187,12 +192,18 @@ def estimate_examination(s, row, missed, room):
             clicked, missed, s.mean[row], 1.0, 1.0,
             room[3 * NODES :], room[:NODES], room[NODES : 2 * NODES], room[2 * NODES : 3 * NODES],
         )  # fmt: skip
-    for k in range(positions):
+    sort_positions(s.best_first[row], s.examination[row])
+
+
+@kernel
+def sort_positions(best_first, worth):
+    """Fill ``best_first`` (positions,) with the positions by falling ``worth`` (positions,), equal ones in order."""
+    for k in range(worth.shape[0]):
         place = k
-        while place > 0 and s.examination[row, s.best_first[row, place - 1]] < s.examination[row, k]:
-            s.best_first[row, place] = s.best_first[row, place - 1]
+        while place > 0 and worth[best_first[place - 1]] < worth[k]:
+            best_first[place] = best_first[place - 1]
             place -= 1
-        s.best_first[row, place] = k
+        best_first[place] = k
 
 
 @kernel
@@ -213,48 +224,55 @@ class Bayesian(KernelAgent):
 
     def _begin(
         self,
+        *,
         users: str,
         prior: str | ArrayLike,
         examination: ArrayLike | None,
         termination: ArrayLike | None,
+        order: str,
         horizon: int,
         exploration: float,
     ) -> None:
-        """Set the first state, with ``horizon`` 0 for samples."""
+        """Set the first state; ``horizon`` 0 means samples."""
         items, positions = self.num_items, self.num_positions
-        feedback = one_of("users", users, USERS)
-        for name, value, whose in (("examination", examination, "pbm"), ("termination", termination, "dcm")):
-            if value is not None and users != whose:
+        feedback, by_clicks = one_of("users", users, USERS), one_of("order", order, ORDERS)
+        for name, given, whose in (
+            ("examination", examination is not None, "pbm"),
+            ("termination", termination is not None, "dcm"),
+            ("order", by_clicks, "dcm"),
+        ):
+            if given and users != whose:
                 raise ValueError(f"{name} is given, but users = {users!r}; allowed: {name} with users = {whose!r}")
-        kinds = positions if users == "pbm" else 1
-        kappa, v = self._by_position("examination", examination), self._by_position("termination", termination)
-        learns = users == "pbm" and examination is None
-        if examination is None:
-            kappa[:, 1 if learns else 0 :] = 0.5 if learns else 1.0
-            kappa[:, 0] = 1.0
+        kappa = np.ones((self.num_envs, positions if users == "pbm" else 1))
+        kappa[:, 1:] = 0.5
+        if examination is not None:
+            kappa = self._by_position("examination", examination)
+        staying = 1.0 - self._by_position(
+            "termination", np.full(positions, 0.5) if termination is None else termination
+        )
+        worth = staying if by_clicks else np.broadcast_to(kappa, staying.shape)
         by_item = np.empty((self.num_envs, items, 2))
         np.put_along_axis(by_item, self.initial_list[..., None], self._by_rank(users, prior)[None], axis=1)
         self.state = State(
             key=self.keys(),
             **self.filled(round=0, horizon=horizon, exploration=exploration, feedback=feedback),
-            **self.filled(
-                next_estimate=1 if learns else NEVER, learns_termination=users == "dcm" and termination is None
-            ),
+            **self.filled(next_estimate=1 if users == "pbm" and examination is None else NEVER),
+            **self.filled(learns_termination=users == "dcm" and termination is None, by_clicks=by_clicks),
             prior=by_item,
-            **self.filled(items, kinds, clicked=0.0, missed=0.0),
-            examination=np.ascontiguousarray(kappa[:, :kinds]),
-            best_first=np.argsort(-kappa, axis=1, kind="stable"),
-            termination=v,
-            **self.filled(positions, left=0.0, clicks=0.0),
+            **self.filled(items, kappa.shape[1], clicked=0.0, missed=0.0),
+            examination=kappa,
+            best_first=np.argsort(-worth, axis=1, kind="stable"),
+            staying=staying,
+            **self.filled(positions, stayed=0.0, clicks=0.0),
             **self.filled(items, NODES, survival=0.0),
             **self.filled(items, centre=0.0, width=0.0, mean=0.0, deviation=0.0, order=np.arange(items)),
         )
         update_all(self.state)
 
-    def _by_position(self, name: str, values: ArrayLike | None) -> NDArray[np.float64]:
-        """The probabilities ``values`` of every row and position; 0.5 if they are not given."""
+    def _by_position(self, name: str, values: ArrayLike) -> NDArray[np.float64]:
+        """The probabilities ``values`` of every row and position."""
         shape = (self.num_envs, self.num_positions)
-        given = probabilities(name, np.full(shape, 0.5) if values is None else values, 2)
+        given = probabilities(name, values, 2)
         if given.shape not in (shape, shape[1:]):
             raise ValueError(f"{name} has shape {given.shape}; allowed: {shape[1:]} or {shape}")
         return np.array(np.broadcast_to(given, shape), order="C")
@@ -295,10 +313,12 @@ class BayesIndex(Bayesian):
         users: ``"pbm"``, ``"cascade"`` or ``"dcm"``: the kind of users whose clicks it expects.
         prior: of attraction. ``"flat"``: uniform. ``"rank"``: by the rank in the production list, learned from training
             queries, which other agents are not given. Or a and b of a Beta: (2,), or (num_items, 2) by that rank.
-        examination: of ``users="pbm"``: probability in (0, 1] that position k is examined: (num_positions,), or
+        examination: of ``users="pbm"``: probability in [0, 1] that position k is examined: (num_positions,), or
             (num_envs, num_positions). Default: estimated on the way.
         termination: of ``users="dcm"``: probability in [0, 1] to leave after a click at position k, shaped likewise.
             Default: estimated on the way.
+        order: of the displayed items, with ``users="dcm"``. ``"attraction"``: the best first. ``"clicks"``: the best
+            where fewest users leave after a click, for the most clicks.
         **shape: as in ``Agent``. ``horizon`` is required; ``initial_list`` is used by ranks.
     """
 
@@ -310,13 +330,22 @@ class BayesIndex(Bayesian):
         prior: str | ArrayLike = "flat",
         examination: ArrayLike | None = None,
         termination: ArrayLike | None = None,
+        order: str = "attraction",
         **shape: Any,
     ) -> None:
         super().__init__(**shape)
         if self.horizon is None:
             raise ValueError("horizon = None; allowed: a horizon, which the level of the index needs")
         a = positive("exploration", exploration)
-        self._begin(users, prior, examination, termination, self.horizon, a)
+        self._begin(
+            users=users,
+            prior=prior,
+            examination=examination,
+            termination=termination,
+            order=order,
+            horizon=self.horizon,
+            exploration=a,
+        )
 
     def beliefs(self, row: int = 0) -> Beliefs:
         """The quantiles by which the next list is chosen, and mean and standard deviation of each posterior."""
@@ -336,7 +365,7 @@ class BayesThompson(Bayesian):
     """BayesThompson: displays the items with the largest samples from the posterior of their attraction.
 
     Args:
-        users, prior, examination, termination: as in ``BayesIndex``.
+        users, prior, examination, termination, order: as in ``BayesIndex``.
         **shape: as in ``Agent``. ``horizon`` is ignored; ``initial_list`` is used by ranks.
     """
 
@@ -347,7 +376,16 @@ class BayesThompson(Bayesian):
         prior: str | ArrayLike = "flat",
         examination: ArrayLike | None = None,
         termination: ArrayLike | None = None,
+        order: str = "attraction",
         **shape: Any,
     ) -> None:
         super().__init__(**shape)
-        self._begin(users, prior, examination, termination, 0, 0.0)
+        self._begin(
+            users=users,
+            prior=prior,
+            examination=examination,
+            termination=termination,
+            order=order,
+            horizon=0,
+            exploration=0.0,
+        )

@@ -25,8 +25,8 @@ NEAR = 1e-4  # relative size of Newton's last step to the mode
 
 
 @kernel
-def posterior(clicked, missed, examination, a, b, survival, log_theta, log_rest, density):
-    """Fill ``survival`` (NODES,) with the probabilities that theta is above each node; return the rest.
+def posterior(clicked, missed, examination, a, b, survival, theta, density, mass):
+    """Fill ``survival`` (NODES,) with the probabilities that theta is above each node; return what else there is.
 
     Args:
         clicked: clicks c, at least 0.
@@ -34,7 +34,7 @@ def posterior(clicked, missed, examination, a, b, survival, log_theta, log_rest,
         examination: (kinds,) in [0, 1]: kappa of each kind.
         a, b: the prior Beta(a, b), both above 0.
         survival: (NODES,), filled: 1 at the first node, 0 at the last.
-        log_theta, log_rest, density: (NODES,) each, overwritten.
+        theta, density, mass: (NODES,) each, overwritten.
 
     Returns:
         centre and width of the nodes, as logits; mean and standard deviation of theta.
@@ -44,17 +44,15 @@ def posterior(clicked, missed, examination, a, b, survival, log_theta, log_rest,
         if examination[j] == 1.0:
             b += missed[j]
     centre, width = mode(missed, examination, a, b)
-    logits(centre, width, log_theta, log_rest)
-    for g in range(NODES):
-        density[g] = a * log_theta[g] + b * log_rest[g] + STRETCH[g]
-        log_theta[g] = exponential(-log_theta[g])  # theta itself from here on
+    beta(centre, width, a, b, theta, density)
     for j in range(missed.shape[0]):
         kappa, times = examination[j], missed[j]
         if times > 0.0 and kappa < 1.0:
             for g in range(NODES):
-                density[g] += times * logarithm(1.0 - kappa * log_theta[g])
-    mean, deviation = moments(density, log_theta, log_rest)
-    cells(log_rest, density)
+                density[g] += times * logarithm(1.0 - kappa * theta[g])
+    exponentials(density, mass)
+    mean, deviation = moments(mass, theta)
+    cells(mass, density)
     tails(density, survival)
     return centre, width, mean, deviation
 
@@ -86,28 +84,36 @@ def mode(missed, examination, a, b):
 
 
 @kernel
-def logits(centre, width, log_theta, log_rest):
-    """Fill in log theta and log(1 - theta) of the nodes."""
+def beta(centre, width, a, b, theta, log_density):
+    """Fill in the nodes' theta, and the logarithm of the density of u where theta is Beta(a, b), but for a constant."""
     for g in range(NODES):
         x = centre + width * Z[g]
-        beyond = logarithm(1.0 + exponential(abs(x)))
-        log_theta[g] = min(x, 0.0) - beyond
-        log_rest[g] = -max(x, 0.0) - beyond
+        above = x if x > 0.0 else 0.0  # not max(x, 0), of which the compiler makes no vectors
+        smaller = exponential(2.0 * above - x)  # of odds and inverse odds
+        beyond = logarithm(1.0 + smaller)
+        log_density[g] = a * (x - above - beyond) - b * (above + beyond) + STRETCH[g]
+        theta[g] = (1.0 if x > 0.0 else smaller) / (1.0 + smaller)
 
 
 @kernel
-def moments(log_density, theta, density):
-    """Fill ``density`` (NODES,), largest 1, from its logarithm; return mean and standard deviation of ``theta``."""
-    top = log_density[0]
+def exponentials(logs, values):
+    """Fill in ``values`` (NODES,), whose ``logs`` are known but for a constant; the largest is 1."""
+    top = logs[0]
     for g in range(NODES):
-        top = max(top, log_density[g])
+        top = max(top, logs[g])
     for g in range(NODES):
-        density[g] = exponential(top - log_density[g])
+        values[g] = exponential(top - logs[g])
+
+
+@kernel
+def moments(density, theta):
+    """Mean and standard deviation of ``theta`` at equally spaced u with this ``density``."""
     total, first, second, middle = 0.0, 0.0, 0.0, theta[NODES // 2]
     for g in range(NODES):
+        apart = theta[g] - middle
         total += density[g]
-        first += density[g] * (theta[g] - middle)
-        second += density[g] * (theta[g] - middle) * (theta[g] - middle)
+        first += density[g] * apart
+        second += density[g] * apart * apart
     first, second = first / total, second / total
     return middle + first, math.sqrt(max(0.0, second - first * first))
 
