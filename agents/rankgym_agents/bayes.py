@@ -78,9 +78,7 @@ class State(NamedTuple):
     by_clicks: NDArray[np.bool_]  # (rows,): whether the positions are sorted by rising v
     prior: NDArray[np.float64]  # (rows, items, 2): a and b of the Beta prior
     clicked: NDArray[np.float64]  # (rows, items, kinds): clicks on the item
-    missed: NDArray[
-        np.float64
-    ]  # (rows, items, kinds): displays without one; a DCM's below the last click count in part
+    missed: NDArray[np.float64]  # (rows, items, kinds): displays without one, in part if it may not have been seen
     examination: NDArray[np.float64]  # (rows, kinds): kappa
     best_first: NDArray[np.int64]  # (rows, positions): the position of the best item, of the second, ...
     staying: NDArray[np.float64]  # (rows, positions): 1 - v
