@@ -56,7 +56,7 @@ def test_where_everybody_looks_it_is_a_beta(a, b, clicked, missed):
     found, truth = Posterior(clicked, [missed], [1.0], a, b), stats.beta(a + clicked, b + missed)
     assert found.mean == pytest.approx(truth.mean(), abs=2e-3 * truth.std())
     assert found.deviation == pytest.approx(truth.std(), rel=2e-2)
-    near = 0.07 if clicked == 0 or missed == 0 else 0.02
+    near = 0.09 if clicked == 0 or missed == 0 else 0.02
     for share in SHARES[:-1]:
         assert found.quantile(share) == pytest.approx(truth.isf(share), abs=near * truth.std())
 
@@ -77,7 +77,7 @@ def test_examination_makes_it_what_integration_says(clicked, missed, examination
     mean, deviation, quantiles = integrated(clicked, missed, examination, a, b, SHARES)
     assert found.mean == pytest.approx(mean, abs=3e-3 * deviation)
     assert found.deviation == pytest.approx(deviation, rel=2e-2)
-    assert [found.quantile(share) for share in SHARES] == pytest.approx(quantiles, abs=0.03 * deviation)
+    assert [found.quantile(share) for share in SHARES] == pytest.approx(quantiles, abs=0.05 * deviation)
 
 
 @unhurried

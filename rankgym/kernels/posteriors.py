@@ -16,11 +16,12 @@ import numpy as np
 from rankgym.kernels.compiling import kernel
 from rankgym.kernels.functions import exponential, logarithm
 
-NODES = 56
+NODES = 48
 REACH = 5.5  # z = 2 sinh(u / 2) for equally spaced u from -REACH to REACH, so that z goes from -15.6 to 15.6
 _U = np.linspace(-REACH, REACH, NODES)
 Z, STRETCH = 2.0 * np.sinh(0.5 * _U), np.log(np.cosh(0.5 * _U))  # and the logarithm of dz / du
 STRAIGHT = 0.01  # a cell whose log density changes by less is integrated as a trapezoid, within 1e-5 of itself
+ABOVE = 1.0  # with a and b of at least 0.1 no density by u is above 1.002 times the middle one; this is ample
 NEAR = 1e-4  # relative size of Newton's last step to the mode
 
 
@@ -32,7 +33,7 @@ def posterior(clicked, missed, examination, a, b, survival, theta, density, mass
         clicked: clicks c, at least 0.
         missed: (kinds,) displays without a click m, at least 0; not necessarily whole.
         examination: (kinds,) in [0, 1]: kappa of each kind.
-        a, b: the prior Beta(a, b), both above 0.
+        a, b: the prior Beta(a, b), both at least 0.1.
         survival: (NODES,), filled: 1 at the first node, 0 at the last. Wherever the density is not extremely skewed,
             what theta exceeds with a probability from .001 to .999 is found within .1 standard deviations.
         theta, density, mass: (NODES,) each, overwritten.
@@ -98,12 +99,11 @@ def beta(centre, width, a, b, theta, log_density):
 
 @kernel
 def exponentials(logs, values):
-    """Fill in ``values`` (NODES,), whose ``logs`` are known but for a constant; the largest is 1."""
-    top = logs[0]
+    """Fill in ``values`` (NODES,), whose ``logs`` are known but for a constant; none is far above the middle one."""
+    top = logs[NODES // 2] + ABOVE
     for g in range(NODES):
-        top = max(top, logs[g])
-    for g in range(NODES):
-        values[g] = exponential(top - logs[g])
+        below = top - logs[g]
+        values[g] = exponential(below if below > 0.0 else 0.0)
 
 
 @kernel
@@ -145,8 +145,10 @@ def tails(mass, survival):
     for g in range(NODES - 2, -1, -1):
         above += mass[g]
         survival[g] = above
-    for g in range(NODES):
-        survival[g] /= above
+    scale = 1.0 / above
+    for g in range(1, NODES):
+        survival[g] *= scale
+    survival[0] = 1.0
 
 
 @kernel
