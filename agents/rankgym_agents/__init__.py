@@ -6,6 +6,7 @@ May import ``rankgym.kernels`` and ``rankgym.agent`` only: an agent that could s
 from rankgym.agent import Agent, DuelingAgent, near
 from rankgym_agents.baselines import RandomDuels, RandomRanker, StaticRanker
 from rankgym_agents.batchrank import BatchRank
+from rankgym_agents.bayes import BayesIndex, BayesThompson
 from rankgym_agents.beat_the_mean import BeatTheMean
 from rankgym_agents.bubblerank import BubbleRank
 from rankgym_agents.cascade_ducb import CascadeDUCB
@@ -52,6 +53,8 @@ __all__ = [
     "RUCB",
     "SAVAGE",
     "BatchRank",
+    "BayesIndex",
+    "BayesThompson",
     "BeatTheMean",
     "BubbleRank",
     "CascadeDUCB",
@@ -97,6 +100,8 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "pbm-pie": PBMPIE,
     "pb-mhb": PBMHB,
     "cascade-ucb-v": CascadeUCBV,
+    "bayes-index": BayesIndex,
+    "bayes-thompson": BayesThompson,
     "restarting": Restarting,
     "unirank": UniRank,
     "grab": GRAB,

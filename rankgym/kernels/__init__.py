@@ -1,4 +1,5 @@
-"""Compiled code, and what all kernels share: random numbers, selection, batches of arms, checks of rankings.
+"""Compiled code, and what all kernels share: random numbers, selection, batches of arms, posteriors, checks
+of rankings.
 
 May import nothing of rankgym. A kernel calls kernels of its own file or of this room, of no other file: numba does not
 notice an edited callee in another file, and the digest of this room's files names the cache folder.
@@ -20,6 +21,7 @@ from rankgym.kernels.compiling import MANY_ROWS, KernelError, cache_folder, kern
 from rankgym.kernels.divergence import kl_upper_bounds
 from rankgym.kernels.functions import exponential, logarithm
 from rankgym.kernels.memory import borrowed, give_back
+from rankgym.kernels.posteriors import NODES, exceeded, posterior, rounded
 from rankgym.kernels.random_numbers import (
     ABANDONMENT,
     AGENT,
@@ -63,6 +65,7 @@ __all__ = [
     "EXAMINATION",
     "FEEDBACK",
     "MANY_ROWS",
+    "NODES",
     "ONE",
     "QUERY",
     "SCHEDULE",
@@ -79,6 +82,7 @@ __all__ = [
     "cache_folder",
     "challenger",
     "draw_item",
+    "exceeded",
     "exponential",
     "fair_coins_show",
     "fingerprint",
@@ -99,6 +103,8 @@ __all__ = [
     "place_of_largest",
     "place_of_least",
     "popcount",
+    "posterior",
+    "rounded",
     "row_keys",
     "select_top",
     "session_seed",

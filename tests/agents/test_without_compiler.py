@@ -14,6 +14,7 @@ from rankgym_agents import DUELERS, RANKERS
 MODULES = (
     "agent_oracles",
     "test_batchrank",
+    "test_bayes",
     "test_dueling_base",
     "test_glrt_cascade",
     "test_pb_mhb",

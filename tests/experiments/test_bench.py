@@ -108,6 +108,8 @@ def test_every_agent_that_plays_stretches_has_a_goal():
         ("unirank", "PBM", 600): 1,
         ("grab", "PBM", 600): 1,
         ("versatile-db", cases.MATRIX, 100): 1,
+        ("bayes-index", "PBM", 600): 1,
+        ("bayes-thompson", "PBM", 600): 1,
     }
 
 

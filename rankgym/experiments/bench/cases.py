@@ -78,7 +78,7 @@ FAST_STRETCHES = ("mergerucb", "rucb", "mergedts")
 STEPPED = ("cascade-swucb", "restarting")  # agents with an update of their own, which play no stretches
 
 SLOW_AGENTS = ("batchrank", "ranked-exp3", "grab")
-SAMPLERS = ("pbm-ts", "pb-mhb")  # agents whose draws cost more than all else in a session
+SAMPLERS = ("bayes-index", "bayes-thompson", "pbm-ts", "pb-mhb")  # whose posteriors or draws cost more than all else
 COSTLY = (*SAMPLERS, "unirank", "grab", "versatile-db")
 FAST_DUELERS = ("mergerucb", "rucb")
 TRAINING_GOALS = {("adapter", shown): 20.0 for shown in SHOWN} | {("ppo",): 1.3}  # ours over the other
