@@ -67,7 +67,7 @@ def log_prob(scores, rankings):
     for item in rankings.T[:, :, None]:
         log_probs = torch.log_softmax(left, dim=1)
         total = total + log_probs.gather(1, item).squeeze(1)
-        entropy = entropy + torch.special.entr(log_probs.exp()).sum(dim=1)
+        entropy = entropy - (log_probs.exp() * log_probs).sum(dim=1)
         left = left.scatter(1, item, -1e9)  # displayed: its probability is 0 from now on
     return total, entropy
 

@@ -3,7 +3,7 @@
 Each step fills one slot; masks exclude the items that are in the list already, so a list of 5 takes 5 steps. The same
 from the command line, with evaluations on the way: rankgym train PBM-Yandex-v0 --algo maskable-ppo --out runs/slots
 
-python examples/maskable_ppo.py                      # two minutes on one core
+python examples/maskable_ppo.py                      # a minute on one core
 """
 
 import argparse
