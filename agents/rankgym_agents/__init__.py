@@ -6,18 +6,25 @@ May import ``rankgym.kernels`` and ``rankgym.agent`` only: an agent that could s
 from rankgym.agent import Agent, DuelingAgent, near
 from rankgym_agents.baselines import RandomDuels, RandomRanker, StaticRanker
 from rankgym_agents.batchrank import BatchRank
+from rankgym_agents.bayes import BayesIndex, BayesThompson
 from rankgym_agents.beat_the_mean import BeatTheMean
 from rankgym_agents.bubblerank import BubbleRank
 from rankgym_agents.cascade_ducb import CascadeDUCB
 from rankgym_agents.cascade_klucb import CascadeKLUCB
 from rankgym_agents.cascade_swucb import CascadeSWUCB
 from rankgym_agents.cascade_ucb1 import CascadeUCB1
+from rankgym_agents.cascade_ucb_v import CascadeUCBV
 from rankgym_agents.double_thompson import DoubleThompson
 from rankgym_agents.doubler import Doubler
+from rankgym_agents.glrt_cascade import GLRTCascade
+from rankgym_agents.grab import GRAB
 from rankgym_agents.interleaved_filter import InterleavedFilter
 from rankgym_agents.mergedts import MergeDTS
 from rankgym_agents.mergerucb import MergeRUCB
 from rankgym_agents.multisbm import MultiSBM
+from rankgym_agents.pb_mhb import PBMHB
+from rankgym_agents.pbm_pie import PBMPIE
+from rankgym_agents.pbm_ts import PBMTS
 from rankgym_agents.pbm_ucb import PBMUCB
 from rankgym_agents.ranked_exp3 import RankedEXP3
 from rankgym_agents.rcs import RCS
@@ -28,10 +35,17 @@ from rankgym_agents.savage import SAVAGE
 from rankgym_agents.sparring import Sparring
 from rankgym_agents.thompson_cascade import ThompsonCascade
 from rankgym_agents.toprank import TopRank
+from rankgym_agents.unirank import UniRank
+from rankgym_agents.versatile_db import VersatileDB
+from rankgym_agents.winner_stays import WinnerStays
 
 __all__ = [
     "AGENTS",
     "DUELERS",
+    "GRAB",
+    "PBMHB",
+    "PBMPIE",
+    "PBMTS",
     "PBMUCB",
     "RANKERS",
     "RCS",
@@ -39,14 +53,18 @@ __all__ = [
     "RUCB",
     "SAVAGE",
     "BatchRank",
+    "BayesIndex",
+    "BayesThompson",
     "BeatTheMean",
     "BubbleRank",
     "CascadeDUCB",
     "CascadeKLUCB",
     "CascadeSWUCB",
     "CascadeUCB1",
+    "CascadeUCBV",
     "DoubleThompson",
     "Doubler",
+    "GLRTCascade",
     "InterleavedFilter",
     "MergeDTS",
     "MergeRUCB",
@@ -59,6 +77,9 @@ __all__ = [
     "StaticRanker",
     "ThompsonCascade",
     "TopRank",
+    "UniRank",
+    "VersatileDB",
+    "WinnerStays",
 ]
 
 AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
@@ -74,7 +95,16 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "ranked-exp3": RankedEXP3,
     "thompson-cascade": ThompsonCascade,
     "pbm-ucb": PBMUCB,
+    "glrt-cascade": GLRTCascade,
+    "pbm-ts": PBMTS,
+    "pbm-pie": PBMPIE,
+    "pb-mhb": PBMHB,
+    "cascade-ucb-v": CascadeUCBV,
+    "bayes-index": BayesIndex,
+    "bayes-thompson": BayesThompson,
     "restarting": Restarting,
+    "unirank": UniRank,
+    "grab": GRAB,
     # and those that duel
     "random-duels": RandomDuels,
     "mergerucb": MergeRUCB,
@@ -89,6 +119,8 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "mergedts": MergeDTS,
     "dts": DoubleThompson,
     "rmed1": RMED1,
+    "winner-stays": WinnerStays,
+    "versatile-db": VersatileDB,
 }
 
 

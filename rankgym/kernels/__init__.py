@@ -1,4 +1,5 @@
-"""Compiled code, and what all kernels share: random numbers, selection, batches of arms, checks of rankings.
+"""Compiled code, and what all kernels share: random numbers, selection, batches of arms, posteriors, checks
+of rankings.
 
 May import nothing of rankgym. A kernel calls kernels of its own file or of this room, of no other file: numba does not
 notice an edited callee in another file, and the digest of this room's files names the cache folder.
@@ -17,8 +18,10 @@ from rankgym.kernels.batches import (
     trailed,
 )
 from rankgym.kernels.compiling import MANY_ROWS, KernelError, cache_folder, kernel
+from rankgym.kernels.divergence import kl_upper_bounds
 from rankgym.kernels.functions import exponential, logarithm
 from rankgym.kernels.memory import borrowed, give_back
+from rankgym.kernels.posteriors import NODES, exceeded, posterior, rounded
 from rankgym.kernels.random_numbers import (
     ABANDONMENT,
     AGENT,
@@ -52,6 +55,7 @@ from rankgym.kernels.selection import (
     upper_bound,
 )
 from rankgym.kernels.stretching import Stretch, num_threads
+from rankgym.kernels.tallies import TALLIES, fingerprint, tally_of
 
 __all__ = [
     "ABANDONMENT",
@@ -61,9 +65,11 @@ __all__ = [
     "EXAMINATION",
     "FEEDBACK",
     "MANY_ROWS",
+    "NODES",
     "ONE",
     "QUERY",
     "SCHEDULE",
+    "TALLIES",
     "TERMINATION",
     "KernelError",
     "Stretch",
@@ -76,13 +82,16 @@ __all__ = [
     "cache_folder",
     "challenger",
     "draw_item",
+    "exceeded",
     "exponential",
     "fair_coins_show",
+    "fingerprint",
     "first_fault",
     "first_then_shuffled",
     "give_back",
     "join_batches",
     "kernel",
+    "kl_upper_bounds",
     "largest_upper_bound",
     "last_observed",
     "least_beaten",
@@ -94,6 +103,8 @@ __all__ = [
     "place_of_largest",
     "place_of_least",
     "popcount",
+    "posterior",
+    "rounded",
     "row_keys",
     "select_top",
     "session_seed",
@@ -101,6 +112,7 @@ __all__ = [
     "size_of",
     "smallest_size",
     "some_arm_beats",
+    "tally_of",
     "trailed",
     "uniform",
     "uniform_below",

@@ -14,7 +14,12 @@ from rankgym_agents import DUELERS, RANKERS
 MODULES = (
     "agent_oracles",
     "test_batchrank",
+    "test_bayes",
     "test_dueling_base",
+    "test_glrt_cascade",
+    "test_pb_mhb",
+    "test_pbm_pie",
+    "test_pbm_ts",
     "test_pbm_ucb",
     "test_ranked_exp3",
     "test_thompson_cascade",

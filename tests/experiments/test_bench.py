@@ -103,6 +103,13 @@ def test_every_agent_that_plays_stretches_has_a_goal():
         ("bubblerank", "PBM", 30): 5,
         ("bubblerank", "PBM", 600): 1.6,
         ("cascade-kl-ucb", "CM", 1): 30,
+        ("pbm-ts", "PBM", 600): 1,
+        ("pb-mhb", "PBM", 600): 1,
+        ("unirank", "PBM", 600): 1,
+        ("grab", "PBM", 600): 1,
+        ("versatile-db", cases.MATRIX, 100): 1,
+        ("bayes-index", "PBM", 600): 1,
+        ("bayes-thompson", "PBM", 600): 1,
     }
 
 
