@@ -211,15 +211,19 @@ def env_attribute(env: Any, name: str) -> Any:
 
 
 def env_horizons(env: Any) -> tuple[int | None, int | None]:
-    """Return the shortest and longest horizon of ``env``'s rows, None for no horizon; ``max_episode_steps`` counts."""
+    """Return the shortest and longest horizon of ``env``'s rows, None for no horizon; ``max_episode_steps`` counts.
+
+    Where a session takes several steps (``SlotBySlot``), that limit is larger, and the spec's ``horizon`` counts.
+    """
     bare = env.unwrapped
     if hasattr(bare, "get_attr"):  # a batch of singles
         horizons, specs = np.atleast_1d(env_attribute(env, "horizon")).tolist(), bare.get_attr("spec")
     else:
         horizons, specs = [getattr(bare, "horizon", None)], [getattr(env, "spec", None)]
     horizons = horizons * len(specs) if len(horizons) == 1 else horizons
-    limits = [getattr(spec, "max_episode_steps", None) for spec in specs]
-    ends = [min(math.inf if end is None else int(end) for end in both) for both in zip(horizons, limits, strict=True)]
+    limits = [(getattr(spec, "max_episode_steps", None), getattr(spec, "kwargs", {}).get("horizon")) for spec in specs]
+    known = ((horizon, *limit) for horizon, limit in zip(horizons, limits, strict=True))
+    ends = [min(math.inf if end is None else int(end) for end in each) for each in known]
     shortest, longest = (None if math.isinf(end) else int(end) for end in (min(ends), max(ends)))
     return shortest, longest
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 INT64 = np.dtype(np.int64)
+UNAWARE = "a policy that draws each position by itself, as MlpPolicy does, needs the wrapper ScoresToRanking"
 Seed: TypeAlias = int | np.random.Generator | None
 
 _short = reprlib.Repr()
@@ -250,15 +251,16 @@ def _checked_row(name: str, row: Any, n: int, k: int) -> list[int]:
 def _refuse_row(name: str, items: tuple[int, ...], n: int) -> NoReturn:
     """Raise the error for a row of whole numbers that is not a ranking."""
     seen: set[int] = set()
+    hint = ""
     for item in items:
         if not 0 <= item < n:
             fault = f"holds item {item}, which is out of range"
             break
         if item in seen:
-            fault = f"repeats item {item}"
+            fault, hint = f"repeats item {item}", f" ({UNAWARE})"
             break
         seen.add(item)
-    raise ValueError(f"{name} {shown(items)} {fault}; {_need(n, len(items))}")
+    raise ValueError(f"{name} {shown(items)} {fault}; {_need(n, len(items))}{hint}")
 
 
 def _items(row: Any) -> tuple[int, ...]:

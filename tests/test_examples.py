@@ -8,6 +8,9 @@ import pytest
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
 PROMISED = {
+    "cleanrl_ppo.py": ["sessions: regret", "PPO             regret after 60 sessions"],
+    "maskable_ppo.py": ["MaskablePPO     regret after 60 sessions", "ThompsonCascade regret after 60 sessions"],
+    "torchrl_ppo.py": ["sessions: regret", "TorchRL's PPO   regret after 60 sessions"],
     "click_log.py": [
         "<PBM fitted to",
         "of the true values are in their 95 % intervals",
@@ -23,11 +26,20 @@ PROMISED = {
     "own_click_model.py": ["own_click_model:MODEL keeps the contract.", "CascadeKLUCB regret after 60 rounds"],
     "own_agent.py": ["EpsilonGreedy keeps the contract.", "TopRank        regret after 60 rounds"],
 }
-NEEDED = {"film.py": ["PIL", "moviepy"], "rl_against_bandits.py": ["stable_baselines3"]}  # and skipped without
+NEEDED = {  # and skipped without
+    "cleanrl_ppo.py": ["torch"],
+    "film.py": ["PIL", "moviepy"],
+    "maskable_ppo.py": ["sb3_contrib"],
+    "rl_against_bandits.py": ["stable_baselines3"],
+    "torchrl_ppo.py": ["torchrl"],
+}
 SMALL = {
     "click_log.py": ["--sessions", "3000"],
     "dueling_scaling.py": ["--runs", "2"],
+    "cleanrl_ppo.py": ["--steps", "3072", "--rows", "96"],
+    "maskable_ppo.py": ["--steps", "1024", "--rows", "16"],
     "off_policy.py": ["--logs", "3"],
+    "torchrl_ppo.py": ["--steps", "3072", "--rows", "96"],
 }
 
 

@@ -145,13 +145,14 @@ def test_arrays_of_other_dtypes_are_refused(action: np.ndarray) -> None:
 
 
 NEED = "a ranking of 3 positions needs 3 different items out of 0..9"
+UNAWARE = " (a policy that draws each position by itself, as MlpPolicy does, needs the wrapper ScoresToRanking)"
 
 
 @pytest.mark.parametrize(
     ("action", "message"),
     [
-        ((3, 5, 3), f"action (3, 5, 3) repeats item 3; {NEED}"),
-        (np.array([3, 5, 3]), f"action (3, 5, 3) repeats item 3; {NEED}"),
+        ((3, 5, 3), f"action (3, 5, 3) repeats item 3; {NEED}{UNAWARE}"),
+        (np.array([3, 5, 3]), f"action (3, 5, 3) repeats item 3; {NEED}{UNAWARE}"),
         (np.array([3, 5, 10]), f"action (3, 5, 10) holds item 10, which is out of range; {NEED}"),
         ([-1, 5, 3], f"action (-1, 5, 3) holds item -1, which is out of range; {NEED}"),
         (
@@ -192,8 +193,8 @@ ROWS_NEED = "each of the 2 rows needs 3 different items out of 0..9"
 @pytest.mark.parametrize(
     ("action", "message"),
     [
-        (np.array([[1, 2, 3], [3, 5, 3]]), f"action[row 1] = (3, 5, 3) repeats item 3; {NEED}"),
-        ([[1, 2, 3], [3, 5, 3]], f"action[row 1] = (3, 5, 3) repeats item 3; {NEED}"),
+        (np.array([[1, 2, 3], [3, 5, 3]]), f"action[row 1] = (3, 5, 3) repeats item 3; {NEED}{UNAWARE}"),
+        ([[1, 2, 3], [3, 5, 3]], f"action[row 1] = (3, 5, 3) repeats item 3; {NEED}{UNAWARE}"),
         (
             np.array([[0, 255, 1], [0, 0, 0]], np.uint8),
             f"action[row 0] = (0, 255, 1) holds item 255, which is out of range; {NEED}",

@@ -74,7 +74,8 @@ def _single(vector: Callable[..., SessionsVectorEnv]) -> Callable[..., gym.Env[A
                 )
         wrong = next((name for name in arguments if name not in known), None)
         if wrong is not None:
-            raise UnknownArgument(unknown_argument("gym.make", wrong, (*known, "render_mode"), OF_BATCHES))
+            told = unknown_argument("gym.make", wrong, (*known, "render_mode"), OF_BATCHES)
+            raise UnknownArgument(f"{told} (unexpected keyword argument {wrong!r})")  # TorchRL looks for these words
         check_render_mode(render_mode, ("human", *RENDER_MODES, *(f"{mode}_list" for mode in RENDER_MODES)))
         base = "rgb_array" if render_mode == "human" else render_mode and render_mode.removesuffix("_list")
         env = SingleEnv(vector(num_envs=1, autoreset_mode="Disabled", render_mode=base, **arguments))

@@ -1,5 +1,6 @@
 """The base class of the vector environments: seeds, episodes, queries, snapshots. A subclass says what a session is."""
 
+import copy
 import importlib.util
 import inspect
 import secrets
@@ -10,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.error import ResetNeeded
 from gymnasium.spaces import MultiBinary, Space
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -60,7 +62,28 @@ class NoPicturesHere(RuntimeError, TypeError):
     """Pillow is not installed. Also a TypeError, so that stable-baselines3 goes on without pictures."""
 
 
-class SessionsVectorEnv(VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
+class SpecWithHorizon:
+    """Keeps the spec that ``gym.make`` and ``gym.make_vec`` set, with ``max_episode_steps`` = ``horizon``.
+
+    They set it to None where they were not given it, and wrappers such as Gymnasium's ``TimeAwareObservation`` read it.
+    """
+
+    horizon: int | None
+    _spec: EnvSpec | None = None
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """What makes the environment again."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        self._spec = copy.copy(spec)
+        if self._spec is not None and self.horizon is not None:
+            self._spec.max_episode_steps = self.horizon
+
+
+class SessionsVectorEnv(SpecWithHorizon, VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):  # type: ignore[misc]
     """Base class of the vector environments: one step plays one user session in every row.
 
     Rows are independent: a row's history depends on its own seed and its own actions alone. This class keeps the rows'

@@ -7,11 +7,11 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from rankgym.envs.sessions import RENDER_MODES, SessionsVectorEnv, installed
+from rankgym.envs.sessions import RENDER_MODES, SessionsVectorEnv, SpecWithHorizon, installed
 from rankgym.scenes import Scene
 
 
-class SingleEnv(gym.Env[NDArray[np.int8], Any]):
+class SingleEnv(SpecWithHorizon, gym.Env[NDArray[np.int8], Any]):  # type: ignore[misc]
     """A single environment: what ``gym.make("rankgym/...")`` returns, without its wrappers.
 
     Actions, observations, rewards, ``info`` and arguments are those of the vector environment of the same id, without

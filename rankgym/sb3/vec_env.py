@@ -19,6 +19,7 @@ from rankgym.arguments import ActionKind, action_kind, env_horizons, name_keywor
 from rankgym.envs.resets import draw_numbers
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.kernels import row_keys
+from rankgym.spaces import shown
 from rankgym.wrappers.layers import VectorLayered
 from rankgym.wrappers.meters import SafetyMeter
 from rankgym.wrappers.recorder import Recording
@@ -377,8 +378,12 @@ def _checked_envs(envs: Any) -> list[VectorEnv[Any, Any, Any]]:
             raise ValueError(f"{name} resets itself ({mode}), but RankingVecEnv does that; allowed: {how}")
         if any(bare is other.unwrapped for other in envs[:number]):
             raise ValueError(f"{name} is in envs twice; allowed: different environments")
+        for kind in ("num_items", "num_positions"):
+            mine, first = (int(np.max(getattr(each.unwrapped, kind))) for each in (env, envs[0]))
+            if mine != first:
+                raise ValueError(f"{name} has {kind} = {mine}; allowed: that of envs[0], {first}")
         for kind in ("single_observation_space", "single_action_space"):
             mine, first = getattr(env, kind), getattr(envs[0], kind)
             if mine != first:
-                raise ValueError(f"{name} has {kind} {mine}; allowed: that of envs[0], {first}")
+                raise ValueError(f"{name} has {kind} {shown(mine)}; allowed: that of envs[0], {shown(first)}")
     return list(envs)

@@ -1,12 +1,15 @@
-"""The two forms of a wrapper: over a single environment, and over a vector environment, made from the class."""
+"""The two forms of a wrapper: over a single environment, and over a vector environment, made from the class.
+
+Importing this file gives Gymnasium's vector wrappers the attribute ``autoreset_mode``; see ``ModeBelow``.
+"""
 
 from typing import Any, ClassVar
 
 import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import VectorEnv, VectorWrapper
 
-from rankgym.arguments import name_keywords
+from rankgym.arguments import action_kind, name_keywords
 
 
 class SingleForm(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -29,3 +32,28 @@ class SingleForm(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if isinstance(env, VectorEnv):
             return cls.vector(env, *args, **kwargs)
         return super().__new__(cls)
+
+
+class ModeBelow:
+    """The attribute ``autoreset_mode`` of vector wrappers around environments of rankgym: that of the environment.
+
+    Gymnasium's vector environments have the attribute, but ``VectorWrapper``, the base class of its wrappers and of
+    ours, does not forward it. Around other environments wrappers lack it as before. A wrapper that sets the attribute
+    itself keeps its own value.
+    """
+
+    def __get__(self, wrapper: Any, owner: Any = None) -> Any:
+        if wrapper is None:
+            return self
+        bare = wrapper.unwrapped
+        ours = action_kind(bare) is not None or str(getattr(bare.spec, "id", "")).startswith("rankgym/")
+        if not ours or "autoreset_mode" not in wrapper.metadata:
+            name = type(wrapper).__name__
+            raise AttributeError(
+                f"{name!r} object has no attribute 'autoreset_mode'", name="autoreset_mode", obj=wrapper
+            )
+        return wrapper.metadata["autoreset_mode"]
+
+
+if not hasattr(VectorWrapper, "autoreset_mode"):
+    VectorWrapper.autoreset_mode = ModeBelow()  # type: ignore[attr-defined]

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Space
 from gymnasium.utils import RecordConstructorArgs
@@ -136,7 +137,8 @@ def _plain(value: Any) -> Any:
 class VectorLayered(VectorWrapper[Any, Any, Any, Any, Any]):
     """The shell over a vector environment, in any autoreset mode; not in NEXT_STEP if ``steps`` > 1.
 
-    ``info`` is the environment's own, but ``final_obs`` is this layer's observation.
+    ``info`` is the environment's own, but ``final_obs`` is this layer's observation, and a layer that masks actions
+    adds ``action_mask`` (num_envs, actions) int8, 1 for the actions that may come next.
     """
 
     layer_class: ClassVar[type[Layer]]
@@ -168,7 +170,7 @@ class VectorLayered(VectorWrapper[Any, Any, Any, Any, Any]):
             self.layer.check_begin(mask)
         self._inner, info = self.env.reset(seed=seed, options=options)
         self._begin(np.ones(self.num_envs, bool) if mask is None else np.array(mask))
-        return self._shown(), info
+        return self._shown(), self._masked(info)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         if self._inner is None:  # the layer must not take actions that the environment would refuse
@@ -179,21 +181,28 @@ class VectorLayered(VectorWrapper[Any, Any, Any, Any, Any]):
         if self._acts:
             actions = self.layer.action(actions)
             if actions is None:
-                return self._shown(), np.zeros(self.num_envs), *np.zeros((2, self.num_envs), bool), {}
+                return self._shown(), np.zeros(self.num_envs), *np.zeros((2, self.num_envs), bool), self._masked({})
         self._inner, reward, terminated, truncated, info = self.env.step(actions)
         if "final_info" in info:
             self._learn_and_reset(info)
-            return self._shown(), reward, terminated, truncated, info
+            return self._shown(), reward, terminated, truncated, self._masked(info)
         if "displayed" in info:
             self.layer.learn(info["displayed"], info["clicks"], self._played(info))
         if count_nonzero(self._ended):  # this step was the autoreset
             self._begin(self._ended.copy())
         np.logical_or(terminated, truncated, out=self._ended)
-        return self._shown(), reward, terminated, truncated, info
+        return self._shown(), reward, terminated, truncated, self._masked(info)
 
     def action_masks(self) -> NDArray[np.bool_] | None:
         """Return the allowed actions, (num_envs, actions) bool; None: all."""
         return _masks(self)
+
+    def _masked(self, info: dict[str, Any]) -> dict[str, Any]:
+        """Return ``info`` with the coming action's mask, if this layer has one."""
+        masks = self.layer.action_masks()
+        if masks is not None:
+            info["action_mask"] = masks.astype(np.int8)
+        return info
 
     def _shown(self) -> Any:
         shown = self.layer.observe(self._inner)
@@ -252,7 +261,7 @@ class SingleLayered(SingleForm):
         observation, info = self.env.reset(seed=seed, options=options)
         self._inner = np.asarray(observation)[None]
         self.layer.begin(np.ones(1, bool), _initial_lists(self.env))
-        return self._shown(), info
+        return self._shown(), self._masked(info)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         if self._inner is None:  # the layer must not take an action that the environment would refuse
@@ -260,7 +269,7 @@ class SingleLayered(SingleForm):
         if self._acts:
             below = self.layer.action(np.asarray(action)[None])
             if below is None:
-                return self._shown(), 0.0, False, False, {}
+                return self._shown(), 0.0, False, False, self._masked({})
             action = below[0]
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._inner = np.asarray(observation)[None]
@@ -269,12 +278,30 @@ class SingleLayered(SingleForm):
         shown = self._shown()
         if terminated or truncated:
             self._inner = None
-        return shown, reward, terminated, truncated, info
+        return shown, reward, terminated, truncated, self._masked(info)
 
     def action_masks(self) -> NDArray[np.bool_] | None:
         """Return the allowed actions, (actions,) bool; None: all."""
         masks = _masks(self)
         return None if masks is None else masks[0]
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """What makes the environment again. ``max_episode_steps`` counts this wrapper's steps."""
+        if self._cached_spec is None and self.layer.steps > 1 and (spec := super().spec) is not None:
+            sessions = env_horizons(self.env)[0]
+            if sessions is not None:
+                spec.max_episode_steps = sessions * self.layer.steps
+                if sessions != self.env.unwrapped.horizon:  # type: ignore[attr-defined]
+                    spec.kwargs["horizon"] = sessions  # gym.make's TimeLimit will count sessions, too late
+        return super().spec
+
+    def _masked(self, info: dict[str, Any]) -> dict[str, Any]:
+        """Return ``info`` with the coming action's mask, if this layer has one."""
+        masks = self.layer.action_masks()
+        if masks is not None:
+            info["action_mask"] = masks[0].astype(np.int8)
+        return info
 
     def _shown(self) -> Any:
         shown = self.layer.observe(self._inner)

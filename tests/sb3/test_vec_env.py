@@ -500,15 +500,29 @@ def test_wrong_environments_are_refused():
         ([env, ItemStatistics(env)], "envs[1] is in envs twice; allowed: different environments"),
         (
             [env, native(num_positions=2)],
-            "envs[1] has single_observation_space MultiBinary(2); allowed: that of envs[0], MultiBinary(3)",
+            "envs[1] has num_positions = 2; allowed: that of envs[0], 3",
+        ),
+        (
+            [ItemStatistics(env), ItemStatistics(native(num_positions=2))],
+            "envs[1] has num_positions = 2; allowed: that of envs[0], 3",
         ),
         (
             [env, native(num_items=6)],
-            "envs[1] has single_action_space Permutation(6, 3); allowed: that of envs[0], Permutation(5, 3)",
+            "envs[1] has num_items = 6; allowed: that of envs[0], 5",
+        ),
+        (
+            [env, ItemStatistics(native())],
+            "envs[1] has single_observation_space Box(",
+        ),
+        (
+            [env, ScoresToRanking(native())],
+            "envs[1] has single_action_space Box(-1.0, 1.0, (5,), float32); allowed: that of envs[0], Permutation(5, ",
         ),
     ):
-        with pytest.raises(ValueError, match=re.escape(message)):
+        with pytest.raises(ValueError, match=re.escape(message)) as refused:
             RankingVecEnv(envs)
+        assert "\n" not in str(refused.value)
+        assert len(str(refused.value)) < 600
 
 
 def test_other_wrong_arguments_are_refused():

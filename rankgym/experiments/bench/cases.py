@@ -375,6 +375,7 @@ def _learners(opened: contextlib.ExitStack) -> list[Case]:
     """``PPO.learn`` over both adapters, with the same policy and settings, in one thread; a step is a rollout."""
     import torch
     from stable_baselines3 import PPO
+    from stable_baselines3.common.logger import Logger
 
     from rankgym.sb3.plackett_luce import PlackettLucePolicy
 
@@ -386,6 +387,7 @@ def _learners(opened: contextlib.ExitStack) -> list[Case]:
     for adapter in ADAPTERS:
         env = _kept_open(opened, _adapter(adapter, "item statistics", EPISODE))
         model = PPO(PlackettLucePolicy, env, seed=0, device="cpu", **settings)
+        model.set_logger(Logger(folder=None, output_formats=[]))  # the default one leaves a folder behind
         learn = partial(lambda model, number: model.learn(number * rollout, reset_num_timesteps=False), model)
         cases.append(Case(("ppo", adapter), rollout, timed(learn)))
     return cases

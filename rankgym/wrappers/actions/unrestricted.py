@@ -177,7 +177,9 @@ class SlotBySlotLayer(Layer):
             left = np.flatnonzero(self.placed[row] == 0).tolist()
             raise ValueError(
                 f"action[row {row}] = {items[row]} is already in the list {self.slots[row, : self.filled].tolist()}; "
-                f"allowed in slot {self.filled}: {shown(left)}, as in action_masks(), which MaskablePPO uses"
+                f"allowed in slot {self.filled}: {shown(left)}, as in action_masks(), which MaskablePPO uses, and "
+                "info['action_mask']; a learner without masks needs the wrapper ScoresToRanking (PPO, SAC) or "
+                "RankingNumber (DQN)"
             )
         if self.filled + 1 == self.steps:  # the state changes only after the session
             return np.concatenate([self.slots[:, :-1], items[:, None]], axis=1)
@@ -195,8 +197,9 @@ class SlotBySlot(SingleLayered):
 
     For algorithms with discrete actions, such as sb3-contrib's MaskablePPO. Actions: ``Discrete(num_items)``, the item
     of the slot. ``action_masks()``, (num_items,) or (num_envs, num_items), is True for the items that are not in the
-    list yet, and ``action_space.sample()`` draws one of these. An item that is already in the list is refused with a
-    ValueError; the state does not change.
+    list yet, and ``action_space.sample()`` draws one of these. ``info["action_mask"]`` of every reset and step is the
+    same as int8, for the coming action: ``Discrete.sample`` takes it, and batches of singles hand it on. An item that
+    is already in the list is refused with a ValueError; the state does not change.
 
     Observations (float32): a table (num_items, F) gets two more columns: 1 - position / K of an item in the list (1 at
     the top; 0 if it is not in the list), and the share of filled slots, the same for all items. A flat observation gets
@@ -204,8 +207,9 @@ class SlotBySlot(SingleLayered):
     such as the clicks, is that of the last session until the list is full.
 
     Rewards and ends of episodes come with the step that fills the last slot. In the other steps the reward is 0 and
-    ``info`` is empty. So an episode of n sessions has n K steps, and a discount factor gamma applies to each slot:
-    gamma^K to a session. A horizon, and ``max_episode_steps`` of ``gym.make``, count sessions.
+    ``info`` has the mask alone. So an episode of n sessions has n K steps, and a discount factor gamma applies to each
+    slot: gamma^K to a session. A horizon, and ``max_episode_steps`` of ``gym.make``, count sessions; the single form's
+    ``spec.max_episode_steps`` counts steps, n K.
 
     In vector environments all rows fill the same slot. Therefore autoreset in the next step is refused, and so is a
     reset of some rows in the middle of a list.
