@@ -71,6 +71,8 @@ LOOKS = {  # by an agent's name; a figure shows rankers or duelers, seldom both
     "ranked-exp3": Look(BROWN, DOTTED, "X"),
     "thompson-cascade": Look(INDIGO, SOLID, ">"),
     "pbm-ucb": Look(OLIVE, LONG, "*"),
+    "bayes-index": Look(OLIVE, SOLID, "d"),
+    "bayes-thompson": Look(OLIVE, DOTTED, "H"),
     "restarting": Look(TEAL, DOTTED, "h"),
     "ppo-pbm": Look(PURPLE, SOLID, "p"),
     "ppo-cm": Look(PURPLE, DASHED, "d"),

@@ -1,24 +1,29 @@
-"""Bayesian agents: a posterior of each item's attraction, and the items of the largest quantiles or samples.
+"""Bayesian agents: a posterior of each item's attraction, and the items with the largest quantiles or samples.
 
-Not from a paper. The items' attractions have independent Beta priors, and clicks change them by Bayes' rule for a kind
-of users that is known:
+Not from a paper. The items' attractions have independent Beta priors, and clicks change them by Bayes' rule. The kind
+of users is taken as known:
 
-* ``"pbm"``: position k is examined with probability kappa(k), and an examined item is clicked with its attraction.
-* ``"cascade"``: the user has seen the items down to the first click, or all: Beta posteriors, in closed form.
-* ``"dcm"``: the user has seen the items down to the last click, and left there with probability v(k) of its position k.
-  What is below was seen with the posterior probability of not having left, computed at the means of the attractions.
+* ``"pbm"``: position k is examined with probability kappa(k); an examined item is clicked with its attraction.
+* ``"cascade"``: the user has seen the items down to the first click, or all items. The posteriors are Betas.
+* ``"dcm"``: the user has seen the items down to the last click at least, and left after a click at position k with
+  probability v(k). The items below were seen with the posterior probability that the user had not left, computed at
+  the means of their attractions.
 
 ``BayesIndex`` displays the items with the largest quantiles at level 1 - 1 / (1 + a (n - t)), with the horizon n and
-t the number of rounds played: what an attraction exceeds with probability 1 / (1 + a (n - t)). It explores less
-as the horizon nears, as an index of Gittins' kind does. ``BayesThompson`` displays the items with the largest samples
-from the posteriors (Thompson sampling). The best item goes to the most examined position, and so on.
+the number t of rounds played: an attraction exceeds its index with probability 1 / (1 + a (n - t)). It explores less as
+the horizon nears, like an index of Gittins' kind. ``BayesThompson`` displays the items with the largest samples from
+the posteriors (Thompson sampling). The best item goes to the most examined position, the second to the next, and so on.
 
-kappa and v may be known or estimated on the way. kappa(1) is taken as 1; the others have uniform priors, and become
-the means of their posteriors given the means of the attractions, again each time when the number of rounds has grown by
-a tenth. v(k) has a uniform prior, too, and is updated with each session's posterior probability of having left.
+kappa and v may be known, or are estimated on the way. Estimated, kappa(1) is 1, and each other kappa becomes the mean
+of its posterior, from a uniform prior and with the attractions at their means, whenever the number of rounds has grown
+by a tenth. v(k) has a uniform prior, too; the users who left are counted by the probability that they had.
 
-The prior ``"rank"`` is knowledge of the production ranker that other agents are not given, see ``production_prior``.
-Ties are broken at random.
+In the DCM the list with the most clicks is not the one sorted by attraction: an attractive item that is displayed where
+many leave after a click hides what is below. Exchanging neighbours of a list shows that the better one should be where
+fewer leave; ``order="clicks"`` sorts the displayed items like that.
+
+The prior ``"rank"`` is knowledge of the production ranker that other agents are not given (``production_prior``). Ties
+are broken at random.
 """
 
 from collections.abc import Callable
@@ -47,7 +52,7 @@ from rankgym_agents.production_prior import production_prior
 USERS = {"pbm": FEEDBACK["all"], "cascade": FEEDBACK["first"], "dcm": FEEDBACK["last"]}
 LAST = FEEDBACK["last"]
 GROWTH = 10  # kappa is estimated again when the rounds have grown by a GROWTH-th
-NEVER = np.iinfo(np.int64).max
+NEVER, MAX_HORIZON = np.iinfo(np.int64).max, 1 << 62
 LEAST, MOST = 0.1, 1e6  # a and b of priors: below, a tenth of the mass may lie beyond the posterior's nodes
 ORDERS = {"attraction": False, "clicks": True}
 PRIORS: dict[str, Callable[[str, int], NDArray[np.float64]]] = {
@@ -73,9 +78,7 @@ class State(NamedTuple):
     by_clicks: NDArray[np.bool_]  # (rows,): whether the positions are sorted by rising v
     prior: NDArray[np.float64]  # (rows, items, 2): a and b of the Beta prior
     clicked: NDArray[np.float64]  # (rows, items, kinds): clicks on the item
-    missed: NDArray[
-        np.float64
-    ]  # (rows, items, kinds): displays without one; expected ones below a DCM user's last click
+    missed: NDArray[np.float64]  # (rows, items, kinds): displays without one, in part if it may not have been seen
     examination: NDArray[np.float64]  # (rows, kinds): kappa
     best_first: NDArray[np.int64]  # (rows, positions): the position of the best item, of the second, ...
     staying: NDArray[np.float64]  # (rows, positions): 1 - v
@@ -91,7 +94,7 @@ class State(NamedTuple):
 
 @kernel
 def rank(s, displayed):
-    """Display the items with the largest quantiles or samples, at the positions by falling examination."""
+    """Display the items with the largest quantiles or samples, the best one at the first position of ``best_first``."""
     rows, positions = displayed.shape
     items = s.order.shape[1]
     index = borrowed(items, np.float64)
@@ -343,7 +346,7 @@ class BayesIndex(Bayesian):
             examination=examination,
             termination=termination,
             order=order,
-            horizon=self.horizon,
+            horizon=min(self.horizon, MAX_HORIZON),
             exploration=a,
         )
 

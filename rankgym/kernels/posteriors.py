@@ -16,11 +16,12 @@ import numpy as np
 from rankgym.kernels.compiling import kernel
 from rankgym.kernels.functions import exponential, logarithm
 
-NODES = 56
+NODES = 48
 REACH = 5.5  # z = 2 sinh(u / 2) for equally spaced u from -REACH to REACH, so that z goes from -15.6 to 15.6
 _U = np.linspace(-REACH, REACH, NODES)
 Z, STRETCH = 2.0 * np.sinh(0.5 * _U), np.log(np.cosh(0.5 * _U))  # and the logarithm of dz / du
-STRAIGHT = 0.01  # a cell whose log density changes by less is integrated as a trapezoid, which errs by 1e-5 of itself
+STRAIGHT = 0.01  # a cell whose log density changes by less is integrated as a trapezoid, within 1e-5 of itself
+ABOVE = 1.0  # with a and b of at least 0.1 no density by u is above 1.002 times the middle one; this is ample
 NEAR = 1e-4  # relative size of Newton's last step to the mode
 
 
@@ -32,8 +33,9 @@ def posterior(clicked, missed, examination, a, b, survival, theta, density, mass
         clicked: clicks c, at least 0.
         missed: (kinds,) displays without a click m, at least 0; not necessarily whole.
         examination: (kinds,) in [0, 1]: kappa of each kind.
-        a, b: the prior Beta(a, b), both above 0.
-        survival: (NODES,), filled: 1 at the first node, 0 at the last.
+        a, b: the prior Beta(a, b), both at least 0.1.
+        survival: (NODES,), filled: 1 at the first node, 0 at the last. Wherever the density is not extremely skewed,
+            what theta exceeds with a probability from .001 to .999 is found within .1 standard deviations.
         theta, density, mass: (NODES,) each, overwritten.
 
     Returns:
@@ -52,8 +54,8 @@ def posterior(clicked, missed, examination, a, b, survival, theta, density, mass
                 density[g] += times * logarithm(1.0 - kappa * theta[g])
     exponentials(density, mass)
     mean, deviation = moments(mass, theta)
-    cells(mass, density)
-    tails(density, survival)
+    cells(mass, density, theta)
+    tails(theta, survival)
     return centre, width, mean, deviation
 
 
@@ -97,12 +99,11 @@ def beta(centre, width, a, b, theta, log_density):
 
 @kernel
 def exponentials(logs, values):
-    """Fill in ``values`` (NODES,), whose ``logs`` are known but for a constant; the largest is 1."""
-    top = logs[0]
+    """Fill in ``values`` (NODES,), whose ``logs`` are known but for a constant; none is far above the middle one."""
+    top = logs[NODES // 2] + ABOVE
     for g in range(NODES):
-        top = max(top, logs[g])
-    for g in range(NODES):
-        values[g] = exponential(top - logs[g])
+        below = top - logs[g]
+        values[g] = exponential(below if below > 0.0 else 0.0)
 
 
 @kernel
@@ -119,13 +120,21 @@ def moments(density, theta):
 
 
 @kernel
-def cells(density, log_density):
-    """Overwrite ``log_density`` with the mass between each node and the next: log densities are straight there."""
+def cells(density, log_density, mass):
+    """Fill in the ``mass`` (NODES - 1,) between each node and the next.
+
+    Log densities are taken as straight there, with a correction for how much they bend: half the sum of the second
+    differences at both nodes, over 12.
+    """
     for g in range(NODES - 1):
         rise = log_density[g + 1] - log_density[g]
         flat = abs(rise) < STRAIGHT
         bent = (density[g + 1] - density[g]) / (1.0 if flat else rise)
-        log_density[g] = 0.5 * (density[g] + density[g + 1]) if flat else bent
+        mass[g] = 0.5 * (density[g] + density[g + 1]) if flat else bent
+    for g in range(1, NODES - 2):
+        bend = 0.5 * (log_density[g + 2] - log_density[g + 1] - log_density[g] + log_density[g - 1])
+        bend = bend if bend > -2.0 else -2.0
+        mass[g] *= 1.0 - bend * (1.0 / 12.0)
 
 
 @kernel
@@ -136,15 +145,18 @@ def tails(mass, survival):
     for g in range(NODES - 2, -1, -1):
         above += mass[g]
         survival[g] = above
-    for g in range(NODES):
-        survival[g] /= above
+    scale = 1.0 / above
+    for g in range(1, NODES):
+        survival[g] *= scale
+    survival[0] = 1.0
 
 
 @kernel
 def exceeded(survival, centre, width, probability):
     """The logit that theta exceeds with this ``probability`` in (0, 1): its posterior quantile at the complement.
 
-    Between two nodes the logarithm of the survival function is taken as straight.
+    Between two nodes the logarithm of the probability of being above is taken as straight, or, if that is more than
+    1/2, of being below.
     """
     low, high = 0, NODES - 1
     while high - low > 1:
@@ -153,7 +165,10 @@ def exceeded(survival, centre, width, probability):
             low = middle
         else:
             high = middle
-    if high == NODES - 1:  # nobody asks for what lies beyond the last node
-        return centre + width * Z[low]
-    share = math.log(survival[low] / probability) / math.log(survival[low] / survival[high])
+    upper, lower, at = survival[high], survival[low], probability
+    if at > 0.5:
+        upper, lower, at = 1.0 - upper, 1.0 - lower, 1.0 - at
+    if upper == 0.0 or lower == 0.0:  # the last cell, or the first
+        return centre + width * (Z[low] if upper == 0.0 else Z[high])
+    share = math.log(at / lower) / math.log(upper / lower)
     return centre + width * (Z[low] + share * (Z[high] - Z[low]))
