@@ -43,6 +43,7 @@ from rankgym.kernels import (
     kernel,
     last_observed,
     posterior,
+    rounded,
     select_top,
     session_seed,
     uniform,
@@ -191,10 +192,11 @@ def estimate_examination(s, row, missed, room):
         for item in range(items):
             missed[item] = s.missed[row, item, k]
             clicked += s.clicked[row, item, k]
-        _, _, s.examination[row, k], _ = posterior(
+        _, _, mean, _ = posterior(
             clicked, missed, s.mean[row], 1.0, 1.0,
             room[3 * NODES :], room[:NODES], room[NODES : 2 * NODES], room[2 * NODES : 3 * NODES],
         )  # fmt: skip
+        s.examination[row, k] = rounded(mean)
     sort_positions(s.best_first[row], s.examination[row])
 
 

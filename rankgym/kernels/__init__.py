@@ -20,7 +20,7 @@ from rankgym.kernels.batches import (
 from rankgym.kernels.compiling import MANY_ROWS, KernelError, cache_folder, kernel
 from rankgym.kernels.functions import exponential, logarithm
 from rankgym.kernels.memory import borrowed, give_back
-from rankgym.kernels.posteriors import NODES, exceeded, posterior
+from rankgym.kernels.posteriors import NODES, exceeded, posterior, rounded
 from rankgym.kernels.random_numbers import (
     ABANDONMENT,
     AGENT,
@@ -99,6 +99,7 @@ __all__ = [
     "place_of_least",
     "popcount",
     "posterior",
+    "rounded",
     "row_keys",
     "select_top",
     "session_seed",

@@ -22,6 +22,7 @@ _U = np.linspace(-REACH, REACH, NODES)
 Z, STRETCH = 2.0 * np.sinh(0.5 * _U), np.log(np.cosh(0.5 * _U))  # and the logarithm of dz / du
 STRAIGHT = 0.01  # a cell whose log density changes by less is integrated as a trapezoid, within 1e-5 of itself
 ABOVE = 1.0  # with a and b of at least 0.1 no density by u is above 1.002 times the middle one; this is ample
+FINE = 2.0**-30  # posteriors that are equal may differ by 1e-14, others hardly ever by so little
 NEAR = 1e-4  # relative size of Newton's last step to the mode
 
 
@@ -169,6 +170,12 @@ def exceeded(survival, centre, width, probability):
     if at > 0.5:
         upper, lower, at = 1.0 - upper, 1.0 - lower, 1.0 - at
     if upper == 0.0 or lower == 0.0:  # the last cell, or the first
-        return centre + width * (Z[low] if upper == 0.0 else Z[high])
+        return rounded(centre + width * (Z[low] if upper == 0.0 else Z[high]))
     share = math.log(at / lower) / math.log(upper / lower)
-    return centre + width * (Z[low] + share * (Z[high] - Z[low]))
+    return rounded(centre + width * (Z[low] + share * (Z[high] - Z[low])))
+
+
+@kernel
+def rounded(x):
+    """The multiple of ``FINE`` next to ``x``: what differs by rounding errors only becomes equal, and ties are ties."""
+    return math.floor(x / FINE + 0.5) * FINE

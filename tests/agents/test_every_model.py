@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from agent_oracles import BubbleRankOracle, CascadeKLUCBOracle, RandomOracle, TopRankOracle
 from test_batchrank import BatchRankOracle
+from test_bayes import BayesOracle
 from test_cascade_ducb import CascadeDUCBOracle, gamma_of
 from test_cascade_swucb import CascadeSWUCBOracle, tau_of
 from test_cascade_ucb1 import CascadeUCB1Oracle
@@ -33,6 +34,8 @@ ORACLES = {  # all with a known horizon and their defaults
     "ranked-exp3": lambda: RankedEXP3Oracle(*PLACE, ETA),
     "thompson-cascade": lambda: ThompsonCascadeOracle(*PLACE, "first"),
     "pbm-ucb": lambda: PBMUCBOracle(*PLACE),
+    "bayes-index": lambda: BayesOracle(*PLACE, horizon=ROUNDS),
+    "bayes-thompson": lambda: BayesOracle(*PLACE),
 }
 
 

@@ -14,6 +14,7 @@ from rankgym_agents import DUELERS, RANKERS
 MODULES = (
     "agent_oracles",
     "test_batchrank",
+    "test_bayes",
     "test_dueling_base",
     "test_pbm_ucb",
     "test_ranked_exp3",
