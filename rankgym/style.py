@@ -73,6 +73,7 @@ LOOKS = {  # by an agent's name; a figure shows rankers or duelers, seldom both
     "pbm-ucb": Look(OLIVE, LONG, "*"),
     "bayes-index": Look(OLIVE, SOLID, "d"),
     "bayes-thompson": Look(OLIVE, DOTTED, "H"),
+    "adaptive-index": Look(OLIVE, DASHED, "p"),
     "restarting": Look(TEAL, DOTTED, "h"),
     "ppo-pbm": Look(PURPLE, SOLID, "p"),
     "ppo-cm": Look(PURPLE, DASHED, "d"),

@@ -4,6 +4,7 @@ May import ``rankgym.kernels`` and ``rankgym.agent`` only: an agent that could s
 """
 
 from rankgym.agent import Agent, DuelingAgent, near
+from rankgym_agents.adaptive_index import AdaptiveIndex
 from rankgym_agents.baselines import RandomDuels, RandomRanker, StaticRanker
 from rankgym_agents.batchrank import BatchRank
 from rankgym_agents.bayes import BayesIndex, BayesThompson
@@ -39,6 +40,7 @@ __all__ = [
     "RMED1",
     "RUCB",
     "SAVAGE",
+    "AdaptiveIndex",
     "BatchRank",
     "BayesIndex",
     "BayesThompson",
@@ -79,6 +81,7 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "pbm-ucb": PBMUCB,
     "bayes-index": BayesIndex,
     "bayes-thompson": BayesThompson,
+    "adaptive-index": AdaptiveIndex,
     "restarting": Restarting,
     # and those that duel
     "random-duels": RandomDuels,

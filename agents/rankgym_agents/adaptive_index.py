@@ -167,7 +167,11 @@ def learn(s, displayed, clicks):
     """Judge the kinds of users by the session, and let each learn from it."""
     rows, positions = displayed.shape
     kinds, items, hypotheses = s.missed.shape[1], s.missed.shape[2], s.alpha.shape[2]
-    room, missed, weight = borrowed(4 * NODES, np.float64), borrowed(items, np.float64), borrowed(hypotheses, np.float64)
+    room, missed, weight = (
+        borrowed(4 * NODES, np.float64),
+        borrowed(items, np.float64),
+        borrowed(hypotheses, np.float64),
+    )
     for row in range(rows):
         last = count_clicks(s, row, displayed[row], clicks[row])
         s.round[row] += 1

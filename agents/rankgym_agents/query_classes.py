@@ -66,7 +66,12 @@ CLASSES = (  # (a, b) of ranks 1, 2, ...
         (0.262, 59.738),
     ),
 )
-REGARDLESS = ((2.529, 6.769), (0.907, 4.962), (0.342, 3.612), (0.376, 10.139))  # (a, b) of the classes where ranks say nothing
+REGARDLESS = (
+    (2.529, 6.769),
+    (0.907, 4.962),
+    (0.342, 3.612),
+    (0.376, 10.139),
+)  # (a, b) of the classes where ranks say nothing
 IN_ORDER, IN_NO_ORDER = 0.5, 0.2  # probability of lists like those of the training queries, and of such in no order
 MEANS = (0.005, 0.015, 0.04, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8)  # of the grid
 STRENGTHS = (3.0, 12.0, 40.0)  # a + b of the grid
