@@ -4,18 +4,18 @@ Not from a paper. As ``BayesIndex`` it displays the items with the largest quant
 of the posteriors of their attraction, with the horizon n and t the number of rounds played. But neither the prior nor
 the kind of users is given. Both are hypotheses, whose evidence grows with the clicks:
 
-* *Queries.* Each hypothesis is a Beta prior of every item, by its rank in the production list or regardless of
-  it (``query_classes``). Given the clicks so far, hypothesis h has the probability w(h) ~ p(h) times the product over
-  items of Z(item, h), the marginal likelihood of the item's clicks. An item's prior is the mixture of the hypotheses'
+* *Queries.* Each hypothesis is a Beta prior of every item, by its rank in the production list or regardless of it
+  (``query_classes``). Given the clicks so far, hypothesis h has the probability w(h) ~ p(h) times the product over items
+  of Z(item, h), the marginal likelihood of the item's clicks. An item's prior is the mixture of the hypotheses'
   Betas with the weights w(h) / Z(item, h), which the *other* items' clicks decide, replaced by the Beta of the same mean
   and variance. Z is that of a Beta posterior: clicks and displays are replaced by as many certain views as would give
   the item's posterior under a uniform prior the same mean and variance. So a shuffled list is soon not
   leant on, and where clicks are rare, few misses no longer look like bad luck.
 * *Users.* A user examines position k with probability kappa(k), is attracted by an examined item or not, and leaves
   after a click at position k with probability v(k). PBM users have v = 0, cascade users kappa = 1 and v = 1, DCM users
-  kappa = 1. Each kind has priors of kappa or v, statistics and posteriors of its own: misses below the last click count with the
-  posterior probability of not having left, as in ``BayesIndex``; kappa(k) is estimated as there. The logarithm of
-  the probability that each kind gave to each session's clicks, before learning from them, is added up; the kind of
+  kappa = 1. Each kind has priors of kappa or v, statistics and posteriors of its own: misses below the last click count
+  with the posterior probability of not having left, as in ``BayesIndex``; kappa(k) is estimated as there. The logarithm
+  of the probability that each kind gave to each session's clicks, before learning from them, is added up; the kind of
   the largest sum is believed, and kinds that are ``DOUBT`` behind are dropped.
 
 kappa and the weights are computed again each time when the number of rounds has grown by a tenth. The best item goes to
@@ -145,10 +145,10 @@ def exchange(examination, termination, attraction, displayed):
 @kernel
 def all_equal(values):
     """Whether all of ``values`` are the same number."""
+    different = 0
     for k in range(1, values.shape[0]):
-        if values[k] != values[0]:
-            return False
-    return True
+        different += values[k] != values[0]
+    return different == 0
 
 
 @kernel

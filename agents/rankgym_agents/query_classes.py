@@ -3,9 +3,9 @@
 **This is knowledge that other agents are not given.** It was learned from the 80 training queries of the calibrated
 queries (``query="train"``), with the attraction of all six click models; a test computes the classes again.
 
-Each class of queries has a Beta distribution of attraction at each rank of the production list. They are a mixture
-that was fitted by the EM algorithm: by moments with the queries' shares as weights, a + b between 1 and 60, 60 steps
-from four groups of queries by their mean attraction. A class's Beta regardless of ranks is what remains where the
+Each class of queries has a Beta distribution of attraction at each rank of the production list. They are a mixture that
+was fitted by the EM algorithm: by moments with the queries' shares as weights, a + b between 1 and 60, 60 steps from
+four groups of queries by their mean attraction. A class's Beta regardless of ranks is what remains where the
 production list is in no useful order. For queries that are like none of these there is a grid of Betas, from rare clicks
 to attractions of .8.
 """
