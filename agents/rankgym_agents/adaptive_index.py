@@ -5,11 +5,11 @@ of the posteriors of their attraction, with the horizon n and t the number of ro
 the kind of users is given. Both are hypotheses, whose evidence grows with the clicks:
 
 * *Queries.* Each hypothesis is a Beta prior of every item, by its rank in the production list or regardless of it
-  (``query_classes``). Given the clicks so far, hypothesis h has the probability w(h) ~ p(h) times the product over items
-  of Z(item, h), the marginal likelihood of the item's clicks. An item's prior is the mixture of the hypotheses'
-  Betas with the weights w(h) / Z(item, h), which the *other* items' clicks decide, replaced by the Beta of the same mean
-  and variance. Z is that of a Beta posterior: clicks and displays are replaced by as many certain views as would give
-  the item's posterior under a uniform prior the same mean and variance. So a shuffled list is soon not
+  (``query_classes``). Given the clicks so far, hypothesis h has the probability w(h) ~ p(h) times the product of
+  Z(item, h), the marginal likelihood of the item's clicks, over the items. An item's prior is the mixture of the
+  hypotheses' Betas with the weights w(h) / Z(item, h), which the *other* items' clicks decide, replaced by the Beta of
+  the same mean and variance. Z is that of a Beta posterior: clicks and displays are replaced by as many certain views
+  as would give the item's posterior under a uniform prior the same mean and variance. So a shuffled list is soon not
   leant on, and where clicks are rare, few misses no longer look like bad luck.
 * *Users.* A user examines position k with probability kappa(k), is attracted by an examined item or not, and leaves
   after a click at position k with probability v(k). PBM users have v = 0, cascade users kappa = 1 and v = 1, DCM users

@@ -5,9 +5,9 @@ queries (``query="train"``), with the attraction of all six click models; a test
 
 Each class of queries has a Beta distribution of attraction at each rank of the production list. They are a mixture that
 was fitted by the EM algorithm: by moments with the queries' shares as weights, a + b between 1 and 60, 60 steps from
-four groups of queries by their mean attraction. A class's Beta regardless of ranks is what remains where the
-production list is in no useful order. For queries that are like none of these there is a grid of Betas, from rare clicks
-to attractions of .8.
+four groups of queries by their mean attraction. A class's Beta regardless of ranks is what remains where the production
+list is in no useful order. For queries that are like none of these there is a grid of Betas, from rare clicks to
+attractions of .8.
 """
 
 from typing import NamedTuple
@@ -79,7 +79,7 @@ LEAST = 0.1  # a and b at least; grid points with a smaller one are left out
 
 EXAMINATION = (1.0, 0.959, 0.761, 0.592, 0.457, 0.386, 0.331, 0.284, 0.262, 0.267)  # of the PBM's training queries
 TERMINATION = (0.656, 0.487, 0.461, 0.463, 0.456, 0.471, 0.503, 0.548, 0.654, 0.6)  # and of the DCM's
-KNOWN = 100.0  # a + b of the priors of users as in training
+KNOWN, UNKNOWN = 100.0, 8.0  # a + b of the priors of users as in training, and of kappa of any
 
 
 class Kinds(NamedTuple):
@@ -120,6 +120,6 @@ def kinds_of_users(num_positions: int) -> Kinds:
 
     return Kinds(
         log_chance=np.log([0.3, 0.2, 0.2, 0.1, 0.2]),
-        examination=np.stack([known(EXAMINATION), beta((places + 1.0) ** -0.5 * 0.99, 4.0), always, always, always]),
+        examination=np.stack([known(EXAMINATION), beta(0.99 / np.sqrt(places + 1), UNKNOWN), always, always, always]),
         termination=np.stack([never, never, known(TERMINATION), beta(np.full(num_positions, 0.5), 2.0), always]),
     )
