@@ -23,10 +23,9 @@ from rankgym.sb3.plan import EvaluationResult, TrainingPlan
 from rankgym.sb3.run_files import AVERAGE, FILES, TrainingRecord, read_earlier, restore_average, resumed_model
 from rankgym.sb3.settings import OPTIONS, as_options, query_text
 
-
 TOO_FEW = (
-    "more steps may help against Thompson sampling, which 10 million beat in the PBM; no policy that we trained beats the "
-    "adaptive index (docs/reinforcement.md)"
+    "more steps may help against Thompson sampling, which 10 million beat in the PBM; no policy that we trained beats "
+    "the adaptive index (docs/reinforcement.md)"
 )
 
 
