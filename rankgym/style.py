@@ -45,6 +45,7 @@ LETTERS = 14.5  # of a caption, in an inch
 # Okabe and Ito's colours for the colour-blind, without the yellow that vanishes on white; the others are Paul Tol's.
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 WINE, INDIGO, OLIVE, TEAL, BROWN, PURPLE = "#882255", "#332288", "#999933", "#44AA99", "#7A4A1E", "#AA4499"
+SLATE, SAND = "#44546A", "#C2A000"
 GREY = "#8A8A8A"
 SOLID: Any = "-"
 DASHED, DOTTED, MIXED, LONG = (0, (4.5, 1.5)), (0, (1.2, 1.3)), (0, (5, 1.4, 1.2, 1.4)), (0, (8, 2))
@@ -71,8 +72,8 @@ LOOKS = {  # by an agent's name; a figure shows rankers or duelers, seldom both
     "ranked-exp3": Look(BROWN, DOTTED, "X"),
     "thompson-cascade": Look(INDIGO, SOLID, ">"),
     "pbm-ucb": Look(OLIVE, LONG, "*"),
-    "bayes-index": Look(OLIVE, SOLID, "d"),
-    "bayes-thompson": Look(OLIVE, DOTTED, "H"),
+    "bayes-index": Look(SLATE, SOLID, "d"),
+    "bayes-thompson": Look(SAND, DOTTED, "<"),
     "adaptive-index": Look(OLIVE, DASHED, "p"),
     "restarting": Look(TEAL, DOTTED, "h"),
     "ppo-pbm": Look(PURPLE, SOLID, "p"),

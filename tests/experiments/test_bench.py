@@ -103,6 +103,9 @@ def test_every_agent_that_plays_stretches_has_a_goal():
         ("bubblerank", "PBM", 30): 5,
         ("bubblerank", "PBM", 600): 1.6,
         ("cascade-kl-ucb", "CM", 1): 30,
+        ("bayes-index", "PBM", 600): 1,
+        ("bayes-thompson", "PBM", 600): 1,
+        ("adaptive-index", "PBM", 600): 1,
     }
 
 
