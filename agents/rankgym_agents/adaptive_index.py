@@ -15,12 +15,14 @@ the kind of users is given. Both are hypotheses, whose evidence grows with the c
   after a click at position k with probability v(k). PBM users have v = 0, cascade users kappa = 1 and v = 1, DCM users
   kappa = 1. Each kind has priors of kappa or v, statistics and posteriors of its own: misses below the last click count
   with the posterior probability of not having left, as in ``BayesIndex``; kappa(k) is estimated as there. The logarithm
-  of the probability that each kind gave to each session's clicks, before learning from them, is added up; the kind of
-  the largest sum is believed, and kinds that are ``DOUBT`` behind are dropped.
+  of the probability that each kind gave to each session's clicks, before learning from them, is added up: its support.
+  Each list is made for a kind that is drawn by its probability, as in Thompson sampling: if always the likeliest one
+  were taken, each item might keep its position, and an unattractive item could not be told from an unexamined position.
+  Kinds that are ``DOUBT`` behind are dropped.
 
 kappa and the weights are computed again each time when the number of rounds has grown by a tenth. The best item goes to
-the most examined position, and so on; then, with ``order="clicks"``, items are exchanged as long as the believed kind
-expects more clicks from it: those who leave after a click had better do so at the bottom. Ties are broken at random.
+the most examined position, and so on; then, with ``order="clicks"``, items are exchanged as long as the kind expects
+more clicks from it: those who leave after a click had better do so at the bottom. Ties are broken at random.
 """
 
 from typing import Any, NamedTuple
@@ -31,6 +33,7 @@ from numpy.typing import NDArray
 from rankgym.agent import Beliefs, KernelAgent, one_of, plain, positive
 from rankgym.kernels import (
     NODES,
+    bits,
     borrowed,
     exceeded,
     exponential,
@@ -40,6 +43,7 @@ from rankgym.kernels import (
     posterior,
     select_top,
     session_seed,
+    uniform,
 )
 from rankgym_agents.query_classes import LEAST, kinds_of_users, query_classes
 
@@ -67,7 +71,7 @@ class State(NamedTuple):
     look: NDArray[np.float64]  # (rows, kinds, positions, 2): a and b of the prior of kappa; b = 0: kappa is 1
     leave: NDArray[np.float64]  # (rows, kinds, positions, 2): of v; a = 0: v is 0, b = 0: v is 1
     support: NDArray[np.float64]  # (rows, kinds): log probability of the kind and of the clicks; DROPPED
-    believed: NDArray[np.int64]  # (rows,): the kind with the most support
+    believed: NDArray[np.int64]  # (rows,): the kind with the most support, the first of several
     clicked: NDArray[np.float64]  # (rows, items): clicks on the item
     clicked_at: NDArray[np.float64]  # (rows, positions): clicks at the position
     clicks: NDArray[np.float64]  # (rows, positions): of those that were not at the bottom
@@ -86,22 +90,40 @@ class State(NamedTuple):
 
 @kernel
 def rank(s, displayed):
-    """Display the items with the largest quantiles, arranged for the believed kind of users."""
+    """Display the items with the largest quantiles, arranged for a kind of users that is drawn by its probability."""
     rows, positions = displayed.shape
     items = s.order.shape[1]
     index = borrowed(items, np.float64)
     for row in range(rows):
-        kind = s.believed[row]
+        seed = session_seed(s.key[row], s.round[row])
+        kind = some_kind(s.support[row], s.support[row, s.believed[row]], bits(seed, items))
         share = chance(s.exploration[row], s.horizon[row], s.round[row])
         for item in range(items):
             index[item] = exceeded(
                 s.survival[row, kind, item], s.centre[row, kind, item], s.width[row, kind, item], share
             )
-        select_top(s.order, index, row, positions, session_seed(s.key[row], s.round[row]))
+        select_top(s.order, index, row, positions, seed)
         arrange(s.order[row], s.examination[row, kind], displayed[row])
         if s.by_clicks[row]:
             exchange(s.examination[row, kind], s.termination[row, kind], s.mean[row, kind], displayed[row])
     give_back(index)
+
+
+@kernel
+def some_kind(support, most, word):
+    """A kind, drawn by ``word`` with probability proportional to exp(``support``) (kinds,), the largest is ``most``."""
+    total, last = 0.0, 0
+    for kind in range(support.shape[0]):
+        if support[kind] != DROPPED:
+            total += exponential(most - support[kind])
+            last = kind
+    left = uniform(word) * total
+    for kind in range(last):
+        if support[kind] != DROPPED:
+            left -= exponential(most - support[kind])
+            if left < 0.0:
+                return kind
+    return last
 
 
 @kernel
@@ -251,7 +273,7 @@ def log_of(probability):
 
 @kernel
 def believe(s, row):
-    """Believe in the kind with the most support, the first of several, and drop those that are far behind."""
+    """Find the kind with the most support, and drop those that are far behind."""
     kinds, best = s.support.shape[1], 0
     for kind in range(kinds):
         best = kind if s.support[row, kind] > s.support[row, best] else best
@@ -415,7 +437,7 @@ class AdaptiveIndex(KernelAgent):
         begin(self.state)
 
     def beliefs(self, row: int = 0) -> Beliefs:
-        """The quantiles by which the next list is chosen, and mean and standard deviation of each posterior."""
+        """Quantile, mean and standard deviation of each posterior, for the likeliest kind of users."""
         s, kind = self.state, self.state.believed[row]
         level = chance(s.exploration[row], s.horizon[row], s.round[row])
         posteriors = zip(s.survival[row, kind], s.centre[row, kind], s.width[row, kind], strict=True)

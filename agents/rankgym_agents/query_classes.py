@@ -7,7 +7,7 @@ Each class of queries has a Beta distribution of attraction at each rank of the 
 was fitted by the EM algorithm: by moments with the queries' shares as weights, a + b between 1 and 60, 60 steps from
 four groups of queries by their mean attraction. A class's Beta regardless of ranks is what remains where the production
 list is in no useful order. For queries that are like none of these there is a grid of Betas, from rare clicks to
-attractions of .8.
+attractions of .8, and the uniform distribution.
 """
 
 from typing import NamedTuple
@@ -72,14 +72,15 @@ REGARDLESS = (
     (0.342, 3.612),
     (0.376, 10.139),
 )  # (a, b) of the classes where ranks say nothing
-IN_ORDER, IN_NO_ORDER = 0.5, 0.2  # probability of lists like those of the training queries, and of such in no order
+# the probability of lists as in training, of such in no order, and of the uniform distribution
+IN_ORDER, IN_NO_ORDER, ANYTHING = 0.45, 0.18, 0.1
 MEANS = (0.005, 0.015, 0.04, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8)  # of the grid
 STRENGTHS = (3.0, 12.0, 40.0)  # a + b of the grid
 LEAST = 0.1  # a and b at least; grid points with a smaller one are left out
 
 EXAMINATION = (1.0, 0.959, 0.761, 0.592, 0.457, 0.386, 0.331, 0.284, 0.262, 0.267)  # of the PBM's training queries
 TERMINATION = (0.656, 0.487, 0.461, 0.463, 0.456, 0.471, 0.503, 0.548, 0.654, 0.6)  # and of the DCM's
-KNOWN, UNKNOWN = 100.0, 8.0  # a + b of the priors of users as in training, and of kappa of any
+KNOWN, UNKNOWN = 100.0, 8.0  # a + b of priors of users who are like those of training or of textbooks, and of any
 
 
 class Kinds(NamedTuple):
@@ -99,27 +100,34 @@ def query_classes(num_items: int) -> tuple[NDArray[np.float64], NDArray[np.float
     grid = [(mean * size, (1 - mean) * size) for mean in MEANS for size in STRENGTHS if mean * size >= LEAST]
     by_rank = np.array(CLASSES).transpose(1, 0, 2)  # (ranks, classes, 2)
     ranks = np.minimum(np.arange(num_items), len(by_rank) - 1)
-    everywhere = np.tile(np.array([*REGARDLESS, *grid]), (num_items, 1, 1))
+    everywhere = np.tile(np.array([*REGARDLESS, *grid, (1.0, 1.0)]), (num_items, 1, 1))
     shares = np.array(SHARES) / sum(SHARES)
-    chance = np.concatenate([
-        IN_ORDER * shares, IN_NO_ORDER * shares, np.full(len(grid), (1 - IN_ORDER - IN_NO_ORDER) / len(grid))
-    ])  # fmt: skip
+    rest = 1 - IN_ORDER - IN_NO_ORDER - ANYTHING
+    chance = np.concatenate([IN_ORDER * shares, IN_NO_ORDER * shares, np.full(len(grid), rest / len(grid)), [ANYTHING]])
     return np.log(chance), np.concatenate([by_rank[ranks], everywhere], axis=1)
 
 
 def kinds_of_users(num_positions: int) -> Kinds:
-    """Return the kinds: PBM users as in training, any PBM users, DCM users as in training, any, and cascade users."""
+    """Return the kinds of users.
+
+    PBM users as in training, those of textbooks with kappa(k) = 1 / k, and any; DCM users as in training, and any; and
+    cascade users.
+    """
     places = np.arange(num_positions)
     always, never = np.tile([1.0, 0.0], (num_positions, 1)), np.tile([0.0, 1.0], (num_positions, 1))
 
     def beta(mean: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
+        mean = np.clip(mean, 0.01, 0.99)
         return np.stack([mean * strength, (1 - mean) * strength], axis=1)
 
-    def known(table: tuple[float, ...]) -> NDArray[np.float64]:
-        return beta(np.clip(np.array(table)[np.minimum(places, len(table) - 1)], 0.01, 0.99), KNOWN)
+    def trained(table: tuple[float, ...]) -> NDArray[np.float64]:
+        return beta(np.array(table)[np.minimum(places, len(table) - 1)], KNOWN)
 
+    pbm = [trained(EXAMINATION), beta(1 / (places + 1), KNOWN), beta(1 / np.sqrt(places + 1), UNKNOWN)]
     return Kinds(
-        log_chance=np.log([0.3, 0.2, 0.2, 0.1, 0.2]),
-        examination=np.stack([known(EXAMINATION), beta(0.99 / np.sqrt(places + 1), UNKNOWN), always, always, always]),
-        termination=np.stack([never, never, known(TERMINATION), beta(np.full(num_positions, 0.5), 2.0), always]),
+        log_chance=np.log([0.2, 0.15, 0.15, 0.2, 0.1, 0.2]),
+        examination=np.stack([*pbm, always, always, always]),
+        termination=np.stack(
+            [never, never, never, trained(TERMINATION), beta(np.full(num_positions, 0.5), 2.0), always]
+        ),
     )
