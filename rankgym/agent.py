@@ -26,12 +26,12 @@ from rankgym.arguments import (
     env_horizons,
     name_keywords,
     named_keywords,
-    number_in,
     plain_number,
     row_seeds,
 )
-from rankgym.arguments import count_of as count_of  # agents import these six from here
+from rankgym.arguments import count_of as count_of  # agents import these seven from here
 from rankgym.arguments import near as near
+from rankgym.arguments import number_in as number_in
 from rankgym.arguments import one_of as one_of
 from rankgym.arguments import probabilities as probabilities
 from rankgym.arguments import restored as restored
@@ -278,6 +278,24 @@ class Agent(Learner, ABC):
             allowed = f"each of 0 .. {self.num_items - 1} once"
             raise ValueError(f"initial_list[{row}] = {lists[row].tolist()} is not a ranking; allowed: {allowed}")
         return lists
+
+    def checked_examination(self, examination: ArrayLike | None) -> NDArray[np.float64]:
+        """Return each row's known examination probabilities, (num_envs, num_positions), for agents that need them.
+
+        ``examination`` is (num_positions,), or (num_envs, num_positions) for one a row, in (0, 1]; a ValueError names
+        what is wrong. None: 1 / k for k = 1, 2, ..., a common guess.
+        """
+        shape = (self.num_envs, self.num_positions)
+        if examination is None:
+            examination = 1 / np.arange(1, self.num_positions + 1)
+        given = probabilities("examination", examination, 2)
+        if given.shape not in (shape, shape[1:]):
+            raise ValueError(f"examination has shape {given.shape}; allowed: {shape[1:]} or {shape}")
+        never = np.argwhere(given == 0)
+        if len(never):
+            place = [int(i) for i in never[0]]
+            raise ValueError(f"examination{place} = 0.0 is out of range; allowed: a number in (0, 1]")
+        return np.array(np.broadcast_to(given, shape), order="C")
 
     @classmethod
     def for_env(

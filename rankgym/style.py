@@ -42,10 +42,13 @@ LETTERS = 14.5  # of a caption, in an inch
 
 # -- agents -----------------------------------------------------------------------------------------------------------
 
-# Okabe and Ito's colours for the colour-blind, without the yellow that vanishes on white; the others are Paul Tol's.
+# Okabe and Ito's colours for the colour-blind, without the yellow that vanishes on white; then Paul Tol's; then some
+# that are far from these.
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 WINE, INDIGO, OLIVE, TEAL, BROWN, PURPLE = "#882255", "#332288", "#999933", "#44AA99", "#7A4A1E", "#AA4499"
-SLATE, SAND = "#44546A", "#C2A000"
+CORAL, MAROON, LIME, LILAC, COBALT = "#EE7766", "#880000", "#33BB22", "#BB99FF", "#0033FF"
+CRIMSON, CYAN = "#EE0011", "#00BBDD"  # far from all of these
+SLATE, SAND, FOREST = "#44546A", "#C2A000", "#115522"
 GREY = "#8A8A8A"
 SOLID: Any = "-"
 DASHED, DOTTED, MIXED, LONG = (0, (4.5, 1.5)), (0, (1.2, 1.3)), (0, (5, 1.4, 1.2, 1.4)), (0, (8, 2))
@@ -72,10 +75,17 @@ LOOKS = {  # by an agent's name; a figure shows rankers or duelers, seldom both
     "ranked-exp3": Look(BROWN, DOTTED, "X"),
     "thompson-cascade": Look(INDIGO, SOLID, ">"),
     "pbm-ucb": Look(OLIVE, LONG, "*"),
+    "glrt-cascade": Look(COBALT, MIXED, "o"),
+    "pbm-ts": Look(CORAL, DOTTED, "^"),
+    "pbm-pie": Look(MAROON, MIXED, ">"),
+    "pb-mhb": Look(LIME, DASHED, "v"),
+    "cascade-ucb-v": Look(LILAC, DOTTED, "s"),
     "bayes-index": Look(SLATE, SOLID, "d"),
     "bayes-thompson": Look(SAND, DOTTED, "<"),
-    "adaptive-index": Look(OLIVE, DASHED, "p"),
+    "adaptive-index": Look(FOREST, DASHED, "p"),
     "restarting": Look(TEAL, DOTTED, "h"),
+    "unirank": Look(CRIMSON, LONG, "o"),
+    "grab": Look(CYAN, MIXED, "s"),
     "ppo-pbm": Look(PURPLE, SOLID, "p"),
     "ppo-cm": Look(PURPLE, DASHED, "d"),
     "ppo-dcm": Look(PURPLE, MIXED, "8"),
@@ -94,11 +104,18 @@ LOOKS = {  # by an agent's name; a figure shows rankers or duelers, seldom both
     "mergedts": Look(OLIVE, LONG, "*"),
     "dts": Look(TEAL, MIXED, "h"),
     "rmed1": Look(PURPLE, DASHED, "d"),
+    "winner-stays": Look(CRIMSON, SOLID, "p"),
+    "versatile-db": Look(CYAN, DOTTED, "8"),
     "least squares": Look("#222222", SOLID, ""),
 }
 # Curves without a look in the table, such as a user's own agents, have colours of their own before those of others.
 OWN_COLOURS = ("#000000", "#7B52F0", "#EE3377", "#117733")
-COLOURS = (*OWN_COLOURS, BLUE, ORANGE, GREEN, PINK, VERMILION, SKY, WINE, INDIGO, OLIVE, TEAL, BROWN, PURPLE)
+COLOURS = (
+    *OWN_COLOURS,
+    *(BLUE, ORANGE, GREEN, PINK, VERMILION, SKY, WINE, INDIGO, OLIVE, TEAL, BROWN, PURPLE),
+    *(CORAL, MAROON, LIME, LILAC, COBALT),
+    *(CRIMSON, CYAN),
+)
 DASHES = (SOLID, DASHED, MIXED, DOTTED, LONG)
 OVER = ((0, (5, 5)), (5, (5, 15)), (5, (2.5, 17.5)))  # dashes of the second, third, ... curve at the same place
 MARKERS = tuple("os^DvPX<>hdp*8H.")

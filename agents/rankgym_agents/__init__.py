@@ -14,12 +14,18 @@ from rankgym_agents.cascade_ducb import CascadeDUCB
 from rankgym_agents.cascade_klucb import CascadeKLUCB
 from rankgym_agents.cascade_swucb import CascadeSWUCB
 from rankgym_agents.cascade_ucb1 import CascadeUCB1
+from rankgym_agents.cascade_ucb_v import CascadeUCBV
 from rankgym_agents.double_thompson import DoubleThompson
 from rankgym_agents.doubler import Doubler
+from rankgym_agents.glrt_cascade import GLRTCascade
+from rankgym_agents.grab import GRAB
 from rankgym_agents.interleaved_filter import InterleavedFilter
 from rankgym_agents.mergedts import MergeDTS
 from rankgym_agents.mergerucb import MergeRUCB
 from rankgym_agents.multisbm import MultiSBM
+from rankgym_agents.pb_mhb import PBMHB
+from rankgym_agents.pbm_pie import PBMPIE
+from rankgym_agents.pbm_ts import PBMTS
 from rankgym_agents.pbm_ucb import PBMUCB
 from rankgym_agents.ranked_exp3 import RankedEXP3
 from rankgym_agents.rcs import RCS
@@ -30,10 +36,17 @@ from rankgym_agents.savage import SAVAGE
 from rankgym_agents.sparring import Sparring
 from rankgym_agents.thompson_cascade import ThompsonCascade
 from rankgym_agents.toprank import TopRank
+from rankgym_agents.unirank import UniRank
+from rankgym_agents.versatile_db import VersatileDB
+from rankgym_agents.winner_stays import WinnerStays
 
 __all__ = [
     "AGENTS",
     "DUELERS",
+    "GRAB",
+    "PBMHB",
+    "PBMPIE",
+    "PBMTS",
     "PBMUCB",
     "RANKERS",
     "RCS",
@@ -50,8 +63,10 @@ __all__ = [
     "CascadeKLUCB",
     "CascadeSWUCB",
     "CascadeUCB1",
+    "CascadeUCBV",
     "DoubleThompson",
     "Doubler",
+    "GLRTCascade",
     "InterleavedFilter",
     "MergeDTS",
     "MergeRUCB",
@@ -64,6 +79,9 @@ __all__ = [
     "StaticRanker",
     "ThompsonCascade",
     "TopRank",
+    "UniRank",
+    "VersatileDB",
+    "WinnerStays",
 ]
 
 AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
@@ -79,10 +97,17 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "ranked-exp3": RankedEXP3,
     "thompson-cascade": ThompsonCascade,
     "pbm-ucb": PBMUCB,
+    "glrt-cascade": GLRTCascade,
+    "pbm-ts": PBMTS,
+    "pbm-pie": PBMPIE,
+    "pb-mhb": PBMHB,
+    "cascade-ucb-v": CascadeUCBV,
     "bayes-index": BayesIndex,
     "bayes-thompson": BayesThompson,
     "adaptive-index": AdaptiveIndex,
     "restarting": Restarting,
+    "unirank": UniRank,
+    "grab": GRAB,
     # and those that duel
     "random-duels": RandomDuels,
     "mergerucb": MergeRUCB,
@@ -97,6 +122,8 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "mergedts": MergeDTS,
     "dts": DoubleThompson,
     "rmed1": RMED1,
+    "winner-stays": WinnerStays,
+    "versatile-db": VersatileDB,
 }
 
 

@@ -67,6 +67,7 @@ class State(NamedTuple):
     log_chance: NDArray[np.float64]  # (rows, hypotheses): log p
     alpha: NDArray[np.float64]  # (rows, items, hypotheses): a of the hypotheses' Betas
     beta: NDArray[np.float64]  # (rows, items, hypotheses): b
+    log_mass: NDArray[np.float64]  # (rows, items, hypotheses): logarithm of the Beta function of both
     evidence: NDArray[np.float64]  # (rows, items, hypotheses): log Z, of the kind of users computed last
     look: NDArray[np.float64]  # (rows, kinds, positions, 2): a and b of the prior of kappa; b = 0: kappa is 1
     leave: NDArray[np.float64]  # (rows, kinds, positions, 2): of v; a = 0: v is 0, b = 0: v is 1
@@ -325,7 +326,7 @@ def weigh(s, row, kind, weight, room):
         clicked, missed = max(0.0, mean * size - 1.0), max(0.0, (1.0 - mean) * size - 1.0)
         for h in range(hypotheses):
             a, b = s.alpha[row, item, h], s.beta[row, item, h]
-            s.evidence[row, item, h] = log_beta(a + clicked, b + missed) - log_beta(a, b)
+            s.evidence[row, item, h] = log_beta(a + clicked, b + missed) - s.log_mass[row, item, h]
             weight[h] += s.evidence[row, item, h]
     for item in range(items):
         mix(weight, s.evidence[row, item], s.alpha[row, item], s.beta[row, item], s.prior[row, kind, item])
@@ -372,6 +373,9 @@ def begin(s):
     """Compute the first priors and posteriors."""
     room, weight = borrowed(4 * NODES, np.float64), borrowed(s.alpha.shape[2], np.float64)
     for row in range(s.missed.shape[0]):
+        for item in range(s.missed.shape[2]):
+            for h in range(s.alpha.shape[2]):
+                s.log_mass[row, item, h] = log_beta(s.alpha[row, item, h], s.beta[row, item, h])
         for kind in range(s.missed.shape[1]):
             weigh(s, row, kind, weight, room)
             for item in range(s.missed.shape[2]):
@@ -421,7 +425,7 @@ class AdaptiveIndex(KernelAgent):
             **self.filled(hypotheses, log_chance=log_chance),
             alpha=np.ascontiguousarray(by_item[..., 0]),
             beta=np.ascontiguousarray(by_item[..., 1]),
-            **self.filled(items, hypotheses, evidence=0.0),
+            **self.filled(items, hypotheses, log_mass=0.0, evidence=0.0),
             **self.filled(kinds, positions, 2, look=users.examination, leave=users.termination),
             **self.filled(kinds, support=users.log_chance),
             **self.filled(believed=0),

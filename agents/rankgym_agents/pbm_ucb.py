@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.agent import Beliefs, KernelAgent, plain, probabilities
+from rankgym.agent import Beliefs, KernelAgent, number_in, plain
 from rankgym.kernels import borrowed, give_back, kernel, select_top, session_seed
 
 
@@ -91,30 +91,14 @@ class PBMUCB(KernelAgent):
     def __init__(self, *, examination: ArrayLike | None = None, epsilon: float = 0.0, **shape: Any) -> None:
         super().__init__(**shape)
         items = self.num_items
-        kappa = self._checked_examination(examination)
-        number = isinstance(epsilon, (int, float, np.integer, np.floating)) and not isinstance(epsilon, bool)
-        if not number or not 0 <= epsilon <= 1000:
-            raise ValueError(f"epsilon = {epsilon!r} is out of range; allowed: a number in [0, 1000]")
+        kappa = self.checked_examination(examination)
         self.state = State(
             key=self.keys(),
-            **self.filled(round=0, factor=1.0 + float(epsilon)),
+            **self.filled(round=0, factor=1.0 + number_in("epsilon", epsilon, 0, 1000)),
             examination=kappa,
             best_first=np.argsort(-kappa, axis=1, kind="stable"),
             **self.filled(items, clicked=0, displays=0, examined=0.0, order=np.arange(items)),
         )
-
-    def _checked_examination(self, examination: ArrayLike | None) -> NDArray[np.float64]:
-        shape = (self.num_envs, self.num_positions)
-        if examination is None:
-            examination = 1 / np.arange(1, self.num_positions + 1)
-        given = probabilities("examination", examination, 2)
-        if given.shape not in (shape, shape[1:]):
-            raise ValueError(f"examination has shape {given.shape}; allowed: {shape[1:]} or {shape}")
-        never = np.argwhere(given == 0)
-        if len(never):
-            place = [int(i) for i in never[0]]
-            raise ValueError(f"examination{place} = 0.0 is out of range; allowed: a number in (0, 1]")
-        return np.array(np.broadcast_to(given, shape), order="C")
 
     def beliefs(self, row: int = 0) -> Beliefs:
         """The indices by which the next list is chosen."""

@@ -18,6 +18,7 @@ from rankgym.kernels.batches import (
     trailed,
 )
 from rankgym.kernels.compiling import MANY_ROWS, KernelError, cache_folder, kernel
+from rankgym.kernels.divergence import kl_upper_bounds
 from rankgym.kernels.functions import exponential, logarithm
 from rankgym.kernels.memory import borrowed, give_back
 from rankgym.kernels.posteriors import NODES, exceeded, posterior, rounded
@@ -54,6 +55,7 @@ from rankgym.kernels.selection import (
     upper_bound,
 )
 from rankgym.kernels.stretching import Stretch, num_threads
+from rankgym.kernels.tallies import TALLIES, fingerprint, tally_of
 
 __all__ = [
     "ABANDONMENT",
@@ -67,6 +69,7 @@ __all__ = [
     "ONE",
     "QUERY",
     "SCHEDULE",
+    "TALLIES",
     "TERMINATION",
     "KernelError",
     "Stretch",
@@ -82,11 +85,13 @@ __all__ = [
     "exceeded",
     "exponential",
     "fair_coins_show",
+    "fingerprint",
     "first_fault",
     "first_then_shuffled",
     "give_back",
     "join_batches",
     "kernel",
+    "kl_upper_bounds",
     "largest_upper_bound",
     "last_observed",
     "least_beaten",
@@ -107,6 +112,7 @@ __all__ = [
     "size_of",
     "smallest_size",
     "some_arm_beats",
+    "tally_of",
     "trailed",
     "uniform",
     "uniform_below",

@@ -1,6 +1,7 @@
 """Every agent displays, round for round, what a slow plain-Python reading of its paper displays."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from agent_oracles import (
     RandomOracle,
     TopRankOracle,
     Users,
+    bisected_index,
+    fallen_index,
     model_of,
 )
 
@@ -81,3 +84,9 @@ def test_the_static_ranker_shows_the_head_of_its_initial_list():
     for _ in range(3):
         assert agent.act().tolist() == [[3, 1], [0, 2]]
         agent.update(agent.act(), [[1, 1], [0, 1]])
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e-9, 0.001, 0.3, 0.5, 0.999, 1.0])
+def test_two_ways_to_an_index(mean):
+    for count, budget in product((1, 3, 100, 10**6), (0.0, 0.1, 1.0, 8.0, 25.0)):
+        assert abs(fallen_index(mean, count, budget) - bisected_index(mean, count, budget)) < 1e-12

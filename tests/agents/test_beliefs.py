@@ -116,7 +116,10 @@ def test_batchranks_batches_are_those_of_its_items():
     assert found.scores["upper bound"] == tuple(s.upper[0])
 
 
-@pytest.mark.parametrize("name", ["cascade-kl-ucb", "cascade-ucb1", "cascade-ducb", "cascade-swucb", "pbm-ucb"])
+@pytest.mark.parametrize(
+    "name",
+    ["cascade-kl-ucb", "cascade-ucb1", "cascade-ducb", "cascade-swucb", "cascade-ucb-v", "pbm-ucb", "pb-mhb"],
+)
 def test_the_next_list_has_the_largest_indices_in_order(name):
     agent = made(name)
     play(agent, rounds=50)
@@ -138,6 +141,26 @@ def test_thompsons_posterior_means_and_exp3s_probabilities():
     scores = exp3.beliefs().scores
     assert len(scores) == POSITIONS
     assert all(abs(sum(values) - 1) < 1e-12 for values in scores.values())
+
+
+def test_the_next_list_has_the_largest_indices_where_glrt_does_not_explore():
+    agent = AGENTS["glrt-cascade"](num_items=ITEMS, num_positions=POSITIONS, exploration=1e-9, delta=0.01, seed=0)
+    assert agent.beliefs().scores == {"KL-UCB index": (np.inf,) * ITEMS}
+    play(agent, [0], rounds=50)
+    for _ in range(50):
+        (index,) = agent.beliefs().scores.values()
+        (shown,) = play(agent, [0], rounds=1)
+        assert [index[item] for item in shown[0]] == sorted(index, reverse=True)[:POSITIONS]
+
+
+def test_the_beliefs_of_pbm_agents_are_modes_and_estimates():
+    sampler, pie = made("pbm-ts"), made("pbm-pie")
+    assert sampler.beliefs().scores == {"posterior mode": (0.0,) * ITEMS}
+    assert pie.beliefs().scores == {"estimate": (np.inf,) * ITEMS}
+    for agent in (sampler, pie):
+        play(agent)
+    assert sampler.beliefs(1).scores["posterior mode"] == tuple(sampler.state.mode[1])
+    assert pie.beliefs(1).scores["estimate"][2] == pie.state.clicks[1, 2] / pie.state.examined[1, 2]
 
 
 @pytest.mark.parametrize(("name", "rounds"), [("mergerucb", 4000), ("mergedts", 800), ("savage", 800)])

@@ -30,6 +30,8 @@ CONTRACTS = [  # besides the defaults, which test_check_agent.py has
     ("btm", {"radius_factor": 0.2, "epsilon": 0.5, "delta": 0.2}, {}),
     ("interleaved-filter", {"delta": 0.7}, {"num_arms": 9, "rounds": 400, "seed": 3}),
     ("interleaved-filter", {"delta": 0.7, "pruning": False}, {}),
+    ("versatile-db", {"estimator": "importance"}, {"num_arms": 9, "rounds": 100, "seed": 2}),
+    ("winner-stays", {"regret": "weak"}, {"num_arms": 9, "rounds": 100, "seed": 2}),
     ("savage", {}, {"num_arms": 13, "rounds": 400, "seed": 5}),
     ("savage", {"delta": 0.99, "sampling": "uniform"}, {"num_arms": 4, "seed": 2**40}),
 ]

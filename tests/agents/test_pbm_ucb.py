@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankgym.conformance.agents import check_agent
+from rankgym_agents import PBMPIE, PBMTS
 from rankgym_agents.pbm_ucb import PBMUCB, pbm_ucb_index
 
 ROUNDS = 2000
@@ -192,8 +193,9 @@ def test_it_finds_the_best_list():
     )
 )
 def test_bad_examination_is_refused(examination):
-    with pytest.raises(ValueError, match=r"^examination.*; allowed"):
-        PBMUCB(num_items=3, num_positions=2, num_envs=3, examination=examination)
+    for agent in (PBMUCB, PBMTS, PBMPIE):
+        with pytest.raises(ValueError, match=r"^examination.*; allowed"):
+            agent(num_items=3, num_positions=2, num_envs=3, examination=examination)
 
 
 @unhurried
@@ -210,8 +212,9 @@ def test_bad_examination_is_refused(examination):
     )
 )
 def test_bad_epsilons_are_refused(epsilon):
-    with pytest.raises(ValueError, match=r"^epsilon = .* is out of range; allowed: a number in \[0, 1000\]"):
-        PBMUCB(num_items=3, num_positions=2, epsilon=epsilon)
+    for agent in (PBMUCB, PBMPIE):
+        with pytest.raises(ValueError, match=r"^epsilon = .* is out of range; allowed: a number in \[0, 1000\]"):
+            agent(num_items=3, num_positions=2, epsilon=epsilon)
 
 
 def shown():

@@ -53,6 +53,7 @@ DUELING = {
     "btm": {"radius_factor": 1.0},
     "interleaved-filter": {},
     "savage": {},
+    "winner-stays": {"beta": 10.0},
 }
 NEVER = [name for name in AGENTS if name not in RANKING and name not in DUELING]
 

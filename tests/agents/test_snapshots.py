@@ -21,6 +21,7 @@ CASES = {
     "cascade-swucb, its window short": ("cascade-swucb", {"tau": 20}),
     "cascade-ducb without a horizon": ("cascade-ducb", {"horizon": None}),
     "pbm-ucb, another examination in each row": ("pbm-ucb", {"examination": np.linspace(0.1, 1, 21).reshape(7, 3)}),
+    "glrt-cascade, restarted": ("glrt-cascade", {"delta": 0.9, "exploration": 0.2}),
     "savage, uniform": ("savage", {"sampling": "uniform"}),
     "btm, PAC": ("btm", {"epsilon": 0.3, "delta": 0.3}),
     "interleaved-filter 1": ("interleaved-filter", {"pruning": False, "delta": 0.9}),
