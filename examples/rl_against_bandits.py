@@ -1,4 +1,4 @@
-"""Trained policies against bandits, on queries that the policies have never seen, with the same users for all.
+"""Policies that learned from training queries against bandits, on other queries, with the same users for all.
 
 For each environment: regret after 100, 1,000, ... sessions, sessions with an unsafe list, and NDCG; then the difference
 between each policy and the best bandit, paired over queries, with its 95 % interval.
@@ -28,10 +28,10 @@ BANDITS = (
     "thompson-cascade:feedback=all",
     "pbm-ucb",
 )
-CASES = {  # the environment, its arguments, and the models that come with the package
-    "CM": ("CM-Yandex-v0", {}, ("ppo-cm", "ppo-pbm")),
-    "PBM": ("PBM-Yandex-v0", {}, ("ppo-pbm",)),
-    "DCM": ("DCM-Yandex-v0", {}, ("ppo-dcm", "ppo-pbm")),
+CASES = {  # the environment, its arguments, and the policies that come with the package
+    "CM": ("CM-Yandex-v0", {}, ("adaptive-index", "ppo-cm", "ppo-pbm")),
+    "PBM": ("PBM-Yandex-v0", {}, ("adaptive-index", "ppo-pbm")),
+    "DCM": ("DCM-Yandex-v0", {}, ("adaptive-index", "ppo-dcm", "ppo-pbm")),
     "CM-changing": ("CM-Yandex-Breakpoint-v0", {"epoch_lengths": 1_000}, ("ppo-breakpoint",)),
     "PBM-changing": ("PBM-Yandex-Breakpoint-v0", {"epoch_lengths": 1_000}, ("ppo-breakpoint",)),
     "DCM-changing": ("DCM-Yandex-Breakpoint-v0", {"epoch_lengths": 1_000}, ("ppo-breakpoint",)),

@@ -48,7 +48,7 @@ BLUE, VERMILION, GREEN, PINK, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#C
 WINE, INDIGO, OLIVE, TEAL, BROWN, PURPLE = "#882255", "#332288", "#999933", "#44AA99", "#7A4A1E", "#AA4499"
 CORAL, MAROON, LIME, LILAC, COBALT = "#EE7766", "#880000", "#33BB22", "#BB99FF", "#0033FF"
 CRIMSON, CYAN = "#EE0011", "#00BBDD"  # far from all of these
-SLATE, SAND = "#44546A", "#C2A000"
+SLATE, SAND, FOREST = "#44546A", "#C2A000", "#115522"
 GREY = "#8A8A8A"
 SOLID: Any = "-"
 DASHED, DOTTED, MIXED, LONG = (0, (4.5, 1.5)), (0, (1.2, 1.3)), (0, (5, 1.4, 1.2, 1.4)), (0, (8, 2))
@@ -82,6 +82,7 @@ LOOKS = {  # by an agent's name; a figure shows rankers or duelers, seldom both
     "cascade-ucb-v": Look(LILAC, DOTTED, "s"),
     "bayes-index": Look(SLATE, SOLID, "d"),
     "bayes-thompson": Look(SAND, DOTTED, "<"),
+    "adaptive-index": Look(FOREST, DASHED, "p"),
     "restarting": Look(TEAL, DOTTED, "h"),
     "unirank": Look(CRIMSON, LONG, "o"),
     "grab": Look(CYAN, MIXED, "s"),

@@ -4,6 +4,7 @@ May import ``rankgym.kernels`` and ``rankgym.agent`` only: an agent that could s
 """
 
 from rankgym.agent import Agent, DuelingAgent, near
+from rankgym_agents.adaptive_index import AdaptiveIndex
 from rankgym_agents.baselines import RandomDuels, RandomRanker, StaticRanker
 from rankgym_agents.batchrank import BatchRank
 from rankgym_agents.bayes import BayesIndex, BayesThompson
@@ -52,6 +53,7 @@ __all__ = [
     "RMED1",
     "RUCB",
     "SAVAGE",
+    "AdaptiveIndex",
     "BatchRank",
     "BayesIndex",
     "BayesThompson",
@@ -102,6 +104,7 @@ AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "cascade-ucb-v": CascadeUCBV,
     "bayes-index": BayesIndex,
     "bayes-thompson": BayesThompson,
+    "adaptive-index": AdaptiveIndex,
     "restarting": Restarting,
     "unirank": UniRank,
     "grab": GRAB,

@@ -68,6 +68,10 @@ def train(
     `rankgym compare` takes both as agents; `curve.csv`, all evaluations; and `train.json` with everything that decided
     the weights: the same command gives the same weights on the same machine.
 
+    Each evaluation prints beside the policy's regret that of the production list, of Thompson sampling and of
+    `adaptive-index`, with the same users. The default number of steps beats the first, not the others: it is there to
+    try things out.
+
     `best.zip` is chosen by its regret on the queries of `--eval-query`, by default the test queries. That flatters it
     there: for a fair number, compare it on queries that it was not chosen on, such as those of `--source published`.
 

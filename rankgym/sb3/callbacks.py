@@ -56,7 +56,8 @@ class Watch(BaseCallback):
             self.logger.record(f"eval/{name}", float(np.mean([getattr(one, name) for one in results])))
         self.logger.dump(self.num_timesteps)
         record.add(self.model, results, self.episodes())
-        self.note = f"regret {record.latest:,.1f}, best {record.best['regret']:,.1f}"
+        rivals = ", ".join(f"{name} {regret:,.1f}" for name, regret in record.rivals.items())
+        self.note = f"regret {record.latest:,.1f}, best {record.best['regret']:,.1f}; {rivals}"
         if self.shown and not sys.stderr.isatty():  # there a bar shows only at its end
             print(f"{self.num_timesteps:,} of {self.total:,} steps: {self.note}", file=sys.stderr, flush=True)
 

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 from rankgym import wrappers
+from rankgym.agent import Agent
 from rankgym.outputs import versions
 from rankgym.play.simulate import simulate
 from rankgym.sb3.agent import SB3Agent
@@ -18,7 +20,13 @@ from rankgym.sb3.model_files import describe, library_versions
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.sb3.settings import TrainingSettings, train_command
 from rankgym.sb3.vec_env import RankingVecEnv
+from rankgym_agents import RANKERS
 
+RIVALS: dict[str, tuple[str, dict[str, Any]]] = {  # by what evaluations call them: names and knobs of agents
+    "the production list": ("static", {}),
+    "Thompson sampling": ("thompson-cascade", {"feedback": "all"}),
+    "the adaptive index": ("adaptive-index", {}),
+}
 LIBRARY_ERRORS = AssertionError, TypeError, RuntimeError, LookupError, AttributeError, ArithmeticError, MemoryError
 
 
@@ -80,19 +88,32 @@ class TrainingPlan(NamedTuple):
 
     def evaluate(self, model: BaseAlgorithm, steps: int, seconds: float) -> list[EvaluationResult]:
         """Play the evaluation's queries in every environment."""
-        s, results = self.settings, []
-        sessions: Any = s.eval_horizon
-        for name in s.environments:
-            with contextlib.closing(self._native(name, 1, s.eval_query, sessions)) as one:
-                rows = len(getattr(one.unwrapped, "pool", [0])) * s.eval_runs
-            with contextlib.closing(self._native(name, rows, s.eval_query, sessions)) as env:
-                agent = SB3Agent.for_env(env, seed=EVALUATION_SEED, model=model)
-                history = simulate(agent, env, sessions, seed=EVALUATION_SEED, progress=False)
-            last = history.at(sessions)
+        results = []
+        for name in self.settings.environments:
+            last = self._played(name, SB3Agent, model=model)
+            rows = len(last["regret"])
             error = float(last["regret"].std(ddof=1) / np.sqrt(rows)) if rows > 1 else 0.0
             regret, violations, ndcg = (float(last[key].mean()) for key in ("regret", "violations", "ndcg"))
             results.append(EvaluationResult(steps, name, regret, error, violations, ndcg, round(seconds, 3)))
         return results
+
+    def rivals(self) -> dict[str, float]:
+        """Return the regret of agents that are not trained here, with the evaluation's users: mean of environments."""
+        regrets = {}
+        for label, (agent, knobs) in RIVALS.items():
+            played = [self._played(name, RANKERS[agent], **knobs) for name in self.settings.environments]
+            regrets[label] = float(np.mean([last["regret"].mean() for last in played]))
+        return regrets
+
+    def _played(self, name: str, agent: type[Agent], **knobs: Any) -> dict[str, NDArray[Any]]:
+        """Play the evaluation's queries in one environment; return what was measured at the end, by row."""
+        s = self.settings
+        sessions: Any = s.eval_horizon
+        with contextlib.closing(self._native(name, 1, s.eval_query, sessions)) as one:
+            rows = len(getattr(one.unwrapped, "pool", [0])) * s.eval_runs
+        with contextlib.closing(self._native(name, rows, s.eval_query, sessions)) as env:
+            playing = agent.for_env(env, horizon=sessions, seed=EVALUATION_SEED, **knobs)
+            return simulate(playing, env, sessions, seed=EVALUATION_SEED, progress=False).at(sessions)
 
     def try_out(self, model: BaseAlgorithm) -> None:
         """Play one session of each environment's evaluation: errors show before anything is learned."""

@@ -44,6 +44,7 @@ class TrainingRecord:
         self.seconds: float = before.get("seconds", 0.0)
         self.resumed: list[int] = before.get("resumed_at", []) + ([before["last"]["steps"]] if before else [])
         self.latest = float("inf")
+        self.rivals = plan.rivals()  # what evaluations are shown beside
         self._began = time.perf_counter() - self.seconds
 
     @property

@@ -355,9 +355,18 @@ def shown(rounds=300):
 
     result = {}
     for (name, agent), (L, K, horizon) in product(RANKERS.items(), ((7, 3, rounds), (5, 5, rounds), (10, 5, None))):
-        if horizon or name not in ("batchrank", "bayes-index", "glrt-cascade", "ranked-exp3", "toprank"):
+        if horizon or name not in (
+            "adaptive-index",
+            "batchrank",
+            "bayes-index",
+            "glrt-cascade",
+            "ranked-exp3",
+            "toprank",
+        ):
             knobs = {"every": rounds // 3} if name == "restarting" else {}
             made = agent(num_items=L, num_positions=K, num_envs=2, horizon=horizon, seed=8, **knobs)
-            few = rounds // 10 if name.startswith("bayes") else rounds  # without the compiler posteriors take long
+            few = (
+                rounds // 10 if name.startswith(("adaptive", "bayes")) else rounds
+            )  # without the compiler posteriors take long
             result[f"{name} {L} {K}"] = hashlib.sha256(played(made, few, 9).tobytes()).hexdigest()
     return result

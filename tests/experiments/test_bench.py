@@ -110,6 +110,7 @@ def test_every_agent_that_plays_stretches_has_a_goal():
         ("versatile-db", cases.MATRIX, 100): 1,
         ("bayes-index", "PBM", 600): 1,
         ("bayes-thompson", "PBM", 600): 1,
+        ("adaptive-index", "PBM", 600): 1,
     }
 
 

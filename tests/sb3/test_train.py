@@ -26,6 +26,7 @@ from rankgym.sb3.model_files import model_card, weights_digest
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.sb3.plan import EvaluationResult
 from rankgym.sb3.training import summary, train
+from rankgym_agents import StaticRanker
 
 ENV = "PBM-Synthetic-v0"
 SMALL = {
@@ -195,6 +196,24 @@ def test_where_no_bar_is_seen_evaluations_are_lines(capsys):
     lines = [line for line in capsys.readouterr().err.splitlines() if " steps: regret " in line]
     assert len(lines) == len(training.curve)
     assert lines[0].startswith("0 of 512 steps: regret ")
+    rivals = ", ".join(f"{name} {regret:,.1f}" for name, regret in training.rivals.items())
+    assert all(line.endswith(f"; {rivals}") for line in lines)
+
+
+def test_the_rivals_play_the_evaluation(done):
+    """The production list's regret does not depend on chance: 20 sessions of two queries."""
+    env = gym.make_vec(f"rankgym/{ENV}", num_envs=2, query=[3, 4], num_items=4, num_positions=2, horizon=20)
+    history = rankgym.simulate(StaticRanker.for_env(env), env, 20, seed=0, progress=False)
+    assert list(done.rivals) == ["the production list", "Thompson sampling", "the adaptive index"]
+    assert done.rivals["the production list"] == pytest.approx(history.regret[-1].mean())
+
+
+def test_the_summary_says_who_was_beaten(done):
+    rivals = {"the production list": done.best["regret"] + 1, "the adaptive index": done.best["regret"]}
+    text = "\n".join(summary(done._replace(rivals=rivals)))
+    assert f"less than the production list ({done.best['regret'] + 1:,.1f})\n" in text
+    assert f"NOT less than the adaptive index ({done.best['regret']:,.1f}): more steps may help" in text
+    assert "NOT" not in "\n".join(summary(done._replace(rivals={"the production list": 1e9})))
 
 
 @pytest.mark.parametrize(("algo", "wanted"), [("dqn", "RankingNumber"), ("sac", "ScoresToRanking")])

@@ -79,7 +79,7 @@ STEPPED = ("cascade-swucb", "restarting")  # agents with an update of their own,
 
 SLOW_AGENTS = ("batchrank", "ranked-exp3", "grab")
 SAMPLERS = ("bayes-index", "bayes-thompson", "pbm-ts", "pb-mhb")  # whose posteriors or draws cost more than all else
-COSTLY = (*SAMPLERS, "unirank", "grab", "versatile-db")
+COSTLY = (*SAMPLERS, "adaptive-index", "unirank", "grab", "versatile-db")
 FAST_DUELERS = ("mergerucb", "rucb")
 TRAINING_GOALS = {("adapter", shown): 20.0 for shown in SHOWN} | {("ppo",): 1.3}  # ours over the other
 
@@ -90,6 +90,7 @@ def goals() -> dict[str, tuple[tuple[Any, ...], float]]:
 
     agents = {(name, model): 0.5e6 if name in SLOW_AGENTS else 1e6 for model in ("PBM", "CM") for name in RANKERS}
     agents |= {(name, model): 0.1e6 for model in ("PBM", "CM") for name in SAMPLERS}
+    agents |= {("adaptive-index", model): 0.04e6 for model in ("PBM", "CM")}  # a posterior for each kind of users
     agents |= {("toprank", "PBM"): 6e6, ("bubblerank", "PBM"): 6e6, ("cascade-kl-ucb", "CM"): 2.5e6}
     return {
         "PBM step, fixed list, regret recorded": (("step", "PBM", AGENT_ROWS, LISTS[0], "regret"), 15e6),
