@@ -310,6 +310,10 @@ def test_a_plain_log_is_read_by_the_rules_of_the_readers(tmp_path):
         path.write_text("\n".join(";".join(row) for row in [*rows, last]) + "\n")
         with pytest.raises(ValueError, match=message):
             read_plain(path, *labels)
+    rows[0].append("propensity")
+    path.write_text("\n".join(";".join(row) for row in rows) + "\n")
+    with pytest.raises(ValueError, match="column 'propensity' stands here twice"):
+        read_plain(path, *labels)
 
 
 @pytest.mark.filterwarnings("ignore:.*mean weight", "ignore:.*all weights")  # propensities that nobody had

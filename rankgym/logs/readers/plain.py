@@ -206,9 +206,7 @@ def _is_number(cell: bytes) -> bool:
 
 def _positions(names: list[str], place: str) -> int:
     """The number of positions of a table with these columns; a DataError if they are not those of a log."""
-    for name in names:
-        if names.count(name) > 1 and (name == "query" or NUMBERED.fullmatch(name)):
-            raise DataError(f"{place}: column {name!r} stands here twice; allowed: each name once")
+    _refuse_twice([name for name in names if name == "query" or NUMBERED.fullmatch(name)], place)
     found = {"item": set[int](), "click": set[int]()}
     for name in names:
         if OTHERWISE.fullmatch(name) and not NUMBERED.fullmatch(name):
@@ -238,6 +236,19 @@ def _positions(names: list[str], place: str) -> int:
                 f"{place}: there is a column {name!r}; is it {meant!r}? allowed: that name, or one unlike it"
             )
     return last
+
+
+def _more(names: list[str], numbers: re.Pattern[str] | None, place: str) -> list[str]:
+    """The further columns that are read; a DataError if one of them stands there twice."""
+    more = [name for name in names if numbers is not None and numbers.fullmatch(name)]
+    _refuse_twice(more, place)
+    return more
+
+
+def _refuse_twice(names: list[str], place: str) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"{place}: column {name!r} stands here twice; allowed: each name once")
 
 
 def _meant(name: str, last: int) -> str:
@@ -275,6 +286,7 @@ def _from_text(
     path: Path, size: int, faults: Faults, progress: Callable[[int], None], numbers: re.Pattern[str] | None
 ) -> Iterator[_Table]:
     names: list[str] = []
+    more: list[str] = []
     delimiter, positions = b",", 0
     for chunk in chunks(path, size, faults, progress):
         data, before = chunk.data, chunk.before
@@ -289,9 +301,9 @@ def _from_text(
             delimiter = max(DELIMITERS, key=head.count)
             names = [name.strip().strip('"') for name in head.decode().split(delimiter.decode())]
             before += 1
-            positions = _positions(names, f"{path}, line {before}")
+            place = f"{path}, line {before}"
+            positions, more = _positions(names, place), _more(names, numbers, place)
         if data.strip(b"\n"):
-            more = [name for name in names if numbers is not None and numbers.fullmatch(name)]
             yield _parsed(path, data, before, names, delimiter, positions, more, faults)
     if not names:
         raise DataError(f"{path}, line 1: the file has no line of column names; allowed: query,item_1,...,click_1,...")
@@ -362,8 +374,7 @@ def _from_parquet(
     try:
         with parquet.ParquetFile(path) as file:
             names = file.schema_arrow.names
-            positions = _positions(names, str(path))
-            more = [name for name in names if numbers is not None and numbers.fullmatch(name)]
+            positions, more = _positions(names, str(path)), _more(names, numbers, str(path))
             wanted, rows = _names(positions), file.metadata.num_rows
             for batch in file.iter_batches(max(size // ROW_BYTES, 1), columns=[*wanted, *more], use_threads=False):
                 line = np.arange(seen + 1, seen + 1 + batch.num_rows)
