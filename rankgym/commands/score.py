@@ -114,6 +114,7 @@ def show_score(card: "Scorecard") -> None:
 
 def show_verification(file: Path, agent: str | None) -> None:
     """Print what came of playing a submission again; exit code 1 if some numbers differ."""
+    from rankgym.experiments.judge.units import counted_units
     from rankgym.experiments.scoring.scoring import verify
 
     found = verify(file, agent)
@@ -128,6 +129,5 @@ def show_verification(file: Path, agent: str | None) -> None:
             f"{file} is not what {label} does in {suite}: {number} {'task differs' if number == 1 else 'tasks differ'}."
         )
         raise typer.Exit(1)
-    typer.echo(
-        f"{file} is what {label} does in {suite}: all {len(found.submitted.values)} tasks are equal, bit for bit."
-    )
+    tasks = counted_units(len(found.submitted.values), "tasks")
+    typer.echo(f"{file} is what {label} does in {suite}: {tasks}, equal bit for bit.")

@@ -141,7 +141,7 @@ def test_an_agent_of_the_package_has_its_own_numbers():
 
 
 def test_scores_and_places_by_hand():
-    """Mine shows the worst items; its loss is the largest, and random play has score 0."""
+    """Random play has score 0 by definition, and who never violates has 100 in safety."""
     cards = {name: place(play(parse_agent(name), TINY, progress=False)) for name in ("random", "static")}
     assert [score_of(cards["random"].record, task) for task in ("lists", "safe")] == [0, 0]
     static = cards["static"]

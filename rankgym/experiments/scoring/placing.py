@@ -169,7 +169,10 @@ def summary(card: Scorecard) -> str:
 
 def notes(card: Scorecard) -> list[str]:
     """Return what a reader has to know besides: tasks that were not played, and an agent of the package."""
-    found = [f"It cannot play {name}: {reason}." for name, reason in card.record.declined.items()]
+    reasons: dict[str, list[str]] = {}
+    for name, reason in card.record.declined.items():
+        reasons.setdefault(reason, []).append(name)
+    found = [f"It cannot play {', '.join(names)}: {reason}." for reason, names in reasons.items()]
     if card.shipped:
         found.append(f"{card.label} comes with the package. Its numbers here are {card.shipped}.")
     return found
@@ -183,14 +186,14 @@ def legend(kind: str) -> str:
     )
 
 
-HEADS = ["task", "loss", "score", "place", "best other"]
+HEADS = ["task", "score", "place", "loss", "best other"]
 
 
 def lines(card: Scorecard) -> list[list[str]]:
     """Return the table's lines of texts: a line a task."""
     found = []
     for name, one in card.standings.items():
-        found.append([name, with_error(one.mean, one.error), f"{one.score:.1f}", one.place_text, one.best])
+        found.append([name, f"{one.score:.1f}", one.place_text, with_error(one.mean, one.error), one.best])
     return found
 
 
