@@ -17,6 +17,7 @@ from rankgym.commands.errors import OneLineErrors
 from rankgym.commands.exercise_grade import grade as exercise_grade
 from rankgym.commands.grade import grade
 from rankgym.commands.reproduce import reproduce
+from rankgym.commands.score import score
 from rankgym.commands.train import train
 from rankgym.commands.watch import watch
 
@@ -52,7 +53,7 @@ def rankgym(
     """
 
 
-for command in (compare, watch, train, assumptions, envs, agents, bench, reproduce, grade):
+for command in (compare, watch, score, train, assumptions, envs, agents, bench, reproduce, grade):
     app.command()(command)
 app.add_typer(data.app, name="data")
 app.add_typer(sweep.app, name="sweep")

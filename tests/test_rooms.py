@@ -38,7 +38,7 @@ LEVELS = [
     {"experiments.run"},
     {"experiments.judge", "experiments.preferences"},
     {"experiments.show"},
-    {"experiments.watch"},
+    {"experiments.scoring", "experiments.watch"},
     {"experiments.papers"},
     {"experiments"},
     {"exercises"},

@@ -44,6 +44,23 @@ def difference(one: Units, other: Units, *, paired: bool = True, level: float = 
     return of_means(lambda first, second: first - second, one, other, paired=paired, level=level)
 
 
+def differences(one: Units, others: Sequence[Units], *, level: float = LEVEL) -> list[Estimate]:
+    """Estimate the paired difference of ``one`` from each of ``others``, as ``difference`` does, but resampled once."""
+    size, values = len(one.names), np.array([one.values - other.values for other in others]).reshape(len(others), -1)
+    check_paired([one, *others])
+    plain = np.isnan(values).any(axis=1) | (values == values[:, :1]).all(axis=1)
+    if size < FEWEST or plain.all():
+        return [difference(one, other, level=level) for other in others]
+    found = _resampled(size, 0, RESAMPLES) / size @ np.where(np.isnan(values), 0.0, values).T  # (resamples, others)
+    method = f"paired bootstrap over {counted_units(size, one.kind)}, {_percent(level)}"
+    return [
+        difference(one, other, level=level)
+        if plain[place]
+        else Estimate(float(values[place].mean()), *_percentiles(found[:, place], size, level), method)
+        for place, other in enumerate(others)
+    ]
+
+
 def ratio(one: Units, other: Units, *, paired: bool = True, level: float = LEVEL) -> Estimate:
     """Estimate the mean of ``one`` divided by that of ``other``. ``paired`` and errors are those of ``of_means``."""
     return of_means(lambda first, second: first / second, one, other, paired=paired, level=level)

@@ -112,6 +112,7 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
     note: str = ""  # below it
     grouped: bool = False  # the first column names groups of rows, each above its rows
+    folded: bool = False  # a click on the title shows it
 
 
 def sweep_report(
@@ -163,7 +164,10 @@ def report(
     if judgements:
         body += ["<h2>Claims</h2>", f"<p>{escape(tally(judgements))}</p>", _claims(judgements)]
     for table in tables:
-        body += [f"<h2>{escape(table.title)}</h2>", _table(table)]
+        if table.folded:
+            body.append(f"<details>\n<summary>{escape(table.title)}</summary>\n{_table(table)}\n</details>")
+        else:
+            body += [f"<h2>{escape(table.title)}</h2>", _table(table)]
     if settings is not None:
         body.append(_folded("Settings", json.dumps(settings, indent=2, ensure_ascii=False, default=str)))
     if versions is not None:
