@@ -57,9 +57,9 @@ class Watch(BaseCallback):
         self.logger.dump(self.num_timesteps)
         record.add(self.model, results, self.episodes())
         rivals = ", ".join(f"{name} {regret:,.1f}" for name, regret in record.rivals.items())
-        self.note = f"regret {record.latest:,.1f}, best {record.best['regret']:,.1f}; {rivals}"
+        self.note = f"regret {record.latest:,.1f}, best {record.best['regret']:,.1f}"  # the bar has no room for rivals
         if self.shown and not sys.stderr.isatty():  # there a bar shows only at its end
-            print(f"{self.num_timesteps:,} of {self.total:,} steps: {self.note}", file=sys.stderr, flush=True)
+            print(f"{self.num_timesteps:,} of {self.total:,} steps: {self.note}; {rivals}", file=sys.stderr, flush=True)
 
     def _on_rollout_end(self) -> None:
         for name, value in self.episodes().items():

@@ -125,8 +125,7 @@ def train(
             check_writable(folder, folder)
             for name in FILES if fresh else ():
                 (folder / name).unlink(missing_ok=True)
-        if logger is not None:
-            model.set_logger(logger)
+        model.set_logger(logger)
         return _learn(model, plan, folder, before, progress)
 
 
@@ -170,9 +169,9 @@ def _learn(
     return Training(model, record.curve, record.best, weights, steps, seconds, folder, settings, record.rivals)
 
 
-def _logger(tensorboard: str | os.PathLike[str] | None) -> Logger | None:
+def _logger(tensorboard: str | os.PathLike[str] | None) -> Logger:
     if tensorboard is None:
-        return None
+        return Logger(folder=None, output_formats=[])  # the default one leaves a folder among the temporary files
     try:
         import torch.utils.tensorboard  # noqa: F401
     except ImportError:
