@@ -1,5 +1,6 @@
-"""GLRT-CascadeUCB and GLRT-CascadeKL-UCB (Wang, Zhou, Li, Varshney and Zhao, "Nearly optimal algorithms for piecewise-
-stationary cascading bandits", arXiv 1909.05886): cascading bandits that test for changes and restart at each one found.
+"""GLRT-CascadeUCB and GLRT-CascadeKL-UCB (Wang, Zhou, Li, Varshney and Zhao, "Nearly optimal algorithms for
+piecewise-stationary cascading bandits", AAAI 2021, arXiv 1909.05886): cascading bandits that test for changes and
+restart at each one found.
 
 From memory of the paper: no full text was at hand, so steps are named, not numbered. The test's practical threshold is
 the default of others' code for plain bandits.
