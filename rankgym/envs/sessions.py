@@ -83,7 +83,7 @@ class SpecWithHorizon:
             self._spec.max_episode_steps = self.horizon
 
 
-class SessionsVectorEnv(SpecWithHorizon, VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):  # type: ignore[misc]
+class SessionsVectorEnv(SpecWithHorizon, VectorEnv[NDArray[np.int8], Any, NDArray[Any]]):
     """Base class of the vector environments: one step plays one user session in every row.
 
     Rows are independent: a row's history depends on its own seed and its own actions alone. This class keeps the rows'

@@ -11,7 +11,7 @@ from rankgym.envs.sessions import RENDER_MODES, SessionsVectorEnv, SpecWithHoriz
 from rankgym.scenes import Scene
 
 
-class SingleEnv(SpecWithHorizon, gym.Env[NDArray[np.int8], Any]):  # type: ignore[misc]
+class SingleEnv(SpecWithHorizon, gym.Env[NDArray[np.int8], Any]):
     """A single environment: what ``gym.make("rankgym/...")`` returns, without its wrappers.
 
     Actions, observations, rewards, ``info`` and arguments are those of the vector environment of the same id, without

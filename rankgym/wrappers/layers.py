@@ -286,7 +286,7 @@ class SingleLayered(SingleForm):
         return None if masks is None else masks[0]
 
     @property
-    def spec(self) -> EnvSpec | None:
+    def spec(self) -> EnvSpec | None:  # type: ignore[override]
         """What makes the environment again. ``max_episode_steps`` counts this wrapper's steps."""
         if self._cached_spec is None and self.layer.steps > 1 and (spec := super().spec) is not None:
             sessions = env_horizons(self.env)[0]
