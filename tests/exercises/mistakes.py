@@ -1,6 +1,8 @@
 """What tests of exercises share: right solutions, typical mistakes made in them, and what the checker says."""
 
 import ast
+import json
+import sys
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -8,6 +10,8 @@ from typing import NamedTuple
 from rankgym.exercises.checking import try_check, with_beginnings
 from rankgym.exercises.handouts import HANDOUTS
 from rankgym.submissions import Limits, Submission
+from rankgym.submissions.answering import Answerer, plain
+from rankgym.submissions.process import _plain, _raised
 
 SOLUTIONS = Path(__file__).with_name("solutions")
 
@@ -22,6 +26,26 @@ class Mistake(NamedTuple):
     says: str  # part of what the message says of the mistake
 
 
+class Within(Submission):
+    """A submission that answers in this process, which starts in no time: for files of ours, which harm nobody."""
+
+    def _start(self):
+        self.starts += 1
+        self._process = self.answerer = Answerer()
+
+    def _ask(self, request):
+        asked = json.loads(json.dumps(request, default=_plain))
+        answer = json.loads(json.dumps(self.answerer.answer(asked), default=plain))
+        if "value" in answer:
+            return answer["value"]
+        raise _raised(answer["error"])
+
+    def close(self):
+        if self._process is not None:
+            self._process = None
+            del sys.meta_path[0]  # what refuses packages
+
+
 @cache
 def solution(name):
     return (SOLUTIONS / f"{name}.py").read_text()
@@ -34,10 +58,10 @@ def with_mistake(name, mistake):
     return source.replace(mistake.old, mistake.new)
 
 
-def outcomes(exercise, source, seed=0, call_seconds=10.0, only=None):
+def outcomes(exercise, source, seed=0, call_seconds=10.0, only=None, form=Submission):
     """What came of each check, by name, or of one of them."""
     limits = Limits(call_seconds=call_seconds)
-    with Submission(source, f"{exercise.name}.py", refused=exercise.refused, limits=limits) as student:
+    with form(source, f"{exercise.name}.py", refused=exercise.refused, limits=limits) as student:
         checks = [check for check in exercise.checks if only in (None, check.name)]
         found = with_beginnings([try_check(check, student, seed) for check in checks], source)
         return {outcome.check.name: outcome for outcome in found}
@@ -51,7 +75,9 @@ def assert_full_points(exercise, seed=0):
 
 def assert_found(exercise, mistake):
     """The mistake fails its check, at the function where it was made, with what it looks like."""
-    found = outcomes(exercise, with_mistake(exercise.name, mistake), only=mistake.fails)
+    endless = "endless" in mistake.says
+    form, seconds = (Submission, 2.0) if endless else (Within, 10.0)
+    found = outcomes(exercise, with_mistake(exercise.name, mistake), 0, seconds, mistake.fails, form)
     fault = found[mistake.fails].fault
     assert fault, f"{mistake.name} was not found by {mistake.fails}"
     check = found[mistake.fails].check
