@@ -567,7 +567,7 @@ def test_the_documentation_of_an_agent_of_ones_own_and_of_none(run, tmp_path):
 
 
 def test_learners_name_their_papers():
-    of_no_paper = {"static", "random", "random-duels", "bayes-index", "bayes-thompson"}
+    of_no_paper = {"static", "random", "random-duels", "bayes-index", "bayes-thompson", "adaptive-index"}
     for name, cls in AGENTS.items():
         what, paper = agent_texts(cls)
         assert what

@@ -217,7 +217,8 @@ def test_a_wrapped_environment_can_be_made_again_with_a_window(make_family, no_d
 def test_the_spec_makes_the_same_environment(make_family, mode, no_display):
     env = make_family("PBM", mode)
     again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
-    assert (str(again), again.render_mode) == (str(env), mode)
+    assert str(env) in str(again)  # within Gymnasium's TimeLimit, whose steps are the horizon
+    assert again.render_mode == mode
     env.close()
     again.close()
 
