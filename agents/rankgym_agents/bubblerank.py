@@ -23,6 +23,13 @@ are as old as that, and Lemma 2 wants their bounds to hold all the while; the ro
 with probability 1 - K^2 / n. The paper has no first estimate; it is 1 here. Any other power of two up to 256 gives the
 same lists: a pair is settled after 16 log n comparisons at the earliest, and the first n rounds have n / 2 at most.
 
+Fewer exchanges (ours, ``exploration``). Lemma 2 asks that a pair is randomised before it is compared, and nothing of
+which pairs are: it holds for any choice that the past decides. With ``exploration`` = a the exchanges of a pair end not
+when its order is sure at delta, but when s > sqrt(2 n log(1 + a m)), m being the rounds left, or those played where the
+horizon is unknown. By Hoeffding's inequality the lower item, if it is the better one, is that far behind with
+probability 1 / (1 + a m) at most: for few rounds it is not worth being surer. Such a pair is not compared any more.
+Exchanges of the base list still ask for delta, so the lists are as safe.
+
 When a row is settled. It is not enough that each item was found better than its lower neighbour: the statistics of
 such pairs keep growing, and enough contrary clicks undo the decision. That is impossible once a pair with m rounds left
 would still be decided if it lost all of them: (s - m)^2 > 4 (n + m) log(1 / delta) with s > m. Then it is
@@ -31,7 +38,8 @@ win where the pair is decided: s^2 > 4 n log(1 / delta) and s <= n make s > 4 lo
 left one grows by 2 s + 1, the right one by 4 log(1 / delta), which is less by more than s; for s < 2^31 rounding is
 nothing beside that. A hidden item found worse than the one at K is not compared any more, and so remains worse. With
 all neighbours decided line 24 exchanges nothing. This holds up to the horizon, if it is known: with the doubling
-trick delta changes, and the base list starts again.
+trick delta changes, and the base list starts again. With ``exploration`` it is enough that no neighbours are exchanged
+now: they are not compared any more, and m falls.
 """
 
 import math
@@ -40,7 +48,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.agent import Beliefs, KernelAgent, open_unit, plain
+from rankgym.agent import Beliefs, KernelAgent, open_unit, plain, positive
 from rankgym.kernels import bits, kernel, session_seed, uniform_below
 
 ONE = np.uint64(1)
@@ -54,6 +62,8 @@ class State(NamedTuple):
     key: NDArray[np.uint64]  # (rows,): random key
     round: NDArray[np.int64]  # (rows,): rounds learned from; the paper's t is one more
     log_inv_delta: NDArray[np.float64]  # (rows,): log(1 / delta)
+    horizon: NDArray[np.int64]  # (rows,): n; 0: unknown
+    exploration: NDArray[np.float64]  # (rows,): a; below 0: a pair's exchanges end when its order is sure at delta
     estimate: NDArray[np.int64]  # (rows,): n of the doubling trick; 0: delta stays as it is
     initial: NDArray[np.int64]  # (rows, items): R_0
     base: NDArray[np.int64]  # (rows, items): base list, best first; the first positions are displayed
@@ -71,18 +81,18 @@ def rank(s, displayed):
         pairs = (positions - h) // 2
         for k in range(positions):
             displayed[row, k] = s.base[row, k]  # line 6
-        word = bits(seed, 0)
+        word, doubt = bits(seed, 0), doubted(s, row)
         for pair in range(pairs):  # line 7
             k = 2 * pair + h
             i, j = s.base[row, k], s.base[row, k + 1]  # line 8
-            settled = better(s.wins[row, i, j], s.wins[row, j, i], s.log_inv_delta[row])  # line 9
+            settled = better(s.wins[row, i, j], s.wins[row, j, i], doubt)  # line 9
             if pair % COINS == 0 and pair > 0:
                 word = bits(seed, pair // COINS)
             exchange = coin(word, pair) & (not settled)  # line 10, without an unpredictable branch
             displayed[row, k] = j if exchange else i
             displayed[row, k + 1] = i if exchange else j
         if h + 2 * pairs < positions and coin(bits(seed, pairs // COINS), pairs):  # section 4.3
-            hidden = rival(s.base[row], s.wins[row], s.log_inv_delta[row], positions, seed)
+            hidden = rival(s.base[row], s.wins[row], doubt, positions, seed)
             if hidden >= 0:
                 displayed[row, positions - 1] = hidden
 
@@ -93,20 +103,24 @@ def learn(s, displayed, clicks):
     rows, positions = displayed.shape
     for row in range(rows):
         h = (s.round[row] + 1) % 2
-        pairs = (positions - h) // 2
+        pairs, doubt = (positions - h) // 2, doubted(s, row)
+        fewer = s.exploration[row] >= 0.0
         for pair in range(pairs):  # line 13
             k = 2 * pair + h
             upper, lower = clicks[row, k] != 0, clicks[row, k + 1] != 0
             i, j = displayed[row, k], displayed[row, k + 1]  # line 14
             i, j = (i, j) if upper else (j, i)
             one_clicked = upper ^ lower  # line 15, without an unpredictable branch
+            if fewer:  # what was not randomised is not compared
+                a, b = s.base[row, k], s.base[row, k + 1]
+                one_clicked &= not better(s.wins[row, a, b], s.wins[row, b, a], doubt)
             s.wins[row, i, j] += one_clicked  # lines 16 to 19
             decided = one_clicked & better(s.wins[row, i, j], s.wins[row, j, i], s.log_inv_delta[row])
             s.unsettled[row] |= decided & ((s.base[row, k] != i) | (s.base[row, k + 1] != j))
         if h + 2 * pairs < positions and clicks[row, positions - 1] != 0:  # section 4.3
             seed = session_seed(s.key[row], s.round[row])
             i = displayed[row, positions - 1]
-            j = partner(s.base[row], s.wins[row], s.log_inv_delta[row], displayed[row], seed)
+            j = partner(s.base[row], s.wins[row], doubt, displayed[row], seed)
             if j >= 0:
                 s.wins[row, i, j] += 1
                 if better(s.wins[row, i, j], s.wins[row, j, i], s.log_inv_delta[row]):
@@ -123,6 +137,16 @@ def learn(s, displayed, clicks):
 
 
 @kernel
+def doubted(s, row):
+    """What stands for log(1 / delta) in line 9: as in the paper, or by ``exploration``."""
+    a = s.exploration[row]
+    if a < 0.0:
+        return s.log_inv_delta[row]
+    left = max(np.int64(1), s.horizon[row] - s.round[row] if s.horizon[row] > 0 else s.round[row])
+    return min(s.log_inv_delta[row], 0.5 * math.log(1.0 + a * left))
+
+
+@kernel
 def coin(word, number):
     """Fair coin ``number``, from 0, of a round, from the ``word`` of random bits numbered number // COINS."""
     return (word >> np.uint64(number % COINS)) & ONE != np.uint64(0)
@@ -136,7 +160,7 @@ def better(won, lost, log_inv_delta):
 
 
 @kernel
-def rival(base, wins, log_inv_delta, positions, seed):
+def rival(base, wins, doubt, positions, seed):
     """A uniform draw from the hidden items not found worse than the base list's item at position K, or -1 if none.
 
     It takes the bits numbered K of the round's seed, which no coin reaches.
@@ -145,11 +169,11 @@ def rival(base, wins, log_inv_delta, positions, seed):
     eligible = 0
     for place in range(positions, num_items):
         item = base[place]
-        eligible += not better(wins[last, item], wins[item, last], log_inv_delta)
+        eligible += not better(wins[last, item], wins[item, last], doubt)
     drawn = uniform_below(bits(seed, positions), eligible)
     for place in range(positions, num_items):
         item = base[place]
-        if not better(wins[last, item], wins[item, last], log_inv_delta):
+        if not better(wins[last, item], wins[item, last], doubt):
             if drawn == 0:
                 return item
             drawn -= 1
@@ -157,10 +181,10 @@ def rival(base, wins, log_inv_delta, positions, seed):
 
 
 @kernel
-def partner(base, wins, log_inv_delta, shown, seed):
+def partner(base, wins, doubt, shown, seed):
     """The hidden item that the last one of ``shown`` was compared with, or -1 where somebody else made the list."""
     positions = shown.shape[0]
-    last, hidden = base[positions - 1], rival(base, wins, log_inv_delta, positions, seed)
+    last, hidden = base[positions - 1], rival(base, wins, doubt, positions, seed)
     if shown[positions - 1] == hidden:
         hidden = last
     elif shown[positions - 1] != last:
@@ -195,17 +219,19 @@ def settle(s, positions, horizon, settled):
 @kernel
 def stays(s, row, positions, left):
     """Whether all neighbours of the row's base list, hidden rivals too, remain decided for ``left`` > 0 rounds."""
+    doubt = doubted(s, row)
     for k in range(positions - 1):
         i, j = s.base[row, k], s.base[row, k + 1]
         turns = left // 2
         if (s.round[row] + 1) % 2 == k % 2:  # the coming round is one of them: h of line 5
             turns = (left + 1) // 2
-        if not better(s.wins[row, i, j], s.wins[row, j, i] + turns, s.log_inv_delta[row]):
+        turns *= s.exploration[row] < 0.0
+        if not better(s.wins[row, i, j], s.wins[row, j, i] + turns, doubt):
             return False
     last = s.base[row, positions - 1]
     for place in range(positions, s.base.shape[1]):
         item = s.base[row, place]
-        if not better(s.wins[row, last, item], s.wins[row, item, last], s.log_inv_delta[row]):
+        if not better(s.wins[row, last, item], s.wins[row, item, last], doubt):
             return False
     return True
 
@@ -216,13 +242,15 @@ class BubbleRank(KernelAgent):
     Args:
         delta: confidence parameter in (0, 1); default n to the power of -4 for the horizon n, as in section 4.3, and by
             the doubling trick if the horizon is unknown.
+        exploration: a > 0, ours: exchanges of two neighbours end when they cost more than they promise, see above;
+            0.1 is what ``BayesIndex`` takes. Default: as in the paper.
         **shape: as in ``Agent``. ``initial_list`` is R_0; its first ``num_positions`` items are displayed first.
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
     state: State
 
-    def __init__(self, *, delta: float | None = None, **shape: Any) -> None:
+    def __init__(self, *, delta: float | None = None, exploration: float | None = None, **shape: Any) -> None:
         super().__init__(**shape)
         rows, items = self.num_envs, self.num_items
         # 4 log n, not log(1 / n^-4): that power is 0 for long horizons
@@ -231,6 +259,8 @@ class BubbleRank(KernelAgent):
             key=self.keys(),
             **self.filled(
                 round=0,
+                horizon=self.horizon or 0,
+                exploration=-1.0 if exploration is None else positive("exploration", exploration),
                 log_inv_delta=log_inv_delta,
                 estimate=int(delta is None and self.horizon is None),
                 unsettled=False,

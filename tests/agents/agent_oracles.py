@@ -132,11 +132,13 @@ class TopRankOracle(Oracle):
 class BubbleRankOracle(Oracle):
     """Li et al. 2019, Algorithm 1 and the last paragraph of section 4.3. Positions count from 1, as in the paper.
 
-    ``log_inv_delta`` None: the horizon is unknown, and section 4.3's doubling trick in use.
+    ``log_inv_delta`` None: the horizon is unknown, and section 4.3's doubling trick in use. ``exploration`` = a: the
+    exchanges of a pair end, and its comparisons, once s > sqrt(2 n log(1 + a m)), m being the rounds left.
     """
 
-    def __init__(self, num_items, num_positions, seed, initial_list, log_inv_delta):
+    def __init__(self, num_items, num_positions, seed, initial_list, log_inv_delta, exploration=None, horizon=0):
         super().__init__(num_items, num_positions, seed)
+        self.exploration, self.horizon = exploration, horizon
         self.log_inv_delta, self.estimated = log_inv_delta, math.inf
         if log_inv_delta is None:
             self.log_inv_delta, self.estimated = 0.0, 1
@@ -147,6 +149,14 @@ class BubbleRankOracle(Oracle):
 
     def bound(self, i, j):
         return 2 * math.sqrt(self.n[i, j] * self.log_inv_delta)
+
+    def is_exchanged(self, i, j):
+        """Line 9, whether i and its lower neighbour j are exchanged by a coin."""
+        if self.exploration is None:
+            return self.s[i, j] <= self.bound(i, j)
+        left = self.horizon - self.t + 1 if self.horizon else self.t - 1
+        level = math.log(1 + self.exploration * max(1, left))
+        return self.s[i, j] <= min(self.bound(i, j), math.sqrt(2 * self.n[i, j] * level))
 
     def h(self):
         return self.t % 2  # line 5
@@ -160,7 +170,7 @@ class BubbleRankOracle(Oracle):
             return None
         last = self.base[self.K]
         hidden = [self.base[k] for k in range(self.K + 1, self.L + 1)]
-        hidden = [j for j in hidden if self.s[last, j] <= self.bound(last, j)]
+        hidden = [j for j in hidden if self.is_exchanged(last, j)]
         return hidden[below(word(self.seed(), self.K), len(hidden))] if hidden else None
 
     def act(self):
@@ -169,7 +179,7 @@ class BubbleRankOracle(Oracle):
         for k in range(1, pairs + 1):  # line 7
             upper, lower = 2 * k - 1 + self.h(), 2 * k + self.h()
             i, j = R[upper], R[lower]  # line 8
-            if self.s[i, j] <= self.bound(i, j) and self.coin(k - 1):  # lines 9 and 10
+            if self.is_exchanged(i, j) and self.coin(k - 1):  # lines 9 and 10
                 R[upper], R[lower] = j, i
         rival = self.rival()
         if rival is not None and self.coin(pairs):
@@ -188,7 +198,8 @@ class BubbleRankOracle(Oracle):
         rival = self.rival()
         for k in range(1, (self.K - self.h()) // 2 + 1):  # line 13
             upper, lower = 2 * k - 1 + self.h(), 2 * k + self.h()
-            self.compare(R[upper], R[lower], c[upper] - c[lower])  # lines 14 to 19
+            if self.exploration is None or self.is_exchanged(self.base[upper], self.base[lower]):
+                self.compare(R[upper], R[lower], c[upper] - c[lower])  # lines 14 to 19
         if rival is not None:
             pair = {self.base[self.K], rival}
             away = pair - {R[self.K]}

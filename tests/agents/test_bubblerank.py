@@ -19,7 +19,7 @@ def misordered(lists):
     return (lists[..., upper] > lists[..., lower]).sum(-1)
 
 
-@pytest.mark.parametrize("knobs", [{"delta": 1e-32}, {}], ids=str)
+@pytest.mark.parametrize("knobs", [{"delta": 1e-32}, {}, {"delta": 1e-32, "exploration": 0.1}], ids=str)
 def test_it_is_safe_and_it_learns(knobs):
     """Lemma 2: more than |V(R_0)| + K / 2 misordered pairs with probability at most delta^(1/2) K^2 n a row.
 
@@ -109,6 +109,49 @@ def test_the_default_delta_is_the_horizon_to_the_power_of_minus_4():
 def test_a_bad_delta_is_refused():
     with pytest.raises(ValueError, match=r"delta = 2 is out of range; allowed: a number in \(0, 1\)"):
         BubbleRank(num_items=3, num_positions=2, delta=2)
+
+
+# Fewer exchanges
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("horizon", [2000, None])
+@pytest.mark.parametrize("shape", [(10, 10), (6, 3), (7, 4)], ids=str)
+def test_with_fewer_exchanges_the_lists_are_those_of_the_rule(shape, horizon):
+    users, initial_list = Users("pbm", *shape, seed=shape), np.random.default_rng(shape).permutation(shape[0])
+    agent = BubbleRank(
+        num_items=shape[0], num_positions=shape[1], horizon=horizon, seed=6, initial_list=initial_list, exploration=0.1
+    )
+    level = None if horizon is None else 4 * math.log(horizon)
+    oracle, ended = BubbleRankOracle(*shape, 6, initial_list, level, 0.1, horizon), 0
+    for t in range(2000):
+        displayed = agent.act()
+        assert displayed[0].tolist() == oracle.act(), f"round {t + 1}"
+        clicks = users.clicks(displayed[0])
+        agent.update(displayed, [clicks])
+        oracle.update(displayed[0].tolist(), clicks)
+        pairs = [(oracle.base[k], oracle.base[k + 1]) for k in range(1, shape[1])]
+        ended += any(not oracle.is_exchanged(i, j) and oracle.s[i, j] <= oracle.bound(i, j) for i, j in pairs)
+    assert oracle.remembers(agent.state)
+    assert ended > 0
+
+
+def test_with_fewer_exchanges_a_settled_row_displays_its_base_list_for_good():
+    chance, horizon = np.random.default_rng(9), 3000
+    agent = BubbleRank(num_items=4, num_positions=3, num_envs=20, horizon=horizon, delta=0.9, seed=9, exploration=0.1)
+    settled, lists = np.zeros(20, bool), np.empty((20, 3), int)
+    for _ in range(horizon):
+        shown = agent.act()
+        assert (shown == lists)[settled].all()
+        agent.update(shown, chance.random(shown.shape) < np.array([0.8, 0.5, 0.2, 0.1])[shown])
+        new = agent.settled() & ~settled
+        settled, lists[new] = settled | new, agent.state.base[new, :3]
+    assert settled.sum() > 10
+
+
+def test_a_bad_exploration_is_refused():
+    with pytest.raises(ValueError, match="exploration = 0 is out of range; allowed: a finite number above 0"):
+        BubbleRank(num_items=3, num_positions=2, exploration=0)
 
 
 # Section 4.3: the doubling trick
