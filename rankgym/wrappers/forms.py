@@ -3,13 +3,15 @@
 Importing this file gives Gymnasium's vector wrappers the attribute ``autoreset_mode``; see ``ModeBelow``.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv, VectorWrapper
 
 from rankgym.arguments import action_kind, name_keywords
+
+AnyEnv: TypeAlias = gym.Env[Any, Any] | VectorEnv[Any, Any, Any]  # what a wrapper's class may be called with
 
 
 class SingleForm(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):

@@ -8,7 +8,7 @@ lists, clicks, production lists, the horizon. So the same layer serves a wrapper
 import inspect
 from collections.abc import Iterator
 from copy import deepcopy
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import gymnasium as gym
 import numpy as np
@@ -22,7 +22,7 @@ from numpy import count_nonzero  # ten times as fast as any() on a small array
 from numpy.typing import NDArray
 
 from rankgym.arguments import ActionKind, action_kind, env_attribute, env_horizons, is_duel, unknown_argument
-from rankgym.wrappers.forms import SingleForm
+from rankgym.wrappers.forms import AnyEnv, SingleForm
 
 
 class Setting(NamedTuple):
@@ -247,10 +247,10 @@ class SingleLayered(SingleForm):
     layer_class: ClassVar[type[Layer]]
     vector = VectorLayered
 
-    def __init__(self, env: gym.Env[Any, Any], **keywords: Any) -> None:
+    def __init__(self, env: AnyEnv, **keywords: Any) -> None:
         keywords = _keywords(self.layer_class, keywords)
         RecordConstructorArgs.__init__(self, **keywords)
-        gym.Wrapper.__init__(self, env)
+        gym.Wrapper.__init__(self, cast("gym.Env[Any, Any]", env))  # __new__ has sent away vector environments
         self.form = (self.layer_class.name, keywords)  # with which the layer can be made again
         self.layer = self.layer_class(Setting.of(env), env.observation_space, env.action_space, **deepcopy(keywords))
         self.observation_space, self.action_space = self.layer.observation_space, self.layer.action_space

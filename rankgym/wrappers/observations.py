@@ -4,13 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, MultiBinary, Space
 from numpy.typing import NDArray
 
 from rankgym.arguments import number_in
 from rankgym.kernels import kernel
+from rankgym.wrappers.forms import AnyEnv
 from rankgym.wrappers.layers import Layer, Setting, SingleLayered
 from rankgym.wrappers.spaces import widened
 
@@ -270,7 +270,7 @@ class ItemStatistics(SingleLayered):
 
     layer_class = ItemStatisticsLayer
 
-    def __init__(self, env: gym.Env[Any, Any], *, discounts: Sequence[float] = (1.0,)) -> None:
+    def __init__(self, env: AnyEnv, *, discounts: Sequence[float] = (1.0,)) -> None:
         super().__init__(env, discounts=discounts)
 
 

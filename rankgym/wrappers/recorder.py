@@ -6,7 +6,7 @@ recorder is a subclass of ``SingleRecorder`` with ``meters``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import gymnasium as gym
 import numpy as np
@@ -16,7 +16,7 @@ from numpy import count_nonzero  # ten times as fast as any() on a small array
 from numpy.typing import NDArray
 
 from rankgym.arguments import action_kind, env_attribute, env_horizons, is_duel, named_keywords, one_of, round_numbers
-from rankgym.wrappers.forms import SingleForm
+from rankgym.wrappers.forms import AnyEnv, SingleForm
 from rankgym.wrappers.log import Log, record_rounds
 from rankgym.wrappers.meters import Meter, RankingMeter, RegretMeter, SafetyMeter
 
@@ -208,10 +208,10 @@ class SingleRecorder(Recorder, SingleForm):
 
     vector = VectorRecorder
 
-    def __init__(self, env: gym.Env[Any, Any], *, record_at: Iterable[int] = ()) -> None:
+    def __init__(self, env: AnyEnv, *, record_at: Iterable[int] = ()) -> None:
         record_at = round_numbers("record_at", record_at)
         RecordConstructorArgs.__init__(self, record_at=record_at)
-        gym.Wrapper.__init__(self, env)
+        gym.Wrapper.__init__(self, cast("gym.Env[Any, Any]", env))  # __new__ has sent away vector environments
         self.recording = Recording(env, 1, self.meters, record_at)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

@@ -3,7 +3,6 @@
 from copy import deepcopy
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import MultiBinary
 from gymnasium.vector.utils import batch_space
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from rankgym.kernels import kernel
 from rankgym.spaces import BatchedPermutation, Permutation
 from rankgym.wrappers.actions.base_list import BaseListLayer, exchange_neighbours
+from rankgym.wrappers.forms import AnyEnv
 from rankgym.wrappers.layers import SingleLayered
 from rankgym.wrappers.spaces import checked_array
 
@@ -77,7 +77,7 @@ class AdjacentSwaps(SingleLayered):
 
     layer_class = AdjacentSwapsLayer
 
-    def __init__(self, env: gym.Env[Any, Any], *, delta: float | None = None) -> None:
+    def __init__(self, env: AnyEnv, *, delta: float | None = None) -> None:
         super().__init__(env, delta=delta)
 
 
@@ -178,5 +178,5 @@ class SafeLists(SingleLayered):
 
     layer_class = SafeListsLayer
 
-    def __init__(self, env: gym.Env[Any, Any], *, delta: float | None = None) -> None:
+    def __init__(self, env: AnyEnv, *, delta: float | None = None) -> None:
         super().__init__(env, delta=delta)
