@@ -30,7 +30,6 @@ from rankgym.arguments import (
     named_keywords,
     plain_number,
     row_seeds,
-    shown,
 )
 from rankgym.arguments import count_of as count_of  # agents import these seven from here
 from rankgym.arguments import near as near
@@ -86,7 +85,7 @@ def positive(name: str, value: Any) -> float:
     """``value`` as a finite float above 0, or a ValueError that names the parameter."""
     number = plain_number(value)
     if number is None or not 0 < number <= sys.float_info.max:
-        raise ValueError(f"{name} = {shown(value)} is out of range; allowed: a finite number above 0")
+        raise ValueError(f"{name} = {value!r} is out of range; allowed: a finite number above 0")
     return float(number)
 
 

@@ -24,24 +24,16 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
     fits = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
     if not fits or value < least or (most is not None and value > most):
         allowed = f"a whole number, at least {least}" if most is None else f"a whole number in {least} .. {most}"
-        raise ValueError(f"{name} = {shown(value)} is out of range; allowed: {allowed}")
+        raise ValueError(f"{name} = {value!r} is out of range; allowed: {allowed}")
     return int(value)
-
-
-def shown(value: Any) -> str:
-    """Return ``repr(value)``, also of a whole number with more digits than Python writes."""
-    try:
-        return repr(value)
-    except ValueError:
-        return f"{value:#x}" if isinstance(value, int) else object.__repr__(value)
 
 
 def check_memory(size: int, **given: int) -> None:
     """Raise a ValueError if ``size`` bytes, which arguments ``given`` by name ask for, do not fit this machine."""
     most = _memory()
     if size > most:
-        asked = " and ".join(f"{name} = {shown(value)}" for name, value in given.items())
-        needed = f"{shown(-(-size // 10**9))} GB of memory or more"
+        asked = " and ".join(f"{name} = {value!r}" for name, value in given.items())
+        needed = f"{-(-size // 10**9)} GB of memory or more"
         raise ValueError(f"{asked} would take {needed}; allowed: what fits into {most / 1e9:.1f} GB")
 
 
@@ -200,7 +192,7 @@ def number_in(
     number = plain_number(value)
     if number is None or not low <= number <= high or (open_low and number == low) or (open_high and number == high):
         interval = f"{'[('[open_low]}{low:g}, {high:g}{'])'[open_high]}"
-        raise ValueError(f"{name} = {shown(value)} is out of range; allowed: a number in {interval}")
+        raise ValueError(f"{name} = {value!r} is out of range; allowed: a number in {interval}")
     return float(number)
 
 
