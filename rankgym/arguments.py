@@ -294,7 +294,8 @@ def row_seeds(seed: Any, num_envs: int) -> list[int | None]:
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, (bool, np.bool_)):
         first = whole_number("seed", seed, 0)
         return [first + row for row in range(num_envs)]
-    if isinstance(seed, (str, bytes)) or not isinstance(seed, (Sequence, np.ndarray)) or np.shape(seed) == ():
+    single = isinstance(seed, (str, bytes)) or (isinstance(seed, np.ndarray) and seed.ndim == 0)
+    if single or not isinstance(seed, (Sequence, np.ndarray)):
         allowed = f"None, a whole number, at least 0, or {num_envs} of them"
         raise ValueError(f"seed = {seed!r} is not a seed; allowed: {allowed}")
     if len(seed) != num_envs:

@@ -676,3 +676,8 @@ def test_autoreset_modes_belong_to_batches():
         gym.make(PBM, autoreset_mode="SameStep")
     with pytest.raises(TypeError, match=r'or "async" vector_kwargs=\{"autoreset_mode": AutoresetMode\.X\}'):
         gym.make_vec(PBM, num_envs=2, vectorization_mode="sync", autoreset_mode="SameStep")
+
+
+def test_more_positions_than_can_be_drawn_are_refused():
+    with pytest.raises(ValueError, match=r"num_positions = 10+ is out of range; allowed: a whole number in 1 \.\. 10$"):
+        gym.make_vec("rankgym/UBM-Synthetic-v0", num_positions=10**400)

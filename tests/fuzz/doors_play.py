@@ -92,8 +92,8 @@ def make_and_step(given):
     def use():
         env = (gym.make if single else gym.make_vec)(name, **keywords)
         env.action_space.seed(0)
-        env.reset(seed=0)
-        for _ in range(2):
+        for seed in (0, None):
+            env.reset(seed=seed)
             env.step(env.action_space.sample())
 
     inside = [str(key) for value in odd_ones.values() if isinstance(value, dict) for key in value]
@@ -229,6 +229,8 @@ def play(given):
     keywords = {"agent": made, "env": env, "rounds": 50, "seed": 0, "progress": enough, **odd_ones}
     if "progress" in odd_ones:
         keywords["rounds"] = 50
+        if callable(odd_ones["progress"]):  # the caller's own
+            keywords["progress"] = enough
     with contextlib.suppress(Enough):
         names_them(lambda: rankgym.simulate(**keywords), [*keywords, "horizon"])
 

@@ -211,3 +211,13 @@ def test_other_environments_are_refused():
         rankgym.RecordRegret(gym.make("CartPole-v1"))
     with pytest.raises(ValueError, match=r"is not an environment; allowed: the result of gym\.make"):
         rankgym_agents.TopRank.for_env(PBM)
+
+
+def test_odd_seeds_and_bars_are_refused_by_name():
+    venv = gym.make_vec(PBM, num_envs=2)
+    for odd, said in [
+        ({"seed": [[0, 1], [1]]}, r"seed\[0\] = \[0, 1\]"),
+        ({"progress": np.array([1, 2])}, "progress = "),
+    ]:
+        with pytest.raises(ValueError, match=said + ".* is out of range; allowed: "):
+            rankgym.simulate(Plain(venv), venv, 5, **odd)
