@@ -5,6 +5,7 @@ import enum
 import functools
 import inspect
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 V = TypeVar("V")
 C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
+ROW_BYTES = 100  # that a row takes at least: its seed, key and counters
+MAX_ROUNDS = 1 << 62  # that can be played: they are counted in 64 bits
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -23,6 +26,28 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
         allowed = f"a whole number, at least {least}" if most is None else f"a whole number in {least} .. {most}"
         raise ValueError(f"{name} = {value!r} is out of range; allowed: {allowed}")
     return int(value)
+
+
+def check_memory(size: int, **given: int) -> None:
+    """Raise a ValueError if ``size`` bytes, which arguments ``given`` by name ask for, do not fit this machine."""
+    most = _memory()
+    if size > most:
+        asked = " and ".join(f"{name} = {value!r}" for name, value in given.items())
+        needed = f"{-(-size // 10**9)} GB of memory or more"
+        raise ValueError(f"{asked} would take {needed}; allowed: what fits into {most / 1e9:.1f} GB")
+
+
+@functools.cache
+def _memory() -> int:
+    """Return the bytes of memory that this process may use at most, as far as the system says."""
+    try:
+        import resource  # not everywhere
+
+        physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    except (ImportError, AttributeError, OSError, ValueError):
+        return 1 << 40
+    return physical if limit == resource.RLIM_INFINITY else min(limit, physical)
 
 
 def count_of(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -263,12 +288,14 @@ def round_numbers(name: str, values: Any) -> list[Any]:
 
 def row_seeds(seed: Any, num_envs: int) -> list[int | None]:
     """Return the rows' seeds: ``seed + b`` for row b of a number, or a list's entries; None where none is given."""
+    check_memory(ROW_BYTES * num_envs, num_envs=num_envs)
     if seed is None:
         return [None] * num_envs
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, (bool, np.bool_)):
         first = whole_number("seed", seed, 0)
         return [first + row for row in range(num_envs)]
-    if isinstance(seed, (str, bytes)) or not isinstance(seed, (Sequence, np.ndarray)) or np.shape(seed) == ():
+    single = isinstance(seed, (str, bytes)) or (isinstance(seed, np.ndarray) and seed.ndim == 0)
+    if single or not isinstance(seed, (Sequence, np.ndarray)):
         allowed = f"None, a whole number, at least 0, or {num_envs} of them"
         raise ValueError(f"seed = {seed!r} is not a seed; allowed: {allowed}")
     if len(seed) != num_envs:
