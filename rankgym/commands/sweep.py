@@ -318,10 +318,11 @@ def _read(folder: Path, partial: bool, strict: bool) -> "tuple[Results, str]":
 
 
 def _plan(given: "Sweep", folder: Path, beside: Path | None = None) -> "list[Job]":
-    """Plan a sweep; Python finds its agents and click models in the present folder and ``beside`` its file, too."""
+    """Plan a sweep; Python finds the user's own code in the present folder and ``beside`` its file, if it names any."""
     from rankgym.experiments.plan.jobs import made_in
 
-    search_here(beside)
+    if given.names_own_code():
+        search_here(beside)
     return given.jobs(made_in(folder))
 
 

@@ -9,7 +9,6 @@ Reading a model file executes nothing: a card is JSON, weights are tensors.
 import contextlib
 import copy
 import hashlib
-import importlib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -30,6 +29,7 @@ from rankgym import wrappers
 from rankgym.agent import KernelAgent
 from rankgym.arguments import number_in
 from rankgym.kernels import bits, kernel, session_seed, uniform
+from rankgym.named_code import NameNotFound, find_named
 from rankgym.sb3 import model_files, plackett_luce
 from rankgym.sb3.model_files import MAX_NOISE, card_of, library_versions, policy_name, read_model
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
@@ -287,8 +287,8 @@ def _policy_class(name: str, policy: Any) -> type[BasePolicy]:
             f"{', '.join(POLICY_PACKAGES)}; or load the model yourself and give it instead of its file"
         )
     try:
-        cls = getattr(importlib.import_module(module), cls_name)
-    except (ImportError, AttributeError) as error:
+        cls = find_named(f"{module}:{cls_name}")
+    except (ImportError, NameNotFound) as error:
         raise ValueError(f"model = {name!r} has the policy {policy}, which is not installed: {error}") from None
     if not isinstance(cls, type) or not issubclass(cls, BasePolicy):
         raise ValueError(f"model = {name!r} has the policy {policy}, which is not a policy; allowed: a policy's class")
