@@ -9,6 +9,7 @@ Reading a model file executes nothing: a card is JSON, weights are tensors.
 import contextlib
 import copy
 import hashlib
+import math
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ from stable_baselines3.common.utils import ConstantSchedule
 from stable_baselines3.dqn.policies import DQNPolicy
 from stable_baselines3.sac.policies import SACPolicy
 from stable_baselines3.td3.policies import TD3Policy
+from torch.overrides import TorchFunctionMode
 
 from rankgym import wrappers
 from rankgym.agent import KernelAgent
@@ -41,6 +43,7 @@ from rankgym.wrappers.layers import Layer, Setting
 
 POLICY_PACKAGES = ("rankgym", "stable_baselines3", "sb3_contrib")  # packages whose policies a file may name
 POLICY_MODULES = re.compile(r"rankgym\.sb3\.plackett_luce|(stable_baselines3|sb3_contrib)(\.\w+)+\.policies")
+SPARE_NUMBERS = 1_000_000  # that a policy may have besides twice its weights
 SMALLEST_UNIFORM = 2.0**-54  # in place of 0, which has no logarithm
 
 
@@ -295,16 +298,19 @@ def _policy_class(name: str, policy: Any) -> type[BasePolicy]:
     return cls
 
 
-def _check_shapes(
-    cls: Any, card: dict[str, Any], weights: Any, observation: spaces.Space[Any], action: spaces.Space[Any]
-) -> None:
-    """Raise a ValueError if a card asks for other sizes than the weights have; layers here take no memory yet."""
-    with th.random.fork_rng(devices=[]), th.device("meta"):
-        planned = cls(observation, action, ConstantSchedule(0.0), **card["policy_kwargs"]).state_dict()
-    for name in {**planned, **weights}:
-        wanted, there = (list(one[name].shape) if name in one else "none" for one in (planned, weights))
-        if wanted != there:
-            raise ValueError(f"its card asks for {name} of shape {wanted}, but the weights have {there}")
+class _LimitedTensors(TorchFunctionMode):
+    """While it is entered, new tensors have at most ``most`` entries together: a card may ask for any layers."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most, self.left = most, most
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in (th.empty, th.zeros, th.ones) and args:
+            self.left -= math.prod(args[0] if isinstance(args[0], (tuple, list)) else args)
+            if self.left < 0:
+                raise ValueError(f"its card asks for layers of over {self.most:,} numbers, and its weights have fewer")
+        return func(*args, **(kwargs or {}))
 
 
 def _loaded_policy(
@@ -315,8 +321,8 @@ def _loaded_policy(
         truth = spaces.Box(0.0, 1.0, (observation.shape[0],), np.float32)  # type: ignore[index]
         observation = spaces.Dict({"observation": observation, "truth": truth})
     try:
-        _check_shapes(cls, card, weights, observation, action)
-        with th.random.fork_rng(devices=[]):  # its first weights are drawn, then replaced
+        most = 2 * sum(one.numel() for one in weights.values()) + SPARE_NUMBERS
+        with th.random.fork_rng(devices=[]), _LimitedTensors(most):  # its first weights are drawn, then replaced
             policy: BasePolicy = cls(observation, action, ConstantSchedule(0.0), **card["policy_kwargs"])
         policy.load_state_dict(weights)
     except Exception as error:
