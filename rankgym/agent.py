@@ -39,6 +39,8 @@ from rankgym.arguments import probabilities as probabilities
 from rankgym.arguments import restored as restored
 from rankgym.arguments import whole_number as whole_number
 from rankgym.kernels import AGENT, first_fault, kernel, row_keys
+from rankgym.named_code import NameNotFound as NameNotFound
+from rankgym.named_code import find_named as find_named
 
 NAMED_AGENT = "a class with methods act and update, or a function whose return annotation is such a class"
 

@@ -82,6 +82,17 @@ def json_text(settings: dict[str, Any]) -> str:
     return numbers.sub(lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"
 
 
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that spreadsheets compute
+
+
+def csv_cell(value: Any) -> Any:
+    """Return a cell of a CSV file that no spreadsheet takes for a formula: such a text gets ' in front.
+
+    Names come from files of others, and ``=HYPERLINK(...)`` is one. Numbers stay as they are, negative ones too.
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
+
+
 @functools.cache
 def library_version(name: str) -> str:
     """Return the version of an installed library; it is read from a file once per process."""

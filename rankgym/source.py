@@ -49,12 +49,12 @@ def module_digest(name: str) -> str | None:
     A module that is imported already is found where it was imported from, others in the folders of ``sys.path`` and in
     the present folder.
     """
-    file = getattr(sys.modules.get(name), "__file__", None) or _module_file(name)
+    file = getattr(sys.modules.get(name), "__file__", None) or module_file(name)
     return source_digest(file) if file and os.path.isfile(file) else None
 
 
-def _module_file(name: str) -> str | None:
-    """Return the path of the file of a module that is not imported."""
+def module_file(name: str) -> str | None:
+    """Return the path of the file of a module that is not imported, without importing it; None if it is not found."""
     if not all(part.isidentifier() for part in name.split(".")):
         return None
     importlib.invalidate_caches()

@@ -26,6 +26,7 @@ LONGEST_FILE, LONGEST_FUNCTION = 600, 60  # lines; a function's docstring is not
 LEVELS = [
     {"version", "untrusted"},
     {"arguments", "estimates", "extras", "kernels", "outputs", "progress", "source", "style"},
+    {"named_code"},
     {"agent", "spaces", "metrics", "data", "histories", "interleaving", "scenes"},
     {"models", "pictures"},
     {"envs"},

@@ -7,7 +7,6 @@ what an agent could reach that knows when users change, but not how.
 """
 
 import inspect
-import pkgutil
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -15,7 +14,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankgym.agent import NAMED_AGENT, Agent, Beliefs, agent_class, count_of, near, restored, seed_argument
+from rankgym.agent import (
+    NAMED_AGENT,
+    Agent,
+    Beliefs,
+    NameNotFound,
+    agent_class,
+    count_of,
+    find_named,
+    near,
+    restored,
+    seed_argument,
+)
 
 SHAPE = tuple(inspect.signature(Agent).parameters)  # the keywords of every agent
 INNER = "inner."  # before the names of the inner agent's arrays in a snapshot
@@ -180,14 +190,9 @@ def _resolve(agent: Any) -> Callable[..., Any]:
             names = [name for name in rankers if name != "restarting"]
             allowed = f"{', '.join(names)}, package.module:Class, or a class"
             raise ValueError(f"agent = {agent!r} is unknown{near(make, names) or ';'} allowed: {allowed}")
-        module = make.partition(":")[0]
         try:
-            make = pkgutil.resolve_name(make)
-        except ModuleNotFoundError as error:
-            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-                raise  # the module exists; one of its imports does not
-            raise ValueError(f"agent = {agent!r}: module {error.name!r} does not exist") from None
-        except (AttributeError, ValueError) as error:
+            make = find_named(make)
+        except NameNotFound as error:
             raise ValueError(f"agent = {agent!r}: {error}; allowed: package.module:Class") from error
         if agent_class(make) is None:
             raise ValueError(f"agent = {agent!r} is not an agent; allowed: {NAMED_AGENT}")

@@ -1,6 +1,7 @@
 """Options that several commands share, and the reading of their values."""
 
 import json
+import logging
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -113,10 +114,13 @@ CheckpointEvery = Annotated[
 
 
 def search_agents_here(agents: Iterable[Any]) -> None:
-    """Let Python find agents of the user's own in the present folder, as ``python -m`` does."""
-    from rankgym_agents import AGENTS
+    """Let Python find agents of the user's own in the present folder, as ``python -m`` does.
 
-    if any(str(agent).partition(":")[0] not in AGENTS or ":agent=" in str(agent) for agent in agents):
+    The folder is not searched for anybody else's agents, nor for the libraries of a trained model.
+    """
+    from rankgym.experiments.plan.agents import own_code
+
+    if any(own_code(agent) for agent in agents):
         search_here()
 
 
@@ -126,8 +130,23 @@ def search_model_here(arguments: Mapping[str, Any]) -> None:
         search_here()
 
 
+class _Announcements(logging.Handler):
+    """Prints log lines on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        typer.echo(record.getMessage(), err=True)
+
+
 def search_here(folder: Path | None = None) -> None:
-    """Let Python find modules in ``folder``, after the present one, in which ``python -m`` finds them."""
+    """Let Python find modules in ``folder``, after the present one, in which ``python -m`` finds them.
+
+    Only for names of the user's own. Each import by such a name is then said in a line on standard error.
+    """
+    from rankgym.named_code import LOG
+
+    if not any(isinstance(handler, _Announcements) for handler in LOG.handlers):
+        LOG.addHandler(_Announcements())
+        LOG.setLevel(logging.INFO)
     wanted = [str(Path.cwd()), *([str(folder.absolute())] if folder else [])]
     if sys.path[: len(wanted)] != wanted:
         sys.path[:0] = wanted

@@ -33,7 +33,7 @@ def score(
     ] = False,
     verify: Annotated[
         Path | None,
-        option("FILE", "Play the agent of a submission.json again, and compare all numbers. AGENT may replace it."),
+        option("FILE", "Play the agent of a submission.json again, and compare all numbers. AGENT plays in its place."),
     ] = None,
 ) -> None:
     """Score an agent: it plays a fixed suite of tasks, and is placed among all agents of the package.
@@ -52,7 +52,8 @@ def score(
 
     Writes into DIR: `score.html`, a page with everything, `profile.png` and `profile.svg`, `score.json`, and
     `submission.json`, which has each row's numbers and digests of tasks, code and versions. Anybody can check it:
-    `--verify` plays the agent again and compares bit for bit. That runs the agent's code; do it for those you trust.
+    `--verify` plays the agent again and compares bit for bit. Code that is not the package's is never imported because
+    a file names it: type its name, too, if you trust it.
 
     Exit code of `--verify`: 0 if all numbers are equal, 1 if some differ, 2 if the file is refused.
 
@@ -62,10 +63,11 @@ def score(
     * The class Mine in mine.py in this folder: `rankgym score mine:Mine --out results/mine`
     * A model from `rankgym train`: `rankgym score runs/x/best.zip`
     * Somebody's submission: `rankgym score --verify submission.json`
+    * The same, of a class of your own: `rankgym score mine:Mine --verify submission.json`
     """
     if list_:
         return show_tasks(suite)
-    options.search_agents_here([agent or ":"])
+    options.search_agents_here([agent] if agent else [])
     if verify is not None:
         if out is not None:
             raise ValueError(f"--verify {verify} and --out {out}; allowed: one of them")

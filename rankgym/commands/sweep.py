@@ -177,12 +177,13 @@ def export(
 
     `--to table.tex` writes a table for a paper instead (LaTeX, booktabs): a line for each environment and agent, with
     the means after the last round and their standard errors. A comment says what made them: the version of rankgym, a
-    digest of the sweep, the number of runs. A Parquet file has this as its metadata, a CSV file only numbers.
+    digest of the sweep, the number of runs. A Parquet file has this as its metadata, a CSV file only numbers. In a CSV
+    file, names that begin like a formula (= + - @) have ' in front, so that no spreadsheet computes them.
 
     In Python, `rankgym.experiments.load(FOLDER)` returns the tidy table for pandas or polars.
     """
     from rankgym.experiments.plan.sweep import labels_in
-    from rankgym.experiments.run.tidy_tables import origin, table, write_table
+    from rankgym.experiments.run.tidy_tables import for_spreadsheets, origin, table, write_table
     from rankgym.experiments.show.paper import latex_table
     from rankgym.extras import require
     from rankgym.outputs import atomic_path, check_writable
@@ -201,11 +202,8 @@ def export(
     if path.suffix == ".parquet":
         write_table(tidy.replace_schema_metadata({"origin": made}), path)
     else:
-        arrow = require("pyarrow")
-        types = [arrow.string() if arrow.types.is_dictionary(field.type) else field.type for field in tidy.schema]
-        plain = tidy.cast(arrow.schema(zip(tidy.column_names, types, strict=True)))
         with atomic_path(path) as unfinished:
-            require("pyarrow.csv").write_csv(plain, unfinished)
+            require("pyarrow.csv").write_csv(for_spreadsheets(tidy), unfinished)
     typer.echo(f"Written to {path}: {tidy.num_rows:,} lines of {', '.join(tidy.column_names)}")
     typer.echo(f"Made by {made}")
 
@@ -318,10 +316,11 @@ def _read(folder: Path, partial: bool, strict: bool) -> "tuple[Results, str]":
 
 
 def _plan(given: "Sweep", folder: Path, beside: Path | None = None) -> "list[Job]":
-    """Plan a sweep; Python finds its agents and click models in the present folder and ``beside`` its file, too."""
+    """Plan a sweep; Python finds the user's own code in the present folder and ``beside`` its file, if it names any."""
     from rankgym.experiments.plan.jobs import made_in
 
-    search_here(beside)
+    if given.names_own_code():
+        search_here(beside)
     return given.jobs(made_in(folder))
 
 

@@ -21,13 +21,12 @@ from rankgym.exercises.finding import hints_of
 from rankgym.exercises.grading import RECORDS, Grade, Graded, file_name
 from rankgym.exercises.handed_in import LeftOut
 from rankgym.experiments.show.report import Picture, figure, page
-from rankgym.outputs import atomic_path
+from rankgym.outputs import atomic_path, csv_cell
 
 CLASS_PAGE = "class.html"
 STUDENTS = "students"  # folder of their pages
 PAGES = "pages.json"  # in the folder of records: the students' pages that were written, with digests
 COLUMNS = ("student", "exercise", "points", "out_of", "failed", "seconds", "remark", "page", "id", "file")
-FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # with these a spreadsheet's formula may begin
 UNWRITTEN = "not written yet"
 MOST_MISTAKES = 4  # that are listed for each check
 LONGEST_REMARK = 300
@@ -397,8 +396,7 @@ def grades_csv(grades: Iterable[Grade], feedback: Path, folder: Path) -> str:
 
 def _safe(text: str) -> str:
     """Return a cell that no spreadsheet takes for a formula."""
-    text = " ".join(printable(text).split("\n"))
-    return f"'{text}" if text.startswith(FORMULAS) else text
+    return str(csv_cell(" ".join(printable(text).split("\n"))))
 
 
 # -- words ------------------------------------------------------------------------------------------------------------

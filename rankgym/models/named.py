@@ -1,6 +1,5 @@
 """Click models as users name them: a key of ``MODELS``, or one of their own as ``"package.module:MODEL"``."""
 
-import importlib
 import inspect
 import os
 import traceback
@@ -11,7 +10,8 @@ import numpy as np
 from rankgym.arguments import near
 from rankgym.models.base import ClickModel, Reward
 from rankgym.models.table import MODELS
-from rankgym.source import code_digests, missing_module, source_digest
+from rankgym.named_code import NameNotFound, find_named
+from rankgym.source import code_digests, source_digest
 
 AXES = ("item", "position", "previous")
 OWN = "one of your own as package.module:MODEL"
@@ -51,22 +51,14 @@ def is_own(model: Any) -> bool:
 
 
 def _imported(name: str) -> Any:
-    module_name, _, attribute = name.partition(":")
     try:
-        found = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise ModuleNotFoundError(missing_module(error, name), name=error.name) from error
-        raise ValueError(f"model = {name!r}: {missing_module(error, name)}") from None
-    except (TypeError, ValueError) as error:  # "" or ".x" is not the name of a module
-        raise ValueError(f"model = {name!r}: {module_name!r} is not a module ({error}); allowed: {OWN}") from None
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            models = [key for key, value in vars(found).items() if isinstance(value, ClickModel)]
-            there = f"its click models: {', '.join(models) or 'none'}"
-            raise ValueError(f"model = {name!r}: module {module_name!r} has no {attribute!r}; {there}")
-        found = getattr(found, part)
-    return found
+        return find_named(name)
+    except NameNotFound as error:
+        there = ""
+        if error.module is not None:
+            models = [key for key, value in vars(error.module).items() if isinstance(value, ClickModel)]
+            there = f"; its click models: {', '.join(models) or 'none'}"
+        raise ValueError(f"model = {name!r}: {error}{there}") from None
 
 
 def unfit(model: Any) -> str:
@@ -176,7 +168,7 @@ def model_code(model: str | ClickModel) -> dict[str, str]:
     ]
     digests = {module: digest for module, digest in code_digests(parts).items() if digest}
     if isinstance(model, str) and ":" in model:
-        own = importlib.import_module(model.partition(":")[0])
+        own = find_named(model.partition(":")[0])
         digests[own.__name__] = source_digest(str(own.__file__))
     return dict(sorted(digests.items()))
 

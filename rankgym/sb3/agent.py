@@ -9,10 +9,10 @@ Reading a model file executes nothing: a card is JSON, weights are tensors.
 import contextlib
 import copy
 import hashlib
-import importlib
+import math
 import os
+import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,19 +25,25 @@ from stable_baselines3.common.utils import ConstantSchedule
 from stable_baselines3.dqn.policies import DQNPolicy
 from stable_baselines3.sac.policies import SACPolicy
 from stable_baselines3.td3.policies import TD3Policy
+from torch.overrides import TorchFunctionMode
 
 from rankgym import wrappers
 from rankgym.agent import KernelAgent
 from rankgym.arguments import number_in
 from rankgym.kernels import bits, kernel, session_seed, uniform
+from rankgym.named_code import NameNotFound, find_named
 from rankgym.sb3 import model_files, plackett_luce
 from rankgym.sb3.model_files import MAX_NOISE, card_of, library_versions, policy_name, read_model
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
+from rankgym.sb3.tensor_files import MOST_BYTES
 from rankgym.source import source_digest
 from rankgym.spaces import Permutation
+from rankgym.untrusted import read_file
 from rankgym.wrappers.layers import Layer, Setting
 
 POLICY_PACKAGES = ("rankgym", "stable_baselines3", "sb3_contrib")  # packages whose policies a file may name
+POLICY_MODULES = re.compile(r"rankgym\.sb3\.plackett_luce|(stable_baselines3|sb3_contrib)(\.\w+)+\.policies")
+SPARE_NUMBERS = 1_000_000  # that a policy may have besides twice its weights
 SMALLEST_UNIFORM = 2.0**-54  # in place of 0, which has no logarithm
 
 
@@ -270,7 +276,7 @@ class SB3Agent(KernelAgent):
     def decided_by(*, model: str, **knobs: Any) -> str:
         """Return a digest of everything besides this file that decides the lists: the model, code, libraries."""
         code = [str(module.__file__) for module in (model_files, plackett_luce)]
-        parts = [hashlib.sha256(Path(model).read_bytes()).hexdigest(), *map(source_digest, code)]
+        parts = [hashlib.sha256(read_file(model, MOST_BYTES)).hexdigest(), *map(source_digest, code)]
         parts += [f"{name} {version}" for name, version in library_versions().items()]
         return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
@@ -278,18 +284,33 @@ class SB3Agent(KernelAgent):
 def _policy_class(name: str, policy: Any) -> type[BasePolicy]:
     """Return the class that a card names."""
     module, _, cls_name = str(policy).partition(":")
-    if module.partition(".")[0] not in POLICY_PACKAGES:
+    if not POLICY_MODULES.fullmatch(module) or not cls_name.isidentifier():
         raise ValueError(
             f"model = {name!r} has the policy {policy}, which no file may name; allowed: those of "
             f"{', '.join(POLICY_PACKAGES)}; or load the model yourself and give it instead of its file"
         )
     try:
-        cls = getattr(importlib.import_module(module), cls_name)
-    except (ImportError, AttributeError) as error:
+        cls = find_named(f"{module}:{cls_name}")
+    except (ImportError, NameNotFound) as error:
         raise ValueError(f"model = {name!r} has the policy {policy}, which is not installed: {error}") from None
     if not isinstance(cls, type) or not issubclass(cls, BasePolicy):
         raise ValueError(f"model = {name!r} has the policy {policy}, which is not a policy; allowed: a policy's class")
     return cls
+
+
+class _LimitedTensors(TorchFunctionMode):
+    """While it is entered, new tensors have at most ``most`` entries together: a card may ask for any layers."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most, self.left = most, most
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in (th.empty, th.zeros, th.ones) and args:
+            self.left -= math.prod(args[0] if isinstance(args[0], (tuple, list)) else args)
+            if self.left < 0:
+                raise ValueError(f"its card asks for layers of over {self.most:,} numbers, and its weights have fewer")
+        return func(*args, **(kwargs or {}))
 
 
 def _loaded_policy(
@@ -300,7 +321,8 @@ def _loaded_policy(
         truth = spaces.Box(0.0, 1.0, (observation.shape[0],), np.float32)  # type: ignore[index]
         observation = spaces.Dict({"observation": observation, "truth": truth})
     try:
-        with th.random.fork_rng(devices=[]):  # its first weights are drawn, then replaced
+        most = 2 * sum(one.numel() for one in weights.values()) + SPARE_NUMBERS
+        with th.random.fork_rng(devices=[]), _LimitedTensors(most):  # its first weights are drawn, then replaced
             policy: BasePolicy = cls(observation, action, ConstantSchedule(0.0), **card["policy_kwargs"])
         policy.load_state_dict(weights)
     except Exception as error:

@@ -114,7 +114,7 @@ class _Machine:
         self.table: dict[str, Callable[[], None]] = {
             "MARK": lambda: self.marks.append(len(self.stack)),
             "POP": self.pop,
-            "POP_MARK": lambda: void(self.marked()),
+            "POP_MARK": self.pop_mark,
             "DUP": lambda: self.use(self.stack[-1]),
             "EMPTY_LIST": lambda: self.build([], ()),
             "EMPTY_TUPLE": lambda: self.stack.append(()),
@@ -124,7 +124,7 @@ class _Machine:
             "TUPLE1": lambda: self.build_tuple(self.popped(1)),
             "TUPLE2": lambda: self.build_tuple(self.popped(2)),
             "TUPLE3": lambda: self.build_tuple(self.popped(3)),
-            "DICT": lambda: void(parts := self.marked(), self.build({}, ()), self.set_items(parts)),
+            "DICT": self.build_dict,
             "APPEND": lambda: self.append(self.popped(1)),
             "APPENDS": lambda: self.append(self.marked()),
             "SETITEM": lambda: self.set_items(self.popped(2)),
@@ -235,6 +235,14 @@ class _Machine:
             raise ValueError("it changes something that is not new, or that has no parts")
         return top
 
+    def pop_mark(self) -> None:
+        self.marked()
+
+    def build_dict(self) -> None:
+        parts = self.marked()
+        self.build({}, ())
+        self.set_items(parts)
+
     def build_tuple(self, parts: list[Any]) -> None:
         self.build(tuple(parts), parts) if parts else self.stack.append(())
 
@@ -269,10 +277,6 @@ class _Machine:
             raise ValueError("it sets a state twice")
         top.state = state
         self.grow(top, (state,))
-
-
-def void(*_: Any) -> None:
-    """Do nothing with the results of other calls."""
 
 
 def foreign_names(data: bytes, allowed: Collection[str], operations: int = MOST_OPERATIONS) -> Iterator[str]:

@@ -4,8 +4,8 @@ A file ``tests/fuzz/doors_<room>.py`` has a table ``DOORS = {name: Door(make_inp
 runs the tables of all such files for many inputs, and ``test_doors.py`` for a few. An input is wrong if it
 
 * raises something else than the ``documented`` errors, or
-* runs code: it imports a module that an input names (``TRAP``), starts a program, connects to a network, or writes
-  outside the folder of the run, or
+* runs code: it imports a module that an input names (``TRAP``), runs code that names it, starts a program, connects
+  to a network, or writes outside the folder of the run, or
 * takes longer than ``MOST_SECONDS``.
 """
 
@@ -64,9 +64,12 @@ class Watch:
             return
         if event.startswith(STARTS):
             self.seen.append(f"{event} {arguments!r:.200}")
-        elif event in ("import", "compile", "exec"):
-            if TRAP in f"{arguments[0]!r:.2000}":
-                self.seen.append(f"{event} {arguments[0]!r:.200}")
+        elif event == "import" and str(arguments[0]).startswith(TRAP):
+            self.seen.append(f"import {arguments[0]!r:.200}")
+        elif event == "exec":  # not "compile": a header of numpy's is parsed, which runs nothing
+            code = arguments[0]
+            if TRAP in f"{code.co_names} {code.co_consts} {code.co_filename}":
+                self.seen.append(f"exec {code!r:.200}")
         elif event == "open" and isinstance(arguments[0], (str, bytes)):
             flags = arguments[2] if isinstance(arguments[2], int) else 0
             if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND):

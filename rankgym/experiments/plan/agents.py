@@ -1,7 +1,6 @@
 """Agents as users name them: a name of the table, a class, a trained model, each with knobs."""
 
 import functools
-import importlib
 import inspect
 import json
 import os
@@ -18,8 +17,9 @@ from rankgym.agent import NAMED_AGENT, agent_class, missing_methods, serves_one_
 from rankgym.arguments import ActionKind, UnknownArgument, action_kind, env_attribute, near
 from rankgym.kernels import KernelError
 from rankgym.models.named import failure_in_model
+from rankgym.named_code import NameNotFound, find_named, is_ours
 from rankgym.play.game import RefusedAction, incompatibility
-from rankgym.source import code_digests, missing_module
+from rankgym.source import code_digests
 from rankgym.wrappers.against_itself import AgainstItself
 
 MODEL = "rankgym.sb3.agent:SB3Agent"  # what plays a trained model
@@ -45,20 +45,14 @@ class AgentSpec(NamedTuple):
 
     def load(self) -> Any:
         """Import the class or function, running nothing but its module; ValueError if it is not a ``NAMED_AGENT``."""
-        module_name, _, class_name = self.where.partition(":")
         try:
-            module = importlib.import_module(module_name)
+            found = find_named(self.where)
         except ModuleNotFoundError as error:
             if self.where == MODEL and error.name in SB3:
                 raise ValueError(f"agent = {self.label!r} is a trained model: {without_sb3(error)}") from None
-            if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-                raise ModuleNotFoundError(missing_module(error, self.where), name=error.name) from error
-            raise ValueError(f"agent = {self.label!r}: {missing_module(error, self.where)}") from None
-        found: Any = module
-        for name in class_name.split("."):
-            if not hasattr(found, name):
-                raise ValueError(f"agent = {self.label!r}: module {module_name!r} has no {class_name!r}")
-            found = getattr(found, name)
+            raise
+        except NameNotFound as error:
+            raise ValueError(f"agent = {self.label!r}: {error}") from None
         if agent_class(found) is None:
             missing = missing_methods(found) if isinstance(found, type) else []
             wrong = f"has no method {missing[0]}" if len(missing) == 1 else "is not an agent"
@@ -227,6 +221,19 @@ def _without_blanks(part: str) -> str:
     return part if plain else f"{knob}={re.sub(QUOTED_OR_BLANK, lambda found: found[1] or '', value)}"
 
 
+def own_code(agent: AgentLike) -> bool:
+    """Return whether the name of an agent, or of one that it wraps, means a module that is not rankgym's.
+
+    Nothing is imported. A name that cannot be parsed means none.
+    """
+    try:
+        spec = parse_agent(agent)
+    except ValueError:
+        return False
+    inner = spec.knobs.get("agent")
+    return not is_ours(spec.where) or (isinstance(inner, str) and ":" in inner and own_code(inner))
+
+
 def partial_of(agent: functools.partial[Any]) -> type:
     """Return the class of a partial agent, which fixes knobs; ValueError if it is another function's, or a place's."""
     if isinstance(agent.func, type) and not agent.args:
@@ -314,9 +321,11 @@ def _model_file(agent: str, name: str) -> str:
         return str(shipped)
     folder = Path(name).parent
     with_package = [f"{model}.zip" for model in shipped_models()] if Path(name).name == name else []
-    there = map(str, sorted(folder.glob("*.zip"))) if folder.is_dir() else ()
+    there = [str(path) for path in sorted(folder.glob("*.zip")) if path.is_file()] if folder.is_dir() else []
     hint = near(name, [*there, *with_package]) or ";"
     what = "" if folder.is_dir() else f", nor a folder {str(folder)!r}"
+    if Path(name).is_dir():
+        what = ", but a folder"
     comes = f", or one that comes with the package: {', '.join(with_package)}" if with_package else ""
     allowed = f"allowed: a model that `rankgym train` made{comes}"
     raise ValueError(f"agent = {agent!r}: there is no file {name!r}{what}{hint} {allowed}")

@@ -22,6 +22,7 @@ from rankgym.experiments.plan.agents import (
     slug,
     split_names,
 )
+from rankgym.named_code import announce
 from rankgym.play.game import incompatibility
 from rankgym.registry import ENVS
 
@@ -208,6 +209,8 @@ def _fitting(specs: tuple[AgentSpec, ...], name: str, env: Any) -> tuple[AgentSp
 
 def one_row(name: str, choice: str | None, query: Any, kwargs: dict[str, Any]) -> Any:
     """Make the environment with one row; a ValueError if ``query`` does not say what rows play."""
+    if ":" in name:  # "module:id"
+        announce(name.partition(":")[0])
     if choice is None:
         if query != "all":
             raise ValueError(f"{name} has neither queries nor problems to choose from; allowed: query = 'all'")

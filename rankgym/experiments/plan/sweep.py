@@ -14,10 +14,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankgym.arguments import count_of, name_keywords, near, round_numbers, whole_number
-from rankgym.experiments.plan.agents import AgentLike, knob_text, parse_agent, partial_of, spelled, split_names
+from rankgym.experiments.plan.agents import (
+    AgentLike,
+    knob_text,
+    own_code,
+    parse_agent,
+    partial_of,
+    spelled,
+    split_names,
+)
 from rankgym.experiments.plan.environments import KINDS, ResolvedEnvironment, recorded_rounds, resolve
 from rankgym.experiments.plan.jobs import Block, Job, ResultName, Series
 from rankgym.experiments.plan.json_files import with_files_read
+from rankgym.models.named import is_own
 
 SWEEP = "sweep.json"  # the sweep that a folder was made for
 LABEL = "label"  # the key of an agent's table that is not a knob
@@ -230,6 +239,15 @@ class Sweep:
         """Check that environments, agents and arguments fit together."""
         self.to_json()
         _ = self.settings
+
+    def names_own_code(self) -> bool:
+        """Return whether an agent, a click model or an environment is in a module that is not rankgym's.
+
+        Nothing is imported: playing the sweep would import it.
+        """
+        agents = [*self.agents, *(name for one in self.environments for name in one.agents or ())]
+        models = [one.kwargs.get("model") for one in self.environments]
+        return any(map(own_code, agents)) or any(map(is_own, models)) or any(":" in e.env_id for e in self.environments)
 
     def series(self) -> list[Series]:
         """All rows of each agent in each environment, in the sweep's order."""

@@ -9,16 +9,16 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from rankgym.named_code import is_ours
 from rankgym.source import search_path as search_path
 
-OURS = ("rankgym", "rankgym_agents")
 _SEEN: dict[str, int] = {}  # times of change of the files that this process has imported, in nanoseconds
 
 
 def own_modules(places: Iterable[str]) -> tuple[str, ...]:
     """Return the modules of ``places``, each "package.module:NAME", without those of rankgym."""
     modules = dict.fromkeys(place.partition(":")[0] for place in places)
-    return tuple(name for name in modules if name.partition(".")[0] not in OURS)
+    return tuple(name for name in modules if not is_ours(name))
 
 
 def prepare(modules: Iterable[str], folders: Iterable[str]) -> str:

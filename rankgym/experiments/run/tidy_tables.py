@@ -18,7 +18,7 @@ from rankgym.experiments.run.plan_file import label_in, read_plan
 from rankgym.experiments.run.result_file import read_settings
 from rankgym.experiments.run.results import Played, Results, join
 from rankgym.extras import require
-from rankgym.outputs import atomic_path
+from rankgym.outputs import atomic_path, csv_cell
 
 LABELS = {
     "environment": "label in the sweep (dictionary-encoded text)",
@@ -135,6 +135,20 @@ def uneven_rows(results: Results) -> list[str]:
             counts = ", ".join(f"{agent} {len(one):,}" for agent, one in rows.items())
             said.append(f"in {environment} the agents' means are over different rows: {counts}")
     return said
+
+
+def for_spreadsheets(tidy: Any) -> Any:
+    """Return a tidy table with text in place of dictionaries, in which no spreadsheet finds a formula."""
+    arrow = require("pyarrow")
+    columns = {}
+    for name in tidy.column_names:
+        column = tidy[name]
+        if arrow.types.is_dictionary(column.type):
+            column = column.combine_chunks()
+            names = arrow.array([csv_cell(text) for text in column.dictionary.to_pylist()], arrow.string())
+            column = names.take(column.indices)
+        columns[name] = column
+    return arrow.table(columns)
 
 
 def provenance(path: Path) -> tuple[dict[str, Any], dict[str, str]]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankgym.arguments import named_keywords
-from rankgym.experiments.plan.agents import AgentLike
+from rankgym.experiments.plan.agents import MODEL, AgentLike, AgentSpec
 from rankgym.experiments.run.foreign_files import has_keys, named
 from rankgym.experiments.scoring.placing import Scorecard, as_json, place
 from rankgym.experiments.scoring.playing import loaded, one_agent, play
@@ -116,11 +116,12 @@ class Verification(NamedTuple):
 def verify(file: str | os.PathLike[str], agent: AgentLike | None = None, *, progress: bool = True) -> Verification:
     """Play a submission's agent again and compare all numbers, bit for bit.
 
-    It runs the agent's code: call it for agents that you trust.
+    Code that is not the package's is never imported because a file names it.
 
     Args:
         file: a ``submission.json``.
-        agent: plays in place of the one that the file names, as if its model lies elsewhere.
+        agent: plays in place of the one that the file names: needed if that is not an agent of the package. Its code
+            runs; give those that you trust.
         progress: whether to show a bar.
 
     Raises:
@@ -128,9 +129,24 @@ def verify(file: str | os.PathLike[str], agent: AgentLike | None = None, *, prog
     """
     require("scipy")
     submitted = read_submission(Path(file))
-    spec = loaded(submitted.agent) if agent is None else one_agent(agent)
+    spec = _agent_of_the_package(submitted.agent, Path(file)) if agent is None else one_agent(agent)
     replayed = play(spec, submitted.suite, progress=progress)
     return Verification(submitted, _other_versions(submitted, replayed), _different(submitted, replayed))
+
+
+def _agent_of_the_package(agent: AgentSpec, file: Path) -> AgentSpec:
+    """Import the agent that a file names, or raise a ValueError: it is code of somebody else."""
+    from rankgym_agents import AGENTS
+
+    inner = agent.knobs.get("agent")
+    known = {MODEL, *(f"{one.__module__}:{one.__qualname__}" for one in AGENTS.values())}
+    if agent.where not in known or not (inner is None or inner in AGENTS):
+        raise ValueError(
+            f"{file} has the agent {agent.label!r}, which is not one of the package ({agent.where}); its code is not "
+            f"run because a file names it; allowed: its name with --verify, if you trust it, such as "
+            f"`rankgym score MODULE:CLASS --verify {file}` (in Python verify(file, agent))"
+        )
+    return loaded(agent)
 
 
 def _other_versions(submitted: Record, here: Record) -> list[str]:

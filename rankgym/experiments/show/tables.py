@@ -10,6 +10,7 @@ from rankgym.estimates import rounded, with_error
 from rankgym.experiments.judge.agreements import agreement_notes
 from rankgym.experiments.judge.comparison import Comparison, caption
 from rankgym.experiments.judge.table_columns import Column, counted
+from rankgym.outputs import csv_cell
 
 MAX_EPOCH_COLUMNS = 12  # of more epochs the table shows the first and the last; table.csv has all
 
@@ -80,12 +81,12 @@ def cell(line: dict[str, Any], column: Column, *, error: bool = True) -> str:
 
 
 def csv_text(comparison: Comparison) -> str:
-    """Return the table with all columns and digits."""
+    """Return the table with all columns and digits; names that a spreadsheet would compute have ' in front."""
     lines = comparison.table()
     text = io.StringIO()
     writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(lines)
+    writer.writerows({name: csv_cell(value) for name, value in line.items()} for line in lines)
     return text.getvalue()
 
 
