@@ -590,6 +590,7 @@ def test_the_addresses_and_digests_of_the_published_matrices():
         ("navigational", "MSLR-Nabigational.txt", "b299a41e"),
         ("informational", "MSLR-Informational-CDC.txt", "cbd9a51a"),
     ]
+    assert [part.size for part in entry.parts] == [25 * arms * arms for arms in (136, 136, 135)]  # 25 bytes a number
 
 
 def test_the_originals_are_told_apart_by_their_digests(originals, home, tmp_path):
