@@ -33,16 +33,7 @@ from rankgym.data.catalogue import home
 from rankgym.data.errors import DataError
 from rankgym.data.files import physical_memory, write_npz
 from rankgym.data.query_files import SUFFIX, query_file, query_starts
-from rankgym.data.text_files import (
-    BYTE_ORDER_MARK,
-    DAMAGE,
-    LineEnds,
-    Unpacked,
-    check_regular,
-    check_text,
-    damage,
-    unpacked,
-)
+from rankgym.data.text_files import DAMAGE, check_regular, damage, damage_ahead, text_pieces, unpacked
 from rankgym.kernels import bits, kernel, session_seed
 from rankgym.progress import count_bar, late_bar
 
@@ -381,12 +372,8 @@ def _shown(word: bytes) -> str:
 def _chunks(stream: Any, reader: _Reader) -> Iterator[bytes]:
     """The file in chunks of whole lines; the last line may lack its line end."""
     rest: list[bytes] = []
-    length, began, turn = 0, False, LineEnds()
-    while piece := stream.read(CHUNK):
-        if not began:
-            check_text(f"{reader.path}, line 1", piece[:512], "text, plain or gzip")
-            piece, began = piece.removeprefix(BYTE_ORDER_MARK), True
-        piece = turn(piece)
+    length = 0
+    for piece in text_pieces(stream, CHUNK, reader.path, "text, plain or gzip"):
         cut = piece.rfind(b"\n") + 1
         if cut:
             yield b"".join([*rest, piece[:cut]])
@@ -421,7 +408,7 @@ def parse(path: str | os.PathLike[str], *, progress: bool = True) -> LetorData:
         except DAMAGE as error:
             raise reader.fault(reader.lines + 1, damage(error)) from None
         except DataError:  # a line may be wrong because the file is damaged
-            if isinstance(stream, Unpacked) and (found := stream.damage_ahead()) is not None:
+            if (found := damage_ahead(stream)) is not None:
                 raise reader.fault(reader.lines + 1, damage(found)) from None
             raise
     return reader.result()

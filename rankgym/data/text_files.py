@@ -118,17 +118,20 @@ class Unpacked:
             raise self.error
         return b"".join(pieces)
 
-    def damage_ahead(self) -> Exception | None:
-        """Read on, through a gigabyte at most, and return the damage, if there is any."""
-        with contextlib.suppress(*DAMAGE):
-            for _ in range(1_000):
-                if not self.read(1_000_000):
-                    break
-        return self.error
-
     def readline(self, size: int) -> bytes:
         """Return the next line, or its first ``size`` bytes."""
         return self.stream.readline(size)
+
+
+def damage_ahead(stream: Any) -> Exception | None:
+    """Read on in what ``unpacked`` returned, through a gigabyte at most, and return the damage, if there is any."""
+    if not isinstance(stream, Unpacked):
+        return None
+    with contextlib.suppress(*DAMAGE):
+        for _ in range(1_000):
+            if not stream.read(1_000_000):
+                break
+    return stream.error
 
 
 def damage(error: Exception) -> str:
@@ -155,6 +158,20 @@ class LineEnds:
         if b"\r" in piece:
             piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         return piece
+
+
+def text_pieces(stream: Any, size: int, path: Path, allowed: str) -> Iterator[bytes]:
+    """Yield a text in pieces of about ``size`` bytes, without byte order mark, lines ending with ``\\n``.
+
+    Raises:
+        DataError: the first bytes are not text; the message has ``path`` and what is ``allowed``.
+    """
+    turn, began = LineEnds(), False
+    while piece := stream.read(size):
+        if not began:
+            check_text(f"{path}, line 1", piece[:512], allowed)
+            piece, began = piece.removeprefix(BYTE_ORDER_MARK), True
+        yield turn(piece)
 
 
 def text_lines(data: bytes, label: str, longest: int, allowed: str) -> Iterator[str]:

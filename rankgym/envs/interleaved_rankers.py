@@ -227,13 +227,6 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
         self.user_model, self.grades = user_model, users.num_grades(data, grades, str(file))
         self.user = users.User(*map(np.array, users.user(user_model, self.grades)))
         matrix = _preference(preferences, self.rankers, features)
-        if matrix is None:
-            estimate = (
-                f"`rankgym data preferences {file} --out NAME.npy` estimates one, preferences='NAME.npy' gives it"
-            )
-            warnings.warn(
-                f"regret is unknown (NaN) without a preference matrix: {estimate}", UnknownRegret, stacklevel=2
-            )
         self._lists = letor_rankings(data, self.rankers, ties, self.pool)
         self._labels, self._start = np.array(data.labels), np.array(data.start)  # writable, as kernels expect
 
@@ -241,10 +234,8 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
         gap, best, condorcet = np.full((1, arms), np.nan), np.full(1, -1), np.full(1, -1)
         if matrix is not None:
             judge(matrix[None], np.zeros(1, np.int64), np.arange(arms)[None], best_by, gap, best, condorcet)
-            if best[0] < 0:
-                circle = f"by preferences = {str(preferences)!r} no ranker beats all others"
-                others = "winner='copeland' or 'borda' measures it against another one"
-                warnings.warn(f"regret is unknown (NaN): {circle}; {others}", UnknownRegret, stacklevel=2)
+        if best[0] < 0:
+            warnings.warn(_why_unknown(str(file), preferences), UnknownRegret, stacklevel=2)
         # The truth by ``preferences``, as far as it is known: NaN, -1 and -1 if not. Agents never read it.
         known = np.full((arms, arms), np.nan) if matrix is None else matrix
         self.preference = np.broadcast_to(known, (rows, arms, arms))  # P(arm i beats arm j)
@@ -371,6 +362,15 @@ def _letor_file(file: Any) -> letor.LetorData:
     if not os.path.exists(file):  # unlike Path.exists, False for an impossible file name
         raise ValueError(f"file = {str(file)!r} does not exist; allowed: a file in the format of LETOR, {example}")
     return letor.load(file)
+
+
+def _why_unknown(file: str, preferences: Any) -> str:
+    """Say why regret is NaN, and what to do."""
+    if preferences is None:
+        estimate = f"`rankgym data preferences {file} --out NAME.npy` estimates one, preferences='NAME.npy' gives it"
+        return f"regret is unknown (NaN) without a preference matrix: {estimate}"
+    circle = f"by preferences = {str(preferences)!r} no ranker beats all others"
+    return f"regret is unknown (NaN): {circle}; winner='copeland' or 'borda' measures it against another one"
 
 
 def _preference(name: Any, rankers: list[int], num_features: int) -> NDArray[np.float64] | None:

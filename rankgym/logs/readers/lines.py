@@ -1,16 +1,17 @@
 """The lines of a text file, plain or gzipped, in chunks; lines that no reader could use are left out and counted."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from rankgym.data.errors import DataError
-from rankgym.data.text_files import BYTE_ORDER_MARK, DAMAGE, LineEnds, check_text, damage, unpacked
+from rankgym.data.text_files import DAMAGE, damage, text_pieces, unpacked
 from rankgym.logs.readers.lists import LONGEST_LINE, Faults
 
 CHUNK = 1 << 20  # bytes read at once
+TEXT = "UTF-8 text, plain or gzip"
 
 
 class Chunk(NamedTuple):
@@ -32,14 +33,10 @@ def chunks(path: Path, size: int, faults: Faults, progress: Callable[[int], None
     """
     lines = 0
     with path.open("rb") as file:
-        pieces, seen = _pieces(unpacked(file), size), 0
+        pieces, seen = _pieces(text_pieces(unpacked(file), size, path, TEXT)), 0
         try:
             for piece, cut in pieces:
-                data = piece
-                if lines == 0:
-                    check_text(f"{path}, line 1", data[:512], "UTF-8 text, plain or gzip")
-                    data = data.removeprefix(BYTE_ORDER_MARK)
-                data, left_out = _usable(data, lines)
+                data, left_out = _usable(piece, lines)
                 for line, why in left_out.items():
                     faults.add(path, line, why)
                 chunk = Chunk(data, lines, cut, left_out)
@@ -54,11 +51,10 @@ def chunks(path: Path, size: int, faults: Faults, progress: Callable[[int], None
         raise DataError(f"{path}, line 1: the file is empty; allowed: a click log")
 
 
-def _pieces(stream: Any, size: int) -> Iterator[tuple[bytes, bool]]:
+def _pieces(text: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
     """Yield whole lines, and whether the last line end was missing. A very long line keeps its beginning only."""
-    rest, turn = b"", LineEnds()
-    while piece := stream.read(size):
-        piece = turn(piece)
+    rest = b""
+    for piece in text:
         cut = piece.rfind(b"\n") + 1
         if not cut:
             rest = (rest + piece)[: LONGEST_LINE + 1]  # enough to be found too long
