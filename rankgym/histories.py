@@ -5,7 +5,6 @@ matplotlib are imported when they are needed.
 """
 
 import os
-import zipfile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,9 +14,12 @@ from numpy.typing import NDArray
 from rankgym.arguments import one_of
 from rankgym.estimates import known, mean_and_error
 from rankgym.extras import require
-from rankgym.outputs import atomic_path, read_regular_file
+from rankgym.outputs import atomic_path
+from rankgym.untrusted import RefusedFile, read_arrays
 
 H = TypeVar("H")
+
+MOST_BYTES = 8 << 30  # of a history, expanded
 
 Y_LABELS = {
     "regret": "cumulative regret",
@@ -68,9 +70,6 @@ def save(history: Any, path: str | os.PathLike[str]) -> None:
 def load(cls: type[H], path: str | os.PathLike[str]) -> H:
     """Read a history of class ``cls`` from a file of ``save``, or of ``rankgym compare``."""
     name = os.fspath(path)
-    data = read_regular_file(Path(path))
-    if data is None:
-        raise ValueError(f"path = {name!r} is not a regular file; allowed: FILE.npz of a history")
     arrays = _read(name, Path(path))
     fields: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
     others = [key for key in arrays if key not in (*fields, *BESIDE)]
@@ -91,15 +90,9 @@ def load(cls: type[H], path: str | os.PathLike[str]) -> H:
 def _read(name: str, path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of an npz file; its checksums are compared."""
     try:
-        with path.open("rb") as file:
-            if not zipfile.is_zipfile(file):
-                raise ValueError("it is not an npz file, or it is cut off")
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as found:
-                return {key: np.asarray(found[key]) for key in found.files}
-    except Exception as error:  # a damaged file may fail in any way
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"path = {name!r} is damaged, or not the file of a history: {said}") from None
+        return read_arrays(path, MOST_BYTES)
+    except RefusedFile as error:
+        raise ValueError(f"path = {name!r} is damaged, or not the file of a history: {error}") from None
 
 
 def _other_class(cls: type, arrays: dict[str, Any]) -> str:

@@ -18,8 +18,6 @@ import contextlib
 import hashlib
 import os
 import re
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -36,8 +34,10 @@ from rankgym.data.query_files import SUFFIX, query_file, query_starts
 from rankgym.data.text_files import DAMAGE, check_regular, damage, damage_ahead, text_pieces, unpacked
 from rankgym.kernels import bits, kernel, session_seed
 from rankgym.progress import count_bar, late_bar
+from rankgym.untrusted import read_arrays
 
 CACHE_FORMAT = 1  # a cached file of another format is parsed again
+MOST_CACHED = 64 << 30  # bytes of a parsed file
 MOST_FEATURES = 10_000  # stored as a dense array; the largest public collection has 700
 LARGEST_LABEL = 127
 LONGEST_ID = 200  # bytes of a query's id
@@ -473,9 +473,9 @@ def load(path: str | os.PathLike[str], *, progress: bool = True) -> LetorData:
 def _cached(path: Path) -> LetorData | None:
     """The documents of a cached file; None if the file is missing or incomplete."""
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            data = LetorData(*(arrays[name] for name in LetorData._fields))
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
+        arrays = read_arrays(path, MOST_CACHED)
+        data = LetorData(*(arrays[name] for name in LetorData._fields))
+    except (OSError, ValueError, KeyError):
         return None
     kinds = [(array.dtype.kind, array.ndim) for array in data]
     if kinds != [("f", 2), ("i", 1), ("i", 1), ("U", 1)] or len(data.start) != len(data.query_ids) + 1:

@@ -18,6 +18,7 @@ from rankgym.data.errors import DataError
 from rankgym.data.files import NPZ, read_bytes, read_npz
 from rankgym.data.matrices import MAX_ARMS, Array, check_preference, flaw, symmetric
 from rankgym.data.text_files import text_lines
+from rankgym.untrusted import RefusedFile, read_array
 
 FILE_TOLERANCE = 1e-6  # of p_ij + p_ji = 1 in a file: numbers are often printed with six or seven digits
 MAX_BYTES = 200_000_000  # of a file: 2,800 arms with 25 characters each
@@ -77,8 +78,10 @@ def _npy(data: bytes, label: str) -> Array:
     found, needed = len(data) - stream.tell(), int(np.prod(shape)) * dtype.itemsize
     if found != needed:
         raise DataError(f"{label} is a broken .npy file: {found} bytes of numbers; allowed: {needed} for shape {shape}")
-    stream.seek(0)
-    return np.array(np.lib.format.read_array(stream, allow_pickle=False), np.float64, order="C")
+    try:
+        return np.array(read_array(data, len(data)), np.float64, order="C")
+    except RefusedFile as error:
+        raise DataError(f"{label} is a broken .npy file: {error}") from None
 
 
 def _text(data: bytes, label: str) -> tuple[Array, list[int]]:

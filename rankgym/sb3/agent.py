@@ -11,8 +11,8 @@ import copy
 import hashlib
 import importlib
 import os
+import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,11 +33,14 @@ from rankgym.kernels import bits, kernel, session_seed, uniform
 from rankgym.sb3 import model_files, plackett_luce
 from rankgym.sb3.model_files import MAX_NOISE, card_of, library_versions, policy_name, read_model
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
+from rankgym.sb3.tensor_files import MOST_BYTES
 from rankgym.source import source_digest
 from rankgym.spaces import Permutation
+from rankgym.untrusted import read_file
 from rankgym.wrappers.layers import Layer, Setting
 
 POLICY_PACKAGES = ("rankgym", "stable_baselines3", "sb3_contrib")  # packages whose policies a file may name
+POLICY_MODULES = re.compile(r"rankgym\.sb3\.plackett_luce|(stable_baselines3|sb3_contrib)(\.\w+)+\.policies")
 SMALLEST_UNIFORM = 2.0**-54  # in place of 0, which has no logarithm
 
 
@@ -270,7 +273,7 @@ class SB3Agent(KernelAgent):
     def decided_by(*, model: str, **knobs: Any) -> str:
         """Return a digest of everything besides this file that decides the lists: the model, code, libraries."""
         code = [str(module.__file__) for module in (model_files, plackett_luce)]
-        parts = [hashlib.sha256(Path(model).read_bytes()).hexdigest(), *map(source_digest, code)]
+        parts = [hashlib.sha256(read_file(model, MOST_BYTES)).hexdigest(), *map(source_digest, code)]
         parts += [f"{name} {version}" for name, version in library_versions().items()]
         return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
@@ -278,7 +281,7 @@ class SB3Agent(KernelAgent):
 def _policy_class(name: str, policy: Any) -> type[BasePolicy]:
     """Return the class that a card names."""
     module, _, cls_name = str(policy).partition(":")
-    if module.partition(".")[0] not in POLICY_PACKAGES:
+    if not POLICY_MODULES.fullmatch(module) or not cls_name.isidentifier():
         raise ValueError(
             f"model = {name!r} has the policy {policy}, which no file may name; allowed: those of "
             f"{', '.join(POLICY_PACKAGES)}; or load the model yourself and give it instead of its file"
@@ -292,6 +295,18 @@ def _policy_class(name: str, policy: Any) -> type[BasePolicy]:
     return cls
 
 
+def _check_shapes(
+    cls: Any, card: dict[str, Any], weights: Any, observation: spaces.Space[Any], action: spaces.Space[Any]
+) -> None:
+    """Raise a ValueError if a card asks for other sizes than the weights have; layers here take no memory yet."""
+    with th.random.fork_rng(devices=[]), th.device("meta"):
+        planned = cls(observation, action, ConstantSchedule(0.0), **card["policy_kwargs"]).state_dict()
+    for name in {**planned, **weights}:
+        wanted, there = (list(one[name].shape) if name in one else "none" for one in (planned, weights))
+        if wanted != there:
+            raise ValueError(f"its card asks for {name} of shape {wanted}, but the weights have {there}")
+
+
 def _loaded_policy(
     name: str, cls: Any, card: dict[str, Any], weights: Any, observation: spaces.Space[Any], action: spaces.Space[Any]
 ) -> BasePolicy:
@@ -300,6 +315,7 @@ def _loaded_policy(
         truth = spaces.Box(0.0, 1.0, (observation.shape[0],), np.float32)  # type: ignore[index]
         observation = spaces.Dict({"observation": observation, "truth": truth})
     try:
+        _check_shapes(cls, card, weights, observation, action)
         with th.random.fork_rng(devices=[]):  # its first weights are drawn, then replaced
             policy: BasePolicy = cls(observation, action, ConstantSchedule(0.0), **card["policy_kwargs"])
         policy.load_state_dict(weights)

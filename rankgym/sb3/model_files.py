@@ -5,9 +5,8 @@ import hashlib
 import io
 import json
 import os
-import pickle
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,9 @@ import rankgym
 from rankgym.arguments import named_keywords, number_in
 from rankgym.outputs import library_version
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
+from rankgym.sb3.tensor_files import MOST_BYTES, read_tensors
 from rankgym.spaces import Permutation
+from rankgym.untrusted import RefusedFile, open_archive, parse_json, read_member
 from rankgym.wrappers.layers import Setting, layers_of
 
 WEIGHTS = Path(__file__).parent / "weights"  # models that come with the package
@@ -30,6 +31,9 @@ REQUIRED: dict[str, type] = {  # entries of a card
 }
 ALLOWED = {list: "a list", int: "a whole number, at least 1", str: "a text", dict: "a dict", bool: "true, false"}
 TRAINING_ONLY = ("optimizer_class", "optimizer_kwargs")  # keywords of a policy that playing does not need
+MOST_MEMBERS = 100  # of a model file; stable-baselines3 writes at most ten
+LONGEST_ENTRY = 5_000  # letters of a card's layers, and of its policy's keywords
+MOST_JSON = 16 << 20  # bytes of its data
 MAX_NOISE = 1e6  # scores are drowned long before
 
 
@@ -175,6 +179,9 @@ def _checked_card(name: str, card: Any) -> dict[str, Any]:
             number_in("noise", card["noise"], 0, MAX_NOISE)
         except ValueError as error:
             raise ValueError(f"model = {name} is damaged: {error}") from None
+    for entry in ("layers", "policy_kwargs"):
+        if len(text := json.dumps(card[entry])) > LONGEST_ENTRY:
+            raise ValueError(f"model = {name}: {entry} has {len(text):,} letters; allowed: {LONGEST_ENTRY:,}")
     for layer in card["layers"]:
         pair = layer if isinstance(layer, (list, tuple)) and len(layer) == 2 else (None, None)
         if not isinstance(pair[0], str) or not isinstance(pair[1], dict):
@@ -194,26 +201,39 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     if not file.exists() and os.fspath(path).removesuffix(".zip") in shipped:
         file = shipped[file.stem]
     try:
-        content = file.read_bytes()
+        data, parts = read_parts(file, ["policy.pth"])
+        card, tensors = data.get(CARD), parts["policy.pth"]
+        if not all(isinstance(key, str) and isinstance(value, th.Tensor) for key, value in tensors.items()):
+            raise TypeError("policy.pth has something else than weights")
     except OSError as error:
         allowed = f"a file, or {', '.join(shipped)}"
         raise ValueError(f"model = {name} cannot be read: {error.strerror or error}; allowed: {allowed}") from None
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            data, weights = json.loads(archive.read("data")), archive.read("policy.pth")
-        card = data.get(CARD)
-        tensors = read_tensors("policy.pth", weights)
-        if not all(isinstance(key, str) and isinstance(value, th.Tensor) for key, value in tensors.items()):
-            raise TypeError("policy.pth has something else than weights")
     except Exception as error:
         why = f"is not a model of stable-baselines3 ({type(error).__name__}: {error})"
         raise ValueError(f"model = {name} {why}; allowed: a file written by model.save") from None
     return _checked_card(name, card), tensors
 
 
-def read_tensors(name: str, content: bytes) -> Any:
-    """Return what ``torch.save`` wrote: tensors and numbers, in dicts and lists. Other pickled objects are refused."""
+def read_parts(path: Path, names: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read a model file: the JSON of its member ``data``, and members of tensors (``read_tensors``) by their names.
+
+    Nothing is unpickled: entries of ``data`` that stable-baselines3 has pickled stay texts.
+
+    Raises:
+        RefusedFile: a member is missing, damaged, has something else than tensors, or exceeds a limit.
+        OSError: the file cannot be read.
+    """
+    with open_archive(path, MOST_MEMBERS) as archive:
+        data = parse_json(read_member(archive, "data", MOST_JSON))
+        contents = {name: read_member(archive, name, MOST_BYTES) for name in names}
+    if not isinstance(data, dict):
+        raise RefusedFile("its data is not a JSON object; allowed: what model.save wrote")
+    return data, {name: tensors_in(name, content) for name, content in contents.items()}
+
+
+def tensors_in(name: str, content: bytes) -> Any:
+    """Return the tensors of a part of a model; errors name the part."""
     try:
-        return th.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError:  # torch's message recommends to load it all the same
-        raise ValueError(f"{name} has something else than tensors and numbers, or is damaged") from None
+        return read_tensors(content)
+    except RefusedFile as error:
+        raise RefusedFile(f"{name} has something else than tensors and numbers, or is damaged: {error}") from None

@@ -3,7 +3,6 @@
 import csv
 import json
 import time
-import zipfile
 from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict
@@ -19,10 +18,12 @@ from rankgym.arguments import number_in, plain_number, whole_number
 from rankgym.outputs import atomic_path, versions
 from rankgym.sb3.average import Average
 from rankgym.sb3.defaults import EVALUATION_SEED, EVALUATIONS
-from rankgym.sb3.model_files import library_versions, read_tensors, weights_digest
+from rankgym.sb3.model_files import MOST_JSON, library_versions, read_parts, tensors_in, weights_digest
 from rankgym.sb3.plan import EvaluationResult, TrainingPlan
 from rankgym.sb3.settings import train_command
+from rankgym.sb3.tensor_files import MOST_BYTES
 from rankgym.sb3.vec_env import RankingVecEnv
+from rankgym.untrusted import parse_json, read_file
 
 AVERAGE = "average.pth"  # the averaged weights so far
 FILES = ("train.json", "curve.csv", "last.zip", "best.zip", AVERAGE)
@@ -129,7 +130,7 @@ def read_earlier(folder: Path, plan: TrainingPlan) -> dict[str, Any]:
     if not path.exists() or not (folder / "last.zip").exists():
         raise ValueError(f"out = {str(folder)!r} has no training to resume; allowed: one with train.json and last.zip")
     try:
-        before: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        before: dict[str, Any] = parse_json(read_file(path, MOST_JSON))
         old, _ = before["settings"], before["last"]["steps"]
         keywords = {**before["algorithm"]}, {**before["policy_kwargs"]}
         automatic = max(old["steps"] // EVALUATIONS, 1) == old["eval_every"]
@@ -167,11 +168,11 @@ def resumed_model(folder: Path, before: dict[str, Any], plan: TrainingPlan, env:
     path = folder / "last.zip"
     model: Any = plan.model(env)
     try:
-        with zipfile.ZipFile(path) as archive:
-            data = json.loads(archive.read("data"))
-            parts, variables = model._get_torch_save_params()
-            model.set_parameters({name: _tensors(archive, name) for name in parts}, device="cpu")
-            tensors = _tensors(archive, "pytorch_variables") if variables else {}
+        parts, variables = model._get_torch_save_params()
+        names = [*parts, *(["pytorch_variables"] if variables else [])]
+        data, read = read_parts(path, [f"{name}.pth" for name in names])
+        model.set_parameters({name: read[f"{name}.pth"] for name in parts}, device="cpu")
+        tensors = read.get("pytorch_variables.pth", {})
         for name in variables:
             recursive_setattr(model, f"{name}.data", tensors[name].data)
         for name in COUNTERS:
@@ -192,11 +193,6 @@ def _unreadable(path: Path, error: Exception) -> ValueError:
     return ValueError(f"{path} cannot be read ({type(error).__name__}: {error}); allowed: fresh (--fresh)")
 
 
-def _tensors(archive: zipfile.ZipFile, name: str) -> Any:
-    """Return one part of a model's file: tensors and numbers, in dicts and lists."""
-    return read_tensors(f"{name}.pth", archive.read(f"{name}.pth"))
-
-
 def _episodes(given: Any) -> list[dict[str, float]]:
     """Return the last episodes of a file, checked: it may come from anybody."""
     for episode in given:
@@ -211,7 +207,7 @@ def restore_average(model: BaseAlgorithm, plan: TrainingPlan, folder: Path | Non
     if folder is not None and average.rate:
         path = folder / AVERAGE
         try:
-            state = read_tensors(AVERAGE, path.read_bytes())
+            state = tensors_in(AVERAGE, read_file(path, MOST_BYTES))
             moves, weights = whole_number("moves", state["moves"], 0), average.state["weights"]
             if weights.keys() != state["weights"].keys():
                 raise ValueError("other weights than the model's")

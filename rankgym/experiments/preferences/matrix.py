@@ -13,6 +13,9 @@ from rankgym.experiments.plan.jobs import RESULTS
 from rankgym.experiments.run.driver import LOG
 from rankgym.experiments.run.lock import LOCK
 from rankgym.outputs import atomic_path, check_writable, json_text, remove
+from rankgym.untrusted import read_array
+
+MOST_BYTES = 1 << 30  # of a matrix: 11,000 rankers
 
 
 class Preferences(NamedTuple):
@@ -64,8 +67,8 @@ class MatrixFiles(NamedTuple):
             return None
         try:
             with self.matrix.open("rb") as matrix, self.errors.open("rb") as errors:
-                preference, error = (np.load(file, allow_pickle=False) for file in (matrix, errors))
-        except (OSError, EOFError, ValueError):
+                preference, error = (read_array(file, MOST_BYTES) for file in (matrix, errors))
+        except (OSError, ValueError):
             return None
         rankers = np.array(settings["rankers"], np.int64)
         if not preference.shape == error.shape == (len(rankers), len(rankers)):

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from rankgym.experiments.plan.agents import MODEL, WEIGHTS, AgentSpec, shipped_models, slug
 from rankgym.experiments.scoring.suite import SUITES, Suite, find_suite
-from rankgym.outputs import atomic_path, read_regular_file
+from rankgym.outputs import atomic_path
+from rankgym.untrusted import parse_json, read_arrays, read_file
 
 FORMAT = 1
 HOME = Path(__file__).with_name("records")  # a folder for each suite
@@ -97,9 +98,9 @@ def save_record(record: Record, path: Path) -> None:
 def load_record(path: Path) -> Record:
     """Read what ``save_record`` wrote; a ValueError if it is damaged, or of tasks that were changed since."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            about, values = json.loads(str(arrays["about"])), {n: arrays[n] for n in arrays.files if n != "about"}
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        values = read_arrays(path, MOST_BYTES)
+        about = parse_json(str(values.pop("about")))
+    except (OSError, ValueError, KeyError) as error:
         raise ValueError(f"{path} is not a record: {error}") from None
     return _record(about, values, str(path))
 
@@ -125,11 +126,7 @@ def submission(record: Record) -> dict[str, Any]:
 def read_submission(path: Path) -> Record:
     """Read a submission; a ValueError if it is not one, was changed, or is of another suite than there is here."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ValueError(f"it has {path.stat().st_size:,} bytes; allowed: at most {MOST_BYTES:,}")
-        document = json.loads(read_regular_file(path) or b"")
-    except RecursionError:
-        raise ValueError(f"{path} is not a submission: it is nested too deeply; allowed: {ALLOWED}") from None
+        document = parse_json(read_file(path, MOST_BYTES))
     except ValueError as error:
         raise ValueError(f"{path} is not a submission: {error}; allowed: {ALLOWED}") from None
     if not isinstance(document, dict) or not {"format", *TEXTS, *OBJECTS, "digest"} <= document.keys():
