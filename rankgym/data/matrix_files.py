@@ -161,6 +161,8 @@ def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
     digest = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
+        if array.dtype.kind not in "fiubU":
+            raise DataError(f"{name} has dtype {array.dtype}; allowed: numbers and text")
         raw = str(array).encode() if array.dtype.kind == "U" else array.astype("<f8").tobytes()
         digest.update(f"{name}{array.shape}\0".encode() + raw)
     return digest.hexdigest()
