@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from rankgym.data.cache_folder import home
 from rankgym.data.errors import DataError, MissingData
 from rankgym.data.files import read_bytes, read_npz, write_npz
+from rankgym.untrusted import RefusedFile, parse_json
 
 FORMAT = 1
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -162,9 +163,9 @@ def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Fits:
         if name.startswith("axes.")
     }
     try:
-        provenance = json.loads(str(arrays["provenance"]))
-    except ValueError:
-        raise DataError("its provenance is not JSON") from None
+        provenance = parse_json(str(arrays["provenance"]))
+    except RefusedFile as error:
+        raise DataError(f"its provenance is wrong: {error}") from None
     return checked(Fits(arrays["query"], arrays["item"], tables, axes, str(arrays["model"]), provenance))
 
 
