@@ -13,7 +13,7 @@ from rankgym.commands.assumptions import assumptions
 from rankgym.commands.bench import bench
 from rankgym.commands.compare import compare
 from rankgym.commands.envs import envs
-from rankgym.commands.errors import OneLineErrors
+from rankgym.commands.errors import OneLineErrors, one_line_warnings
 from rankgym.commands.exercise_grade import grade as exercise_grade
 from rankgym.commands.grade import grade
 from rankgym.commands.reproduce import reproduce
@@ -70,7 +70,7 @@ def main() -> None:
     os.environ["MPLBACKEND"] = "agg"
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     completion.name_shell(sys.argv[1:])
-    with completion.whole_words():
+    with completion.whole_words(), one_line_warnings():
         app(prog_name="rankgym")
 
 

@@ -1,7 +1,10 @@
 """Errors of all commands: one line on standard error, and an exit code."""
 
+import contextlib
 import os
 import re
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import typer
@@ -52,3 +55,14 @@ class OneLineErrors(TyperGroup):
 def complain(text: str) -> None:
     """Print a text in one line on standard error."""
     typer.echo(" ".join(text.split()), err=True)
+
+
+@contextlib.contextmanager
+def one_line_warnings() -> Iterator[None]:
+    """Context manager: warnings are printed in one line, without the line of code that gave them."""
+    before = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {' '.join(str(message).split())}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before

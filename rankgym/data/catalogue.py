@@ -5,10 +5,11 @@ preference matrices that the user imported under their own names, in a folder ``
 in a folder ``fits``.
 """
 
+import contextlib
 import functools
 import hashlib
 import re
-import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -19,13 +20,14 @@ from numpy.typing import NDArray
 from rankgym.arguments import near
 from rankgym.data import fits, fits_table, matrix_files, yandex
 from rankgym.data.cache_folder import home as home
+from rankgym.data.download import Bar, download
 from rankgym.data.errors import DataError, DownloadFailed, MissingData, RefusedPickle, WrongDigest
 from rankgym.data.files import NPZ, read_bytes, read_npz, write_npz
 from rankgym.data.matrices import Array, condorcet_winner
 from rankgym.data.pickles import foreign_names, shown
-from rankgym.progress import bars_of
+from rankgym.outputs import remove
 
-SERVER_TIMEOUT = 30.0  # seconds without an answer from the server
+STALE_SECONDS = 3600.0  # a download's folder that is older was left by one that was killed
 MATRIX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")  # of an imported matrix
 KOMIYAMA = (
     "Komiyama, Honda, Kashima and Nakagawa, Regret lower bound and optimal algorithm in dueling bandit problem "
@@ -39,6 +41,7 @@ class OriginalFile(NamedTuple):
     array: str  # the name of the array that it is converted to
     file: str  # its name, in the folder of the data set's address
     sha256: str
+    size: int  # bytes
 
 
 class Dataset(NamedTuple):
@@ -50,6 +53,7 @@ class Dataset(NamedTuple):
     embedded: str | None = None  # file of this package
     url: str | None = None  # public address of the original, if not embedded
     sha256: str | None = None  # digest of the original or embedded file
+    size: int | None = None  # bytes of the original file
     content: str | None = None  # digest of the converted arrays
     parts: tuple[OriginalFile, ...] = ()  # the originals, if there are several; ``url`` is then a folder
     commands: tuple[str, ...] = ()  # that download or import it
@@ -78,6 +82,7 @@ DATASETS: dict[str, Dataset] = {
             "scripts/data/60Q/model_query_collection.pkl"
         ),
         sha256="628efeedc82170f1bd1a5051ab6fea6b7d766c3a7845c5d2155af0acae47da47",
+        size=126_565,
         content="175eeffec6dc10488722073a1546a7799e0b8a5d94159f69b6b07629885eaa19",
         commands=("rankgym data fetch yandex60", "rankgym data import yandex60 FILE"),
     ),
@@ -122,17 +127,22 @@ DATASETS: dict[str, Dataset] = {
         url="https://raw.githubusercontent.com/chang-li/MergeDTS/296f3e2943ac1291f2ca2316c5c75e9d0f1868c5/matrix",
         parts=(
             OriginalFile(
-                "perfect", "MSLR-Perfect.txt", "79f8f3b327fdb29fdc5cd76a0029eae371c43a4741721ae3ef84bdda876d71c7"
+                "perfect",
+                "MSLR-Perfect.txt",
+                "79f8f3b327fdb29fdc5cd76a0029eae371c43a4741721ae3ef84bdda876d71c7",
+                462_400,
             ),
             OriginalFile(
                 "navigational",
                 "MSLR-Nabigational.txt",  # spelt so there
                 "b299a41e65ae47ef1451c4a4e7b66e4879cc9a49fb4966f3f24ecb259780ed0e",
+                462_400,
             ),
             OriginalFile(
                 "informational",
                 "MSLR-Informational-CDC.txt",
                 "cbd9a51a262f20fbb4061b7369c72a501d8501f99073d69dab8651b0197adc98",
+                455_625,
             ),
         ),
         commands=("rankgym data fetch mslr", "rankgym data import mslr FILE FILE FILE"),
@@ -243,7 +253,8 @@ def fetch(name: str, *, url: str | None = None, progress: bool = True) -> Path:
     """Download a published data set, check its digest, convert it, and return the path of the converted file.
 
     A data set that is in the cache and undamaged is not downloaded again. Nothing is kept of a download that was
-    interrupted or has another digest.
+    interrupted or killed, has another digest, is larger than the published file by more than 100,000 bytes, takes more
+    than 10 minutes a file or sends less than 1,000 bytes a second (on the average of 30 seconds).
 
     Args:
         name: a key of ``DATASETS`` with a public address: ``"yandex60"`` or ``"mslr"``.
@@ -251,7 +262,7 @@ def fetch(name: str, *, url: str | None = None, progress: bool = True) -> Path:
         progress: show a bar on standard error.
 
     Raises:
-        DownloadFailed: the server could not be reached, or did not send the whole file.
+        DownloadFailed: the server could not be reached, did not send the whole file, or is beyond these limits.
         WrongDigest: the server sent another file.
         ValueError: the name is unknown.
     """
@@ -260,12 +271,21 @@ def fetch(name: str, *, url: str | None = None, progress: bool = True) -> Path:
         return cached(name)
     address = url or dataset.url or ""
     home().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".part-", dir=home()) as folder:
+    _remove_stale_folders()
+    with Bar(name) if progress else contextlib.nullcontext() as bar:
         if dataset.parts:
-            files = {p.array: _download(name, f"{address}/{p.file}", p.sha256, folder, progress) for p in dataset.parts}
+            files = {p.array: _download(name, f"{address}/{p.file}", p.sha256, p.size, bar) for p in dataset.parts}
             return write_npz(cached(name), _from_texts(dataset, files))
-        data = _download(name, address, dataset.sha256 or "", folder, progress)
+        data = _download(name, address, dataset.sha256 or "", dataset.size, bar)
     return write_npz(cached(name), yandex.from_pickle(data))
+
+
+def _remove_stale_folders() -> None:
+    """Remove what a killed download of an earlier version left in the cache; files are not downloaded there now."""
+    for folder in home().glob(".part-*"):
+        with contextlib.suppress(OSError):
+            if time.time() - folder.stat().st_mtime > STALE_SECONDS:
+                remove(folder)
 
 
 def _from_texts(dataset: Dataset, files: Mapping[str, bytes]) -> dict[str, NDArray[Any]]:
@@ -274,60 +294,23 @@ def _from_texts(dataset: Dataset, files: Mapping[str, bytes]) -> dict[str, NDArr
     return matrix_files.to_arrays(matrices, _origin(dataset))
 
 
-def _download(name: str, address: str, sha256: str, folder: str, progress: bool) -> bytes:
-    import logging
-
-    import pooch
-
+def _download(name: str, address: str, sha256: str, size: int | None, bar: Bar | None) -> bytes:
     copies = "copies of the files" if DATASETS[name].parts else "a copy of the file"
     other_way = f"`{DATASETS[name].commands[-1]}` takes {copies}, wherever it comes from"
-    logger = pooch.get_logger()
-    level = logger.level
-    logger.setLevel(logging.WARNING)  # below that it prints the path of a temporary file
-    bar = _Bar(name) if progress else None
-    answers: list[Any] = []
-    hooks = {"response": lambda answer, **_: answers.append(answer)}
     try:
-        get = pooch.HTTPDownloader(progressbar=bar or False, timeout=SERVER_TIMEOUT, hooks=hooks)
-        path = pooch.retrieve(address, f"sha256:{sha256}", fname="download", path=folder, downloader=get)
-        return Path(path).read_bytes()
-    except OSError as error:  # requests' errors are OSErrors
+        data = download(address, size, bar)
+    except DownloadFailed as error:
         raise DownloadFailed(
             f"{name} could not be downloaded from {address}, and nothing was kept: {error}; try again, or without a "
             f"network run {other_way}"
         ) from None
-    except ValueError as error:  # what pooch raises for another digest
+    found = hashlib.sha256(data).hexdigest()
+    if found != sha256:
         raise WrongDigest(
-            f"{address} did not send the published file, so nothing was kept: {error}; run {other_way}"
-        ) from None
-    finally:
-        for answer in answers:  # pooch leaves the connection of a broken download open
-            answer.close()
-        logger.setLevel(level)
-        if bar is not None:
-            bar.close()
-
-
-class _Bar:
-    """A progress bar for pooch, drawn by rich."""
-
-    def __init__(self, name: str) -> None:
-        from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-        self.bars = bars_of(*columns, transient=True)
-        self.task = self.bars.add_task(name, total=None)
-        self.total: float | None = None  # pooch sets it
-        self.bars.start()
-
-    def update(self, size: int) -> None:
-        self.bars.update(self.task, total=self.total, advance=size)
-
-    def reset(self) -> None:
-        self.bars.reset(self.task)
-
-    def close(self) -> None:
-        self.bars.stop()
+            f"{address} did not send the published file, so nothing was kept: its sha256 is {found}, it must be "
+            f"{sha256}; run {other_way}"
+        )
+    return data
 
 
 def import_file(name: str, *paths: str | Path) -> Path:

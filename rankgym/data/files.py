@@ -1,7 +1,6 @@
-"""Read and write files: bytes of limited size, text that may be gzipped, and ``.npz`` archives without pickles."""
+"""Read and write files: bytes of limited size, and ``.npz`` archives without pickles."""
 
-import gzip
-import zlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.data.errors import DataError
+from rankgym.data.text_files import check_regular
 from rankgym.outputs import atomic_path
 from rankgym.untrusted import RefusedFile, read_arrays
 
@@ -18,33 +18,30 @@ NPZ = b"PK\x03\x04"  # the first bytes of an .npz file
 
 def read_bytes(path: Path | str, most: int, purpose: str) -> bytes:
     """Read a file of at most ``most`` bytes; ``purpose`` says in the error what the limit belongs to."""
-    path = Path(path)
-    size = path.stat().st_size
-    if size > most:
-        raise DataError(f"{path} has {size} bytes; allowed: at most {most} for {purpose}")
-    return path.read_bytes()
+    check_regular(path)
+    with Path(path).open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise DataError(f"{path} has {size} bytes; allowed: at most {most} for {purpose}")
+        data = file.read(most + 1)  # some files of the system have more than they say
+    if len(data) > most:
+        raise DataError(f"{path} has more than {most} bytes; allowed: at most {most} for {purpose}")
+    return data
 
 
 def beginning(path: Path | str, most: int = 65_536) -> bytes:
-    """The first bytes of a file."""
+    """The first bytes of a regular file."""
+    check_regular(path)
     with Path(path).open("rb") as file:
         return file.read(most)
 
 
-DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)  # what a damaged gzip file raises while it is read
-
-
-def unpacked(file: Any) -> Any:
-    """Return a stream of an open binary file, unpacked if it is a gzip file, which its first bytes tell."""
-    packed = file.read(2) == b"\x1f\x8b"
-    file.seek(0)
-    return gzip.GzipFile(fileobj=file) if packed else file
-
-
-def damage(error: Exception) -> str:
-    """Say what is wrong with the gzip file whose reading raised ``error``, one of ``DAMAGE``."""
-    what = "is truncated" if isinstance(error, EOFError) else f"is damaged ({error})"
-    return f"the gzip file {what}; nothing of it was kept"
+def physical_memory() -> int:
+    """Return the bytes of this machine's memory, or a large number where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf
+        return 1 << 62
 
 
 def read_npz(data: bytes, most: int) -> dict[str, NDArray[Any]]:

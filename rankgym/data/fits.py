@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from rankgym.data.cache_folder import home
 from rankgym.data.errors import DataError, MissingData
 from rankgym.data.files import read_bytes, read_npz, write_npz
+from rankgym.untrusted import RefusedFile, parse_json
 
 FORMAT = 1
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -150,8 +151,8 @@ def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Fits:
     others = {name for name in arrays if not name.startswith(("parameter.", "axes."))}
     if digest is None or others != needed:
         raise DataError(f"the file has the arrays {sorted(others)}; allowed: {sorted({*needed, 'digest'})}")
-    if int(arrays["format"]) != FORMAT:
-        raise DataError(f"it has format {int(arrays['format'])}; allowed: {FORMAT}")
+    if arrays["format"].shape != () or arrays["format"].dtype.kind not in "iu" or int(arrays["format"]) != FORMAT:
+        raise DataError(f"it has format {str(arrays['format'])[:40]!r}; allowed: {FORMAT}")
     if str(digest) != _digest(arrays):
         raise DataError("its contents do not have the digest that was written with them")
     names = [name.removeprefix("parameter.") for name in arrays if name.startswith("parameter.")]
@@ -162,9 +163,9 @@ def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Fits:
         if name.startswith("axes.")
     }
     try:
-        provenance = json.loads(str(arrays["provenance"]))
-    except ValueError:
-        raise DataError("its provenance is not JSON") from None
+        provenance = parse_json(str(arrays["provenance"]))
+    except RefusedFile as error:
+        raise DataError(f"its provenance is wrong: {error}") from None
     return checked(Fits(arrays["query"], arrays["item"], tables, axes, str(arrays["model"]), provenance))
 
 
@@ -173,6 +174,8 @@ def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
     digest = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
+        if array.dtype.kind not in "fiubU":
+            raise DataError(f"{name} has dtype {array.dtype}; allowed: numbers and text")
         raw = array.astype("<U").tobytes() if array.dtype.kind == "U" else array.astype("<f8").tobytes()
         digest.update(f"{name}{array.shape}{array.dtype.kind}\0".encode() + raw)
     return digest.hexdigest()

@@ -14,7 +14,6 @@ Lines of the latter two without a ``query`` hold for all queries. Without a colu
 
 import csv
 import hashlib
-import io
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -25,8 +24,10 @@ from numpy.typing import NDArray
 from rankgym.arguments import near
 from rankgym.data.errors import DataError
 from rankgym.data.fits import Fits, checked
+from rankgym.data.text_files import text_lines
 
-MAX_BYTES = 500_000_000  # of a file
+MAX_BYTES = 100_000_000  # of a file: reading takes thirty times as much memory
+LONGEST_LINE = 1_000_000  # bytes
 DELIMITERS = (",", ";", "\t")
 KEYS = ("query", "item", "rank", "position", "previous")
 MOST_POSITIONS = 1_000
@@ -61,7 +62,7 @@ def from_csv(data: bytes, label: str) -> Fits:
         DataError: the file does not hold fits; the message has the line, the column, the value and what is allowed.
     """
     table = _Table(label)
-    table.delimiter = _delimiter(data.decode("utf-8-sig", "replace"))
+    table.delimiter = _delimiter(data, label)
     lines = _lines(data, label)
     line, names = next(lines, (1, []))
     table.take_names(names, line)
@@ -72,12 +73,7 @@ def from_csv(data: bytes, label: str) -> Fits:
 
 def _lines(data: bytes, label: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the fields of each line that is not empty."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{label}, line {line}: this is not UTF-8 text; allowed: a CSV file in UTF-8") from None
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+    reader = csv.reader(_text_lines(data, label), delimiter=_delimiter(data, label), strict=True)
     try:
         for fields in reader:
             if any(field.strip() for field in fields):
@@ -86,9 +82,13 @@ def _lines(data: bytes, label: str) -> Iterator[tuple[int, list[str]]]:
         raise DataError(f"{label}, line {reader.line_num}: this is not CSV: {error}") from None
 
 
-def _delimiter(text: str) -> str:
+def _text_lines(data: bytes, label: str) -> Iterator[str]:
+    return text_lines(data, label, LONGEST_LINE, "a CSV file in UTF-8")
+
+
+def _delimiter(data: bytes, label: str) -> str:
     """What separates the columns: the most frequent of ``DELIMITERS`` in the first line."""
-    return max(DELIMITERS, key=text.partition("\n")[0].count)
+    return max(DELIMITERS, key=next(_text_lines(data, label), "").count)
 
 
 class _Table:

@@ -7,8 +7,8 @@ information retrieval", Information Retrieval 13, 2010; the numbers ``index:valu
 
 The documents of a query stand together. Features that a line leaves out are 0. Empty lines and comments, such as
 LETOR's ``#docid = GX029-35``, are skipped, and so is one header line before the first document: a line that begins with
-a letter and has no colon. Comments may hold any bytes. Any other line is refused with an error that names the file and
-the line.
+a letter and has no colon. Lines end with ``\\n``, ``\\r\\n`` or ``\\r``, and comments may hold any other bytes. Any
+other line is refused with an error that names the file and the line.
 
 LightGBM leaves ``qid:ID`` out and keeps the sizes of the queries in a file NAME.query beside NAME, see
 ``rankgym.data.query_files``. The first document decides: if it has a query, all have one, and a side file is not read.
@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 from rankgym.arguments import different_numbers, whole_number
 from rankgym.data.catalogue import home
 from rankgym.data.errors import DataError
-from rankgym.data.files import DAMAGE, damage, unpacked, write_npz
+from rankgym.data.files import physical_memory, write_npz
 from rankgym.data.query_files import SUFFIX, query_file, query_starts
+from rankgym.data.text_files import DAMAGE, check_regular, damage, damage_ahead, text_pieces, unpacked
 from rankgym.kernels import bits, kernel, session_seed
 from rankgym.progress import count_bar, late_bar
 from rankgym.untrusted import read_arrays
@@ -41,6 +42,7 @@ MOST_FEATURES = 10_000  # stored as a dense array; the largest public collection
 LARGEST_LABEL = 127
 LONGEST_ID = 200  # bytes of a query's id
 CHUNK = 1 << 20  # bytes read at once
+MOST_BYTES = min(16_000_000_000, physical_memory())  # of the features; the largest public collection has 9 GB
 MEGABYTE = 1_000_000
 INSERTED = 64  # places of a ranking up to which insertion is faster than sorting all documents
 LONGEST_LINE = 1 << 24  # bytes; a file with longer lines is not text
@@ -317,6 +319,12 @@ class _Reader:
 
     def _grow(self, rows: int, width: int) -> None:
         """Enlarge the arrays: rows in place, an eighth at a time; columns, which is rare, by a copy."""
+        size = rows * width * self.features.itemsize
+        if size > MOST_BYTES:  # a line of twenty bytes may have a feature 10,000, and take 40,000 bytes
+            what = f"{rows:,} documents with features up to {width} take {size / 1e9:.1f} GB"
+            raise self.fault(
+                self.lines + 1, f"{what}; allowed: at most {MOST_BYTES / 1e9:.1f} GB. Renumber the features"
+            )
         self.labels.resize(rows, refcheck=False)
         if width == self.features.shape[1]:
             self.features.resize((rows, width), refcheck=False)
@@ -365,7 +373,7 @@ def _chunks(stream: Any, reader: _Reader) -> Iterator[bytes]:
     """The file in chunks of whole lines; the last line may lack its line end."""
     rest: list[bytes] = []
     length = 0
-    while piece := stream.read(CHUNK):
+    for piece in text_pieces(stream, CHUNK, reader.path, "text, plain or gzip"):
         cut = piece.rfind(b"\n") + 1
         if cut:
             yield b"".join([*rest, piece[:cut]])
@@ -385,21 +393,24 @@ def parse(path: str | os.PathLike[str], *, progress: bool = True) -> LetorData:
     It needs little memory beside the result: a chunk of the file, and space for an eighth more documents.
     """
     path = Path(path)
+    check_regular(path)
     reader = _Reader(path)
     size, seen = path.stat().st_size // MEGABYTE, 0
     with path.open("rb") as file, late_bar(progress, size, path.name, lambda: count_bar("MB")) as report:
-        if file.read(4) == b"PK\x03\x04":
-            raise reader.fault(1, "the file is a zip archive; allowed: text, plain or gzip. Unpack it first")
-        file.seek(0)
+        stream = unpacked(file)
         try:
-            for number, chunk in enumerate(_chunks(unpacked(file), reader)):
-                reader.take(chunk.removeprefix(b"\xef\xbb\xbf") if number == 0 else chunk)  # a byte order mark
+            for chunk in _chunks(stream, reader):
+                reader.take(chunk)
                 read = file.tell() // MEGABYTE
                 if read > seen:
                     report(read - seen)
                     seen = read
         except DAMAGE as error:
             raise reader.fault(reader.lines + 1, damage(error)) from None
+        except DataError:  # a line may be wrong because the file is damaged
+            if (found := damage_ahead(stream)) is not None:
+                raise reader.fault(reader.lines + 1, damage(found)) from None
+            raise
     return reader.result()
 
 
@@ -449,6 +460,7 @@ def load(path: str | os.PathLike[str], *, progress: bool = True) -> LetorData:
     path = Path(path)
     if path.is_dir():
         raise DataError(f"{path} is a folder; allowed: a LETOR file")
+    check_regular(path)
     kept = home() / f"letor-{CACHE_FORMAT}-{file_digest(path)}.npz"
     found = _cached(kept)
     if found is None:
@@ -531,10 +543,14 @@ def sorted_rankings(features: NDArray[np.float32], order: NDArray[np.int64], len
     return np.ascontiguousarray(order[best].T, np.int32)
 
 
-def chosen_rankers(rankers: Any, num_features: int) -> list[int]:
-    """The numbers of the features that rank, all of them for None; a ValueError for one out of range or given twice."""
+def chosen_rankers(rankers: Any, num_features: int, least: int = 1) -> list[int]:
+    """Return the numbers of the features that rank, all of them for None.
+
+    Raises:
+        ValueError: a number is out of range or given twice, or there are fewer than ``least``.
+    """
     asked = range(num_features) if rankers is None else rankers
-    return different_numbers("rankers", asked, "features", num_features, 1)
+    return different_numbers("rankers", asked, "features", num_features, least)
 
 
 def feature_rankings(

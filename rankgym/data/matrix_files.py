@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from rankgym.data.errors import DataError
 from rankgym.data.files import NPZ, read_bytes, read_npz
 from rankgym.data.matrices import MAX_ARMS, Array, check_preference, flaw, symmetric
+from rankgym.data.text_files import text_lines
 from rankgym.untrusted import RefusedFile, read_array
 
 FILE_TOLERANCE = 1e-6  # of p_ij + p_ji = 1 in a file: numbers are often printed with six or seven digits
 MAX_BYTES = 200_000_000  # of a file: 2,800 arms with 25 characters each
+LONGEST_LINE = 1_000_000  # bytes: MAX_ARMS numbers of 200 characters
 LEVELS = 65_536  # of a packed probability
 NPY, PICKLE = b"\x93NUMPY", b"\x80"  # the first bytes of such files
 
@@ -84,15 +86,9 @@ def _npy(data: bytes, label: str) -> Array:
 
 def _text(data: bytes, label: str) -> tuple[Array, list[int]]:
     """The numbers of a text file, square, and the line of each row."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        what = "this is not text; allowed: a preference matrix as .npy or text"
-        raise DataError(f"{label}, line {line}: {what}") from None
     rows: list[NDArray[np.float64]] = []
     places: list[int] = []
-    for line, whole in enumerate(text.split("\n"), 1):
+    for line, whole in enumerate(text_lines(data, label, LONGEST_LINE, "a preference matrix as .npy or text"), 1):
         words = whole.partition("#")[0].strip()
         if not words:
             continue
@@ -165,6 +161,8 @@ def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
     digest = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
+        if array.dtype.kind not in "fiubU":
+            raise DataError(f"{name} has dtype {array.dtype}; allowed: numbers and text")
         raw = str(array).encode() if array.dtype.kind == "U" else array.astype("<f8").tobytes()
         digest.update(f"{name}{array.shape}\0".encode() + raw)
     return digest.hexdigest()

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.data.errors import DataError
-from rankgym.data.files import DAMAGE, damage, unpacked
+from rankgym.data.text_files import DAMAGE, damage, unpacked
 
 SUFFIX = ".query"
 LONGEST_LINE = 1 << 16  # bytes; a longer line is read as several

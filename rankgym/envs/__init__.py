@@ -14,7 +14,7 @@ from gymnasium.wrappers import HumanRendering, RenderCollection
 from rankgym.arguments import UnknownArgument, unknown_argument
 from rankgym.envs.breakpoint import vector_breakpoint
 from rankgym.envs.dueling import DuelingVectorEnv
-from rankgym.envs.interleaved_rankers import InterleavedRankersVectorEnv
+from rankgym.envs.interleaved_rankers import InterleavedRankersVectorEnv, UnknownRegret
 from rankgym.envs.interleaved_rankings import InterleavedRankingsVectorEnv
 from rankgym.envs.ranking import RankingVectorEnv
 from rankgym.envs.schedule import Schedule
@@ -28,6 +28,7 @@ __all__ = [
     "RankingVectorEnv",
     "Schedule",
     "SingleEnv",
+    "UnknownRegret",
     "single_breakpoint",
     "single_dueling",
     "single_interleaved_rankers",

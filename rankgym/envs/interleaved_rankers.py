@@ -1,6 +1,7 @@
 """Duels of rankers on a learning-to-rank data set, by interleaving and simulated clicks."""
 
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +28,11 @@ from rankgym.interleaving import Lists, decide
 from rankgym.kernels import bits, kernel, uniform_below
 from rankgym.models import users
 from rankgym.scenes import Position, Side
+
+
+class UnknownRegret(UserWarning):
+    """Regret is NaN: there is no preference matrix, or none of its rankers is the best."""
+
 
 MAX_DOCUMENTS = 1 << 16  # of an interleaved list: each row has room for them
 
@@ -141,9 +147,10 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
 
     `regret` is measured with the matrix `preferences`: a gap of a ranker is the probability that the Condorcet winner
     beats it, minus 1/2, and `regret` is the average of both rankers' gaps (`"weak"`: the smaller, `"strong"`: the
-    larger). It is NaN without a matrix, or if `winner` asks for a ranker that beats all others and there is none
-    (Gymnasium's `check_env` then objects that info is not the same twice, as NaN is not equal to itself).
-    `rankgym data preferences FILE` estimates such a matrix.
+    larger). It is NaN without a matrix, or if `winner` asks for a ranker that beats all others and there is none: the
+    warning `UnknownRegret` says so when the environment is made (and Gymnasium's `check_env` objects that info is not
+    the same twice, as NaN is not equal to itself). `rankgym data preferences FILE --out NAME.npy` estimates such a
+    matrix, exactly within seconds for team draft; it is not done here, since most interleavings must be simulated.
     The attributes `preference` (num_envs, K, K), `condorcet_winner` and `best_arm` (num_envs,) have the truth
     as far as it is known: NaN, -1 and -1 if not; `best_arms` (num_envs, K) is True for all best ones. Agents never
     read them.
@@ -154,8 +161,8 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
     ```
     * `file`: the path of a file in the format of LETOR or SVMlight, plain or compressed by gzip. Required. Lines may go
       without `qid:` if a file NAME.query beside NAME has the number of documents of each query, as in LightGBM.
-    * `rankers`: a list of features, numbered from 0 (the file's first one, 1, is 0); arm n is the n-th of them.
-      Default: all.
+    * `rankers`: a list of at least two features, numbered from 0 (the file's first one, 1, is 0); arm n is the n-th of
+      them. Default: all.
     * `query`: the numbers of the queries, from 0 in the file's order, of which each session draws one, all equally
       probable: an int, a list, `"train"`, `"test"` (a fixed split: every fifth query is a test query), or None or
       `"all"`. Queries without relevant documents count, too: users may click there, but their clicks decide nothing.
@@ -215,7 +222,7 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
             raise ValueError(f"winner = {winner!r} needs preferences, the matrix to find it in; allowed: 'condorcet'")
         data = _letor_file(file)
         features = data.features.shape[1]
-        self.rankers = letor.chosen_rankers(rankers, features)
+        self.rankers = letor.chosen_rankers(rankers, features, 2)
         self.num_arms = len(self.rankers)
         _, self.pool = checked_problems("query", query, len(data.query_ids))
         self.user_model, self.grades = user_model, users.num_grades(data, grades, str(file))
@@ -228,6 +235,8 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
         gap, best, condorcet = np.full((1, arms), np.nan), np.full(1, -1), np.full(1, -1)
         if matrix is not None:
             judge(matrix[None], np.zeros(1, np.int64), np.arange(arms)[None], best_by, gap, best, condorcet)
+        if best[0] < 0:
+            warnings.warn(_why_unknown(str(file), preferences), UnknownRegret, stacklevel=2)
         # The truth by ``preferences``, as far as it is known: NaN, -1 and -1 if not. Agents never read it.
         known = np.full((arms, arms), np.nan) if matrix is None else matrix
         self.preference = np.broadcast_to(known, (rows, arms, arms))  # P(arm i beats arm j)
@@ -355,6 +364,15 @@ def _letor_file(file: Any) -> letor.LetorData:
     if not os.path.exists(file):  # unlike Path.exists, False for an impossible file name
         raise ValueError(f"file = {str(file)!r} does not exist; allowed: a file in the format of LETOR, {example}")
     return letor.load(file)
+
+
+def _why_unknown(file: str, preferences: Any) -> str:
+    """Say why regret is NaN, and what to do."""
+    if preferences is None:
+        estimate = f"`rankgym data preferences {file} --out NAME.npy` estimates one, preferences='NAME.npy' gives it"
+        return f"regret is unknown (NaN) without a preference matrix: {estimate}"
+    circle = f"by preferences = {str(preferences)!r} no ranker beats all others"
+    return f"regret is unknown (NaN): {circle}; winner='copeland' or 'borda' measures it against another one"
 
 
 def _preference(name: Any, rankers: list[int], num_features: int) -> NDArray[np.float64] | None:

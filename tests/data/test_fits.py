@@ -376,6 +376,23 @@ def test_a_damaged_file_is_refused(tmp_path, changed):
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("format", [1, 2], r"it has format '\[1 2\]'; allowed: 1"),
+        ("format", "one", "it has format 'one'; allowed: 1"),
+        ("model", b"x", r"model has dtype \|S1; allowed: numbers and text"),
+        ("provenance", "[" * 5_000, "its provenance is wrong: its JSON is nested too deeply"),
+    ],
+)
+def test_arrays_of_the_wrong_kind_are_refused_even_with_the_right_digest(name, value, said):
+    arrays = fits.to_arrays(fits.checked(read(PBM))) | {name: np.array(value)}
+    arrays.pop("digest")
+    digest = np.array("?") if name == "model" else np.array(fits._digest(arrays))
+    with pytest.raises(data.DataError, match=said):
+        fits.from_arrays(arrays | {"digest": digest})
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"query": np.array(["a", "a"])}, "query has a label twice"),

@@ -420,9 +420,9 @@ BROKEN = {
     "a single number": ("0.5\n", "line 1: the matrix ends after 1 rows of 1; allowed: .* at least 2"),
     "nothing": ("", "does not have any numbers"),
     "comments only": ("# 0.5\n\n", "does not have any numbers"),
-    "binary": (b"0.5 0.6\n\xff\xfe", "line 2: this is not text"),
+    "binary": (b"0.5 0.6\n\xff\xfe", "line 2: this is not UTF-8 text"),
     "null bytes": (b"0.5 \x00\n", r"line 1, column 2: '\\x00' is not a number"),
-    "gzip": (b"\x1f\x8b\x08\x00\x00", "line 1: this is not text"),
+    "gzip": (b"\x1f\x8b\x08\x00\x00", "line 1: the file is compressed by gzip"),
     "a pickle": (pickle.dumps(Evil()), r"is a pickle, and mine is not a published data set.*\['yandex60', 'mslr'\]"),
     "an npz": (b"PK\x03\x04....", "is an .npz file"),
     "npy, one opposite": (
@@ -590,6 +590,7 @@ def test_the_addresses_and_digests_of_the_published_matrices():
         ("navigational", "MSLR-Nabigational.txt", "b299a41e"),
         ("informational", "MSLR-Informational-CDC.txt", "cbd9a51a"),
     ]
+    assert [part.size for part in entry.parts] == [25 * arms * arms for arms in (136, 136, 135)]  # 25 bytes a number
 
 
 def test_the_originals_are_told_apart_by_their_digests(originals, home, tmp_path):

@@ -188,11 +188,6 @@ def test_queries_in_some_lines_only(written):
             letor.load(written(first, "1\n"))
 
 
-def test_a_zip_archive(written):
-    with pytest.raises(DataError, match=r"line 1: the file is a zip archive; allowed: text, plain or gzip"):
-        letor.load(written(b"PK\x03\x04 and more"))
-
-
 @settings(max_examples=200, deadline=None)
 @given(
     st.binary(max_size=30)

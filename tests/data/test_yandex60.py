@@ -639,7 +639,7 @@ def test_the_original_comes_through_a_download(home, address):
 @pytest.mark.parametrize(
     ("path", "error", "complaint"),
     [
-        ("/other", data.WrongDigest, "hash"),
+        ("/other", data.WrongDigest, "its sha256 is"),
         ("/cut", data.DownloadFailed, "nothing was kept"),
         ("/nothing", data.DownloadFailed, "404"),
     ],
@@ -675,7 +675,7 @@ def test_an_interrupted_download_leaves_nothing(home, table, address, monkeypatc
     def interrupt(self, size):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(catalogue._Bar, "update", interrupt)
+    monkeypatch.setattr(catalogue.Bar, "update", interrupt)
     with pytest.raises(KeyboardInterrupt):
         data.fetch("yandex60", url=address + "/good")
     assert list(home.iterdir()) == []

@@ -19,7 +19,13 @@ from nonsense import complaints
 
 import rankgym
 from rankgym.data import letor
-from rankgym.envs import InterleavedRankersVectorEnv, InterleavedRankingsVectorEnv, RankingVectorEnv, SingleEnv
+from rankgym.envs import (
+    InterleavedRankersVectorEnv,
+    InterleavedRankingsVectorEnv,
+    RankingVectorEnv,
+    SingleEnv,
+    UnknownRegret,
+)
 from rankgym.envs.interleaved_rankers import letor_rankings
 from rankgym.interleaving import INTERLEAVINGS, Lists, decide, make
 from rankgym.kernels import ENVIRONMENT, QUERY, bits, row_keys, uniform_below
@@ -311,13 +317,18 @@ def test_regret_is_measured_with_a_matrix(suffix, file, matrix, home):
 
 
 def test_without_a_matrix_regret_is_unknown(file, home):
-    env = gym.make_vec(LETOR, num_envs=2, file=file)
+    said = (
+        f"^regret is unknown .NaN. without .*`rankgym data preferences {re.escape(file)} --out NAME.npy` estimates one"
+    )
+    with pytest.warns(UnknownRegret, match=said):
+        env = gym.make_vec(LETOR, num_envs=2, file=file)
     env.reset(seed=0)
     assert np.isnan(env.step(duels(env, 1)[0])[4]["regret"]).all()
     assert (env.unwrapped.best_arm == -1).all()
     assert np.isnan(env.unwrapped.preference).all()
     np.save(home / "circle.npy", [[0.5, 0.6, 0.4], [0.4, 0.5, 0.6], [0.6, 0.4, 0.5]])  # nobody beats all others
-    env = InterleavedRankersVectorEnv(2, file=file, rankers=[0, 1, 2], preferences=str(home / "circle.npy"))
+    with pytest.warns(UnknownRegret, match=r"circle\.npy' no ranker beats all others; winner='copeland' or 'borda'"):
+        env = InterleavedRankersVectorEnv(2, file=file, rankers=[0, 1, 2], preferences=str(home / "circle.npy"))
     env.reset(seed=0)
     assert np.isnan(env.step(duels(env, 1)[0])[4]["regret"]).all()
     assert (env.condorcet_winner == -1).all()
@@ -350,14 +361,13 @@ def test_the_best_ranker_may_be_copelands_or_bordas(file, matrix, home):
         assert env.step(same)[4]["regret"] == pytest.approx(score.max() - score)
         assert (env.best_arm == score.argmax()).all()
         assert env.condorcet_winner.tolist() == [2] * 4
-    alone = InterleavedRankersVectorEnv(1, file=file, preferences=path, rankers=[3])
-    assert (alone.best_arm, alone.condorcet_winner) == (0, 0)
     for arguments, message in (
         (
             {"winner": "best", "preferences": path},
             "winner = 'best' is unknown; allowed: 'condorcet', 'copeland', 'borda'",
         ),
         ({"winner": "borda"}, "winner = 'borda' needs preferences"),
+        ({"rankers": [3]}, "rankers = [3] has too few features, or one of them twice; allowed: at least 2 different"),
     ):
         with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
             InterleavedRankersVectorEnv(1, file=file, **arguments)

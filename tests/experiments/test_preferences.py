@@ -469,7 +469,10 @@ WRONG = {
     "grades": ({"grades": 4}, "grades = 4 has no user; allowed: 2"),
     "comparisons": ({"comparisons": 0}, "comparisons = 0 is out of range; allowed: a whole number, at least 1"),
     "documents": ({"num_documents": 0}, "num_documents = 0 is out of range"),
-    "one ranker": ({"rankers": [1]}, r"rankers = \[1\] makes no pair; allowed: at least two"),
+    "one ranker": (
+        {"rankers": [1]},
+        r"rankers = \[1\] has too few features, or one of them twice; allowed: at least 2",
+    ),
     "ranker twice": ({"rankers": [1, 1]}, r"rankers = \[1, 1\] has too few features, or one of them twice"),
     "no ranker": ({"rankers": [0, 4]}, r"rankers\[1\] = 4 is out of range; allowed: a whole number in 0 \.\. 3"),
     "jobs": ({"jobs": 0}, "jobs = 0 is out of range"),

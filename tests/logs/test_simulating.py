@@ -18,7 +18,7 @@ from rankgym.logs.simulating import Simulation, playing, write_log
 from rankgym.logs.simulating.writing import plain_columns
 from rankgym_agents import TopRank
 
-parquet = pytest.importorskip("pyarrow.parquet")
+pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
 PBM = "rankgym/PBM-Yandex-v0"
 LUCE = "plackett-luce:temperature=0.5"
 
@@ -314,6 +314,28 @@ def test_a_plain_log_is_read_by_the_rules_of_the_readers(tmp_path):
     path.write_text("\n".join(";".join(row) for row in rows) + "\n")
     with pytest.raises(ValueError, match="column 'propensity' stands here twice"):
         read_plain(path, *labels)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([[1]], "column 'propensity' has values of type list"),
+        ([{"a": 1}], "column 'propensity' has values of type struct"),
+        ([True], "column 'propensity' has values of type bool; allowed: numbers"),
+        ([2**63], None),  # more than a float64 has exactly
+        (["0.5"], None),
+    ],
+)
+def test_probabilities_in_parquet_are_numbers(values, said, tmp_path):
+    propensity = pyarrow.array(values, pyarrow.uint64() if values == [2**63] else None)
+    table = {"query": ["q"], "item_1": ["a"], "click_1": [1], "propensity": propensity}
+    parquet.write_table(pyarrow.table(table), tmp_path / "log.parquet")
+    labels = np.array(["q"]), np.array([["a"]])
+    if said is None:
+        assert read_plain(tmp_path / "log.parquet", *labels).propensity.tolist() == [float(values[0])]
+        return
+    with pytest.raises(data.DataError, match=said):
+        read_plain(tmp_path / "log.parquet", *labels)
 
 
 @pytest.mark.filterwarnings("ignore:.*mean weight", "ignore:.*all weights")  # propensities that nobody had

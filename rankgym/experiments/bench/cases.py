@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ import gymnasium as gym
 import numpy as np
 
 from rankgym.arguments import ActionKind, action_kind
+from rankgym.envs import UnknownRegret
 from rankgym.experiments.bench.timing import (
     Case,
     Effort,
@@ -256,7 +258,9 @@ def _duels(letor: Path | None, opened: contextlib.ExitStack) -> list[Case]:
     rows, cases = DUEL_ROWS, []
     for label, (name, arguments) in DUELS.items():
         given: dict[str, Any] = {**arguments, "file": str(letor)} if label == RANKERS_DUEL else arguments
-        bare = _kept_open(opened, gym.make_vec(name, num_envs=rows, horizon=None, **given))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnknownRegret)  # NaN takes as long as a number
+            bare = _kept_open(opened, gym.make_vec(name, num_envs=rows, horizon=None, **given))
         bare.reset(seed=0)
         pool = [_random_duel(rng, bare.unwrapped) for _ in range(POOL)]
         for recording in ("nothing", "regret"):

@@ -99,9 +99,7 @@ def estimate(
     one_of("user_model", user_model, users.USERS)
     files = None if out is None else MatrixFiles.of(out)
     data = letor_data(path, progress=progress)
-    chosen = letor.chosen_rankers(rankers, data.features.shape[1])
-    if len(chosen) < 2:
-        raise ValueError(f"rankers = {chosen} makes no pair; allowed: at least two")
+    chosen = letor.chosen_rankers(rankers, data.features.shape[1], 2)
     spec = ProblemSpec(
         path=os.path.abspath(path),
         sha256=letor.file_digest(path),

@@ -10,6 +10,7 @@ the end, bit for bit. Its reward is not: clicks are no longer drawn, and each ro
 the same mean and less noise.
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import seed_argument
+from rankgym.envs import UnknownRegret
 from rankgym.experiments.plan.agents import AgentFailed
 from rankgym.experiments.plan.jobs import Block, Job
 from rankgym.experiments.run.result_file import Contents
@@ -41,7 +43,9 @@ def make(block: Block, rows: Sequence[int] | None = None) -> tuple[Any, Any]:
     """
     chosen = range(block.rows) if rows is None else rows
     played: dict[str, Any] = {} if block.choice is None else {block.choice: [block.queries[row] for row in chosen]}
-    env = gym.make_vec(block.env_id, num_envs=len(chosen), **played, **block.env_kwargs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownRegret)  # it was given when the sweep was planned
+        env = gym.make_vec(block.env_id, num_envs=len(chosen), **played, **block.env_kwargs)
     seeds = [block.seed + block.start + row for row in chosen]
     try:
         return env, block.agent.make(env, block.horizon, seed_argument(seeds))

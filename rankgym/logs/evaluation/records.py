@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.data.errors import DataError
+from rankgym.data.text_files import check_regular
 from rankgym.kernels import first_fault
 from rankgym.logs.readers import MAX_BROKEN, broken_text
 from rankgym.logs.readers.lists import Faults, shown
@@ -117,6 +118,7 @@ def read_plain(
         raise ValueError(f"{path} does not exist; allowed: a log in the plain format")
     if path.is_dir():
         raise DataError(f"{path} is a folder; allowed: a log in the plain format")
+    check_regular(path)
     faults, parts = Faults(MAX_BROKEN), list[PolicyLog]()
     labels = _Labels(query_labels, item_labels)
     size = path.stat().st_size

@@ -1,20 +1,17 @@
 """The lines of a text file, plain or gzipped, in chunks; lines that no reader could use are left out and counted."""
 
-import gzip
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from rankgym.data.errors import DataError
+from rankgym.data.text_files import DAMAGE, damage, text_pieces, unpacked
 from rankgym.logs.readers.lists import LONGEST_LINE, Faults
 
 CHUNK = 1 << 20  # bytes read at once
-GZIP = b"\x1f\x8b"  # the first bytes of a gzip file
-BOM = b"\xef\xbb\xbf"
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+TEXT = "UTF-8 text, plain or gzip"
 
 
 class Chunk(NamedTuple):
@@ -32,20 +29,14 @@ def chunks(path: Path, size: int, faults: Faults, progress: Callable[[int], None
     Lines that are longer than LONGEST_LINE, hold a NUL or are not UTF-8 are left out and counted in ``faults``.
 
     Raises:
-        DataError: the file is empty, UTF-16, or a damaged gzip file.
+        DataError: the file is empty, not text, or a damaged gzip file.
     """
     lines = 0
     with path.open("rb") as file:
-        packed = file.read(2) == GZIP
-        file.seek(0)
-        stream: Any = gzip.GzipFile(fileobj=file) if packed else file
-        pieces, seen = _pieces(stream, size), 0
+        pieces, seen = _pieces(text_pieces(unpacked(file), size, path, TEXT)), 0
         try:
             for piece, cut in pieces:
-                data = piece
-                if lines == 0:
-                    data = _beginning(path, data)
-                data, left_out = _usable(data, lines)
+                data, left_out = _usable(piece, lines)
                 for line, why in left_out.items():
                     faults.add(path, line, why)
                 chunk = Chunk(data, lines, cut, left_out)
@@ -54,17 +45,16 @@ def chunks(path: Path, size: int, faults: Faults, progress: Callable[[int], None
                 yield chunk
                 progress(file.tell() - seen)
                 seen = file.tell()
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            what = "is cut short" if isinstance(error, EOFError) else f"is damaged ({error})"
-            raise DataError(f"{path}, line {lines + 1}: the gzip file {what}; nothing of it was kept") from None
+        except DAMAGE as error:
+            raise DataError(f"{path}, line {lines + 1}: {damage(error)}") from None
     if lines == 0:
         raise DataError(f"{path}, line 1: the file is empty; allowed: a click log")
 
 
-def _pieces(stream: Any, size: int) -> Iterator[tuple[bytes, bool]]:
+def _pieces(text: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
     """Yield whole lines, and whether the last line end was missing. A very long line keeps its beginning only."""
     rest = b""
-    while piece := stream.read(size):
+    for piece in text:
         cut = piece.rfind(b"\n") + 1
         if not cut:
             rest = (rest + piece)[: LONGEST_LINE + 1]  # enough to be found too long
@@ -75,17 +65,8 @@ def _pieces(stream: Any, size: int) -> Iterator[tuple[bytes, bool]]:
         yield rest + b"\n", True
 
 
-def _beginning(path: Path, data: bytes) -> bytes:
-    """The first lines without a byte order mark; a DataError for UTF-16."""
-    if data.startswith(UTF_16):
-        raise DataError(f"{path}, line 1: the file is UTF-16; allowed: UTF-8")
-    return data.removeprefix(BOM)
-
-
 def _usable(data: bytes, before: int) -> tuple[bytes, dict[int, str]]:
     """The same lines, those that are not usable emptied; and these lines' numbers, with what is wrong."""
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n")
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
     longest = int(np.diff(ends, prepend=-1).max()) - 1
     if longest <= LONGEST_LINE and b"\0" not in data and _is_utf8(data):

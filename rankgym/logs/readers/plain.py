@@ -179,7 +179,13 @@ def _tables(
 def _numbers(path: Path, name: str, column: Any, line: NDArray[np.int64], what: str) -> NDArray[np.float64]:
     """The numbers of a column, NaN where it is empty; a DataError names the first cell that has something else."""
     arrow, compute = require("pyarrow"), require("pyarrow.compute")
-    if not (arrow.types.is_floating(column.type) or arrow.types.is_integer(column.type)):
+    kinds = arrow.types
+    if kinds.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if not (kinds.is_floating(column.type) or kinds.is_integer(column.type)):
+        texts = (kinds.is_string, kinds.is_large_string, kinds.is_binary, kinds.is_null)
+        if not any(is_kind(column.type) for is_kind in texts):
+            raise DataError(f"{path}: column {name!r} has values of type {column.type}; allowed: numbers")
         text = column.cast(arrow.binary())
         column = compute.if_else(compute.equal(text, b""), arrow.scalar(None, arrow.binary()), text)
         try:
@@ -190,7 +196,8 @@ def _numbers(path: Path, name: str, column: Any, line: NDArray[np.int64], what: 
                     where = f"{path}, {what} {line[row]}"
                     raise DataError(f"{where}: {name} = {shown(cell)}; allowed: a number, or nothing") from None
             raise DataError(f"{path}: column {name!r} has a cell that is no number; allowed: numbers") from None
-    return np.asarray(column.cast(arrow.float64()).to_numpy(zero_copy_only=False), np.float64)
+    floats = column.cast(arrow.float64(), safe=False)  # whole numbers beyond 2^53 are rounded
+    return np.asarray(floats.to_numpy(zero_copy_only=False), np.float64)
 
 
 def _is_number(cell: bytes) -> bool:
@@ -369,7 +376,7 @@ def _without_open_quotes(path: Path, data: bytes, before: int, faults: Faults) -
 def _from_parquet(
     path: Path, size: int, faults: Faults, progress: Callable[[int], None], numbers: re.Pattern[str] | None
 ) -> Iterator[_Table]:
-    arrow, parquet = require("pyarrow"), require("pyarrow.parquet")
+    parquet = require("pyarrow.parquet")
     seen, length = 0, path.stat().st_size
     try:
         with parquet.ParquetFile(path) as file:
@@ -383,12 +390,13 @@ def _from_parquet(
                 yield _Table(columns, {name: batch.column(name) for name in more}, positions, line, "row")
                 progress(length * (seen + batch.num_rows) // rows - length * seen // rows)
                 seen += batch.num_rows
-    except arrow.ArrowException as error:
-        raise DataError(f"{path}, row {seen + 1}: the Parquet file is damaged: {error}") from None
-    except OSError as error:
-        if error.errno is not None:
+    except DataError:
+        raise
+    except Exception as error:  # a damaged file may raise nearly anything
+        if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise DataError(f"{path}, row {seen + 1}: the Parquet file is damaged: {error}") from None
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise DataError(f"{path}, row {seen + 1}: the Parquet file is damaged: {why}") from None
     if not seen:
         raise DataError(f"{path}, row 1: the table has no rows; allowed: a row for each session")
 

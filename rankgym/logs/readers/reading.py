@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rankgym.arguments import near, number_in, whole_number
 from rankgym.data.errors import DataError
+from rankgym.data.text_files import check_regular
 from rankgym.logs.readers.lines import CHUNK
 from rankgym.logs.readers.lists import Faults, Lists
 from rankgym.logs.readers.pages import read_pages_of
@@ -163,6 +164,7 @@ def _checked_paths(path: Paths) -> list[Path]:
     for one in paths:
         if one.is_dir():
             raise DataError(f"{one} is a folder; allowed: files of a click log")
+        check_regular(one)
     return paths
 
 
