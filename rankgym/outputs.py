@@ -23,15 +23,22 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """Context manager for an atomic write: yields a temporary path, renames it to ``path`` on success.
 
     Raises:
-        OSError: there is no such folder; it names ``path``, not the temporary one.
+        OSError: there is no such folder, ``path`` is a folder itself, or it cannot be written. The error names
+            ``path``, not the temporary file.
     """
     if not path.parent.is_dir():
         missing = errno.ENOTDIR if path.parent.exists() else errno.ENOENT
         raise OSError(missing, f"{os.strerror(missing)}: {path.parent}; allowed: a folder that exists", str(path))
+    if path.is_dir() and not path.is_symlink():
+        raise OSError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; allowed: a file; move the folder away", str(path))
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield unfinished
         os.replace(unfinished, path)
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, str(unfinished), unfinished):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         unfinished.unlink(missing_ok=True)
 
