@@ -284,7 +284,7 @@ def _link(ground, path):
 
 def _removed(ground):
     if ground.chance.random() < 0.5:
-        path = ground.one_of("results", "work-*", "work-*/driver", ".")
+        path = ground.chance.choice([ground.folder, ground.one_of("results", "work-*", "work-*/driver")])
         shutil.rmtree(path) if path.is_dir() else path.unlink()
         return f"{path.name} removed"
     command = ground.resumed_for_a_while()

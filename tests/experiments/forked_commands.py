@@ -87,7 +87,7 @@ def _run(words, log, prepare):
         nothing = os.open(os.devnull, os.O_RDONLY)
         for number, of in ((0, nothing), (1, file), (2, file)):
             os.dup2(of, number)
-        sys.stdout, sys.stderr = (open(number, "w", buffering=1, closefd=False) for number in (1, 2))
+        sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1, closefd=False) for number in (1, 2))
         sys.modules["__main__"] = types.ModuleType("__main__")  # workers import it
         sys.argv = ["rankgym", *words]
         from rankgym.cli import main

@@ -655,7 +655,9 @@ def test_a_folder_keeps_its_sweep(tmp_path):
     assert Sweep.from_folder(tmp_path) == other
     assert len(results(tmp_path)) == 1
     (tmp_path / "sweep.json").write_text("{")
-    with pytest.raises(ValueError, match=r"sweep\.json is damaged: .*; allowed: `rankgym sweep run FILE\.toml --out .* --replace`"):
+    with pytest.raises(
+        ValueError, match=r"sweep\.json is damaged: .*; allowed: `rankgym sweep run FILE\.toml --out .* --replace`"
+    ):
         Sweep.from_folder(tmp_path)
     with pytest.raises(ValueError, match=r"is not the folder of a sweep: it has no sweep\.json"):
         Sweep.from_folder(tmp_path / "results")

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("pyarrow")
-filelock = pytest.importorskip("filelock")
+pytest.importorskip("filelock")
 
 from rankgym.experiments.plan.sweep import Environment, Sweep
 from rankgym.experiments.run import result_file, store
@@ -303,6 +303,7 @@ def test_one_sweep_at_a_time(tmp_path):
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
 def test_a_file_system_without_locks(tmp_path, monkeypatch, number):
     """The error names the folder and two ways out; newer and older versions of filelock fail in different ways."""
+    filelock = require("filelock")
 
     def flock(*_):
         raise OSError(number, os.strerror(number))
@@ -322,7 +323,7 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch, number):
 
 
 def _times_out(lock, **_):
-    raise filelock.Timeout(lock.lock_file)
+    raise require("filelock").Timeout(lock.lock_file)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX")

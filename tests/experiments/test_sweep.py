@@ -151,7 +151,10 @@ def test_what_no_file_may_say(tmp_path, text, message):
         (f"seed = 0x{'f' * 6_000}\n{TOP}{ONE}", "seed is a whole number of 24,000 bits; allowed: at most 256"),
         (f"seed = {'9' * 6_000}\n{TOP}{ONE}", "4300 digits"),
         (f"name = 07:32:00\n{TOP}{ONE}", "name = 07:32:00 is a date or a time; allowed: a number, a text in quotes"),
-        (f"{TOP}{ONE}arguments = {{x = 2026-01-01}}\n", r"environments\[0\].arguments.x = 2026-01-01 is a date or a time"),
+        (
+            f"{TOP}{ONE}arguments = {{x = 2026-01-01}}\n",
+            r"environments\[0\].arguments.x = 2026-01-01 is a date or a time",
+        ),
         (f"{TOP}{ONE}arguments = [1, 2]\n", r"arguments = \[1, 2\]; allowed: a table of them"),
         (f"{TOP}{ONE}cutoff = nan\n", r"environments\[0\].cutoff = nan is not finite"),
         (f"{TOP}{ONE}label = [[]]\n", r"an environment has label = \[\[\]\]; allowed: a text in quotes"),
@@ -161,7 +164,10 @@ def test_what_no_file_may_say(tmp_path, text, message):
         (f"{TOP}{ONE}x = {'[' * 5_000}{']' * 5_000}\n", "is nested too deeply; allowed: 20 levels"),
         (f"runs = 1_000_000\nquery = 'all'\n{TOP}[[environments]]\nid = 'Dueling-LETOR-v0'\n", "environment 'Duel"),
         (f"runs = 200_000\nrows_per_job = 1\nquery = 0\n{TOP}{ONE}", "into 200,000 jobs; allowed: at most 100,000"),
-        (f"runs = 1_000_000\nquery = {[*range(20)]}\n{TOP}{ONE}", "20 queries or problems are 20,000,000 rows; allowed"),
+        (
+            f"runs = 1_000_000\nquery = {[*range(20)]}\n{TOP}{ONE}",
+            "20 queries or problems are 20,000,000 rows; allowed",
+        ),
     ],
 )
 def test_what_is_not_plain_or_too_large(tmp_path, text, message):

@@ -31,7 +31,9 @@ def check_plain(name: str, value: Any, depth: int = 1) -> None:
     elif isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{name} = {value} is not finite; allowed: a finite number")
     elif isinstance(value, datetime.date | datetime.time):
-        raise ValueError(f"{name} = {value} is a date or a time; allowed: a number, a text in quotes, a list or a table")
+        raise ValueError(
+            f"{name} = {value} is a date or a time; allowed: a number, a text in quotes, a list or a table"
+        )
 
 
 def from_json_file(name: str, folder: Path | None = None) -> Any:
