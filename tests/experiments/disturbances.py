@@ -77,8 +77,8 @@ def _killed_worker(ground):
                 os.kill(ground.chance.choice(mine), signal.SIGKILL)
                 killed += 1
         time.sleep(0.05)
-        if time.monotonic() > due + 3 * ground.patience:
-            command.end(0.0)
+        if time.monotonic() > due + ground.patience:
+            command.end(2 * ground.patience)
     assert command.code == 0, f"after a worker's death: {command.said()}"
     return f"killed {killed} workers"
 

@@ -57,8 +57,11 @@ class Command:
         return self.code
 
     def end(self, patience):
-        """Wait for the end and return the code; if it does not come, kill the process and raise Hang."""
-        if self.wait(patience) is None:
+        """Wait for the end and return the code; if it does not come, kill the process and raise Hang.
+
+        ``patience`` is in seconds of a machine with a free processor; where others compute, it is longer.
+        """
+        if self.wait(patience * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))) is None:
             self.send(signal.SIGCONT)
             self.send(signal.SIGKILL)
             self.wait(5.0)
