@@ -8,14 +8,16 @@ import os
 import platform
 import re
 import shutil
-import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from rankgym.untrusted import RefusedFile, read_file
 from rankgym.version import __version__
+
+MOST_BYTES = 1 << 30  # of a file of ours
 
 
 @contextlib.contextmanager
@@ -23,15 +25,22 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """Context manager for an atomic write: yields a temporary path, renames it to ``path`` on success.
 
     Raises:
-        OSError: there is no such folder; it names ``path``, not the temporary one.
+        OSError: there is no such folder, ``path`` is a folder itself, or it cannot be written. The error names
+            ``path``, not the temporary file.
     """
     if not path.parent.is_dir():
         missing = errno.ENOTDIR if path.parent.exists() else errno.ENOENT
         raise OSError(missing, f"{os.strerror(missing)}: {path.parent}; allowed: a folder that exists", str(path))
+    if path.is_dir() and not path.is_symlink():
+        raise OSError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; allowed: a file; move the folder away", str(path))
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield unfinished
         os.replace(unfinished, path)
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, str(unfinished), unfinished):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -59,12 +68,17 @@ def check_writable(out: str | os.PathLike[str], folder: Path) -> None:
 
 
 def read_regular_file(path: Path) -> bytes | None:
-    """Read a file; None for a FIFO, a socket, a device or a folder, where reading might never end.
+    """Read a file of at most a gigabyte; None for a larger one, and for a FIFO, a socket, a device or a folder.
+
+    Reading those might never end.
 
     Raises:
         OSError: the file is missing or cannot be read.
     """
-    return path.read_bytes() if stat.S_ISREG(path.stat().st_mode) else None
+    try:
+        return read_file(path, MOST_BYTES)
+    except RefusedFile:
+        return None
 
 
 def remove(path: Path) -> None:

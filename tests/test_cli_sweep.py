@@ -20,7 +20,7 @@ pytest.importorskip("joblib")
 from rankgym import __version__
 from rankgym.commands.tables import show_table
 from rankgym.experiments import load, run_sweep
-from rankgym.experiments.plan.digests import code_digest
+from rankgym.experiments.plan.digests import DIGEST, code_digest, with_digest
 from rankgym.experiments.plan.sweep import Sweep
 from rankgym.experiments.run import store
 from rankgym.experiments.run.lock import locked
@@ -339,8 +339,9 @@ def test_reading_imports_nobodys_code(run, played, tmp_path, monkeypatch):
     (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'was_imported')!r}, 'w').close()")
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in ("sweep.json", "plan.json"):
-        text = (played / name).read_text()
-        (played / name).write_text(text.replace("toprank", "evil:Agent").replace("PBM-Synthetic-v0", "evil:Id"))
+        text = (played / name).read_text().replace("toprank", "evil:Agent").replace("PBM-Synthetic-v0", "evil:Id")
+        document = {key: value for key, value in json.loads(text).items() if key != DIGEST}
+        (played / name).write_text(json.dumps(with_digest(document)))
     for words in (["status"], ["export", "--partial"], ["report", "--partial"]):
         assert run("sweep", words[0], "results/small", *words[1:]).exit_code == 0
     load(played, partial=True)
@@ -361,8 +362,10 @@ def test_reading_imports_nobodys_code(run, played, tmp_path, monkeypatch):
         (lambda plan: plan["jobs"][0].update(start="0"), "start = '0'; allowed: int"),
         (lambda plan: plan["jobs"][0].update(stop=0), "has rows 0 .. -1"),
         (lambda plan: plan["jobs"][0].pop("agent"), "no 'agent'"),
-        (lambda plan: plan.update(format=2), "format 2; allowed: 1"),
+        (lambda plan: plan.update(format=3), "format 3; allowed: 2"),
         (lambda plan: plan.update(jobs=3), "plan.json is damaged"),
+        (lambda plan: plan["jobs"][0].update(environment="other"), "it was changed since it was written"),
+        (lambda plan: plan["jobs"][0].update(rows=1), "it was changed since it was written"),
     ],
 )
 def test_a_plan_is_checked(run, played, change, message):
@@ -373,6 +376,20 @@ def test_a_plan_is_checked(run, played, change, message):
         result = run("sweep", *words, "results/small")
         assert result.exit_code == 2
         assert message in plain(result.output)
+
+
+def test_a_changed_sweep_is_not_resumed(run, played):
+    """A flipped bit may make another sweep, which would be played silently; the file of the sweep mends it."""
+    file, before = played / "sweep.json", {path.name: path.read_bytes() for path in played.glob("results/*")}
+    file.write_text(file.read_text().replace('"runs": 2', '"runs": 3'))
+    wrong = run("sweep", "resume", "results/small")
+    assert wrong.exit_code == 2
+    assert "sweep.json is damaged: it was changed since it was written; allowed: " in plain(wrong.stderr)
+    assert "`rankgym sweep run FILE.toml --out results/small --replace`, which keeps its results" in plain(wrong.stderr)
+    assert run("sweep", "run", "small.toml", "--out", "results/small", "--jobs", "1").exit_code == 2
+    assert run("sweep", "run", "small.toml", "--out", "results/small", "--jobs", "1", "--replace").exit_code == 0
+    assert {path.name: path.read_bytes() for path in played.glob("results/*")} == before
+    assert run("sweep", "resume", "results/small").exit_code == 0
 
 
 def test_a_result_copied_over_another_job_s(run, played):

@@ -62,13 +62,6 @@ LONG = Sweep((Environment("CM", "CM-Yandex-v0"),), ("cascade-swucb", "restarting
 STEPPED = replace(
     LONG, agents=("cascade-swucb", "restarting"), rounds=30_000
 )  # agents without stretches: seconds a job
-LONG_TOML = """
-rounds = 6_000
-query = [0, 3]
-agents = ["cascade-swucb", "restarting"]
-[[environments]]
-id = "CM-Yandex-v0"
-"""
 
 
 def results(folder):
@@ -293,6 +286,8 @@ DAMAGES = {
     "a FIFO": lambda path, data: os.mkfifo(path),
     "a folder": lambda path, data: (path.mkdir(), (path / "x").write_text("x")),
     "a dangling link": lambda path, data: path.symlink_to("nowhere"),
+    "a link to itself": lambda path, data: path.symlink_to(path.name),
+    "an endless device": lambda path, data: path.symlink_to("/dev/zero"),
     "a socket": lambda path, data: bound(path),
     "objects": lambda path, data: signed(path, {"played": np.array(3), "seconds": np.array({"a": 1}, object)}),
     "another job's": lambda path, data: signed(path, arrays_of(data), key="0" * 20),
@@ -367,15 +362,17 @@ def interrupted_once(tmp_path_factory):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX")
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_checkpoint_starts_its_job_anew(interrupted_once, tmp_path, long_one, damage):
-    """Whatever is damaged; and there is the folder of another dead driver."""
+def test_a_damaged_checkpoint_starts_its_job_anew(interrupted_once, tmp_path, long_one, damage, capsys):
+    """Whatever is damaged, it is said in a line; and there is the folder of another dead driver."""
     shutil.copytree(interrupted_once, tmp_path, dirs_exist_ok=True)
     (path,) = tmp_path.glob("work-*/*.npz")
     data = path.read_bytes()
     path.unlink()
     DAMAGES[damage](path, data)
     (tmp_path / "work-zzz").mkdir()
-    run_sweep(LONG, tmp_path, **QUIET)
+    run_sweep(LONG, tmp_path, jobs=1)
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.count("rows 0-1: its checkpoint is damaged; the job begins anew") == 1
     assert results(tmp_path) == long_one
     assert names(tmp_path) == ["lock", "log.jsonl", "plan.json", "results"]
 
@@ -433,16 +430,16 @@ def test_a_worker_notices_that_its_driver_is_silent(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX signals")
-def test_kills(tmp_path, long_one):
-    """A few; `python tests/experiments/kill_a_sweep.py` has more."""
-    sys.path.insert(0, str(HERE))
-    try:
-        from kill_a_sweep import kill_a_sweep
-    finally:
-        sys.path.remove(str(HERE))
-    report = kill_a_sweep(tmp_path, kills=2, sweep=LONG_TOML, wanted=long_one, every=0.1, longest=3.0, seed=1)
-    assert report["kills of the driver"] + report["kills of workers"] == 2
-    assert {name: value for name, value in report.items() if isinstance(value, list) and value} == {}
+def test_disturbances(tmp_path):
+    """One of each; `python tests/experiments/disturb_a_sweep.py --number 300 --seed 5` has more.
+
+    In a process of its own: it forks, and this one may have threads.
+    """
+    script = [sys.executable, str(HERE / "disturb_a_sweep.py"), "--number", "20", "--patience", "120"]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([*script, "--folder", tmp_path], capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "wrong: 0; stray files: []" in done.stdout
 
 
 def test_workers_that_die_again_and_again(tmp_path, monkeypatch):
@@ -658,7 +655,9 @@ def test_a_folder_keeps_its_sweep(tmp_path):
     assert Sweep.from_folder(tmp_path) == other
     assert len(results(tmp_path)) == 1
     (tmp_path / "sweep.json").write_text("{")
-    with pytest.raises(ValueError, match=r"sweep\.json is damaged: .*; allowed: `rankgym sweep run FILE\.toml` again"):
+    with pytest.raises(
+        ValueError, match=r"sweep\.json is damaged: .*; allowed: `rankgym sweep run FILE\.toml --out .* --replace`"
+    ):
         Sweep.from_folder(tmp_path)
     with pytest.raises(ValueError, match=r"is not the folder of a sweep: it has no sweep\.json"):
         Sweep.from_folder(tmp_path / "results")

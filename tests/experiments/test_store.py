@@ -1,5 +1,6 @@
 """Result files: what is written is read, the bytes depend on the job alone, and damage of any kind is found."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -297,6 +298,44 @@ def test_one_sweep_at_a_time(tmp_path):
     assert who_runs(tmp_path) == ""
     with locked(tmp_path):
         pass
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks(tmp_path, monkeypatch, number):
+    """The error names the folder and two ways out; newer and older versions of filelock fail in different ways."""
+    filelock = require("filelock")
+
+    def flock(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(pytest.importorskip("fcntl"), "flock", flock)
+    message = rf"{tmp_path} is on a file system without locks \({os.strerror(number)}\), .* Allowed: another folder; "
+    for acquire in (filelock.FileLock.acquire, _times_out):
+        monkeypatch.setattr(filelock.FileLock, "acquire", acquire)
+        with pytest.raises(RuntimeError, match=f"{message}or, if no other run .*, RANKGYM_WITHOUT_LOCKS=1"):
+            locked(tmp_path).__enter__()
+        (tmp_path / "lock").touch()
+        assert who_runs(tmp_path) == ""
+        with monkeypatch.context() as patch:
+            patch.setenv("RANKGYM_WITHOUT_LOCKS", "1")
+            with locked(tmp_path):
+                pass
+
+
+def _times_out(lock, **_):
+    raise require("filelock").Timeout(lock.lock_file)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX")
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: os.symlink("other", path)])
+def test_what_is_not_a_lock_is_left_alone(tmp_path, make):
+    """Some versions of filelock empty the file that a link leads to."""
+    (tmp_path / "other").write_text("not the sweep's")
+    make(tmp_path / "lock")
+    with pytest.raises(RuntimeError, match=r"lock is not the lock of a sweep, .*; allowed: remove it, or another"):
+        locked(tmp_path).__enter__()
+    assert who_runs(tmp_path) == ""
+    assert (tmp_path / "other").read_text() == "not the sweep's"
 
 
 def test_a_library_that_is_not_there():

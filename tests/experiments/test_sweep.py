@@ -1,8 +1,13 @@
 """A sweep as data: what may be typed, which jobs it is cut into, and what their keys depend on."""
 
+import contextlib
+import copy
+import datetime
 import functools
 import inspect
 import json
+import math
+import os
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +22,7 @@ from rankgym import data
 from rankgym.commands.sweep import run as run_command
 from rankgym.experiments.plan import digests
 from rankgym.experiments.plan import jobs as job_module
+from rankgym.experiments.plan import sweep as sweep_module
 from rankgym.experiments.plan.agents import parse_agent, spelled
 from rankgym.experiments.plan.jobs import ResultName, cover
 from rankgym.experiments.plan.sweep import Environment, Sweep, label_of
@@ -114,7 +120,7 @@ ONE = '[[environments]]\nid = "CM-Yandex-v0"\n'
         (f"{TOP}[[environments]]\nlabel = 'x'\n", r"an environment has no id, only label; allowed: id = \.\.\."),
         (f"{TOP}environments = 3\n", r"environments = 3 is not a list of tables; allowed: \[\[environments\]\]"),
         (f"{TOP}{ONE}{ONE}", "two environments have the label 'CM-Yandex-v0'; allowed: different ones"),
-        (f"runs = 0\n{TOP}{ONE}", "runs = 0 is out of range; allowed: a whole number, at least 1"),
+        (f"runs = 0\n{TOP}{ONE}", r"runs = 0 is out of range; allowed: a whole number in 1 \.\. 1000000"),
         (f"retire = 1\n{TOP}{ONE}", "retire = 1 is neither true nor false"),
         (f"name = 3\n{TOP}{ONE}", "name = 3 is not a text; allowed: a title in quotes"),
         (f"{TOP}{ONE}label = 3\n", "an environment has label = 3; allowed: a text in quotes"),
@@ -134,6 +140,100 @@ def test_what_no_file_may_say(tmp_path, text, message):
     with pytest.raises(ValueError, match=message) as found:
         Sweep.from_toml(written(tmp_path, text))
     assert str(found.value).startswith(str(tmp_path / "sweep.toml"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"runs = 1_000_000_000\n{TOP}{ONE}", r"runs = 1000000000 is out of range; .* in 1 \.\. 1000000"),
+        (f"rounds = 1{'0' * 16}\n{ONE}", r"rounds = 10+ is out of range; .* in 1 \.\. 10{15}"),
+        (f"rows_per_job = 10_000_000\n{TOP}{ONE}", "rows_per_job = 10000000 is out of range"),
+        (f"seed = 0x{'f' * 6_000}\n{TOP}{ONE}", "seed is a whole number of 24,000 bits; allowed: at most 256"),
+        (f"seed = {'9' * 6_000}\n{TOP}{ONE}", "4300 digits"),
+        (f"name = 07:32:00\n{TOP}{ONE}", "name = 07:32:00 is a date or a time; allowed: a number, a text in quotes"),
+        (
+            f"{TOP}{ONE}arguments = {{x = 2026-01-01}}\n",
+            r"environments\[0\].arguments.x = 2026-01-01 is a date or a time",
+        ),
+        (f"{TOP}{ONE}arguments = [1, 2]\n", r"arguments = \[1, 2\]; allowed: a table of them"),
+        (f"{TOP}{ONE}cutoff = nan\n", r"environments\[0\].cutoff = nan is not finite"),
+        (f"{TOP}{ONE}label = [[]]\n", r"an environment has label = \[\[\]\]; allowed: a text in quotes"),
+        (f"agents = [{{name = 'toprank', label = [[]]}}]\nrounds = 9\n{ONE}", r"has label = \[\[\]\]; allowed: a text"),
+        (f"agents = ['{'é' * 300}']\nrounds = 9\n{ONE}", "agent = 'é+' is unknown"),
+        (f"{TOP}{ONE}x = {'[' * 30}{']' * 30}\n", "is nested too deeply; allowed: 20 levels"),
+        (f"{TOP}{ONE}x = {'[' * 5_000}{']' * 5_000}\n", "is nested too deeply; allowed: 20 levels"),
+        (f"runs = 1_000_000\nquery = 'all'\n{TOP}[[environments]]\nid = 'Dueling-LETOR-v0'\n", "environment 'Duel"),
+        (f"runs = 200_000\nrows_per_job = 1\nquery = 0\n{TOP}{ONE}", "into 200,000 jobs; allowed: at most 100,000"),
+        (
+            f"runs = 1_000_000\nquery = {[*range(20)]}\n{TOP}{ONE}",
+            "20 queries or problems are 20,000,000 rows; allowed",
+        ),
+    ],
+)
+def test_what_is_not_plain_or_too_large(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message):
+        Sweep.from_toml(written(tmp_path, text)).jobs()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX")
+def test_what_is_not_a_file_is_not_read(tmp_path):
+    """A FIFO might never end, and a folder of results may be somebody else's."""
+    for name in ("sweep.toml", "sweep.json"):
+        os.mkfifo(tmp_path / name)
+    with pytest.raises(ValueError, match=r"sweep\.toml: it is not a regular file; allowed: a file of TOML"):
+        Sweep.from_toml(tmp_path / "sweep.toml")
+    with pytest.raises(ValueError, match=r"sweep\.json is damaged: .*; allowed: `rankgym sweep run FILE\.toml --out"):
+        Sweep.from_folder(tmp_path)
+
+
+MUTABLE = {
+    "rounds": 20,
+    "runs": 2,
+    "seed": 3,
+    "query": [0, 3],
+    "record_at": [5],
+    "rows_per_job": 4,
+    "retire": True,
+    "name": "x",
+    "labels": {"static": "S"},
+    "agents": ["static", {"name": "toprank", "delta": 1e-6, "label": "TR"}],
+    "environments": [
+        {"id": "CM-Yandex-v0", "source": "calibrated", "label": "a"},
+        {"id": "PBM-Synthetic-v0", "arguments": {"num_items": 6, "num_positions": 3}, "rounds": 10, "query": "all"},
+    ],
+}
+TIMES = st.sampled_from([datetime.date(2026, 1, 1), datetime.time(7, 32), datetime.datetime(2026, 1, 1, 7, 32)])
+NUMBERS = st.sampled_from([0, -1, 2**63, 2**64, 2**200, 2**999, 1e300, math.nan, math.inf, -0.0])
+ODD = st.sampled_from(["", "@", "@x", "\0", "\ud800", "a:b=c", "toprank:delta=nan", "é" * 300, "all"])
+LEAVES = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), NUMBERS, ODD, TIMES, st.floats(), st.text(max_size=5))
+ANYTHING = st.recursive(LEAVES, lambda deeper: st.lists(deeper, max_size=2) | st.dictionaries(ODD, deeper, max_size=2))
+
+
+def places(value, at=()):
+    """The places of a document: of each key and entry, and of a key that is not there."""
+    for key in value if isinstance(value, dict) else range(len(value)):
+        yield (*at, key)
+        if isinstance(value[key], dict | list):
+            yield from places(value[key], (*at, key))
+    if isinstance(value, dict):
+        yield (*at, "another")
+
+
+@settings(max_examples=100, deadline=None)
+@given(place=st.sampled_from(list(places(MUTABLE))), value=ANYTHING, removed=st.booleans())
+def test_whatever_a_file_says_it_is_a_sweep_or_a_documented_error(place, value, removed):
+    """TOML has times, JSON has null; both become the same document before anything looks at it."""
+    document = copy.deepcopy(MUTABLE)
+    table = functools.reduce(lambda inner, key: inner[key], place[:-1], document)
+    if removed and place[-1] != "another":
+        del table[place[-1]]
+    else:
+        table[place[-1]] = value
+    with pytest.MonkeyPatch.context() as patch, contextlib.suppress(ValueError):
+        patch.setattr(sweep_module, "MOST_JOBS", 50)  # planning a job takes a millisecond
+        sweep = Sweep.from_document(document, Path(__file__).parent)
+        assert sum(job.sessions for job in sweep.jobs()) > 0
+        assert Sweep.from_json(sweep.to_json()) == sweep
 
 
 def test_a_file_that_is_not_there(tmp_path):

@@ -280,7 +280,7 @@ def parse_agent(agent: AgentLike) -> AgentSpec:
     elif name in AGENTS:
         where = f"{AGENTS[name].__module__}:{AGENTS[name].__qualname__}"
     else:
-        near_files = [path for path in (f"{name}.zip", str(Path(name) / "best.zip")) if Path(path).is_file()]
+        near_files = [path for path in (f"{name}.zip", str(Path(name) / "best.zip")) if os.path.isfile(path)]
         hint = f"; did you mean {near_files[0]!r}?" if near_files else near(name, [*AGENTS, *shipped_models()])
         if hint:
             raise ValueError(f"agent = {name!r} is unknown{hint} `rankgym agents` lists all")
@@ -314,17 +314,17 @@ def shipped_models() -> list[str]:
 
 def _model_file(agent: str, name: str) -> str:
     """Find the file of a trained model by its path, or by the name of one that comes with the package."""
-    if Path(name).is_file():
+    if os.path.isfile(name):
         return name
     shipped = WEIGHTS / f"{Path(name).stem}.zip"
-    if Path(name).name == name and shipped.is_file():
+    if Path(name).name == name and os.path.isfile(shipped):
         return str(shipped)
     folder = Path(name).parent
     with_package = [f"{model}.zip" for model in shipped_models()] if Path(name).name == name else []
-    there = [str(path) for path in sorted(folder.glob("*.zip")) if path.is_file()] if folder.is_dir() else []
+    there = [str(path) for path in sorted(folder.glob("*.zip")) if path.is_file()] if os.path.isdir(folder) else []
     hint = near(name, [*there, *with_package]) or ";"
-    what = "" if folder.is_dir() else f", nor a folder {str(folder)!r}"
-    if Path(name).is_dir():
+    what = "" if os.path.isdir(folder) else f", nor a folder {str(folder)!r}"
+    if os.path.isdir(name):
         what = ", but a folder"
     comes = f", or one that comes with the package: {', '.join(with_package)}" if with_package else ""
     allowed = f"allowed: a model that `rankgym train` made{comes}"

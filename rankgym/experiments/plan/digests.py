@@ -23,10 +23,22 @@ PLAYING = (
     *("registry", "spaces", "wrappers"),
 )
 
+DIGEST = "digest"  # the key of a file's own digest
+
 
 def key_of(decides: Mapping[str, Any]) -> str:
     """Return the key of a job: a digest of all that ``decides`` its result, given as plain JSON values."""
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:20]
+
+
+def with_digest(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document of plain JSON values with a digest of all of them, under ``DIGEST``."""
+    return {**document, DIGEST: key_of(document)}
+
+
+def has_own_digest(document: Mapping[str, Any]) -> bool:
+    """Return whether a document has the digest of its other values, as ``with_digest`` gives it."""
+    return document.get(DIGEST) == key_of({name: value for name, value in document.items() if name != DIGEST})
 
 
 def playing_files() -> Iterator[Path]:

@@ -23,12 +23,16 @@ from rankgym.experiments.plan.agents import (
     spelled,
     split_names,
 )
+from rankgym.experiments.plan.digests import DIGEST, has_own_digest, with_digest
 from rankgym.experiments.plan.environments import KINDS, ResolvedEnvironment, recorded_rounds, resolve
 from rankgym.experiments.plan.jobs import Block, Job, ResultName, Series
-from rankgym.experiments.plan.json_files import with_files_read
+from rankgym.experiments.plan.json_files import DEPTH, check_plain, with_files_read
 from rankgym.models.named import is_own
+from rankgym.outputs import read_regular_file
 
 SWEEP = "sweep.json"  # the sweep that a folder was made for
+MOST_ROUNDS, MOST_RUNS = 10**15, 1_000_000  # of a row; of a query, and the rows of a job
+MOST_ROWS, MOST_JOBS = 10_000_000, 100_000  # of an environment, and in all: planning them takes memory and time
 LABEL = "label"  # the key of an agent's table that is not a knob
 OWN = ("agents", "rounds", "runs", "query", "seed", "record_at")  # keys that an environment may have itself
 
@@ -94,7 +98,7 @@ class Sweep:
         given = [self.agents, *(environment.agents for environment in self.environments)]
         for name in OWN:
             settle(name, _CHECKS[name](getattr(self, name)))
-        settle("rows_per_job", whole_number("rows_per_job", self.rows_per_job, 1))
+        settle("rows_per_job", whole_number("rows_per_job", self.rows_per_job, 1, MOST_RUNS))
         if not isinstance(self.retire, bool):
             raise ValueError(f"retire = {self.retire!r} is neither true nor false; allowed: one of them")
         if not isinstance(self.name, str):
@@ -118,10 +122,15 @@ class Sweep:
             ValueError: the file is missing or not valid TOML, or a value is missing, unknown or out of range.
         """
         try:
-            document = tomllib.loads(Path(path).read_bytes().decode())
+            data = read_regular_file(Path(path))
+            if data is None:
+                raise ValueError("it is not a regular file; allowed: a file of TOML")
+            document = tomllib.loads(data.decode())
             return cls.from_document(document, Path(path).parent)
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"{os.fspath(path)} is not valid TOML: {error}") from None
+        except RecursionError:
+            raise ValueError(f"{os.fspath(path)} is nested too deeply; allowed: {DEPTH} levels") from None
         except OSError as error:
             raise ValueError(f"{os.fspath(path)} cannot be read: {error.strerror or error}") from None
         except ValueError as error:
@@ -134,6 +143,8 @@ class Sweep:
         With ``folder``, arguments that are ``"@FILE"`` are read from there.
         """
         document = dict(document)
+        for key, value in document.items():
+            check_plain(key, value)
         known = [field.name for field in fields(cls)]
         for key in document:
             if key not in known:
@@ -156,24 +167,30 @@ class Sweep:
     @classmethod
     def from_json(cls, text: str) -> "Sweep":
         """Read a sweep from the text that ``to_json`` wrote; ValueError if it is not a sweep."""
-        document = json.loads(text)
+        try:
+            document = json.loads(text)
+        except RecursionError:
+            raise ValueError(f"it is nested too deeply; allowed: {DEPTH} levels") from None
         if not isinstance(document, dict):
             raise ValueError(f"{text[:40]!r} is not a sweep; allowed: text that Sweep.to_json wrote")
-        return cls.from_document(document)
+        if DIGEST in document and not has_own_digest(document):
+            raise ValueError("it was changed since it was written")
+        return cls.from_document({key: value for key, value in document.items() if key != DIGEST})
 
     @classmethod
     def from_folder(cls, folder: str | os.PathLike[str]) -> "Sweep":
         """Read the sweep that a folder was made for. Raises ValueError if the folder has none, or a damaged one."""
         path = Path(folder) / SWEEP
         try:
-            return cls.from_json(path.read_text(encoding="utf-8"))
+            return cls.from_json((read_regular_file(path) or b"").decode())
         except FileNotFoundError:
             raise ValueError(
                 f"{os.fspath(folder)} is not the folder of a sweep: it has no {SWEEP}; allowed: what "
                 "`rankgym sweep run FILE.toml --out FOLDER` made"
             ) from None
         except ValueError as error:
-            raise ValueError(f"{path} is damaged: {error}; allowed: `rankgym sweep run FILE.toml` again") from None
+            again = f"`rankgym sweep run FILE.toml --out {os.fspath(folder)} --replace`, which keeps its results"
+            raise ValueError(f"{path} is damaged: {error}; allowed: {again}") from None
 
     def continues(self, before: "Sweep") -> bool:
         """Whether all jobs of ``before`` are also this sweep's: it may add agents, environments and runs, and labels.
@@ -189,7 +206,7 @@ class Sweep:
         return same == self and all(old._replace(agents=new.agents, runs=new.runs) == new for new, old in pairs if new)
 
     def to_json(self) -> str:
-        """Write the sweep as text; equal sweeps have equal texts."""
+        """Write the sweep as text, which has a digest of its values; equal sweeps have equal texts."""
         document = {field.name: getattr(self, field.name) for field in fields(self)}
         if not self.labels:
             del document["labels"]  # as before there were any
@@ -203,8 +220,8 @@ class Sweep:
             for environment in self.environments
         ]
         try:
-            return json.dumps(document, indent=2) + "\n"
-        except TypeError as error:
+            return json.dumps(with_digest(json.loads(json.dumps(document, allow_nan=False))), indent=2) + "\n"
+        except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"the sweep has values that are not plain JSON: {error}") from None
 
     # -- as jobs ------------------------------------------------------------------------------------------------------
@@ -218,6 +235,9 @@ class Sweep:
                 found[environment.label] = self.setting_of(environment)
             except ValueError as error:
                 raise ValueError(f"environment {environment.label!r}: {error}") from error
+            except (TypeError, ArithmeticError, LookupError, MemoryError) as error:  # of its class, for an argument
+                said = f"{type(error).__name__}: {error}".removesuffix(": ")
+                raise ValueError(f"environment {environment.label!r} with {environment.kwargs}: {said}") from error
         return found
 
     def setting_of(self, environment: Environment) -> ResolvedEnvironment:
@@ -229,6 +249,10 @@ class Sweep:
         found = resolve(environment.env_id, agents or None, rounds, query, environment.kwargs)
         for number in more:
             count_of("record_at", number, 1, rounds)
+        (runs,) = self._values(environment, "runs")
+        if (rows := len(found.queries) * runs) > MOST_ROWS:
+            many = f"runs = {runs:,} of {len(found.queries):,} queries or problems are {rows:,} rows"
+            raise ValueError(f"{many}; allowed: at most {MOST_ROWS:,} rows")
         return found
 
     def _values(self, environment: Environment, *names: str) -> list[Any]:
@@ -279,8 +303,14 @@ class Sweep:
         already keep their rows, however they were cut.
         """
         self.check()
-        names = list(made)
-        return [job for series in self.series() for job in series.cut(self.rows_per_job, names)]
+        names, all_series = list(made), self.series()
+        number = sum(-(-series.whole.rows // self.rows_per_job) for series in all_series)
+        if number > MOST_JOBS:
+            raise ValueError(
+                f"rows_per_job = {self.rows_per_job:,} cuts the sweep into {number:,} jobs; allowed: at most "
+                f"{MOST_JOBS:,}, with more rows in each, or fewer runs"
+            )
+        return [job for series in all_series for job in series.cut(self.rows_per_job, names)]
 
 
 def labels_in(folder: str | os.PathLike[str]) -> dict[str, str]:
@@ -318,7 +348,7 @@ def _own(environment: Environment) -> Environment:
 
 
 def _record_at(given: Any) -> tuple[int, ...]:
-    return tuple(count_of("record_at", number, 1) for number in round_numbers("record_at", given))
+    return tuple(count_of("record_at", number, 1, MOST_ROUNDS) for number in round_numbers("record_at", given))
 
 
 def _environment(table: Mapping[str, Any]) -> Environment:
@@ -404,8 +434,8 @@ def _agent_name(agent: Any) -> str:
 
 _CHECKS: dict[str, Callable[[Any], Any]] = {  # of the keys in OWN: what checks a value and returns its final form
     "agents": _agent_names,
-    "rounds": functools.partial(count_of, "rounds", least=1),
-    "runs": functools.partial(count_of, "runs", least=1),
+    "rounds": functools.partial(count_of, "rounds", least=1, most=MOST_ROUNDS),
+    "runs": functools.partial(count_of, "runs", least=1, most=MOST_RUNS),
     "query": lambda query: tuple(query) if isinstance(query, list) else query,
     "seed": functools.partial(whole_number, "seed", least=0),
     "record_at": _record_at,

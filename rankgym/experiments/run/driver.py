@@ -7,6 +7,7 @@ results stay.
 import contextlib
 import dataclasses
 import datetime
+import errno
 import json
 import math
 import os
@@ -24,7 +25,7 @@ from rankgym.experiments.run.executor import Executor
 from rankgym.experiments.run.job import Playable
 from rankgym.experiments.run.unchanged import DAMAGED, Moves
 from rankgym.experiments.run.work_folder import WorkFolder
-from rankgym.outputs import remove, when_interrupted
+from rankgym.outputs import read_regular_file, remove, when_interrupted
 from rankgym.progress import PATIENCE, working
 
 LOG = "log.jsonl"
@@ -33,6 +34,7 @@ BEAT_EVERY = 2.0  # seconds between signs of life
 MAX_DEATHS = 5  # of workers in a row, without a result or a checkpoint in between, before the driver gives up
 CHECKPOINT_GRACE = 120.0  # seconds that interrupted workers have for their checkpoints
 TRIAL_SECONDS = 0.05  # of a trial, which tells slow jobs from fast ones
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)  # the user has to make room, or mend
 LONG = 60.0  # seconds of a job without checkpoints that are worth a warning
 
 
@@ -57,6 +59,7 @@ class Driver:
         self.failed: dict[str, worker.Outcome] = {}
         self.unsaved: set[str] = set()  # kinds of jobs that have no snapshot, and so no checkpoints
         self.logged: set[str] = set()
+        self.noted: set[str] = set()  # jobs whose worker's note was shown
         self.beaten, self.beats, self.since = -math.inf, 0, _now()
         self.waited_for = ""
         self.folder: WorkFolder
@@ -74,7 +77,13 @@ class Driver:
             OSError: the disk is full, or the like; results and checkpoints stay.
         """
         with when_interrupted(self.kept):
-            self.play_rest(notes, announce)
+            try:
+                self.play_rest(notes, announce)
+            except OSError as error:
+                if error.errno not in UNWRITABLE:
+                    raise
+                place = error.filename or self.root
+                raise OSError(f"{place}: {error.strerror}; make room, or mend what is broken; {self.kept()}") from error
 
     def play_rest(self, notes: Sequence[str], announce: str) -> None:
         """Play the jobs that have no sound result yet; see ``play``."""
@@ -143,6 +152,8 @@ class Driver:
     def put_aside(self, job: Playable, wrong: str) -> str:
         """Move a damaged result away, and return the note on it."""
         place = self.root / DAMAGED / job.file
+        while os.path.lexists(place):  # an earlier one, which may be a folder
+            place = place.with_name(f"{place.name}.again")
         self.away.move(self.results / job.file, place)
         return f"{wrong}; it was moved to {place.parent}, and its job is played again"
 
@@ -294,6 +305,9 @@ class Driver:
             if key in self.logged or key not in jobs:
                 continue
             progress = self.folder.read_progress(key)
+            if "note" in progress and key not in self.noted:
+                self.noted.add(key)
+                self.display.say(f"{jobs[key].label}: {progress['note']}", "yellow")
             if "failed" in progress:
                 self.logged.add(key)
                 self.display.say(f"{jobs[key].label}: {progress['failed']}", "red")
@@ -314,6 +328,8 @@ class Driver:
         self.logged.add(key)
         size = {job.unit if job.unit == "comparisons" else "sessions": job.size}
         line = {"key": key, **job.log, "seconds": progress["seconds"], **size, "played": progress["computed"]}
+        if (self.root / LOG).is_symlink():  # perhaps to a file that is not the sweep's
+            return
         with contextlib.suppress(OSError), (self.root / LOG).open("a+b") as file:  # history, not a result
             cut = False
             if file.tell():
@@ -326,7 +342,7 @@ def read_log(folder: Path) -> dict[str, dict[str, Any]]:
     """Read the log of a folder: the last line of each finished job, by its key. Damaged lines are left out."""
     found: dict[str, dict[str, Any]] = {}
     with contextlib.suppress(FileNotFoundError):
-        for text in (folder / LOG).read_bytes().splitlines():
+        for text in (read_regular_file(folder / LOG) or b"").splitlines():
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 line = json.loads(text)
                 found[str(line["key"])] = line

@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, get_origin, get_type_hints
 
-from rankgym.experiments.plan.digests import key_of
+from rankgym.experiments.plan.digests import has_own_digest, key_of, with_digest
 from rankgym.experiments.plan.jobs import Job, ResultName
 from rankgym.experiments.plan.sweep import label_of
 from rankgym.outputs import atomic_path, read_regular_file
 
 PLAN = "plan.json"
-FORMAT = 1
+FORMAT = 2
+WITHOUT_DIGEST = 1  # the format of earlier versions
 MADE_BY = ("format", "versions", "code", "agent's code", "data")  # of what decides a job: not the user's choice
 
 
@@ -91,7 +92,7 @@ def label_in(settings: dict[str, Any]) -> str:
 
 def write_plan(folder: Path, plan: Plan) -> None:
     """Write the plan into its folder, if it is not there already."""
-    document = {"format": FORMAT, "name": plan.name, "jobs": [job._asdict() for job in plan.jobs]}
+    document = with_digest({"format": FORMAT, "name": plan.name, "jobs": [job._asdict() for job in plan.jobs]})
     text, path = json.dumps(document, indent=1) + "\n", folder / PLAN
     if not path.is_file() or path.read_bytes() != text.encode():
         with atomic_path(path) as unfinished:
@@ -107,10 +108,13 @@ def read_plan(folder: Path) -> Plan | None:
         return None
     try:
         document = json.loads(data or b"")
-        if document["format"] != FORMAT:
+        if document["format"] not in (FORMAT, WITHOUT_DIGEST):
             raise ValueError(f"format {document['format']!r}; allowed: {FORMAT}")
-        return Plan(_checked("name", document["name"], str), list(map(_job, document["jobs"])))
-    except (ValueError, KeyError, TypeError) as error:
+        plan = Plan(_checked("name", document["name"], str), list(map(_job, document["jobs"])))
+        if document["format"] == FORMAT and not has_own_digest(document):
+            raise ValueError("it was changed since it was written")
+        return plan
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         said = f"no {error}" if isinstance(error, KeyError) else error
         allowed = f"`rankgym sweep resume {folder}`, or without it"
         raise ValueError(f"{path} is damaged: {said}; allowed: {allowed}") from None

@@ -110,7 +110,7 @@ def _plan_of_results(folder: Path) -> Plan:
     """What the results in a folder say of their jobs."""
     jobs = []
     for path in sorted((folder / RESULTS).glob("*.parquet")):
-        with contextlib.suppress(KeyError, TypeError, ValueError):  # of damaged files, ``others`` tells
+        with contextlib.suppress(KeyError, TypeError, ValueError, OSError):  # of damaged files, ``others`` tells
             jobs.append(from_settings(read_settings(path)))
     if not jobs:
         raise ValueError(

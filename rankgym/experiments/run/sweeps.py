@@ -2,12 +2,13 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rankgym.arguments import named_keywords
 from rankgym.experiments.plan.agents import AgentFailed
+from rankgym.experiments.plan.digests import DIGEST
 from rankgym.experiments.plan.jobs import RESULTS, Job, decisive, made_in
 from rankgym.experiments.plan.sweep import SWEEP, Sweep
 from rankgym.experiments.run import own_modules, store
@@ -20,9 +21,9 @@ from rankgym.experiments.run.plan_file import PLAN, made_by, plan_of, write_plan
 from rankgym.experiments.run.result_file import Contents
 from rankgym.experiments.run.results import Results
 from rankgym.experiments.run.rows import Run, contents
-from rankgym.experiments.run.unchanged import unchanged_unless_played
+from rankgym.experiments.run.unchanged import DISCARDED, unchanged_unless_played
 from rankgym.models.named import is_own
-from rankgym.outputs import atomic_path, check_writable, remove
+from rankgym.outputs import atomic_path, check_writable, read_regular_file, remove
 
 SAMPLE_ROWS = 64  # rows of a job that is tried
 
@@ -146,9 +147,13 @@ def play_jobs(
     with executor, unchanged_unless_played(root) as moves:
         if sweep is not None:
             keep_sweep(sweep, folder, replace=replace)
+        if os.path.lexists(root / RESULTS) and not (root / RESULTS).is_dir():
+            raise ValueError(f"{root / RESULTS} is not a folder; allowed: move it away, and all jobs are played again")
         examined = store.examine(root, plan.jobs)
-        if not (fresh or examined.missing or examined.damaged or any(root.glob("work-*"))):
-            if os.access(root, os.W_OK):
+        writable = os.access(root, os.W_OK)
+        left = any(root.glob("work-*")) or (writable and any(_left_by_killed_runs(root)))
+        if not (fresh or examined.missing or examined.damaged or left):
+            if writable:
                 write_plan(root, plan)
             return store.gather(root, plan.jobs)
         check_writable(folder, root)
@@ -156,14 +161,20 @@ def play_jobs(
         if resume is None:
             resume = f"`rankgym sweep resume {root}`, or the same call" if (root / SWEEP).exists() else "the same call"
         with locked(root):
-            for path in root.glob(f".{SWEEP}.*"):
-                remove(path)  # of a process that was killed while it wrote
+            for path in _left_by_killed_runs(root):
+                remove(path)
             write_plan(root, plan)
             playable = [SweepJob(*job) for job in jobs]
             driver = Driver(playable, root, executor, resume, progress, AgentFailed, moves, fresh, again)
             older = store.others(root, plan.jobs).older
             driver.play([f"{older}; they are not used"] if older else [])
         return store.gather(root, plan.jobs)
+
+
+def _left_by_killed_runs(root: Path) -> Iterator[Path]:
+    """Yield what runs that were killed have left in their folder besides work folders: unfinished and removed files."""
+    for pattern in (f".{SWEEP}.*", f".{PLAN}.*", f"{DISCARDED}*"):
+        yield from root.glob(pattern)
 
 
 def keep_sweep(sweep: Sweep, folder: str | os.PathLike[str], *, replace: bool = False) -> None:
@@ -180,7 +191,7 @@ def keep_sweep(sweep: Sweep, folder: str | os.PathLike[str], *, replace: bool = 
     check_writable(folder, root)
     with locked(root):
         path = root / SWEEP
-        before = path.read_text(encoding="utf-8") if path.exists() else None
+        before = _text(path)
         if before == text:
             return
         if before is not None and not replace and any((root / RESULTS).glob("*.parquet")):
@@ -190,15 +201,23 @@ def keep_sweep(sweep: Sweep, folder: str | os.PathLike[str], *, replace: bool = 
                 replace = False
         if before is not None and not replace and any((root / RESULTS).glob("*.parquet")):
             try:
-                old, new = json.loads(before), json.loads(text)
-                difference = ", ".join(key for key in {**old, **new} if old.get(key) != new.get(key))
-            except (ValueError, TypeError, AttributeError):
+                old, new = json.loads(Sweep.from_json(before).to_json()), json.loads(text)
+                difference = ", ".join(key for key in {**old, **new} if key != DIGEST and old.get(key) != new.get(key))
+            except ValueError:
                 difference = f"its {SWEEP}, which is damaged"
             raise ValueError(
                 f"{root} has the results of another sweep, which differs in {difference}; allowed: another folder "
                 "(--out); a sweep that only adds agents, environments or runs; or --replace, which deletes no result "
                 "and uses those that both sweeps have"
             )
-        remove(root / PLAN)  # it is the other sweep's
         with atomic_path(path) as unfinished:
             unfinished.write_text(text, encoding="utf-8")
+            remove(root / PLAN)  # it is the other sweep's
+
+
+def _text(path: Path) -> str | None:
+    """Return the text of the sweep that is kept; "" for anything else than a text, None if there is nothing."""
+    try:
+        return (read_regular_file(path) or b"").decode(errors="replace")
+    except FileNotFoundError:
+        return None

@@ -13,13 +13,14 @@ from rankgym.experiments.run.plan_file import PLAN
 from rankgym.outputs import atomic_path, read_regular_file, remove
 
 DAMAGED = "damaged"  # folder of results that could not be read
+DISCARDED = ".discarded-"  # begins the name of a folder of files that are removed once a job has begun
 
 
 class Moves:
     """Files of the folder ``root`` that were moved away before the first job begins, and how to move them back."""
 
     def __init__(self, root: Path) -> None:
-        self.discarded = root / f".discarded-{secrets.token_hex(4)}"
+        self.discarded = root / f"{DISCARDED}{secrets.token_hex(4)}"
         self.moved: list[tuple[Path, Path]] = []  # from, to
 
     def move(self, path: Path, to: Path) -> None:

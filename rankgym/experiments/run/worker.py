@@ -9,7 +9,7 @@ import threading
 import time
 import traceback
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -98,6 +98,7 @@ class _Worker:
         self.folder, self.result = WorkFolder(Path(assignment.work_folder)), Path(assignment.result)
         self.played, self.seconds = 0, 0.0  # by earlier workers, too
         self.kept = 0  # of what was played: what the checkpoint has
+        self.note = ""  # for the user, with each report of progress
         self.orders, self.beaten = Orders("", False, False), time.monotonic()
         self.looked = self.reported = -np.inf
         self.due = time.monotonic() + assignment.checkpoint_every
@@ -129,7 +130,7 @@ class _Worker:
         return Outcome(self.job.key, "done")
 
     def start(self) -> Playing:
-        """Start the job, or resume it from its checkpoint. A checkpoint that does not fit is removed."""
+        """Start the job, or resume it from its checkpoint. One that is damaged, or does not fit, is removed."""
         playing, saved = self.job.start(), self.folder.load_checkpoint(self.job.key)
         try:
             if saved is not None:
@@ -140,7 +141,10 @@ class _Worker:
         except Exception:  # in whatever way it is damaged
             playing.close()
             playing = self.job.start()
-        remove(self.folder.checkpoint(self.job.key))
+        path = self.folder.checkpoint(self.job.key)
+        if os.path.lexists(path):
+            self.note = "its checkpoint is damaged; the job begins anew"
+            remove(path)
         return playing
 
     def save(self, playing: Playing) -> None:
@@ -161,7 +165,8 @@ class _Worker:
         """Write how far the job is."""
         self.reported = time.monotonic()
         seconds = round(self.seconds, 6)
-        progress = {"played": self.played, "kept": self.kept, "computed": computed, "seconds": seconds}
+        progress: dict[str, Any] = {"played": self.played, "kept": self.kept, "computed": computed, "seconds": seconds}
+        progress |= {"note": self.note} if self.note else {}
         self.folder.write_progress(self.job.key, {**progress, "finished": finished})
 
     def pause(self) -> bool:
