@@ -220,6 +220,7 @@ class BeatTheMean(DuelingKernelAgent):
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    PAIR_BYTES = 16
     state: State
 
     def __init__(

@@ -248,6 +248,7 @@ class BubbleRank(KernelAgent):
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
+    PAIR_BYTES = 8
     state: State
 
     def __init__(self, *, delta: float | None = None, exploration: float | None = None, **shape: Any) -> None:

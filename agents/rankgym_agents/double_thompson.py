@@ -195,6 +195,7 @@ class DoubleThompson(DuelingKernelAgent):
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    PAIR_BYTES = 32
     state: State
 
     def __init__(self, *, alpha: float = 0.51, **shape: Any) -> None:

@@ -165,6 +165,7 @@ class RCS(DuelingKernelAgent):
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    PAIR_BYTES = 32
     state: State
 
     def __init__(self, *, alpha: float = 0.51, **shape: Any) -> None:

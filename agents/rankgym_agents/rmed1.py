@@ -169,6 +169,7 @@ class RMED1(DuelingKernelAgent):
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    PAIR_BYTES = 24
     state: State
 
     def __init__(self, *, leeway: float | None = None, **shape: Any) -> None:

@@ -169,6 +169,7 @@ class RUCB(DuelingKernelAgent):
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    PAIR_BYTES = 24
     state: State
 
     def __init__(self, *, alpha: float = 0.51, **shape: Any) -> None:

@@ -194,6 +194,7 @@ class TopRank(KernelAgent):
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
+    PAIR_BYTES = 17
     state: State
 
     def __init__(self, *, delta: float | None = None, **shape: Any) -> None:

@@ -301,6 +301,7 @@ class UniRank(KernelAgent):
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
+    PAIR_BYTES = 8
     state: State
 
     def __init__(self, *, clock: str = "leader", **shape: Any) -> None:
