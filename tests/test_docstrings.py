@@ -266,46 +266,6 @@ WITHOUT = {
         ScoresToRanking
         SlotBySlot
     """,
-    "rankgym_agents": """
-        AdaptiveIndex
-        BatchRank
-        BayesIndex
-        BayesThompson
-        BeatTheMean
-        BubbleRank
-        CascadeDUCB
-        CascadeKLUCB
-        CascadeSWUCB
-        CascadeUCB1
-        CascadeUCBV
-        DoubleThompson
-        Doubler
-        GLRTCascade
-        GRAB
-        InterleavedFilter
-        MergeDTS
-        MergeRUCB
-        MultiSBM
-        PBMHB
-        PBMPIE
-        PBMTS
-        PBMUCB
-        RCS
-        RMED1
-        RUCB
-        RandomDuels
-        RandomRanker
-        RankedEXP3
-        Restarting
-        SAVAGE
-        Sparring
-        StaticRanker
-        ThompsonCascade
-        TopRank
-        UniRank
-        VersatileDB
-        WinnerStays
-    """,
 }
 
 
