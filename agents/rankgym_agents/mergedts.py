@@ -250,6 +250,21 @@ class MergeDTS(Merging, DuelingKernelAgent):
         epsilon: the probability of losing the Condorcet winner, in (0, 1).
         constant: C, above 0; default: what alpha, K and epsilon make of it. The guarantee holds for the default.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Li, Markov, de Rijke and Zoghi, ACM TOIS 38, 2020, as run in their experiments.
+
+    Examples:
+        >>> from rankgym_agents import MergeDTS
+        >>> agent = MergeDTS(num_arms=8, batch_size=4, constant=10.0, seed=0)
+        >>> for _ in range(600):  # the arm with the lower number wins every duel
+        ...     duel = agent.act()
+        ...     agent.update(duel, [[1, 0]] if duel["left"] <= duel["right"] else [[0, 1]])
+        >>> agent.remaining.tolist(), agent.candidate.tolist(), agent.settled().tolist()
+        ([1], [0], [True])
     """
 
     choose, learn = staticmethod(choose), staticmethod(learn)

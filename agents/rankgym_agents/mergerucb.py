@@ -226,6 +226,23 @@ class MergeRUCB(Merging, DuelingKernelAgent):
         batch_size: p, the number of arms in a batch at first, at least 4.
         delta: the probability of losing the Condorcet winner, in (0, 1).
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Zoghi, Whiteson and de Rijke, WSDM 2015, Algorithm 1.
+
+    Examples:
+        >>> from rankgym_agents import MergeRUCB
+        >>> agent = MergeRUCB(num_arms=8, batch_size=4, delta=0.1, seed=0)
+        >>> sorted(len(batch) for batch in agent.beliefs().blocks)
+        [4, 4]
+        >>> for _ in range(600):  # the arm with the lower number wins every duel
+        ...     duel = agent.act()
+        ...     agent.update(duel, [[1, 0]] if duel["left"] <= duel["right"] else [[0, 1]])
+        >>> agent.remaining.tolist(), agent.candidate.tolist(), agent.beliefs().out
+        ([1], [0], (7, 6, 1, 5, 4, 2, 3))
     """
 
     choose, learn = staticmethod(choose), staticmethod(learn)

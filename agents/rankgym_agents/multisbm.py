@@ -98,6 +98,23 @@ class MultiSBM(DuelingKernelAgent):
     Args:
         alpha: exploration of the UCB index, above 0.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Ailon, Karnin and Joachims, ICML 2014, the second reduction.
+
+    Examples:
+        >>> from rankgym_agents import MultiSBM
+        >>> agent = MultiSBM(num_arms=3, seed=0)
+        >>> for _ in range(3):
+        ...     duel = agent.act()
+        ...     agent.update(duel, [[0, 1]])
+        ...     print(duel["left"].tolist(), duel["right"].tolist())  # a right arm is the next left one
+        [0] [2]
+        [2] [1]
+        [1] [2]
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)

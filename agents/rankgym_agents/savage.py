@@ -181,6 +181,21 @@ class SAVAGE(DuelingKernelAgent):
         sampling: the next of the remaining pairs: the ``"least"`` sampled one or a ``"uniform"`` draw.
         **shape: as in ``DuelingAgent``. ``horizon`` is T: exploration ends there at the latest, and the confidence
             radius holds up to there. Without it the radius holds for all rounds.
+
+    Raises:
+        ValueError: ``delta`` and ``horizon`` are both missing, or an argument is out of range.
+
+    References:
+        Urvoy, Clerot, Feraud and Naamane, ICML 2013.
+
+    Examples:
+        >>> from rankgym_agents import SAVAGE
+        >>> agent = SAVAGE(num_arms=3, delta=0.5, seed=0)
+        >>> for _ in range(80):  # the arm with the lower number wins every duel
+        ...     duel = agent.act()
+        ...     agent.update(duel, [[1, 0]] if duel["left"] <= duel["right"] else [[0, 1]])
+        >>> agent.remaining.tolist(), agent.beliefs().out, agent.candidate.tolist()
+        ([1], (1, 2), [0])
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
