@@ -445,6 +445,17 @@ def load(path: str | os.PathLike[str], *, progress: bool = True) -> LetorData:
     Raises:
         DataError: a ValueError in one line, with file and line, of the first thing that is not as it should be.
         OSError: the file cannot be read.
+
+    Examples:
+        >>> import os, pathlib, tempfile
+        >>> from unittest import mock
+        >>> from rankgym.data import letor
+        >>> with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, RANKGYM_DATA_HOME=folder):
+        ...     file = pathlib.Path(folder, "mq.txt")
+        ...     _ = file.write_text("2 qid:7 1:0.5 3:0.1;0 qid:7 2:0.2".replace(";", os.linesep))
+        ...     data = letor.load(file)
+        >>> data.features.shape, data.labels.tolist(), data.start.tolist(), data.query_ids.tolist()
+        ((2, 3), [2, 0], [0, 2], ['7'])
     """
     path = Path(path)
     if path.is_dir():
@@ -558,6 +569,14 @@ def feature_rankings(
 
     Raises:
         ValueError: a number is out of range.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.data.letor import LetorData, feature_rankings
+        >>> features, labels = np.array([[0.1, 5.0], [0.9, 2.0], [0.4, 3.0]], np.float32), np.zeros(3, np.int8)
+        >>> data = LetorData(features, labels, np.array([0, 3]), np.array(["7"]))
+        >>> feature_rankings(data, length=2).tolist()  # of the one query, by feature 0 and by feature 1
+        [[[1, 2], [0, 2]]]
     """
     length = whole_number("length", length, 1)
     chosen = np.array(chosen_rankers(rankers, data.features.shape[1]))
