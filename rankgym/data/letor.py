@@ -569,14 +569,6 @@ def feature_rankings(
 
     Raises:
         ValueError: a number is out of range.
-
-    Examples:
-        >>> import numpy as np
-        >>> from rankgym.data.letor import LetorData, feature_rankings
-        >>> features, labels = np.array([[0.1, 5.0], [0.9, 2.0], [0.4, 3.0]], np.float32), np.zeros(3, np.int8)
-        >>> data = LetorData(features, labels, np.array([0, 3]), np.array(["7"]))
-        >>> feature_rankings(data, length=2).tolist()  # of the one query, by feature 0 and by feature 1
-        [[[1, 2], [0, 2]]]
     """
     length = whole_number("length", length, 1)
     chosen = np.array(chosen_rankers(rankers, data.features.shape[1]))

@@ -22,6 +22,19 @@ class Trial:
 
     The methods end the check if the submission's answer is wrong. A check asks for small cases first, so that the case
     that is shown is a small one.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.exercises import Failed, Trial
+        >>> from rankgym.submissions import Submission
+        >>> with Submission("double = lambda x: 2 * abs(x)") as student:
+        ...     trial = Trial(student, np.random.default_rng(0))
+        ...     trial.expect(6, "double", 3)
+        ...     try:
+        ...         trial.expect(-6, "double", -3)
+        ...     except Failed as failed:
+        ...         failed.fault.call, failed.fault.expected, failed.fault.got
+        ('double(-3)', '-6', '6')
     """
 
     def __init__(self, student: Submission, rng: np.random.Generator) -> None:
@@ -211,6 +224,8 @@ class Check:
 
     ``of`` is the function or class that it is about, ``statement`` what is checked in a sentence, ``hints`` the help
     from the mildest to the clearest. ``run`` raises ``Failed`` through the methods of ``Trial``.
+
+    See ``check``, which makes one of a function.
     """
 
     name: str
@@ -249,6 +264,20 @@ class Exercise:
     ``handout`` is the file that students get (percent format), whose stem names the exercise: "01_click_models".
     ``draw(student, passed, figure)`` draws into a matplotlib figure what the submission does, given the names of the
     checks that it passed, and returns whether there is something to see.
+
+    Raises:
+        ValueError: ``checks`` has something that is not a check, or two of the same name.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from rankgym.exercises import Exercise, check
+        >>> @check(points=2, of="double")
+        ... def doubles(trial):
+        ...     '''double(x) is twice x.'''
+        ...     trial.expect(6, "double", 3)
+        >>> exercise = Exercise("Doubles", Path("01_doubles.py"), (doubles,))
+        >>> exercise.name, exercise.points
+        ('01_doubles', 2)
     """
 
     title: str

@@ -92,8 +92,9 @@ def split(sessions: Sessions, held_out: float, seed: int) -> tuple[Sessions, Ses
     Examples:
         >>> import numpy as np
         >>> from rankgym.logs.sessions import Sessions, split
-        >>> first, clicks, labels = np.zeros(1, np.int32), np.array([1], np.uint64), (np.array(["tea"]), np.array(["a"]))
-        >>> log = Sessions(first, first[:, None], clicks, np.array([1_000]), *labels, first)
+        >>> first, clicks = np.zeros(1, np.int32), np.array([1], np.uint64)
+        >>> labels = np.array(["tea"]), np.array(["a"]), first
+        >>> log = Sessions(first, first[:, None], clicks, np.array([1_000]), *labels)
         >>> fitted, held_out = split(log, held_out=0.2, seed=0)
         >>> fitted.num_sessions + held_out.num_sessions, 150 < held_out.num_sessions < 250
         (1000, True)

@@ -92,6 +92,12 @@ def watch(
     Raises:
         ValueError: an argument does not fit, and nothing was played.
         AgentFailed: an agent of the user's own failed.
+
+    Examples:
+        >>> from rankgym.experiments.watch import watch
+        >>> episode = watch("CM-Yandex-v0", ["static"], rounds=5, seed=0, query=0, num_positions=3, progress=False)
+        >>> type(episode).__name__
+        'Episode'
     """
     rounds = count_of("rounds", rounds, 1)
     seed = whole_number("seed", seed, 0)
