@@ -8,6 +8,7 @@ batches: every array has a leading axis of ``num_envs`` rows, and row b depends 
 from __future__ import annotations  # help() shows the parameters' types as they are written here
 
 import inspect
+import math
 import secrets
 import sys
 import types
@@ -22,12 +23,14 @@ from numpy.typing import ArrayLike, NDArray
 from rankgym.arguments import (
     ActionKind,
     action_kind,
+    check_memory,
     env_attribute,
     env_horizons,
     name_keywords,
     named_keywords,
     plain_number,
     row_seeds,
+    shown,
 )
 from rankgym.arguments import count_of as count_of  # agents import these seven from here
 from rankgym.arguments import near as near
@@ -83,7 +86,7 @@ def positive(name: str, value: Any) -> float:
     """``value`` as a finite float above 0, or a ValueError that names the parameter."""
     number = plain_number(value)
     if number is None or not 0 < number <= sys.float_info.max:
-        raise ValueError(f"{name} = {value!r} is out of range; allowed: a finite number above 0")
+        raise ValueError(f"{name} = {shown(value)} is out of range; allowed: a finite number above 0")
     return float(number)
 
 
@@ -125,6 +128,8 @@ def plain(values: Any) -> tuple[Any, ...]:
 class Learner:
     """The common base of all agents: rows with their seeds, and perhaps a horizon."""
 
+    PAIR_BYTES: ClassVar[int] = 0  # that the state takes for each row and ordered pair of items or arms
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         name_keywords(cls)
@@ -148,11 +153,22 @@ class Learner:
 
     def filled(self, *shape: int, **values: Any) -> dict[str, NDArray[Any]]:
         """Arrays (num_envs, *shape) for a state, each filled with its value: a number, or an array to repeat."""
+        widths = sum(np.asarray(value).itemsize for value in values.values())
+        check_memory(self.num_envs * math.prod(shape) * widths, **self._sizes())
         arrays = {name: np.zeros((self.num_envs, *shape), np.asarray(value).dtype) for name, value in values.items()}
         for name, value in values.items():
             if np.any(value):  # zeros do not take memory before they are written
                 arrays[name][...] = value
         return arrays
+
+    def _check_memory(self, things: int) -> None:
+        """Raise a ValueError if so many items or arms are more than this machine's memory can hold."""
+        check_memory(self.num_envs * things * (16 + self.PAIR_BYTES * things), **self._sizes())
+
+    def _sizes(self) -> dict[str, int]:
+        """The arguments that the state's size follows from."""
+        names = ("num_envs", "num_items", "num_positions", "num_arms")
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def settled(self) -> NDArray[np.bool_]:
         """Which rows will never change their list or duel again, (num_envs,) bool. Calling it changes nothing.
@@ -262,6 +278,7 @@ class Agent(Learner, ABC):
         self.num_items = whole_number("num_items", num_items, 1)
         self.num_positions = whole_number("num_positions", num_positions, 1, self.num_items)
         super().__init__(num_envs, horizon, seed)
+        self._check_memory(self.num_items)
         self.initial_list = self._checked_initial_list(initial_list)
 
     def _checked_initial_list(self, initial_list: ArrayLike | None) -> NDArray[np.int64]:
@@ -425,6 +442,7 @@ class DuelingAgent(Learner, ABC):
     ) -> None:
         super().__init__(num_envs, horizon, seed)
         self.num_arms = whole_number("num_arms", num_arms, 1)
+        self._check_memory(self.num_arms)
 
     @classmethod
     def for_env(

@@ -5,6 +5,7 @@ import enum
 import functools
 import inspect
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 V = TypeVar("V")
 C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
+ROW_BYTES = 100  # that a row takes at least: its seed, key and counters
+MAX_ROUNDS = 1 << 62  # that can be played: they are counted in 64 bits
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -21,8 +24,38 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
     fits = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
     if not fits or value < least or (most is not None and value > most):
         allowed = f"a whole number, at least {least}" if most is None else f"a whole number in {least} .. {most}"
-        raise ValueError(f"{name} = {value!r} is out of range; allowed: {allowed}")
+        raise ValueError(f"{name} = {shown(value)} is out of range; allowed: {allowed}")
     return int(value)
+
+
+def shown(value: Any) -> str:
+    """Return ``repr(value)``, also of a whole number with more digits than Python writes."""
+    try:
+        return repr(value)
+    except ValueError:
+        return f"{value:#x}" if isinstance(value, int) else object.__repr__(value)
+
+
+def check_memory(size: int, **given: int) -> None:
+    """Raise a ValueError if ``size`` bytes, which arguments ``given`` by name ask for, do not fit this machine."""
+    most = _memory()
+    if size > most:
+        asked = " and ".join(f"{name} = {shown(value)}" for name, value in given.items())
+        needed = f"{shown(-(-size // 10**9))} GB of memory or more"
+        raise ValueError(f"{asked} would take {needed}; allowed: what fits into {most / 1e9:.1f} GB")
+
+
+@functools.cache
+def _memory() -> int:
+    """Return the bytes of memory that this process may use at most, as far as the system says."""
+    try:
+        import resource  # not everywhere
+
+        physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    except (ImportError, AttributeError, OSError, ValueError):
+        return 1 << 40
+    return physical if limit == resource.RLIM_INFINITY else min(limit, physical)
 
 
 def count_of(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -167,7 +200,7 @@ def number_in(
     number = plain_number(value)
     if number is None or not low <= number <= high or (open_low and number == low) or (open_high and number == high):
         interval = f"{'[('[open_low]}{low:g}, {high:g}{'])'[open_high]}"
-        raise ValueError(f"{name} = {value!r} is out of range; allowed: a number in {interval}")
+        raise ValueError(f"{name} = {shown(value)} is out of range; allowed: a number in {interval}")
     return float(number)
 
 
@@ -263,6 +296,7 @@ def round_numbers(name: str, values: Any) -> list[Any]:
 
 def row_seeds(seed: Any, num_envs: int) -> list[int | None]:
     """Return the rows' seeds: ``seed + b`` for row b of a number, or a list's entries; None where none is given."""
+    check_memory(ROW_BYTES * num_envs, num_envs=num_envs)
     if seed is None:
         return [None] * num_envs
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, (bool, np.bool_)):

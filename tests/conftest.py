@@ -18,10 +18,14 @@ settings.load_profile("rankgym")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Give all tests of a file to one process: two would compile its kernels at the same time."""
+    """Give all tests of a file to one process, with its agent's examples: two would compile its kernels at a time."""
     from xdist.scheduler import LoadFileScheduling
 
-    return LoadFileScheduling(config, log)
+    class WithExamples(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return super()._split_scope(nodeid).replace("agents/rankgym_agents/", "tests/agents/test_")
+
+    return WithExamples(config, log)
 
 
 ORIGINAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "yandex60.pkl"

@@ -1,6 +1,18 @@
 """The papers' algorithms, one file per paper: ranking agents, dueling agents, and one literal table of their names.
 
+``AGENTS`` has the classes by the names that the command line uses, ``RANKERS`` those that display lists, ``DUELERS``
+those that compare two arms. A name that is not in ``AGENTS`` is a KeyError, which says what may have been meant.
+
 May import ``rankgym.kernels`` and ``rankgym.agent`` only: an agent that could see the click model would be a bug.
+
+Examples:
+    >>> from rankgym_agents import AGENTS, DUELERS, RANKERS
+    >>> AGENTS["toprank"].__name__, "rucb" in RANKERS, "rucb" in DUELERS
+    ('TopRank', False, True)
+    >>> AGENTS["toprnk"]  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    KeyError: "agent = 'toprnk' is unknown; did you mean 'toprank'? allowed: static, random, ...
 """
 
 from rankgym.agent import Agent, DuelingAgent, near
@@ -84,6 +96,7 @@ __all__ = [
     "WinnerStays",
 ]
 
+#: All agents: name -> class, those that display lists first.
 AGENTS: dict[str, type[Agent] | type[DuelingAgent]] = {
     "static": StaticRanker,
     "random": RandomRanker,
@@ -137,8 +150,9 @@ class _Named(dict[str, type[Agent] | type[DuelingAgent]]):
 
 AGENTS = _Named(AGENTS)
 
-# The same by kind: agents that display lists, agents that compare two arms.
+#: The agents that display lists: name -> class.
 RANKERS: dict[str, type[Agent]] = {name: agent for name, agent in AGENTS.items() if issubclass(agent, Agent)}
+#: The agents that compare two arms: name -> class.
 DUELERS: dict[str, type[DuelingAgent]] = {
     name: agent for name, agent in AGENTS.items() if issubclass(agent, DuelingAgent)
 }

@@ -396,6 +396,20 @@ class AdaptiveIndex(KernelAgent):
         order: of the displayed items. ``"clicks"``: in which most clicks are expected. ``"attraction"``: the
             best item at the most examined position, and so on.
         **shape: as in ``Agent``. ``horizon`` is required; ``initial_list`` is used by ranks.
+
+    Raises:
+        ValueError: ``horizon`` is missing, or an argument is out of range.
+
+    Examples:
+        >>> from rankgym_agents import AdaptiveIndex
+        >>> agent = AdaptiveIndex(num_items=3, num_positions=2, horizon=100, initial_list=[2, 1, 0], seed=0)
+        >>> [round(mean, 2) for mean in agent.beliefs().scores["posterior mean"]]  # the production list counts
+        [0.25, 0.27, 0.35]
+        >>> for _ in range(30):  # users who click item 0 wherever they see it
+        ...     displayed = agent.act()
+        ...     agent.update(displayed, displayed == 0)
+        >>> agent.act()[0, 0].tolist()
+        0
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)

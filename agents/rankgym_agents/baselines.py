@@ -29,7 +29,16 @@ def learn_nothing(s, displayed, clicks):
 
 
 class StaticRanker(KernelAgent):
-    """Shows the first ``num_positions`` items of ``initial_list`` in every round; arguments as in ``Agent``."""
+    """Shows the first ``num_positions`` items of ``initial_list`` in every round; arguments as in ``Agent``.
+
+    Examples:
+        >>> from rankgym_agents import StaticRanker
+        >>> agent = StaticRanker(num_items=4, num_positions=2, num_envs=2, initial_list=[[3, 1, 0, 2], [0, 1, 2, 3]])
+        >>> agent.act().tolist()  # a list for each row
+        [[3, 1], [0, 1]]
+        >>> agent.settled().tolist()
+        [True, True]
+    """
 
     rank, learn = staticmethod(show_initial), staticmethod(learn_nothing)
     state: StaticState
@@ -77,7 +86,15 @@ def count_round(s, displayed, clicks):
 
 
 class RandomRanker(KernelAgent):
-    """Shows a uniformly random ranking in every round; arguments as in ``Agent``."""
+    """Shows a uniformly random ranking in every round; arguments as in ``Agent``.
+
+    Examples:
+        >>> from rankgym_agents import RandomRanker
+        >>> agent, row = (RandomRanker(num_items=9, num_positions=3, num_envs=n, seed=4 + 2 - n) for n in (2, 1))
+        >>> both, alone = agent.act(), row.act()  # seeds 4 and 5, and 5 alone
+        >>> bool((both[1] == alone[0]).all()), len(set(alone[0].tolist()))
+        (True, 3)
+    """
 
     rank, learn = staticmethod(show_random), staticmethod(count_round)
 
@@ -133,6 +150,13 @@ class RandomDuels(DuelingKernelAgent):
 
     Its ``candidate`` is the arm that has won the largest share of its duels. That estimates the Borda winner, which
     need not be the Condorcet winner.
+
+    Examples:
+        >>> from rankgym_agents import RandomDuels
+        >>> agent = RandomDuels(num_arms=3, seed=0)
+        >>> agent.update({"left": [0], "right": [1]}, [[0, 1]])  # arm 1 has won
+        >>> agent.candidate.tolist(), agent.beliefs().scores["share won"]
+        ([1], (0.25, 0.75, 0.5))
     """
 
     choose, learn = staticmethod(choose_two), staticmethod(count_duel)

@@ -259,6 +259,22 @@ class BatchRank(KernelAgent):
     Args:
         schedule: when batches are checked and which clicks count: as in the ``"authors"``' code or in the ``"paper"``.
         **shape: as in ``Agent``. ``horizon`` is T, and required. ``initial_list`` is ignored.
+
+    Raises:
+        ValueError: ``horizon`` is missing, or an argument is out of range.
+
+    References:
+        Zoghi, Tunys, Ghavamzadeh, Kveton, Szepesvari and Wen, ICML 2017, Algorithm 1.
+
+    Examples:
+        >>> from rankgym_agents import BatchRank
+        >>> agent = BatchRank(num_items=4, num_positions=2, horizon=100, seed=0)
+        >>> for _ in range(100):  # users who click items 1 and 3 wherever they see them
+        ...     displayed = agent.act()
+        ...     agent.update(displayed, displayed % 2 == 1)
+        >>> beliefs = agent.beliefs()
+        >>> beliefs.blocks, sorted(beliefs.out)  # the batches by position, and the items eliminated
+        (((1, 3),), [0, 2])
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)

@@ -325,6 +325,20 @@ class BayesIndex(Bayesian):
         order: of the displayed items, with ``users="dcm"``. ``"attraction"``: the best first. ``"clicks"``: the best
             where fewest users leave after a click, for the most clicks.
         **shape: as in ``Agent``. ``horizon`` is required; ``initial_list`` is used by ranks.
+
+    Raises:
+        ValueError: ``horizon`` is missing, an argument is out of range, or it is given and does not belong to
+            ``users``.
+
+    Examples:
+        >>> from rankgym_agents import BayesIndex
+        >>> agent = BayesIndex(num_items=2, num_positions=1, horizon=100, users="cascade", seed=0)
+        >>> agent.update([[0]], [[1]])
+        >>> scores = agent.beliefs().scores
+        >>> [round(mean, 2) for mean in scores["posterior mean"]]  # of Beta(2, 1) and Beta(1, 1)
+        [0.67, 0.5]
+        >>> [round(quantile, 2) for quantile in scores["posterior quantile"]]  # at level 1 - 1 / (1 + 0.1 * 99)
+        [0.95, 0.91]
     """
 
     def __init__(
@@ -372,6 +386,16 @@ class BayesThompson(Bayesian):
     Args:
         users, prior, examination, termination, order: as in ``BayesIndex``.
         **shape: as in ``Agent``. ``horizon`` is ignored; ``initial_list`` is used by ranks.
+
+    Raises:
+        ValueError: as ``BayesIndex``.
+
+    Examples:
+        >>> from rankgym_agents import BayesThompson
+        >>> prior = [[8, 2], [2, 2], [2, 8]]  # by the rank in the production list
+        >>> agent = BayesThompson(num_items=3, num_positions=2, prior=prior, initial_list=[2, 1, 0], seed=0)
+        >>> [round(mean, 2) for mean in agent.beliefs().scores["posterior mean"]]
+        [0.2, 0.5, 0.8]
     """
 
     def __init__(

@@ -217,9 +217,25 @@ class BeatTheMean(DuelingKernelAgent):
         epsilon: None for the online setting. A number above 0 for the PAC setting: exploration ends when the arm found
             is worse than the best one by ``epsilon`` at most.
         **shape: as in ``DuelingAgent``. Online, exploration ends at ``horizon`` where it is known.
+
+    Raises:
+        ValueError: ``delta`` is missing and so is ``horizon``, or ``epsilon`` is given; or an argument is out of range.
+
+    References:
+        Yue and Joachims, ICML 2011, Algorithm 1.
+
+    Examples:
+        >>> from rankgym_agents import BeatTheMean
+        >>> agent = BeatTheMean(num_arms=3, radius_factor=1.0, delta=0.1, seed=0)
+        >>> while agent.beliefs().blocks != ((0,),):  # the arm with the lower number wins every duel
+        ...     duel = agent.act()
+        ...     agent.update(duel, [[1, 0]] if duel["left"] <= duel["right"] else [[0, 1]])
+        >>> agent.beliefs().out, int(agent.state.round[0])
+        ((1, 2), 109)
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    PAIR_BYTES = 16
     state: State
 
     def __init__(

@@ -245,9 +245,25 @@ class BubbleRank(KernelAgent):
         exploration: a > 0, ours: exchanges of two neighbours end when they cost more than they promise, see above;
             0.1 is what ``BayesIndex`` takes. Default: as in the paper.
         **shape: as in ``Agent``. ``initial_list`` is R_0; its first ``num_positions`` items are displayed first.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Li, Kveton, Lattimore, Markov, de Rijke, Szepesvari and Zoghi, UAI 2019, Algorithm 1.
+
+    Examples:
+        >>> from rankgym_agents import BubbleRank
+        >>> agent = BubbleRank(num_items=3, num_positions=3, initial_list=[2, 1, 0], delta=0.1, seed=0)
+        >>> for _ in range(100):  # users who click item 0 wherever they see it
+        ...     displayed = agent.act()
+        ...     agent.update(displayed, displayed == 0)
+        >>> agent.beliefs().base_list  # it has climbed one place at a time; the others keep their order
+        (0, 2, 1)
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
+    PAIR_BYTES = 8
     state: State
 
     def __init__(self, *, delta: float | None = None, exploration: float | None = None, **shape: Any) -> None:

@@ -118,6 +118,20 @@ class CascadeDUCB(KernelAgent):
         feedback: the items that count as observed after clicks: those down to the ``"first"`` or the ``"last"`` click,
             or ``"all"`` of them.
         **shape: as in ``Agent``. ``initial_list`` is ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Li and de Rijke, IJCAI 2019, Algorithm 1 with equations 5 and 6.
+
+    Examples:
+        >>> from rankgym_agents import CascadeDUCB
+        >>> agent = CascadeDUCB(num_items=3, num_positions=3, gamma=0.5)
+        >>> for item in (0, 2, 2):  # the user stops at the clicked item
+        ...     agent.update([[0, 1, 2]], [[int(item == shown) for shown in (0, 1, 2)]])
+        >>> agent.state.observed.tolist(), agent.state.clicked.tolist()  # a round counts half as much as the next one
+        ([[1.75, 1.5, 1.5]], [[0.25, 0.0, 1.5]])
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)

@@ -328,6 +328,22 @@ class CascadeKLUCB(KernelAgent):
         feedback: the items that count as observed after clicks: those down to the ``"first"`` or the ``"last"`` click,
             or ``"all"`` of them.
         **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Kveton, Szepesvari, Wen and Ashkan, ICML 2015, Algorithm 1.
+
+    Examples:
+        >>> from rankgym_agents import CascadeKLUCB
+        >>> agent = CascadeKLUCB(num_items=3, num_positions=1, exploration="log", seed=0)
+        >>> for clicked in (1, 0, 0):  # first, every item is displayed once; item 0 is clicked
+        ...     agent.update(agent.act(), [[clicked]])
+        >>> [round(index, 3) for index in agent.beliefs().scores["KL-UCB index"]]
+        [1.0, 0.75, 0.75]
+        >>> agent.act().tolist()
+        [[0]]
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)

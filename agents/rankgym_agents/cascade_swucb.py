@@ -139,6 +139,22 @@ class CascadeSWUCB(KernelAgent):
             or ``"all"`` of them.
         counts: whether N counts the rounds in which an item was ``"observed"``, or ``"displayed"`` as in line 19.
         **shape: as in ``Agent``. ``initial_list`` is ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Li and de Rijke, IJCAI 2019, Algorithm 1 with equations 7 and 8.
+
+    Examples:
+        >>> from rankgym_agents import CascadeSWUCB
+        >>> agent = CascadeSWUCB(num_items=2, num_positions=2, tau=2)
+        >>> for clicks in ([1, 0], [0, 1], [0, 0]):
+        ...     agent.update([[0, 1]], [clicks])
+        ...     print(agent.state.observed.tolist(), agent.state.clicked.tolist())  # of the last two rounds
+        [[1, 0]] [[1, 0]]
+        [[2, 1]] [[1, 1]]
+        [[2, 2]] [[0, 1]]
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)

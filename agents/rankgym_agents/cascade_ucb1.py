@@ -85,6 +85,22 @@ class CascadeUCB1(KernelAgent):
         feedback: the items that count as observed after clicks: those down to the ``"first"`` or the ``"last"`` click,
             or ``"all"`` of them.
         **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Kveton, Szepesvari, Wen and Ashkan, ICML 2015, Algorithm 1 with UCB1.
+
+    Examples:
+        >>> from rankgym_agents import CascadeUCB1
+        >>> for feedback in ("first", "last", "all"):  # what counts as seen of a list with clicks at positions 1 and 3
+        ...     agent = CascadeUCB1(num_items=4, num_positions=4, feedback=feedback)
+        ...     agent.update([[0, 1, 2, 3]], [[1, 0, 1, 0]])
+        ...     print(feedback, agent.state.observed.tolist(), agent.state.clicked.tolist())
+        first [[1, 0, 0, 0]] [[1, 0, 0, 0]]
+        last [[1, 1, 1, 0]] [[1, 0, 1, 0]]
+        all [[1, 1, 1, 1]] [[1, 0, 1, 0]]
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)

@@ -92,6 +92,20 @@ class CascadeUCBV(KernelAgent):
         feedback: the items that count as observed after clicks: those down to the ``"first"`` or the ``"last"`` click,
             or ``"all"`` of them.
         **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Vial, Sanghavi, Shakkottai and Srikant, NeurIPS 2022.
+
+    Examples:
+        >>> from rankgym_agents import CascadeUCBV
+        >>> agent = CascadeUCBV(num_items=2, num_positions=1, seed=0)
+        >>> for clicked in [0] * 100 + [0, 1] * 50:  # item 0 is never clicked, item 1 every other time
+        ...     agent.update([[0 if sum(agent.state.observed[0]) < 100 else 1]], [[clicked]])
+        >>> [round(index, 3) for index in agent.beliefs().scores["UCB-V index"]]  # the bound of a surer mean is closer
+        [0.318, 1.048]
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)

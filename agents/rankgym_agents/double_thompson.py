@@ -192,9 +192,26 @@ class DoubleThompson(DuelingKernelAgent):
     Args:
         alpha: width of the confidence bounds, above 0. The analysis has it above 1/2; 0.51 is the authors' practice.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Wu and Liu, NIPS 2016, Algorithm 1.
+
+    Examples:
+        >>> from rankgym_agents import DoubleThompson
+        >>> agent = DoubleThompson(num_arms=4, seed=0)
+        >>> for winner, loser in [(0, 1), (1, 2), (2, 0), (0, 3), (1, 3)] * 20:  # a cycle, and arm 3 loses
+        ...     agent.update({"left": [winner], "right": [loser]}, [[1, 0]])
+        >>> agent.beliefs().scores["arms beaten"]  # Copeland winners beat the most others; no arm beats all
+        (2, 2, 1, 0)
+        >>> agent.candidate.tolist()
+        [1]
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    PAIR_BYTES = 32
     state: State
 
     def __init__(self, *, alpha: float = 0.51, **shape: Any) -> None:

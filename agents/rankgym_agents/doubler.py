@@ -114,6 +114,21 @@ class Doubler(DuelingKernelAgent):
     Args:
         alpha: exploration of the UCB index, above 0.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Ailon, Karnin and Joachims, ICML 2014, the first reduction.
+
+    Examples:
+        >>> from rankgym_agents import Doubler
+        >>> agent = Doubler(num_arms=3, seed=0)
+        >>> for _ in range(6):  # epochs of 2 and 4 rounds; the arm with the lower number wins every duel
+        ...     duel = agent.act()
+        ...     agent.update(duel, [[1, 0]] if duel["left"] <= duel["right"] else [[0, 1]])
+        >>> agent.beliefs().scores["in the pool"], agent.candidate.tolist()  # the right arms of the second epoch
+        ((2, 1, 1), [0])
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)

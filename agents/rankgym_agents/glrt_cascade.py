@@ -234,6 +234,18 @@ class GLRTCascade(KernelAgent):
 
     Raises:
         ValueError: an argument is out of range, or ``exploration`` or ``delta`` is left out and the horizon, too.
+
+    References:
+        Wang, Zhou, Li, Varshney and Zhao, AAAI 2021.
+
+    Examples:
+        >>> from rankgym_agents import GLRTCascade
+        >>> agent = GLRTCascade(num_items=2, num_positions=1, exploration=0.1, delta=0.01, seed=0)
+        >>> for round in range(200):  # item 0 is clicked in the first half, item 1 in the second
+        ...     displayed = agent.act()
+        ...     agent.update(displayed, displayed == round // 100)
+        >>> agent.state.restarts.tolist(), agent.state.restarted.tolist()  # one change was found, after so many rounds
+        ([1], [104])
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)

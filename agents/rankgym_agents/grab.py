@@ -332,6 +332,21 @@ class GRAB(KernelAgent):
         clock: the confidence level is that of the rounds of the present ``"leader"``, or of the known ``"horizon"``.
         forced_initiation: whether the first L rounds display each item once at each position.
         **shape: as in ``Agent``. ``horizon`` is used by ``clock="horizon"`` only; ``initial_list`` is ignored.
+
+    Raises:
+        ValueError: ``clock="horizon"`` without a horizon, or an argument is out of range.
+
+    References:
+        Gauthier, Gaudel, Fromont and Lompo, ICML 2021.
+
+    Examples:
+        >>> from rankgym_agents import GRAB
+        >>> agent = GRAB(num_items=3, num_positions=2, seed=0)
+        >>> agent.update([[0, 1]], [[0, 0]])
+        >>> agent.update([[2, 1]], [[0, 1]])
+        >>> beliefs = agent.beliefs()
+        >>> beliefs.base_list[:2], beliefs.scores["share of clicks at position 2"]  # the leader, and what it rests on
+        ((2, 1), (0.0, 0.5, 0.0))
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)

@@ -134,6 +134,23 @@ class InterleavedFilter(DuelingKernelAgent):
         delta: chance of error of a single confidence interval, in (0, 1); default 1 / (T K^2) for T = ``horizon``;
             required without it.
         **shape: as in ``DuelingAgent``.
+
+    Raises:
+        ValueError: ``delta`` and ``horizon`` are both missing, or an argument is out of range.
+
+    References:
+        Yue, Broder, Kleinberg and Joachims, COLT 2009 and JCSS 2012.
+
+    Examples:
+        >>> from rankgym_agents import InterleavedFilter
+        >>> agent = InterleavedFilter(num_arms=3, delta=0.1, seed=0)
+        >>> agent.candidate.tolist()  # the incumbent is a random arm at first
+        [0]
+        >>> for _ in range(100):  # the arm with the higher number wins every duel
+        ...     duel = agent.act()
+        ...     agent.update(duel, [[1, 0]] if duel["left"] >= duel["right"] else [[0, 1]])
+        >>> agent.candidate.tolist(), agent.beliefs().out
+        ([2], (0,))
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)

@@ -46,6 +46,7 @@ from rankgym.kernels import (
     beta_variate,
     bits,
     borrowed,
+    count_win,
     give_back,
     join_batches,
     kernel,
@@ -77,6 +78,9 @@ class State(NamedTuple):
     batch_size: NDArray[np.int64]  # (rows,): M
     stage: NDArray[np.int64]  # (rows,): S
     wins: NDArray[np.int64]  # (rows, arms, arms): w, how often the first arm has beaten the second
+    trails: NDArray[np.int64]  # (rows, arms): how many others the arm trails in its duels
+    won: NDArray[np.int64]  # (rows, arms): duels won
+    lost: NDArray[np.int64]  # (rows, arms): duels lost
     order: NDArray[np.int64]  # (rows, arms): the arms batch by batch; behind them those that are out, latest first
     batches: NDArray[np.int64]  # (rows,): b
     start: NDArray[np.int64]  # (rows, batches + 1): where each batch begins in ``order``, and where the last one ends
@@ -130,7 +134,7 @@ def learn(s, left, right, left_won):
         s.round[row] += 1
         winner, loser = (left[row], right[row]) if left_won[row] else (right[row], left[row])
         if winner != loser:
-            s.wins[row, winner, loser] += 1
+            count_win(s.wins[row], s.trails[row], s.won[row], s.lost[row], winner, loser)
             batch = s.batch_of[row, loser]
             if batch != NO_ARM and batch == s.batch_of[row, winner]:
                 clear = s.suspect[row, batch] == NO_ARM
@@ -246,9 +250,25 @@ class MergeDTS(Merging, DuelingKernelAgent):
         epsilon: the probability of losing the Condorcet winner, in (0, 1).
         constant: C, above 0; default: what alpha, K and epsilon make of it. The guarantee holds for the default.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Li, Markov, de Rijke and Zoghi, ACM TOIS 38, 2020, as run in their experiments.
+
+    Examples:
+        >>> from rankgym_agents import MergeDTS
+        >>> agent = MergeDTS(num_arms=8, batch_size=4, constant=10.0, seed=0)
+        >>> for _ in range(600):  # the arm with the lower number wins every duel
+        ...     duel = agent.act()
+        ...     agent.update(duel, [[1, 0]] if duel["left"] <= duel["right"] else [[0, 1]])
+        >>> agent.remaining.tolist(), agent.candidate.tolist(), agent.settled().tolist()
+        ([1], [0], [True])
     """
 
     choose, learn = staticmethod(choose), staticmethod(learn)
+    PAIR_BYTES = 8
     state: State
 
     def __init__(
@@ -262,7 +282,8 @@ class MergeDTS(Merging, DuelingKernelAgent):
     ) -> None:
         super().__init__(**shape)
         rows, arms = self.num_envs, self.num_arms
-        M, width = whole_number("batch_size", batch_size, 2), positive("alpha", alpha)
+        M = min(whole_number("batch_size", batch_size, 2), max(arms, 2))  # more make one batch, too
+        width = positive("alpha", alpha)
         failure = open_unit("epsilon", epsilon)
         if constant is None and width <= 0.5:
             raise ValueError(f"alpha = {alpha!r} is out of range; allowed: above 0.5, or above 0 with a constant")

@@ -41,6 +41,7 @@ from rankgym.agent import DuelingKernelAgent, open_unit, positive, whole_number
 from rankgym.kernels import (
     beaten,
     bits,
+    count_win,
     join_batches,
     kernel,
     leave_batch,
@@ -70,6 +71,9 @@ class State(NamedTuple):
     largest: NDArray[np.int64]  # (rows,): the size that batches may be joined to, floor(3 p / 2)
     stage: NDArray[np.int64]  # (rows,): S
     wins: NDArray[np.int64]  # (rows, arms, arms): W, how often the first arm has beaten the second
+    trails: NDArray[np.int64]  # (rows, arms): how many others the arm trails in its duels
+    won: NDArray[np.int64]  # (rows, arms): duels won
+    lost: NDArray[np.int64]  # (rows, arms): duels lost
     order: NDArray[np.int64]  # (rows, arms): the arms batch by batch; behind them those that are out, latest first
     batches: NDArray[np.int64]  # (rows,): b_S
     start: NDArray[np.int64]  # (rows, batches + 1): where each batch begins in ``order``, and where the last one ends
@@ -107,7 +111,7 @@ def learn(s, left, right, left_won):
         s.round[row] += 1
         winner, loser = (left[row], right[row]) if left_won[row] else (right[row], left[row])
         if winner != loser:
-            s.wins[row, winner, loser] += 1  # line 11
+            count_win(s.wins[row], s.trails[row], s.won[row], s.lost[row], winner, loser)  # line 11
             batch = s.batch_of[row, loser]
             if batch != NO_ARM and batch == s.batch_of[row, winner]:
                 clear = s.suspect[row, batch] == NO_ARM
@@ -222,15 +226,34 @@ class MergeRUCB(Merging, DuelingKernelAgent):
         batch_size: p, the number of arms in a batch at first, at least 4.
         delta: the probability of losing the Condorcet winner, in (0, 1).
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Zoghi, Whiteson and de Rijke, WSDM 2015, Algorithm 1.
+
+    Examples:
+        >>> from rankgym_agents import MergeRUCB
+        >>> agent = MergeRUCB(num_arms=8, batch_size=4, delta=0.1, seed=0)
+        >>> sorted(len(batch) for batch in agent.beliefs().blocks)
+        [4, 4]
+        >>> for _ in range(600):  # the arm with the lower number wins every duel
+        ...     duel = agent.act()
+        ...     agent.update(duel, [[1, 0]] if duel["left"] <= duel["right"] else [[0, 1]])
+        >>> agent.remaining.tolist(), agent.candidate.tolist(), agent.beliefs().out
+        ([1], [0], (7, 6, 1, 5, 4, 2, 3))
     """
 
     choose, learn = staticmethod(choose), staticmethod(learn)
+    PAIR_BYTES = 8
     state: State
 
     def __init__(self, *, alpha: float = 1.01, batch_size: int = 4, delta: float = 0.01, **shape: Any) -> None:
         super().__init__(**shape)
         rows, arms = self.num_envs, self.num_arms
-        p, width = whole_number("batch_size", batch_size, 4), positive("alpha", alpha)
+        p = min(whole_number("batch_size", batch_size, 4), max(arms, 4))  # more make one batch, too
+        width = positive("alpha", alpha)
         if width <= 0.5:
             raise ValueError(f"alpha = {alpha!r} is out of range; allowed: a finite number above 0.5")
         log_c = log_constant(width, arms, open_unit("delta", delta))

@@ -17,7 +17,8 @@ NO_ARM, ALL_ARMS = -1, -2
 def name(s, candidate):
     """Of the remaining arms the one that trails the fewest arms; then the one with the largest share of duels won."""
     for row in range(candidate.shape[0]):
-        candidate[row] = least_beaten(s.order[row], s.start[row, s.batches[row]], s.wins[row])
+        remaining = s.start[row, s.batches[row]]
+        candidate[row] = least_beaten(s.order[row], remaining, s.trails[row], s.won[row], s.lost[row])
 
 
 def log_constant(alpha: float, num_arms: int, delta: float) -> float:
@@ -31,7 +32,7 @@ def first_batches(agent: DuelingAgent, batches: int, size: int) -> dict[str, NDA
     arms = agent.num_arms
     return {
         **agent.filled(arms, arms, wins=0),
-        **agent.filled(arms, order=np.arange(arms), batch_of=NO_ARM),
+        **agent.filled(arms, trails=0, won=0, lost=0, order=np.arange(arms), batch_of=NO_ARM),
         **agent.filled(batches + 1, start=np.append(np.arange(batches) * size, arms)),
         **agent.filled(batches, suspect=NO_ARM),
     }
@@ -58,5 +59,5 @@ class Merging:
         s = self.state
         order, start = s.order[row].tolist(), s.start[row, : s.batches[row] + 1].tolist()
         blocks = tuple(tuple(order[first:stop]) for first, stop in itertools.pairwise(start))
-        champion = least_beaten(s.order[row], start[-1], s.wins[row])
+        champion = least_beaten(s.order[row], start[-1], s.trails[row], s.won[row], s.lost[row])
         return Beliefs(blocks=blocks, ordered=False, out=tuple(order[start[-1] :]), champion=int(champion))

@@ -43,6 +43,7 @@ class State(NamedTuple):
     alpha: NDArray[np.float64]  # (rows,): of the index
     last: NDArray[np.int64]  # (rows,): the last right arm, y_(t - 1)
     asked: NDArray[np.int64]  # (rows, arms): how often the arm's machine was asked
+    chosen: NDArray[np.int64]  # (rows, arms): how often the arm was the right one
     played: NDArray[np.int64]  # (rows, arms, arms): how often the machine of x played y
     won: NDArray[np.int64]  # (rows, arms, arms): how often y won then
 
@@ -73,6 +74,7 @@ def learn(s, left, right, left_won):
     for row in range(left.shape[0]):
         x, y = left[row], right[row]
         s.asked[row, x] += 1
+        s.chosen[row, y] += 1
         s.played[row, x, y] += 1
         if not left_won[row]:
             s.won[row, x, y] += 1
@@ -84,14 +86,8 @@ def learn(s, left, right, left_won):
 def name(s, candidate):
     """The arm that was most often the right one; ties take the bits numbered K + 1."""
     arms = s.asked.shape[1]
-    played = borrowed(arms, np.int64)
     for row in range(candidate.shape[0]):
-        played[:] = 0
-        for x in range(arms):
-            for y in range(arms):  # in the order of memory
-                played[y] += s.played[row, x, y]
-        candidate[row] = place_of_largest(played, bits(session_seed(s.key[row], s.round[row]), arms + 1))
-    give_back(played)
+        candidate[row] = place_of_largest(s.chosen[row], bits(session_seed(s.key[row], s.round[row]), arms + 1))
 
 
 class MultiSBM(DuelingKernelAgent):
@@ -102,22 +98,40 @@ class MultiSBM(DuelingKernelAgent):
     Args:
         alpha: exploration of the UCB index, above 0.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Ailon, Karnin and Joachims, ICML 2014, the second reduction.
+
+    Examples:
+        >>> from rankgym_agents import MultiSBM
+        >>> agent = MultiSBM(num_arms=3, seed=0)
+        >>> for _ in range(3):
+        ...     duel = agent.act()
+        ...     agent.update(duel, [[0, 1]])
+        ...     print(duel["left"].tolist(), duel["right"].tolist())  # a right arm is the next left one
+        [0] [2]
+        [2] [1]
+        [1] [2]
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    PAIR_BYTES = 16
     state: State
 
     def __init__(self, *, alpha: float = 0.51, **shape: Any) -> None:
         super().__init__(**shape)
-        rows, arms = self.num_envs, self.num_arms
+        arms = self.num_arms
         self.state = State(
             key=self.keys(),
             **self.filled(round=0, alpha=positive("alpha", alpha), last=0),
-            asked=np.zeros((rows, arms), np.int64),
+            **self.filled(arms, asked=0, chosen=0),
             **self.filled(arms, arms, played=0, won=0),
         )
         begin(self.state)
 
     def beliefs(self, row: int = 0) -> Beliefs:
         """The candidate, and how often each arm was the right one."""
-        return Beliefs(champion=int(self.candidate[row]), scores={"played right": plain(self.state.played[row].sum(0))})
+        return Beliefs(champion=int(self.candidate[row]), scores={"played right": plain(self.state.chosen[row])})

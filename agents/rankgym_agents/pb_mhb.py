@@ -165,6 +165,21 @@ class PBMHB(KernelAgent):
         prior: clicks and passes counted for every item at every position before the first round, in [0, 1000]; 0 is the
             uniform prior, 0.5 the authors' code.
         **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Gauthier, Gaudel and Fromont, IDA 2021.
+
+    Examples:
+        >>> from rankgym_agents import PBMHB
+        >>> agent = PBMHB(num_items=2, num_positions=2, sweeps=10, seed=0)
+        >>> for _ in range(200):  # users who click item 1 wherever it is, and never item 0
+        ...     displayed = agent.act()
+        ...     agent.update(displayed, displayed == 1)
+        >>> bool(agent.state.attraction[0, 1] > 0.8), bool(agent.state.examination[0, 1] > 0.7)  # both are found out
+        (True, True)
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)

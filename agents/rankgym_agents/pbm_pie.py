@@ -169,6 +169,23 @@ class PBMPIE(KernelAgent):
             for one a row. Default: 1 / k for k = 1, 2, ..., a common guess; the paper's guarantee needs the truth.
         epsilon: the bounds' level is (1 + epsilon) log t; a number in [0, 1000].
         **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Lagree, Vernade and Cappe, NIPS 2016.
+
+    Examples:
+        >>> from rankgym_agents import PBMPIE
+        >>> agent = PBMPIE(num_items=3, num_positions=2, examination=[1.0, 0.5], seed=0)
+        >>> for clicks in ([1, 0], [0, 1], [0, 0]):  # the first rounds show each item once at each position
+        ...     displayed = agent.act()
+        ...     agent.update(displayed, [clicks])
+        ...     print(displayed.tolist(), [round(estimate, 2) for estimate in agent.beliefs().scores["estimate"]])
+        [[0, 1]] [1.0, 0.0, inf]
+        [[1, 2]] [1.0, 0.0, 2.0]
+        [[2, 0]] [0.67, 0.0, 0.67]
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)

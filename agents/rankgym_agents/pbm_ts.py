@@ -193,6 +193,20 @@ class PBMTS(KernelAgent):
         examination: probability in (0, 1] that position k is examined: (num_positions,), or (num_envs, num_positions)
             for one a row. Default: 1 / k for k = 1, 2, ..., a common guess; the paper's guarantee needs the truth.
         **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Lagree, Vernade and Cappe, NIPS 2016.
+
+    Examples:
+        >>> from rankgym_agents import PBMTS
+        >>> agent = PBMTS(num_items=2, num_positions=2, examination=[1.0, 0.5])
+        >>> for clicks in ([1, 1], [0, 0], [0, 0], [0, 0]):
+        ...     agent.update([[0, 1]], [clicks])
+        >>> [round(mode, 3) for mode in agent.beliefs().scores["posterior mode"]]  # a miss says less where fewer look
+        [0.25, 0.5]
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)

@@ -83,6 +83,21 @@ class PBMUCB(KernelAgent):
             for one a row. Default: 1 / k for k = 1, 2, ..., a common guess; the paper's guarantee needs the truth.
         epsilon: delta = (1 + epsilon) log t; a number in [0, 1000].
         **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Lagree, Vernade and Cappe, NIPS 2016.
+
+    Examples:
+        >>> from rankgym_agents import PBMUCB
+        >>> agent = PBMUCB(num_items=3, num_positions=2, examination=[0.25, 1.0], seed=0)
+        >>> for _ in range(20):
+        ...     agent.update([[0, 1]], [[1, 0]])
+        ...     agent.update([[2, 1]], [[0, 0]])
+        >>> agent.act().tolist()  # the most attractive item is where everybody looks: at the second position
+        [[2, 0]]
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)

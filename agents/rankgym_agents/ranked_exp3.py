@@ -143,6 +143,20 @@ class RankedEXP3(KernelAgent):
         eta: learning rate, finite and above 0; default sqrt(2 ln L / (T L)), L being ``num_items`` and T ``horizon``,
             required without it.
         **shape: as in ``Agent``. ``initial_list`` is ignored.
+
+    Raises:
+        ValueError: ``eta`` and ``horizon`` are both missing, or an argument is out of range.
+
+    References:
+        Radlinski, Kleinberg and Joachims, ICML 2008, section 4.2, with Exp3 at each position.
+
+    Examples:
+        >>> from rankgym_agents import RankedEXP3
+        >>> agent = RankedEXP3(num_items=3, num_positions=1, eta=0.1, seed=0)
+        >>> displayed = agent.act()
+        >>> agent.update(displayed, [[0]])  # no click
+        >>> displayed.tolist(), [round(p, 2) for p in agent.beliefs().scores["probability at position 1"]]
+        ([[0]], [0.27, 0.36, 0.36])
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)

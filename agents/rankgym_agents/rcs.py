@@ -162,9 +162,25 @@ class RCS(DuelingKernelAgent):
     Args:
         alpha: width of the challenger's confidence bounds, above 0; the default is that of RUCB.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Zoghi, Whiteson, de Rijke and Munos, WSDM 2014.
+
+    Examples:
+        >>> from rankgym_agents import RCS
+        >>> agent = RCS(num_arms=3, seed=0)
+        >>> for _ in range(300):  # the arm with the lower number wins every duel
+        ...     duel = agent.act()
+        ...     agent.update(duel, [[1, 0]] if duel["left"] <= duel["right"] else [[0, 1]])
+        >>> agent.candidate.tolist(), agent.beliefs().scores["arms beaten"]
+        ([0], (2, 1, 0))
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    PAIR_BYTES = 32
     state: State
 
     def __init__(self, *, alpha: float = 0.51, **shape: Any) -> None:

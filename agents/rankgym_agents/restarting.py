@@ -47,6 +47,19 @@ class Restarting(Agent):
 
     Raises:
         ValueError: ``agent`` is unknown or does not have such a knob, or an argument is out of range.
+
+    References:
+        Besbes, Gur and Zeevi, NIPS 2014, restart Exp3 like this.
+
+    Examples:
+        >>> from rankgym_agents import Restarting
+        >>> agent = Restarting(agent="thompson-cascade", every=2, num_items=2, num_positions=1, seed=0)
+        >>> for _ in range(3):  # the third round begins anew
+        ...     agent.update([[0]], [[1]])
+        ...     print([round(mean, 2) for mean in agent.beliefs().scores["posterior mean"]])
+        [0.67, 0.5]
+        [0.75, 0.5]
+        [0.67, 0.5]
     """
 
     rankers: ClassVar[Mapping[str, type[Agent]]] = {}  # the names that ``agent`` may be; the package fills it in

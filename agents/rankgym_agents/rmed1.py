@@ -166,9 +166,24 @@ class RMED1(DuelingKernelAgent):
         leeway: f(K), above 0: an arm is drawn again while its I is at most ln t + f(K) above the least one. Default:
             0.3 K^1.01.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Komiyama, Honda, Kashima and Nakagawa, COLT 2015, Algorithm 1 with Algorithm 2.
+
+    Examples:
+        >>> from rankgym_agents import RMED1
+        >>> agent = RMED1(num_arms=3, seed=0)
+        >>> for winner, loser in [(0, 1), (0, 2), (1, 2)] * 3:
+        ...     agent.update({"left": [winner], "right": [loser]}, [[1, 0]])
+        >>> [round(likelihood, 3) for likelihood in agent.beliefs().scores["likelihood"]]  # to be the Condorcet winner
+        [1.0, 0.125, 0.016]
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    PAIR_BYTES = 24
     state: State
 
     def __init__(self, *, leeway: float | None = None, **shape: Any) -> None:

@@ -166,9 +166,26 @@ class RUCB(DuelingKernelAgent):
     Args:
         alpha: width of the confidence bounds, above 0. The analysis has it above 1/2; 0.51 is the authors' practice.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Zoghi, Whiteson, Munos and de Rijke, ICML 2014, Algorithm 1.
+
+    Examples:
+        >>> from rankgym_agents import RUCB
+        >>> agent = RUCB(num_arms=3, alpha=0.51, seed=0)
+        >>> for loser in [1] * 30 + [2] * 5:  # arm 0 has won all duels, but few with arm 2
+        ...     agent.update({"left": [0], "right": [loser]}, [[1, 0]])
+        >>> {side: arm.tolist() for side, arm in agent.act().items()}  # arms 0 and 2 may be the best
+        {'left': [0], 'right': [2]}
+        >>> agent.candidate.tolist()
+        [0]
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    PAIR_BYTES = 24
     state: State
 
     def __init__(self, *, alpha: float = 0.51, **shape: Any) -> None:

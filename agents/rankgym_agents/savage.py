@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.agent import Beliefs, DuelingKernelAgent, one_of, open_unit, plain
-from rankgym.kernels import bits, kernel, session_seed, trailed, uniform_below
+from rankgym.kernels import bits, count_win, kernel, session_seed, share_won, uniform_below
 
 SAMPLING = {"least": False, "uniform": True}
 NO_ARM = -1
@@ -52,6 +52,9 @@ class State(NamedTuple):
     log_eta: NDArray[np.float64]  # (rows,): ln(eta(t) / delta), for t = 1 if there is no horizon
     uniform: NDArray[np.bool_]  # (rows,): whether pairs are drawn uniformly
     wins: NDArray[np.int64]  # (rows, arms, arms): how often the first arm has beaten the second
+    trails: NDArray[np.int64]  # (rows, arms): how many others the arm trails in its duels
+    won: NDArray[np.int64]  # (rows, arms): duels won
+    lost: NDArray[np.int64]  # (rows, arms): duels lost
     alive: NDArray[np.bool_]  # (rows, arms): whether the arm may still be the winner
     pairs: NDArray[np.int32]  # (rows, pairs): see above
     left: NDArray[np.int64]  # (rows,): how many pairs remain
@@ -91,7 +94,7 @@ def learn(s, left, right, left_won):
                     s.swept[row] += 1
             winner, loser = (left[row], right[row]) if left_won[row] else (right[row], left[row])
             if winner != loser:
-                s.wins[row, winner, loser] += 1
+                count_win(s.wins[row], s.trails[row], s.won[row], s.lost[row], winner, loser)
                 won, lost = s.wins[row, loser, winner], s.wins[row, winner, loser]
                 if s.alive[row, loser] and beaten(won, lost, s.log_eta[row], s.horizon[row] == 0):
                     drop(s, row, loser)
@@ -99,7 +102,7 @@ def learn(s, left, right, left_won):
                 s.swept[row] = 0
         s.round[row] += 1
         if s.winner[row] == NO_ARM and (s.left[row] == 0 or s.round[row] == s.horizon[row]):
-            s.winner[row] = best(s.wins, s.alive, row, session_seed(s.key[row], s.round[row]))
+            s.winner[row] = best(s, row)
 
 
 @kernel
@@ -138,30 +141,23 @@ def beaten(won, lost, log_eta, endless):
 def name(s, candidate):
     """The winner, or the arm that looks best so far."""
     for row in range(candidate.shape[0]):
-        candidate[row] = s.winner[row]
-        if candidate[row] == NO_ARM:
-            candidate[row] = best(s.wins, s.alive, row, session_seed(s.key[row], s.round[row]))
+        candidate[row] = s.winner[row] if s.winner[row] != NO_ARM else best(s, row)
 
 
 @kernel
-def best(wins, alive, row, seed):
+def best(s, row):
     """Of the remaining arms the one that trails the fewest arms, then the one with the largest share of duels won.
 
-    Ties are broken by the bits of ``seed`` numbered 1 + arm.
+    Ties are broken by the bits numbered 1 + arm.
     """
-    arms = alive.shape[1]
+    arms = s.alive.shape[1]
+    seed = session_seed(s.key[row], s.round[row])
     first, fewest, most = NO_ARM, arms, -1.0
     for arm in range(arms):
-        if not alive[row, arm]:
+        trails = s.trails[row, arm]
+        if not s.alive[row, arm] or trails > fewest:
             continue
-        trails = trailed(wins[row], arm, fewest)
-        if trails > fewest:
-            continue
-        won, lost = 0, 0
-        for other in range(arms):
-            won += wins[row, arm, other]
-            lost += wins[row, other, arm]
-        share = won / (won + lost) if won + lost > 0 else 0.5
+        share = share_won(s.won[row, arm], s.lost[row, arm])
         better = trails < fewest or share > most
         if better or (share == most and bits(seed, 1 + arm) > bits(seed, 1 + first)):
             first, fewest, most = arm, trails, share
@@ -185,9 +181,25 @@ class SAVAGE(DuelingKernelAgent):
         sampling: the next of the remaining pairs: the ``"least"`` sampled one or a ``"uniform"`` draw.
         **shape: as in ``DuelingAgent``. ``horizon`` is T: exploration ends there at the latest, and the confidence
             radius holds up to there. Without it the radius holds for all rounds.
+
+    Raises:
+        ValueError: ``delta`` and ``horizon`` are both missing, or an argument is out of range.
+
+    References:
+        Urvoy, Clerot, Feraud and Naamane, ICML 2013.
+
+    Examples:
+        >>> from rankgym_agents import SAVAGE
+        >>> agent = SAVAGE(num_arms=3, delta=0.5, seed=0)
+        >>> for _ in range(80):  # the arm with the lower number wins every duel
+        ...     duel = agent.act()
+        ...     agent.update(duel, [[1, 0]] if duel["left"] <= duel["right"] else [[0, 1]])
+        >>> agent.remaining.tolist(), agent.beliefs().out, agent.candidate.tolist()
+        ([1], (1, 2), [0])
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)
+    PAIR_BYTES = 16
     state: State
 
     def __init__(self, *, delta: float | None = None, sampling: str = "least", **shape: Any) -> None:
@@ -209,8 +221,8 @@ class SAVAGE(DuelingKernelAgent):
                 swept=0,
                 winner=NO_ARM if arms > 1 else 0,
             ),
-            wins=np.zeros((rows, arms, arms), np.int64),
-            alive=np.ones((rows, arms), np.bool_),
+            **self.filled(arms, arms, wins=0),
+            **self.filled(arms, trails=0, won=0, lost=0, alive=True),
             pairs=np.tile((first * arms + second).astype(np.int32), (rows, 1)),
         )
 

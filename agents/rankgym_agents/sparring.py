@@ -78,6 +78,19 @@ class Sparring(DuelingKernelAgent):
     Args:
         alpha: exploration of the UCB index, above 0.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Ailon, Karnin and Joachims, ICML 2014, the third reduction.
+
+    Examples:
+        >>> from rankgym_agents import Sparring
+        >>> agent = Sparring(num_arms=3, seed=0)
+        >>> agent.update({"left": [0], "right": [2]}, [[1, 0]])
+        >>> agent.state.played.tolist(), agent.state.won.tolist()  # of the left machine, and of the right one
+        ([[[1, 0, 0], [0, 0, 1]]], [[[1, 0, 0], [0, 0, 0]]])
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)

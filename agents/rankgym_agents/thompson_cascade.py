@@ -78,6 +78,20 @@ class ThompsonCascade(KernelAgent):
         feedback: the items that count as observed after clicks: those down to the ``"first"`` or the ``"last"`` click,
             or ``"all"`` of them.
         **shape: as in ``Agent``. ``horizon`` and ``initial_list`` are ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Zhong, Cheung and Tan, JMLR 22, 2021; Cheung, Tan and Zhong, AISTATS 2019.
+
+    Examples:
+        >>> from rankgym_agents import ThompsonCascade
+        >>> agent = ThompsonCascade(num_items=3, num_positions=3, seed=0)
+        >>> agent.update([[0, 1, 2]], [[0, 1, 0]])  # item 0 was passed over, item 1 clicked, item 2 not seen
+        >>> means = agent.beliefs().scores["posterior mean"]  # of Beta(1, 2), Beta(2, 1) and Beta(1, 1)
+        >>> [round(mean, 2) for mean in means]
+        [0.33, 0.67, 0.5]
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)

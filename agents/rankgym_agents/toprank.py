@@ -191,9 +191,27 @@ class TopRank(KernelAgent):
     Args:
         delta: failure probability per pair in (0, 1); default 1 / ``horizon``, as in the paper; required without it.
         **shape: as in ``Agent``. ``initial_list`` is ignored.
+
+    Raises:
+        ValueError: ``delta`` and ``horizon`` are both missing, or an argument is out of range.
+
+    References:
+        Lattimore, Kveton, Li and Szepesvari, NeurIPS 2018, Algorithm 1.
+
+    Examples:
+        >>> from rankgym_agents import TopRank
+        >>> agent = TopRank(num_items=3, num_positions=2, delta=0.2, seed=0)
+        >>> agent.beliefs().blocks  # nothing is known: all items are in one block
+        ((0, 1, 2),)
+        >>> for _ in range(60):  # users who click item 2 wherever they see it
+        ...     displayed = agent.act()
+        ...     agent.update(displayed, displayed == 2)
+        >>> agent.beliefs().blocks  # it has moved to the first block, and is always on top
+        ((2,), (0, 1))
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
+    PAIR_BYTES = 17
     state: State
 
     def __init__(self, *, delta: float | None = None, **shape: Any) -> None:

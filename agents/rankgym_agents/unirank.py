@@ -298,9 +298,26 @@ class UniRank(KernelAgent):
         clock: the confidence level is that of the rounds of the present ``"leader"``, of all rounds (``"global"``), or
             of the known ``"horizon"``.
         **shape: as in ``Agent``. ``horizon`` is used by ``clock="horizon"`` only; ``initial_list`` is ignored.
+
+    Raises:
+        ValueError: ``clock="horizon"`` without a horizon, or an argument is out of range.
+
+    References:
+        Gauthier, Gaudel and Fromont, ICML 2022.
+
+    Examples:
+        >>> from rankgym_agents import UniRank
+        >>> agent = UniRank(num_items=3, num_positions=3, seed=0)
+        >>> agent.update([[0, 1, 2]], [[0, 0, 1]])
+        >>> agent.beliefs().blocks  # item 2 has won against both others, which are equal
+        ((2,), (0, 1))
+        >>> agent.update([[0, 1, 2]], [[0, 1, 1]])
+        >>> agent.beliefs().blocks
+        ((2,), (1,), (0,))
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)
+    PAIR_BYTES = 8
     state: State
 
     def __init__(self, *, clock: str = "leader", **shape: Any) -> None:

@@ -137,6 +137,21 @@ class VersatileDB(DuelingKernelAgent):
     Args:
         estimator: how losses are estimated: ``"reduced-variance"`` or ``"importance"``.
         **shape: as in ``DuelingAgent``. ``horizon`` is ignored.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Saha and Gaillard, ICML 2022.
+
+    Examples:
+        >>> from rankgym_agents import VersatileDB
+        >>> agent = VersatileDB(num_arms=3, seed=0)
+        >>> for _ in range(100):  # the arm with the lower number wins every duel
+        ...     duel = agent.act()
+        ...     agent.update(duel, [[1, 0]] if duel["left"] <= duel["right"] else [[0, 1]])
+        >>> [round(p, 2) for p in agent.beliefs().scores["probability"]]  # of being drawn for either side
+        [0.94, 0.04, 0.03]
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)

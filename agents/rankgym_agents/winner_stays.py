@@ -117,6 +117,20 @@ class WinnerStays(DuelingKernelAgent):
             of the two (WS-W).
         beta: WS-S's growth of the stretches in which an arm duels with itself: a number in (1, 1000].
         **shape: as in ``DuelingAgent``. ``horizon`` is used by ``settled`` only.
+
+    Raises:
+        ValueError: an argument is out of range.
+
+    References:
+        Chen and Frazier, ICML 2017.
+
+    Examples:
+        >>> from rankgym_agents import WinnerStays
+        >>> agent = WinnerStays(num_arms=3, regret="weak", seed=0)
+        >>> agent.update({"left": [0], "right": [2]}, [[0, 1]])
+        >>> duel = agent.act()
+        >>> agent.beliefs().scores["wins minus losses"], duel["left"].tolist(), duel["right"].tolist()  # arm 2 stays
+        ((-1, 0, 1), [2], [1])
     """
 
     choose, learn, name = staticmethod(choose), staticmethod(learn), staticmethod(name)

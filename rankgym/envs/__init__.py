@@ -68,10 +68,12 @@ def _single(vector: Callable[..., SessionsVectorEnv]) -> Callable[..., gym.Env[A
     def single(render_mode: str | None = None, **arguments: Any) -> gym.Env[Any, Any]:
         for name in OF_BATCHES:
             if name in arguments:
-                value = f"{name}={arguments[name]!r}"
-                raise TypeError(
-                    f"gym.make makes one environment and has no argument {name!r}; use gym.make_vec(..., {value})"
-                )
+                use = f"use gym.make_vec(..., {name}={arguments[name]!r})"
+                if name == "autoreset_mode":  # gym.make_vec(..., vectorization_mode="sync") comes by here
+                    use += (
+                        '; with vectorization_mode="sync" or "async" vector_kwargs={"autoreset_mode": AutoresetMode.X}'
+                    )
+                raise TypeError(f"gym.make makes one environment and has no argument {name!r}; {use}")
         wrong = next((name for name in arguments if name not in known), None)
         if wrong is not None:
             told = unknown_argument("gym.make", wrong, (*known, "render_mode"), OF_BATCHES)

@@ -19,7 +19,7 @@ from rankgym.envs.duels import (
     joined_gaps,
     key_of,
 )
-from rankgym.envs.matrices import CONDORCET, WINNERS, judge, matrices
+from rankgym.envs.matrices import CONDORCET, WINNERS, best_arms, judge, matrices
 from rankgym.envs.resets import checked_problems
 from rankgym.envs.sessions import Compiled, Copy, SessionsVectorEnv
 from rankgym.kernels import bits, kernel, session_seed, shuffle, uniform
@@ -131,8 +131,9 @@ class DuelingVectorEnv(SessionsVectorEnv):
     has zeros in the other entries, and False in Gymnasium's masks `_key`, which are there wherever rows differ.
 
     The truth is in the attributes `preference` (num_envs, num_arms, num_arms), `condorcet_winner` (num_envs,), which is
-    -1 without one, `best_arm` (num_envs,), the arm that regret is measured against, and `arms` (num_envs,
-    num_arms), the arms' numbers in the named matrix. Agents never read them.
+    -1 without one, `best_arm` (num_envs,), the arm that regret is measured against, `best_arms` (num_envs, num_arms),
+    True for it and for all that are as good, and `arms` (num_envs, num_arms), the arms' numbers in the named matrix.
+    Agents never read them.
 
     ## Arguments
     ```python
@@ -195,7 +196,7 @@ class DuelingVectorEnv(SessionsVectorEnv):
     exploration and K-armed voting bandits", ICML 2013.
     """
 
-    row_attributes = ("preference", "condorcet_winner", "best_arm", "arms")
+    row_attributes = ("preference", "condorcet_winner", "best_arm", "best_arms", "arms")
     common_attributes = ("num_arms",)
 
     def __init__(
@@ -283,6 +284,11 @@ class DuelingVectorEnv(SessionsVectorEnv):
     def best_arm(self) -> NDArray[np.int64]:
         """The arm that regret is measured against, (num_envs,): the Condorcet winner, or as ``winner`` says."""
         return self._best[self._entry]
+
+    @property
+    def best_arms(self) -> NDArray[np.bool_]:
+        """Whether an arm is the best one, or has as large a Copeland or Borda score: (num_envs, num_arms)."""
+        return best_arms(self._gap, self._best, self._best_by)[self._entry]
 
     @property
     def arms(self) -> NDArray[np.int64]:

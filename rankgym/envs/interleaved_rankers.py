@@ -20,7 +20,7 @@ from rankgym.envs.duels import (
     joined_gaps,
     number_or_none,
 )
-from rankgym.envs.matrices import WINNERS, judge
+from rankgym.envs.matrices import WINNERS, best_arms, judge
 from rankgym.envs.resets import checked_problems
 from rankgym.envs.sessions import Compiled, count_session
 from rankgym.interleaving import Lists, decide
@@ -145,7 +145,8 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
     (Gymnasium's `check_env` then objects that info is not the same twice, as NaN is not equal to itself).
     `rankgym data preferences FILE` estimates such a matrix.
     The attributes `preference` (num_envs, K, K), `condorcet_winner` and `best_arm` (num_envs,) have the truth
-    as far as it is known: NaN, -1 and -1 if not. Agents never read them.
+    as far as it is known: NaN, -1 and -1 if not; `best_arms` (num_envs, K) is True for all best ones. Agents never
+    read them.
 
     ## Arguments
     ```python
@@ -202,7 +203,7 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
     * v0: Initial version release
     """
 
-    row_attributes = ("preference", "condorcet_winner", "best_arm")
+    row_attributes = ("preference", "condorcet_winner", "best_arm", "best_arms")
     common_attributes = ("num_arms", "num_documents", "rankers", "interleaving", "user_model", "grades", "user")
     _ranked = "document"
 
@@ -252,6 +253,7 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
         self.preference = np.broadcast_to(known, (rows, arms, arms))  # P(arm i beats arm j)
         self.condorcet_winner = np.repeat(condorcet, rows)
         self.best_arm = np.repeat(best, rows)  # that regret is measured against
+        self.best_arms = np.repeat(best_arms(gap, best, best_by), rows, axis=0)  # and those that are as good
         self._gap = gap[0]
         self._regret_of = joined_gaps(gap.T, gap, self._regret_kind)  # (arms, arms)
         self._set_spaces(MultiBinary(self.num_documents), Dict({"left": Discrete(arms), "right": Discrete(arms)}))

@@ -15,6 +15,7 @@ CONDORCET, COPELAND, BORDA = range(3)
 WINNERS = {"condorcet": CONDORCET, "copeland": COPELAND, "borda": BORDA}
 
 DEFAULT_FAMILY, DEFAULT_PROBLEMS, DEFAULT_ARMS = "uniform", 100, 10  # of drawn matrices
+TIE = 1e-12  # between two scores: sums of the same numbers in another order differ by less
 FIRST_SEED = 2015  # of the first drawn matrix
 MAX_ENTRIES = 1 << 27  # of all matrices together: a gigabyte
 DEFAULTS = {"dataset": "arxiv", "source": "calibrated", "user_model": "perfect"}
@@ -55,6 +56,14 @@ def judge(preference, matrix, arms, winner, gap, best, condorcet):
                 gap[e, k] = p[arms[e, best[e]], arms[e, k]] - 0.5
             else:
                 gap[e, k] = math.nan
+
+
+def best_arms(gap: NDArray[np.float64], best: NDArray[np.int64], winner: int) -> NDArray[np.bool_]:
+    """Return the arms (entries, arms) that are best by ``winner``, from what ``judge`` found.
+
+    It is one at most by CONDORCET. By the other two, all arms with the largest score are.
+    """
+    return np.arange(gap.shape[1]) == best[:, None] if winner == CONDORCET else gap <= TIE
 
 
 def matrices(

@@ -12,14 +12,24 @@ from typing import Any, ClassVar, NamedTuple
 import gymnasium as gym
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.error import ResetNeeded
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.spaces import MultiBinary, Space
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from gymnasium.wrappers.utils import create_zero_array
 from numpy.typing import NDArray
 
-from rankgym.arguments import count_of, name_keywords, named_keywords, near, restored, row_seeds, whole_number
+from rankgym.arguments import (
+    ROW_BYTES,
+    check_memory,
+    count_of,
+    name_keywords,
+    named_keywords,
+    near,
+    restored,
+    row_seeds,
+    whole_number,
+)
 from rankgym.envs import resets
 from rankgym.extras import require
 from rankgym.kernels import ENVIRONMENT, QUERY, kernel, row_keys
@@ -129,6 +139,7 @@ class SessionsVectorEnv(SpecWithHorizon, VectorEnv[NDArray[np.int8], Any, NDArra
         render_mode: str | None = None,
     ) -> None:
         self.num_envs = rows = whole_number("num_envs", num_envs, 1, MAX_ROWS)
+        check_memory(ROW_BYTES * rows, num_envs=rows)
         self.horizon = None if horizon is None else count_of("horizon", horizon, 1)
         if max_episode_steps is not None:
             steps = count_of("max_episode_steps", max_episode_steps, 1)
@@ -326,7 +337,11 @@ class SessionsVectorEnv(SpecWithHorizon, VectorEnv[NDArray[np.int8], Any, NDArra
         Args:
             seed: row b gets ``seed + b``, or its entry of a list (None: the row's stream continues).
             options: may have ``reset_mask``; it is not changed.
+
+        Raises:
+            ClosedEnvironmentError: after ``close``.
         """
+        self.check_open()
         seeds = row_seeds(seed, self.num_envs)
         mask = resets.checked_mask(options, self.num_envs)
         if self.unseeded and not mask.all():
@@ -362,7 +377,9 @@ class SessionsVectorEnv(SpecWithHorizon, VectorEnv[NDArray[np.int8], Any, NDArra
         Raises:
             ValueError: the action of some row is wrong; nothing has happened then.
             ResetNeeded: there was no reset yet, or (autoreset disabled) a row's episode is over.
+            ClosedEnvironmentError: after ``close``.
         """
+        self.check_open()
         if self.unseeded:
             raise ResetNeeded("reset the environment before its first step")
         if self._some_ended:
@@ -382,6 +399,11 @@ class SessionsVectorEnv(SpecWithHorizon, VectorEnv[NDArray[np.int8], Any, NDArra
         self.last_observation[...] = observation
         self._prepare_next()
         return observation, reward, terminated, truncated, info
+
+    def check_open(self) -> None:
+        """Raise a ClosedEnvironmentError after ``close``."""
+        if self.closed:
+            raise ClosedEnvironmentError("the environment is closed; make a new one with gym.make or gym.make_vec")
 
     def at_horizon(self) -> bool:
         """Mark the rows whose episode is over now; return whether there are any."""

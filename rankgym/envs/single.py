@@ -77,6 +77,7 @@ class SingleEnv(SpecWithHorizon, gym.Env[NDArray[np.int8], Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.int8], dict[str, Any]]:
+        self.engine.check_open()
         super().reset(seed=seed)
         if seed is None and self.engine.unseeded:
             seed = int(self.np_random.integers(2**63))  # so that an np_random set from outside decides
@@ -86,6 +87,7 @@ class SingleEnv(SpecWithHorizon, gym.Env[NDArray[np.int8], Any]):
 
     def step(self, action: Any) -> tuple[NDArray[np.int8], float, bool, bool, dict[str, Any]]:
         engine = self.engine
+        engine.check_open()
         if engine.unseeded or engine._some_ended:
             raise ResetNeeded("reset the environment before its first step, and after its episode is over")
         observation, reward = engine.play(engine._checked_single(action))
@@ -107,6 +109,9 @@ class SingleEnv(SpecWithHorizon, gym.Env[NDArray[np.int8], Any]):
         """Return what there is to see of the last session; see ``SessionsVectorEnv.scene``."""
         self._tell_engine()
         return self.engine.scene(0)
+
+    def close(self) -> None:
+        self.engine.close()
 
     def render(self) -> str | None:
         self._tell_engine()

@@ -7,15 +7,16 @@ notice an edited callee in another file, and the digest of this room's files nam
 
 from rankgym.kernels.batches import (
     beaten,
+    count_win,
     join_batches,
     least_beaten,
     leave_batch,
     log_of_sum,
     number_members,
+    share_won,
     size_of,
     smallest_size,
     some_arm_beats,
-    trailed,
 )
 from rankgym.kernels.compiling import MANY_ROWS, KernelError, cache_folder, kernel
 from rankgym.kernels.divergence import kl_upper_bounds
@@ -81,6 +82,7 @@ __all__ = [
     "both_accepted",
     "cache_folder",
     "challenger",
+    "count_win",
     "draw_item",
     "exceeded",
     "exponential",
@@ -108,12 +110,12 @@ __all__ = [
     "row_keys",
     "select_top",
     "session_seed",
+    "share_won",
     "shuffle",
     "size_of",
     "smallest_size",
     "some_arm_beats",
     "tally_of",
-    "trailed",
     "uniform",
     "uniform_below",
     "upper_bound",

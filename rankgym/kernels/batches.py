@@ -79,37 +79,41 @@ def number_members(order, start, count, batch_of):
 
 
 @kernel
-def least_beaten(order, remaining, wins):
+def count_win(wins, trails, won, lost, winner, loser):
+    """Count a duel in ``wins`` (arms, arms), how often the first arm has beaten the second, and in what follows of it.
+
+    ``trails``, ``won`` and ``lost`` (arms,) are how many other arms the arm trails in their duels, and its duels won
+    and lost: to find them in a large table at each record would take longer than the rounds between.
+    """
+    lead = wins[winner, loser] - wins[loser, winner]
+    wins[winner, loser] += 1
+    trails[winner] -= lead == -1
+    trails[loser] += lead == 0
+    won[winner] += 1
+    lost[loser] += 1
+
+
+@kernel
+def least_beaten(order, remaining, trails, won, lost):
     """Of the first ``remaining`` arms of ``order`` the one that trails the fewest of all arms in their duels.
 
-    ``wins`` (arms, arms) has how often the first arm has beaten the second. Of several arms it is the one with the
-    largest share of duels won, and then the first.
+    The last three are as in ``count_win``. Of several arms it is the one with the largest share of duels won, and then
+    the first.
     """
     first, fewest, best = order[0], order.shape[0], -1.0
     for place in range(remaining):
         arm = order[place]
-        trails = trailed(wins, arm, fewest)
-        if trails > fewest:
-            continue
-        won, lost = 0, 0
-        for other in range(order.shape[0]):
-            won += wins[arm, other]
-            lost += wins[other, arm]
-        share = won / (won + lost) if won + lost > 0 else 0.5
-        if trails < fewest or share > best:
-            first, fewest, best = arm, trails, share
+        if trails[arm] <= fewest:
+            share = share_won(won[arm], lost[arm])
+            if trails[arm] < fewest or share > best:
+                first, fewest, best = arm, trails[arm], share
     return first
 
 
 @kernel
-def trailed(wins, arm, limit):
-    """How many others ``arm`` trails in its duels; above ``limit`` they are not all counted."""
-    trails = 0
-    for other in range(wins.shape[0]):
-        trails += wins[arm, other] < wins[other, arm]
-        if trails > limit:
-            break
-    return trails
+def share_won(won, lost):
+    """The share of duels won; 1/2 without duels."""
+    return won / (won + lost) if won + lost > 0 else 0.5
 
 
 @kernel
@@ -131,7 +135,7 @@ def beaten(won, lost, budget, prior):
 
 @kernel
 def some_arm_beats(order, start, wins, batch, arm, budget, prior):
-    """Whether another arm of the batch has beaten this one with confidence; ``wins`` as in ``least_beaten``."""
+    """Whether another arm of the batch has beaten this one with confidence; ``wins`` as in ``count_win``."""
     for place in range(start[batch], start[batch + 1]):
         other = order[place]
         if other != arm and beaten(wins[arm, other], wins[other, arm], budget, prior):

@@ -1,10 +1,9 @@
-"""The decorator ``kernel`` and the cache folder of compiled kernels. Only this file and ``stretching.py`` use numba."""
+"""The decorator ``kernel`` and the cache folder of compiled kernels. Only this room uses numba."""
 
 import functools
 import hashlib
 import os
 import re
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -16,6 +15,7 @@ from numba.core.errors import NumbaError
 from numba.core.types import unliteral
 
 from rankgym.kernels.interruptions import interruptions_held
+from rankgym.kernels.kept_code import KernelCache, say_not_kept
 
 F = TypeVar("F", bound=Callable[..., Any])
 CONFIG: Any = numba.config
@@ -93,17 +93,16 @@ def kernel(func: F) -> F:
         # the generator's arithmetic is modulo 2^64 by design, and x / 0 is infinite or NaN as in compiled code
         return np.errstate(over="ignore", divide="ignore", invalid="ignore")(func)
     options: Any = {"error_model": DIVISION, "_nrt": makes_arrays(func)}
+    compiled: Any = numba.njit(**options)(func)
     folder = cache_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        warnings.warn(f"compiled kernels are not kept between processes: {error}", stacklevel=2)
-        return _for_any_constant(numba.njit(**options)(func))
     before, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, str(folder)
     try:
-        compiled: Any = numba.njit(cache=True, **options)(func)
+        folder.mkdir(parents=True, exist_ok=True)
+        compiled._cache = KernelCache(func)
+    except OSError as error:
+        say_not_kept(error, str(folder.parent))
     except RuntimeError:  # a function typed at a prompt has no file that its cache could be checked against
-        compiled = numba.njit(**options)(func)
+        pass
     finally:
         CONFIG.CACHE_DIR = before
     return _for_any_constant(compiled)

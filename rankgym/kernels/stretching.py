@@ -1,7 +1,7 @@
 """Compile a loop together with the kernels that it calls, and keep the machine code.
 
 numba keeps no code of a function that gets other functions as arguments. So a small module is written for each loop
-and its kernels, in which they are global names; numba keeps its code beside it. The folder of both is named by all that
+and its kernels, in which they are global names; the code is kept beside it. The folder of both is named by all that
 decides the code: the files of the loop and of all kernels, the types of the arguments, and what names
 ``cache_folder``. Checksums of its files find damage.
 """
@@ -28,13 +28,14 @@ from numba.core.errors import NumbaError
 
 from rankgym.kernels.compiling import CONFIG, KernelError, cache_folder
 from rankgym.kernels.interruptions import interruptions_held
+from rankgym.kernels.kept_code import StretchCache
 
 MODULE = """import numba
 import numpy as np
 {imports}
 
 
-@numba.njit(nogil=True, cache=True, _nrt=False)
+@numba.njit(nogil=True, _nrt=False)
 {loop}
 """
 CHECKSUMS = "sha256"
@@ -99,11 +100,14 @@ class Stretch:
     def _compiled(self, folder: Path, arguments: Sequence[Any]) -> Callable[..., int]:
         """Compile for these ``arguments``, and keep the code in ``folder`` if that can be written to."""
         try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            new = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        except OSError:
+            return self._kept(folder, arguments)
+        except OSError:  # also if somebody removes the folder meanwhile
             with tempfile.TemporaryDirectory() as place:
                 return self._written(Path(place), folder.name, arguments)
+
+    def _kept(self, folder: Path, arguments: Sequence[Any]) -> Callable[..., int]:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        new = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         try:
             stretch = self._written(new, folder.name, arguments)
             sums = {path.relative_to(new).as_posix(): _sum(path) for path in sorted(new.rglob("*")) if path.is_file()}
@@ -154,19 +158,16 @@ def _load(folder: Path) -> Any:
     try:
         lines = (folder / CHECKSUMS).read_text().splitlines()
         sound = [_sum(folder / name) == value for value, name in (line.split(" ", 1) for line in lines)]
+        return _imported(folder, folder.name) if sound and all(sound) else None
     except (OSError, ValueError):
         return None
-    return _imported(folder, folder.name) if sound and all(sound) else None
 
 
 def _imported(folder: Path, name: str) -> Any:
-    before, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, ""  # numba keeps the code beside the module
-    try:
-        file = _module_file(folder, name)
-        spec: Any = importlib.util.spec_from_file_location(file.stem, file)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[file.stem] = module  # numba looks there for the functions of kept code
-        spec.loader.exec_module(module)
-    finally:
-        CONFIG.CACHE_DIR = before
+    file = _module_file(folder, name)
+    spec: Any = importlib.util.spec_from_file_location(file.stem, file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module  # numba looks there for the functions of kept code
+    spec.loader.exec_module(module)
+    module.stretch._cache = StretchCache(module.stretch.py_func)
     return module.stretch

@@ -11,7 +11,7 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from rankgym.agent import Agent, DuelingAgent, missing_methods
-from rankgym.arguments import ActionKind, action_kind, count_of, env_horizons, is_duel, round_numbers
+from rankgym.arguments import MAX_ROUNDS, ActionKind, action_kind, count_of, env_horizons, is_duel, round_numbers
 from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.play.history import DuelingHistory, History
 from rankgym.play.recording import DuelingRecords, ExpectedRewards, RankingRecords, snapshot_part
@@ -123,7 +123,7 @@ class Game:
         expected: bool = False,
         threads: int | None = None,
     ) -> None:
-        self.rounds = rounds = count_of("rounds", rounds, 1)
+        self.rounds = rounds = count_of("rounds", rounds, 1, MAX_ROUNDS)
         check_compatible(agent, env)
         horizon, _ = env_horizons(env)
         if horizon is not None and rounds > horizon:

@@ -98,8 +98,8 @@ class DuelingHistory(NamedTuple):
         rounds: (records,) int64: the numbers of duels played, ascending. All measures are those after that many.
         regret: (records, num_envs) float64: cumulative expected regret, by default the average of both arms' gaps to
             the Condorcet winner, summed over duels; NaN: the winner is unknown.
-        accuracy: (records, num_envs) float64: 1 if the arm that the agent names as its candidate is the best one,
-            else 0; NaN: the best arm or the candidate is unknown.
+        accuracy: (records, num_envs) float64: 1 if the arm that the agent names as its candidate is the best one, or
+            one of several that are equally good, else 0; NaN: the best arm or the candidate is unknown.
         reward: (records, num_envs) float64: cumulative reward: minus the regret for arms of a preference matrix, the
             clicks for interleaved lists.
     """

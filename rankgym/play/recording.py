@@ -162,8 +162,13 @@ class DuelingRecords(GameRecords):
         self.accuracy, self.best = list(np.array(snapshot["accuracy"].T)), np.array(snapshot["best"])
 
     def begin(self) -> None:
-        arm = env_attribute(self.recorder, "best_arm")  # of this episode: an autoreset may start another
-        self.best = np.broadcast_to(-1 if arm is None else arm, self.num_envs).copy()
+        arms = env_attribute(self.recorder, "best_arms")  # of this episode: an autoreset may start another
+        if arms is None:  # one of them at most
+            arm = env_attribute(self.recorder, "best_arm")
+            arms = (
+                np.zeros((self.num_envs, 0)) if arm is None else np.arange(np.max(arm) + 1) == np.reshape(arm, (-1, 1))
+            )
+        self.best = np.broadcast_to(arms, (self.num_envs, np.shape(arms)[1])).astype(np.bool_)  # (rows, arms)
 
     def next_stop(self, played: int, rounds: int) -> int:
         return min(rounds, int(self.due[np.searchsorted(self.due, played, side="right")]))
@@ -172,7 +177,7 @@ class DuelingRecords(GameRecords):
         if self.due[np.searchsorted(self.due, played)] != played:
             return
         given = getattr(self.agent, "candidate", None)
-        known = np.array(self.best >= 0)
+        known = self.best.any(axis=1)
         if given is None or not known.any():
             self.accuracy.append(np.full(self.num_envs, np.nan))
             return
@@ -182,7 +187,8 @@ class DuelingRecords(GameRecords):
                 f"the agent's candidate has shape {candidate.shape} and dtype {candidate.dtype}; "
                 f"allowed: one arm for each row, whole numbers of shape ({self.num_envs},)"
             )
-        self.accuracy.append(np.where(known, candidate == self.best, np.nan))
+        right = (self.best & (np.arange(self.best.shape[1]) == candidate[:, None])).any(axis=1)
+        self.accuracy.append(np.where(known, right, np.nan))
 
     def measured(self) -> Measured:
         return Measured((), DuelingTotals(**self.recording.log.totals), ())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.arguments import count_of, round_numbers
+from rankgym.arguments import MAX_ROUNDS, count_of, round_numbers
 from rankgym.kernels import kernel
 
 RECORDS_PER_DECADE = 20
@@ -35,9 +35,9 @@ def record_rounds(horizon: int | None, record_at: Iterable[int] = ()) -> NDArray
         >>> len(record_rounds(10_000)), 777 in record_rounds(10_000, record_at=[777])
         (70, True)
     """
-    last = LAST_RECORD if horizon is None else count_of("horizon", horizon, 1)
+    last = LAST_RECORD if horizon is None else min(count_of("horizon", horizon, 1), MAX_ROUNDS)
     asked = [count_of("record_at", r, 1, last) for r in round_numbers("record_at", record_at)]
-    steps = np.arange(int(np.ceil(RECORDS_PER_DECADE * np.log10(last))) + 1)
+    steps = np.arange(math.ceil(RECORDS_PER_DECADE * math.log10(last)) + 1)
     spaced = np.rint(10.0 ** (steps / RECORDS_PER_DECADE)).astype(np.int64)
     return np.unique(np.concatenate([spaced[spaced <= last], [last], np.array(asked, np.int64)]))
 
@@ -105,7 +105,7 @@ class Log:
         """Count the rounds up to the next record. Rows that skip rounds come to theirs later."""
         self._count()
         following = np.searchsorted(self.rounds, self.played, side="right")
-        self._ahead = int((np.append(self.rounds, 2 * LAST_RECORD)[following] - self.played).min())
+        self._ahead = int((np.append(self.rounds, 2 * MAX_ROUNDS - 1)[following] - self.played).min())
 
     def _count(self) -> None:
         """Bring ``played`` up to date."""

@@ -88,6 +88,12 @@ def trails_and_share(wins, k):
     return trails, sum(won) / sum(won + lost) if any(won + lost) else 0.5
 
 
+def set_wins(state, wins):
+    """As if every row had played duels with this table of ``wins`` (arms, arms)."""
+    state.wins[:], state.won[:], state.lost[:] = wins, wins.sum(1), wins.sum(0)
+    state.trails[:] = (wins < wins.T).sum(1)
+
+
 def least_trailing(wins, arms):
     """Of ``arms`` the first that trails fewest others, of them the one with the largest share."""
 

@@ -191,7 +191,7 @@ def test_equally_good_candidates_are_equally_likely(cls):
     if cls is Sparring:
         agent.state.played[:, 0], agent.state.played[:, 1] = tied // 2, tied - tied // 2
     elif cls is MultiSBM:
-        agent.state.played[:, 3, :] = tied
+        agent.state.chosen[:] = tied
     else:
         agent.state.pool[:] = tied
     counts = np.bincount(agent.candidate, minlength=4)
@@ -215,6 +215,7 @@ def test_multisbms_left_arm_is_the_last_right_one():
         last = duel["right"]
         agent.update(duel, np.tile([0, 1], (20, 1)))
     assert (agent.state.asked == agent.state.played.sum(2)).all()
+    assert (agent.state.chosen == agent.state.played.sum(1)).all()
     assert (agent.state.asked.sum(1) == 300).all()
 
 

@@ -6,7 +6,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 from agent_oracles import below, word
-from duels import DuelOracle, beside, matrix, part_after, played, seldom, trails_and_share
+from duels import DuelOracle, beside, matrix, part_after, played, seldom, set_wins, trails_and_share
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -115,7 +115,7 @@ def test_seventeen_arms():
     P, knobs = matrix("certain 17"), {"delta": 0.99}
     agent, oracle = SAVAGE(num_arms=17, seed=5, **knobs), SAVAGEOracle(17, 5, **knobs)
     assert oracle.c(26) < 1 / 2 < oracle.c(25)
-    agent.state.wins[0] = 24 * np.triu(np.ones((17, 17), int), 1)
+    set_wins(agent.state, 24 * np.triu(np.ones((17, 17), int), 1))
     oracle.wins |= dict.fromkeys(oracle.W, 24)
     beside(agent, oracle, P, rounds=136)
     assert agent.remaining[0] == 17

@@ -330,6 +330,15 @@ def attacks(tmp_path):
             "cannot be read",
         ),
         "a new object of an allowed name": (b"\x80\x02" + name(yandex.ARRAY) + b")\x81.", "cannot be read"),
+        "a key that takes a minute to hash": (b"\x80\x02})" + 35 * b"2\x86" + b"Ns.", "again and again"),
+        "a member that takes a minute to hash": (b"\x80\x04\x8f()" + 12 * b"2\x86" + b"\x90.", "EMPTY_SET"),
+        "a list that takes a minute to print": (b"\x80\x02]" + 60 * b"2\x86", "again and again"),
+        "a list of itself": (b"\x80\x02]2a.", "not new"),
+        "a deep tuple": (b"\x80\x02)" + 60 * b"\x85" + b".", "nested too deeply"),
+        "a number that takes a minute to print": (
+            b"\x80\x02\x8b" + struct.pack("<i", 10**6) + 10**6 * b"\x7f" + b".",
+            "over 300 digits",
+        ),
     }
     return cases, trap
 
@@ -431,7 +440,7 @@ PIECES = st.one_of(st.binary(max_size=3), st.sampled_from(SNIPPETS))
 EDITS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 4), PIECES), min_size=1, max_size=6)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(EDITS)
 def test_a_mutated_pickle_is_refused_or_gives_inert_records(edits):
     try:
@@ -439,7 +448,7 @@ def test_a_mutated_pickle_is_refused_or_gives_inert_records(edits):
     except data.RefusedPickle:
         return
     for part in parts(found):
-        assert isinstance(part, INERT) or type(part) is pickles._Name, type(part)
+        assert isinstance(part, INERT) or type(part) is pickles.Name, type(part)
         if isinstance(part, pickles.Call):
             assert part.name in yandex.ALLOWED_NAMES
 
@@ -455,11 +464,11 @@ def test_a_mutated_collection_is_refused_or_valid(edits):
         same(yandex.checked(found), found)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_refused_or_inert(raw):
     with contextlib.suppress(data.RefusedPickle):
-        assert all(isinstance(part, (*INERT, bool, pickles._Name)) for part in parts(pickles.load(raw, ())))
+        assert all(isinstance(part, (*INERT, bool, pickles.Name)) for part in parts(pickles.load(raw, ())))
     list(pickles.foreign_names(raw, ()))
 
 
