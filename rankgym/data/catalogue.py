@@ -492,6 +492,10 @@ def import_fits(name: str, path: str | Path) -> Path:
     ``rankgym.data.fits_table`` describes the file. Fits imported earlier under the same name are replaced. Returns the
     path of the file in the cache.
 
+    Args:
+        name: as in ``import_matrix``.
+        path: the file, UTF-8.
+
     Raises:
         DataError: the file does not hold fits; the message has the line, the column, the value and what is allowed.
         ValueError: the name is not allowed; see ``import_matrix``.

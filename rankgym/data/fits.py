@@ -136,6 +136,9 @@ def fits_names() -> list[str]:
 def load_fits(name: str) -> Fits:
     """The fits that are stored under this name; do not modify the arrays.
 
+    Args:
+        name: of ``store`` or ``import_fits``.
+
     Raises:
         MissingData: there are none; the message lists the names.
         DataError: the file is damaged.
@@ -212,6 +215,11 @@ def fits_digest(name: str) -> str:
 
 def fitted_tables(name: str, model: str, axes: Mapping[str, tuple[str, ...]]) -> dict[str, NDArray[np.float64]]:
     """Fresh tables (queries, *axes) of the parameters that a click model has, from the fits ``name``.
+
+    Args:
+        name: of the fits.
+        model: the click model's name.
+        axes: of its parameters.
 
     Raises:
         DataError: the fits are of another model, or lack a parameter.

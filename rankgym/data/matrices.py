@@ -86,6 +86,9 @@ def symmetric(matrix: Array) -> Array:
 def condorcet_winner(matrix: Array) -> int:
     """The arm that beats every other arm, p > 1/2; -1 if no arm does. A tie is not a win.
 
+    Args:
+        matrix: (K, K) preferences, as ``check_preference`` returns them; they are not checked.
+
     Examples:
         >>> import numpy as np
         >>> from rankgym.data import preferences
@@ -102,6 +105,9 @@ def condorcet_winner(matrix: Array) -> int:
 def copeland_scores(matrix: Array) -> NDArray[np.int64]:
     """The number of arms that each arm beats, p > 1/2: (K,). A tie is not a win.
 
+    Args:
+        matrix: (K, K) preferences, as ``check_preference`` returns them; they are not checked.
+
     Examples:
         >>> import numpy as np
         >>> from rankgym.data import preferences
@@ -115,6 +121,9 @@ def copeland_scores(matrix: Array) -> NDArray[np.int64]:
 
 def borda_scores(matrix: Array) -> Array:
     """Each arm's probability of beating another arm drawn uniformly, (K,): the mean of its row without itself.
+
+    Args:
+        matrix: (K, K) preferences, as ``check_preference`` returns them; they are not checked.
 
     Examples:
         >>> import numpy as np
@@ -130,6 +139,9 @@ def borda_scores(matrix: Array) -> Array:
 
 def cyclic_triples(matrix: Array) -> int:
     """The number of sets of three arms in a circle: i beats j, j beats k, k beats i, each with p > 1/2.
+
+    Args:
+        matrix: (K, K) preferences, as ``check_preference`` returns them; they are not checked.
 
     Examples:
         >>> import numpy as np

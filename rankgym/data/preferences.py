@@ -107,6 +107,10 @@ def with_uninformative(matrix: Array, count: int) -> Array:
     them as it beats its weakest opponent, max_j p_ij. An arm that beats no other arm beats them by its smallest nonzero
     distance from 1/2; an arm that ties with all others is uninformative itself.
 
+    Args:
+        matrix: (K, K) preferences.
+        count: 0 .. 10,000.
+
     Raises:
         ValueError: ``count`` is not a whole number from 0 to 10000.
 

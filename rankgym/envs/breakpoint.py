@@ -86,6 +86,9 @@ def vector_breakpoint(
     Default: `epoch_lengths=10_000` for `"jump"` and `"shuffle"`, 100 for `"drift"`; for `"two-level"` two breakpoints
     at thirds of the horizon (one with a horizon of 2, none with 1), so that they are the same in every row.
 
+    ## Errors
+    As in `RankingVectorEnv`; a ValueError also names a knob that the scenario does not have.
+
     ## Examples
     From round 2 on another item is the best one, and the list that was best loses `gap` in every round:
 

@@ -168,6 +168,9 @@ class DuelingVectorEnv(SessionsVectorEnv):
     * `horizon`, `max_episode_steps`, `autoreset_mode`, `render_mode`: as in `RankingVectorEnv` (`rankgym envs
       PBM-Yandex-v0` describes them).
 
+    ## Errors
+    As in `RankingVectorEnv`; a ValueError also names the first wrong entry of a preference matrix.
+
     ## Examples
     The Condorcet winner, arm 0, beats arm 2 with probability 0.7, so arm 2 has the gap 0.2; a duel of arms 1 and 2
     costs the mean of their gaps.

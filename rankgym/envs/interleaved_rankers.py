@@ -179,6 +179,10 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
     * `horizon`, `max_episode_steps`, `autoreset_mode`, `render_mode`: as in `RankingVectorEnv` (`rankgym envs
       PBM-Yandex-v0` describes them).
 
+    ## Errors
+    As in `RankingVectorEnv`. A file that is not of the format raises `rankgym.data.DataError`, a ValueError, with the
+    line; one that cannot be opened raises an OSError.
+
     ## Examples
     Two queries of three documents each, ranked by two features: feature 0 is the label, feature 1 its reverse.
 

@@ -75,6 +75,9 @@ class InterleavedRankingsVectorEnv(InterleavedVectorEnv, QueriesVectorEnv):
 
     All others are those of `RankingVectorEnv` (`rankgym envs PBM-Yandex-v0` describes them).
 
+    ## Errors
+    As in `RankingVectorEnv`.
+
     ## Examples
     A list that duels with itself is displayed as it is. Its opponent is worth less, which half the regret shows.
 

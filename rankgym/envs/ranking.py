@@ -97,6 +97,11 @@ class RankingVectorEnv(QueriesVectorEnv):
       Pillow, the extra `render`); or, in `gym.make`, `"human"`: each picture is shown in a window. A batch returns a
       tuple with one text or picture a row. Nothing is drawn unless `render()` is called.
 
+    ## Errors
+    An argument or action out of range raises a ValueError, and an unknown argument a TypeError; the message has the
+    name, the value and what is allowed. Published data that are not in the cache raise `rankgym.data.MissingData`, and
+    a step before the first reset Gymnasium's `ResetNeeded`.
+
     ## Examples
     Two rows see two lists of a cascade model, in which a user leaves after a click. The best list is worth
     1 - 0.1 * 0.5 = 0.95 clicks, the other one 1 - 0.5 * 0.9 = 0.55.

@@ -27,6 +27,9 @@ class SingleEnv(SpecWithHorizon, gym.Env[NDArray[np.int8], Any]):
     Args:
         engine: a vector environment with one row and autoreset disabled.
 
+    Raises:
+        ValueError, ResetNeeded: by ``step`` and ``reset``, as the vector environment does.
+
     Examples:
         The single environment and row 0 of a batch with the same seed have the same history:
 

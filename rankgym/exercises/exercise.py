@@ -23,6 +23,13 @@ class Trial:
     The methods end the check if the submission's answer is wrong. A check asks for small cases first, so that the case
     that is shown is a small one.
 
+    Args:
+        student: the submission.
+        rng: NumPy's generator.
+
+    Raises:
+        Failed: by its methods, if the submission's answer is wrong or there is none.
+
     Examples:
         >>> import numpy as np
         >>> from rankgym.exercises import Failed, Trial
@@ -239,13 +246,23 @@ class Check:
 def check(*, points: int, of: str, hints: Sequence[str] = ()) -> Callable[[CheckFunction], Check]:
     """Decorator: make a ``Check`` of a function of a ``Trial``; its name and docstring become the check's.
 
-    >>> @check(points=2, of="double", hints=["Twice x is x + x."])
-    ... def doubles(trial):
-    ...     '''double(x) is twice x.'''
-    ...     for x in (0, 1, -3):
-    ...         trial.expect(2 * x, "double", x)
-    >>> doubles.name, doubles.points, doubles.statement
-    ('doubles', 2, 'double(x) is twice x.')
+    Args:
+        points: of the check.
+        of: the submission's function or class that it is about.
+        hints: the help, from the mildest to the clearest.
+
+    Raises:
+        ValueError: ``hints`` is one text.
+
+    Examples:
+        >>> from rankgym.exercises import check
+        >>> @check(points=2, of="double", hints=["Twice x is x + x."])
+        ... def doubles(trial):
+        ...     '''double(x) is twice x.'''
+        ...     for x in (0, 1, -3):
+        ...         trial.expect(2 * x, "double", x)
+        >>> doubles.name, doubles.points, doubles.statement
+        ('doubles', 2, 'double(x) is twice x.')
     """
     if isinstance(hints, str):
         raise ValueError(f"hints = {hints!r} is one text; allowed: a list of them, [{hints!r}]")

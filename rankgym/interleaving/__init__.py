@@ -41,6 +41,10 @@ INTERLEAVINGS: dict[str, type[Interleaving]] = {
 def make(name: str, knobs: dict[str, Any] | None = None) -> Interleaving:
     """Make the method of this name in ``INTERLEAVINGS`` with the keywords ``knobs``.
 
+    Args:
+        name: "balanced", "team-draft", "probabilistic", "document-constraints" or "optimized".
+        knobs: keywords of the method, such as ``{"tau": 3.0}``; None: its defaults.
+
     Raises:
         ValueError: the name or a keyword is unknown, or a value is out of range.
 
@@ -68,6 +72,9 @@ class Comparison(NamedTuple):
     """Interleaved lists of rows, with everything needed to credit clicks on them.
 
     See ``compare``, which makes it, for an example.
+
+    Raises:
+        ValueError: by ``credit`` and ``winner``, if the clicks have another shape, or are not 0 and 1 on documents.
     """
 
     method: Interleaving

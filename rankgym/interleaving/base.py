@@ -106,7 +106,7 @@ def positional_credit(lists, left, right, displayed, share, clicks, credit):
 def decide(credit, key, session, winner):
     """Fill ``winner`` (rows,) with 0 (left) or 1 (right): the larger credit, or a fair coin if equal.
 
-    A kernel for the environments of this package; users call ``Comparison.winner``. ``credit`` is (rows, 2), ``key`` and
+    A kernel for this package; users call ``Comparison.winner``. ``credit`` is (rows, 2), ``key`` and
     ``session`` (rows,) address the coins.
     """
     for row in range(credit.shape[0]):
@@ -123,6 +123,9 @@ class Interleaving(ABC):
 
     ``make`` makes one by its name, and ``compare`` uses it for given lists. To add one, write a subclass. ``lists`` are
     rankings, ``left`` and ``right`` (rows,) numbers of two of them, ``key`` and ``session`` (rows,) address the coins.
+
+    Raises:
+        ValueError: by ``check_length``; and by the constructor of a method with keywords.
 
     Examples:
         >>> from rankgym.interleaving import make

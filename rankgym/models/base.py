@@ -59,6 +59,8 @@ class ClickModel(NamedTuple):
     ``clicks(*parameters, displayed, probability)``, which fills ``probability`` (rows, positions) with the probability
     of a click at each position. The assumptions, which are about chi and alpha, cannot be checked in it.
 
+    The methods take lists ``displayed`` (rows, positions) int64 of distinct items. They do not check their arguments.
+
     Examples:
         >>> import numpy as np
         >>> from rankgym.models import MODELS

@@ -166,6 +166,9 @@ def policy_name(cls: type) -> str:
 def model_card(model: str | os.PathLike[str] | BaseAlgorithm) -> dict[str, Any]:
     """Return the card of a model or of its file, see ``describe``.
 
+    Args:
+        model: a model, a file, or the name of one that comes with the package, such as ``"ppo-pbm"``.
+
     Raises:
         ValueError: there is no such file, or it has no card.
 

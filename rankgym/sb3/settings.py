@@ -25,6 +25,9 @@ class TrainingSettings:
 
     ``rankgym.sb3.defaults.checked_settings`` makes it: there no field is None but ``query`` and ``eval_query``.
 
+    Raises:
+        ValueError: by ``checked_settings``, which names the setting, its value and what is allowed.
+
     Examples:
         >>> from rankgym.sb3.defaults import checked_settings
         >>> settings = checked_settings("PBM-Yandex-v0", {"algo": "maskable-ppo", "steps": 10_000})

@@ -30,6 +30,9 @@ class Setting(NamedTuple):
 
     ``Setting.of(env)`` reads it from an environment, single or vector, wrapped or not.
 
+    Raises:
+        ValueError: by ``Setting.of``, if the environment is not one of rankings.
+
     Examples:
         >>> import gymnasium as gym, rankgym
         >>> from rankgym.wrappers import Setting
@@ -358,6 +361,9 @@ def layers_of(env: Any) -> list[tuple[str, dict[str, Any]]]:
     The keywords are plain JSON values and a copy. ``rankgym.wrappers.LAYERS`` has the classes of these names, so that
     the same chain can be made again. In a batch of singles (Gymnasium's ``SyncVectorEnv``) the layers of the first
     single come first.
+
+    Args:
+        env: an environment, single or vector, wrapped or not.
 
     Examples:
         >>> import gymnasium as gym, rankgym

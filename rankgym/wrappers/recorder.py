@@ -275,6 +275,9 @@ class RecordSafety(SingleRecorder):
     the production list.
     At the end of an episode ``info`` gets ``episode_violations``. Arguments are as in ``RecordRegret``.
 
+    Raises:
+        ValueError: ``env`` is not a ranking environment, or a round of ``record_at`` is out of range.
+
     Examples:
         The reversed production list violates the constraint in every round:
 
@@ -295,6 +298,9 @@ class RecordRanking(SingleRecorder):
 
     Relevance is the attraction probability (BubbleRank, appendix B). At the end of an episode ``info`` gets
     ``episode_ndcg``. Arguments are as in ``RecordRegret``.
+
+    Raises:
+        ValueError: ``env`` is not a ranking environment, or a round of ``record_at`` is out of range.
 
     Examples:
         The mean NDCG of the list sorted by attraction is 1:

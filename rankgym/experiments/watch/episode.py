@@ -49,7 +49,10 @@ class Watched(NamedTuple):
 
 
 class Episode(NamedTuple):
-    """Agents that played the same users: the argument of ``page.write_page``."""
+    """Agents that played the same users: the argument of ``page.write_page``.
+
+    See ``watch``, which returns it.
+    """
 
     environment: ResolvedEnvironment
     arguments: dict[str, Any]  # of the environment, as given

@@ -37,6 +37,13 @@ MARKER_SIZE = 8.0  # pixels across
 def write_page(episode: Episode, path: Path) -> int:
     """Write the page to ``path``, whole or not at all, and return its size in bytes.
 
+    Args:
+        episode: what ``watch`` returned.
+        path: of the HTML file; missing folders are made, and an older file is replaced.
+
+    Raises:
+        OSError: the file cannot be written.
+
     Examples:
         >>> import pathlib, tempfile
         >>> from rankgym.experiments.watch import watch, write_page

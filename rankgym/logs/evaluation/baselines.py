@@ -71,6 +71,9 @@ class ClickModelBaseline:
         order: (queries, items) all items in the order in which they complete lists, best first.
         cutoff: positions whose clicks count.
 
+    Raises:
+        ValueError: a row of ``order`` is not a list of items.
+
     Examples:
         A position-based user looks at the second position with probability 0.5:
 

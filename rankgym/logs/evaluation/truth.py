@@ -75,6 +75,10 @@ def true_value(
 ) -> tuple[float, float]:
     """Return the mean of ``true_values`` over the queries (sessions,) of a log, and its standard error.
 
+    Args:
+        env, policy, cutoff: as in ``true_values``.
+        query: (sessions,) the log's queries; each counts as often as it occurs.
+
     Raises:
         ValueError: the users of ``env`` change, or ``cutoff`` is out of range.
 

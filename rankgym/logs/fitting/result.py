@@ -20,6 +20,9 @@ class Fitted:
     ``errors`` has the same names and shapes: standard errors by the observed information. NaN stands where there is
     none: the parameter was fixed, no session tells anything about it, or its estimate is 0 or 1.
 
+    Raises:
+        ValueError: by ``interval``, if the parameter is unknown or the level is not in (0, 1).
+
     Examples:
         >>> import numpy as np
         >>> from rankgym.logs.fitting import fit

@@ -139,6 +139,11 @@ def read_parts(
     This takes less memory than ``split`` afterwards. The two parts have the same queries and items. Each session is
     held out with probability ``held_out``, in [0, 1), by a coin that depends on ``seed`` and its number in the log.
 
+    Args:
+        held_out: the share of sessions to hold out, in [0, 1).
+        seed: of the coins, at least 0.
+        path, form, queries, min_sessions, positions, max_broken, progress, chunk: as in ``read_log``.
+
     Returns:
         The sessions to fit, those held out, and a ``Report`` of what the log had.
 
