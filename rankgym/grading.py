@@ -39,7 +39,10 @@ USED_UP = "are used up"  # how ``Submission`` says that no time is left
 
 
 class Finding(NamedTuple):
-    """What keeps a class from being tried, or has ended its play."""
+    """What keeps a class from being tried, or has ended its play.
+
+    See ``grade_agent``, which returns it in a ``Grade``.
+    """
 
     part: str  # "file", "class", "kind", "constructor" or "parts": nothing was tried; or "play"
     message: str
@@ -48,7 +51,10 @@ class Finding(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What came of a rule of ``rankgym.check_agent``."""
+    """What came of a rule of ``rankgym.check_agent``.
+
+    See ``grade_agent``, which returns it in a ``Grade``.
+    """
 
     name: str
     statement: str
@@ -60,7 +66,10 @@ class Rule(NamedTuple):
 
 
 class Regret(NamedTuple):
-    """The regret of the submitted agent and of the one it is compared with, on the same users."""
+    """The regret of the submitted agent and of the one it is compared with, on the same users.
+
+    See ``grade_agent``, which returns it in a ``Grade``.
+    """
 
     mean: float
     against: float  # the other's mean
@@ -84,7 +93,10 @@ class Regret(NamedTuple):
 
 
 class Speed(NamedTuple):
-    """How fast the submitted agent acts and updates, as its process measures it."""
+    """How fast the submitted agent acts and updates, as its process measures it.
+
+    See ``grade_agent``, which returns it in a ``Grade``.
+    """
 
     rows: int  # of the batch
     sessions_per_second: float  # of all rows together
@@ -92,7 +104,10 @@ class Speed(NamedTuple):
 
 
 class Grade(NamedTuple):
-    """What came of one class."""
+    """What came of one class.
+
+    See ``grade_agent``, which returns it.
+    """
 
     file: str
     class_name: str
@@ -202,6 +217,13 @@ def grade_agent(
     Raises:
         ValueError: an argument does not fit; what is wrong with the submitted class is part of the grade.
         OSError: the file cannot be read.
+
+    Examples:
+        >>> from rankgym.grading import grade_agent
+        >>> grade = grade_agent("mine.py", "Mine", "CM-Yandex-v0", against="toprank", rounds=1_000)  # doctest: +SKIP
+        >>> grade.passed, grade.regret.verdict("toprank")  # doctest: +SKIP
+
+        (Skipped in tests: a process with the whole package takes seconds to start.)
     """
     began = time.perf_counter()
     runs, seed = count_of("runs", runs, 1), whole_number("seed", seed, 0)
@@ -358,7 +380,10 @@ class _Grading:
 
 
 def made_for(cls: Any, env: Any, *, horizon: int, seed: Any, knobs: Mapping[str, Any]) -> Any:
-    """Make an agent of a class that takes all keywords of its kind for ``env``."""
+    """Make an agent of a class that takes all keywords of its kind for ``env``.
+
+    For ``grade_agent`` and the command line.
+    """
     if action_kind(env) is ActionKind.DUEL_OF_RANKINGS:
         env = AgainstItself(env)
     if hasattr(cls, "for_env"):
@@ -372,7 +397,10 @@ def made_for(cls: Any, env: Any, *, horizon: int, seed: Any, knobs: Mapping[str,
 
 
 def paired(mine: Units, other: Units, level: float) -> Regret:
-    """Compare the regret of two agents in the same units."""
+    """Compare the regret of two agents in the same units.
+
+    For ``grade_agent`` and the command line.
+    """
     found = difference(mine, other, level=level)
     each = mine.values - other.values
     deviation = float(each.std(ddof=1)) if len(each) > 1 else math.nan
@@ -382,7 +410,10 @@ def paired(mine: Units, other: Units, level: float) -> Regret:
 
 
 def counted_rows(grade: Grade) -> str:
-    """ "60 queries, 2 runs each"."""
+    """ "60 queries, 2 runs each".
+
+    For ``grade_agent`` and the command line.
+    """
     place = grade.environment
     runs = counted_units(grade.runs, "runs")
     if not place.choice:

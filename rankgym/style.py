@@ -55,7 +55,10 @@ DASHED, DOTTED, MIXED, LONG = (0, (4.5, 1.5)), (0, (1.2, 1.3)), (0, (5, 1.4, 1.2
 
 
 class Look(NamedTuple):
-    """How a curve is drawn."""
+    """How a curve is drawn.
+
+    See ``looks``, which returns one a label.
+    """
 
     color: str
     dashes: Any
@@ -126,13 +129,24 @@ def agent_name(label: str) -> str | None:
     """Return the name in ``LOOKS`` that ``label`` begins with; None if it is not there.
 
     Knobs may follow the name, as in "toprank:delta=0.1". "random:Mine" is a class in a user's module.
+
+    Examples:
+        >>> from rankgym.style import agent_name
+        >>> agent_name("toprank:delta=0.1"), agent_name("random:Mine")
+        ('toprank', None)
     """
     name, colon, knob = label.partition(":")
     return name if name in LOOKS and (not colon or "=" in knob.partition(":")[0]) else None
 
 
 def stands_back(label: str) -> bool:
-    """Whether ``label`` is an agent that does not learn."""
+    """Whether ``label`` is an agent that does not learn.
+
+    Examples:
+        >>> from rankgym.style import stands_back
+        >>> stands_back("random"), stands_back("toprank")
+        (True, False)
+    """
     name = agent_name(label)
     return name is not None and LOOKS[name].color == GREY
 
@@ -142,6 +156,14 @@ def looks(labels: Iterable[str]) -> dict[str, Look]:
 
     An agent of the table has the table's look in all figures. The same agent with other knobs has its colour, with
     other dashes and another marker. Other labels have the first colours and markers that are free in the figure.
+
+    Examples:
+        >>> from rankgym.style import looks
+        >>> found = looks(["toprank", "toprank:delta=0.1", "mine"])
+        >>> [look.color for look in found.values()]
+        ['#0072B2', '#0072B2', '#000000']
+        >>> found["toprank"].marker, found["toprank:delta=0.1"].marker != found["toprank"].marker
+        ('s', True)
     """
     labels = list(dict.fromkeys(labels))
     found: dict[str, Look] = {}
@@ -161,7 +183,14 @@ def looks(labels: Iterable[str]) -> dict[str, Look]:
 
 
 def next_look(label: str, drawn: Iterable[str]) -> Look:
-    """Return the look of a curve that comes to axes where curves of other labels are drawn already, in this order."""
+    """Return the look of a curve that comes to axes where curves of other labels are drawn already, in this order.
+
+    Examples:
+        >>> from rankgym.style import looks, next_look
+        >>> drawn = looks(["mine", "yours"])
+        >>> next_look("yours", ["mine"]) == drawn["yours"]
+        True
+    """
     found: dict[str, Look] = {}
     for one in (*drawn, label):
         look = looks([*found, one])[one]
@@ -181,7 +210,14 @@ def _unused(choices: Sequence[Any], taken: Sequence[Any], number: int) -> Any:
 
 
 def line_options(label: str, look: Look, small: bool) -> dict[str, Any]:
-    """Return matplotlib's options of the line of a curve."""
+    """Return matplotlib's options of the line of a curve.
+
+    Examples:
+        >>> from rankgym.style import line_options, looks
+        >>> options = line_options("toprank", looks(["toprank"])["toprank"], small=False)
+        >>> options["color"], options["linewidth"]
+        ('#0072B2', 1.8)
+    """
     return {
         "color": look.color,
         "linestyle": look.dashes,
@@ -211,6 +247,16 @@ def draw_curve(
     A curve that coincides with others in the axes is drawn over them in short dashes and without a band, so that all
     of them are seen.
     ``markers`` says at which points: matplotlib's ``markevery``.
+
+    Examples:
+        >>> import numpy as np
+        >>> from matplotlib.figure import Figure
+        >>> from rankgym.style import draw_curve, looks
+        >>> axes = Figure().subplots()
+        >>> rounds, mean, look = np.array([1, 2]), np.array([0.5, 0.8]), looks(["toprank"])["toprank"]
+        >>> line = draw_curve(axes, rounds, mean, 0.1 * mean, look, label="TopRank")
+        >>> line.get_color(), line.get_label(), len(axes.collections)  # a line and a band
+        ('#0072B2', 'TopRank', 1)
     """
     same = sum(_coincide(line, x, mean) for line in axes.lines)
     options = {**line_options(label, look, small), "markevery": markers, **options}
@@ -240,7 +286,13 @@ MAX_BREAKPOINTS = 30  # marked in a panel; of more, every second, fifth, tenth, 
 
 
 def tick_label(value: float, _: Any = None) -> str:
-    """Return 100, 1k, 10k, 1M."""
+    """Return 100, 1k, 10k, 1M.
+
+    Examples:
+        >>> from rankgym.style import tick_label
+        >>> [tick_label(x) for x in (100, 2_500, 1e6)]
+        ['100', '2.5k', '1M']
+    """
     size, letter = (1e6, "M") if value >= 1e6 else (1e3, "k") if value >= 1e3 else (1, "")
     return f"{value / size:g}{letter}"
 
@@ -249,6 +301,11 @@ class RoundLogLocator(LogLocator):
     """Ticks at powers of ten, and between them at 2 and 5, or at 3, if there are fewer than three powers of ten.
 
     Axes of less than a decade have ticks at round numbers. So readers can always tell the value between two ticks.
+
+    Examples:
+        >>> from rankgym.style import RoundLogLocator
+        >>> RoundLogLocator().tick_values(20, 90).tolist()
+        [20.0, 40.0, 60.0, 80.0, 100.0]
     """
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
@@ -262,7 +319,17 @@ class RoundLogLocator(LogLocator):
 
 
 def set_ticks(axis: Any, small: bool) -> None:
-    """Label ``axis`` with 100, 1k, 10k, 1M, few enough to be read."""
+    """Label ``axis`` with 100, 1k, 10k, 1M, few enough to be read.
+
+    Examples:
+        >>> from matplotlib.figure import Figure
+        >>> from rankgym.style import set_ticks
+        >>> axes = Figure().subplots()
+        >>> _ = axes.semilogx([1, 1e6], [0, 1])
+        >>> set_ticks(axes.xaxis, small=False)
+        >>> axes.xaxis.get_major_formatter()(1e5)
+        '100k'
+    """
     scale = axis.get_scale()
     if scale == "log":
         axis.set_major_locator(RoundLogLocator(numticks=5 if small else 9))
@@ -278,12 +345,27 @@ def set_title(axes: Any, text: str) -> None:
     """Write a title above ``axes``, in lines that fit a figure 6.6 inches wide.
 
     Its place is the user's ``axes.titlelocation``, so that a later ``axes.set_title`` replaces it.
+
+    Examples:
+        >>> from matplotlib.figure import Figure
+        >>> from rankgym.style import set_title
+        >>> axes = Figure().subplots()
+        >>> set_title(axes, "Regret of the agents in the cascade model, mean of 60 queries with 10 runs each")
+        >>> len(axes.get_title().splitlines())
+        2
     """
     axes.set_title(textwrap.fill(text, TITLE_LETTERS), parse_math=False)
 
 
 def thinned(breakpoints: Sequence[int]) -> tuple[list[int], str]:
-    """Return the breakpoints to mark, few enough to be told apart, and their name: "every 5th breakpoint"."""
+    """Return the breakpoints to mark, few enough to be told apart, and their name: "every 5th breakpoint".
+
+    Examples:
+        >>> from rankgym.style import thinned
+        >>> marks, name = thinned(range(1_000, 100_000, 1_000))
+        >>> marks[:2], name
+        ([5000, 10000], 'every 5th breakpoint')
+    """
     steps = (digit * 10**power for power in itertools.count() for digit in (1, 2, 5))
     step = next(step for step in steps if len(breakpoints) <= step * MAX_BREAKPOINTS)
     which = "breakpoints" if step == 1 else f"every {'second' if step == 2 else f'{step:,}th'} breakpoint"
@@ -291,7 +373,16 @@ def thinned(breakpoints: Sequence[int]) -> tuple[list[int], str]:
 
 
 def mark_breakpoints(axes: Any, breakpoints: Sequence[int]) -> None:
-    """Draw a dotted vertical line at each breakpoint; the axes' limits stay."""
+    """Draw a dotted vertical line at each breakpoint; the axes' limits stay.
+
+    Examples:
+        >>> from matplotlib.figure import Figure
+        >>> from rankgym.style import mark_breakpoints
+        >>> axes = Figure().subplots()
+        >>> mark_breakpoints(axes, [1_000, 2_000])
+        >>> len(axes.collections[0].get_segments()), [float(x) for x in axes.get_xlim()]
+        (2, [0.0, 1.0])
+    """
     segments = [((x, 0.0), (x, 1.0)) for x in breakpoints]
     look: Any = {"colors": "#9A9A9A", "linewidths": 0.8, "linestyles": ":", "zorder": 1.5}
     axes.add_collection(LineCollection(segments, transform=axes.get_xaxis_transform(), **look), autolim=False)
@@ -302,7 +393,13 @@ def mark_breakpoints(axes: Any, breakpoints: Sequence[int]) -> None:
 
 
 def columns_of_names(names: Sequence[str], width: float, small: bool) -> list[list[str]]:
-    """Return a legend's names as columns, in as few rows as fit into ``width`` inches. Names are read row by row."""
+    """Return a legend's names as columns, in as few rows as fit into ``width`` inches. Names are read row by row.
+
+    Examples:
+        >>> from rankgym.style import columns_of_names
+        >>> columns_of_names(["toprank", "bubblerank", "static"], width=2.5, small=False)
+        [['toprank', 'bubblerank', 'static']]
+    """
     letter, line = (0.072, 0.60) if small else (0.088, 0.72)  # inches: a letter, and a line with the space beside it
     for rows in range(1, len(names) + 1):
         number = -(-len(names) // rows)
@@ -313,7 +410,17 @@ def columns_of_names(names: Sequence[str], width: float, small: bool) -> list[li
 
 
 def add_legend(figure: Figure, handles: Mapping[str, Any], small: bool) -> None:
-    """Put a legend above the panels of ``figure``."""
+    """Put a legend above the panels of ``figure``.
+
+    Examples:
+        >>> from matplotlib.figure import Figure
+        >>> from rankgym.style import add_legend
+        >>> figure = Figure(layout="constrained")
+        >>> lines = figure.subplots().plot([1, 2], [3, 4])
+        >>> add_legend(figure, {"toprank": lines[0]}, small=False)
+        >>> [text.get_text() for text in figure.legends[0].get_texts()]
+        ['toprank']
+    """
     columns = columns_of_names(list(handles), figure.get_figwidth(), small)
     by_columns = list(itertools.chain(*columns))  # matplotlib fills column by column
     spacing: Any = {"frameon": False, "handlelength": 3.0, "columnspacing": 1.6, "numpoints": 1}
@@ -322,12 +429,28 @@ def add_legend(figure: Figure, handles: Mapping[str, Any], small: bool) -> None:
 
 
 def caption_lines(text: str, width: float) -> list[str]:
-    """Return ``text`` in lines that fit into ``width`` inches."""
+    """Return ``text`` in lines that fit into ``width`` inches.
+
+    Examples:
+        >>> from rankgym.style import caption_lines
+        >>> caption_lines("Means of 60 queries; bands: one standard error", width=2.0)
+        ['Means of 60 queries; bands:', 'one standard error']
+    """
     return textwrap.wrap(text, int(LETTERS * width))
 
 
 def add_caption(figure: Figure, text: str) -> None:
-    """Put ``text`` below the panels of ``figure``, after the caption that it has already."""
+    """Put ``text`` below the panels of ``figure``, after the caption that it has already.
+
+    Examples:
+        >>> from matplotlib.figure import Figure
+        >>> from rankgym.style import add_caption
+        >>> figure = Figure()
+        >>> add_caption(figure, "Means of 60 queries.")
+        >>> add_caption(figure, "Bands: one standard error.")
+        >>> figure.get_supxlabel().splitlines()
+        ['Means of 60 queries.', 'Bands: one standard error.']
+    """
     own = figure.get_supxlabel()
     lines = [*([own] if own else []), *caption_lines(text, figure.get_figwidth())]
     figure.supxlabel("\n".join(lines), fontsize=9, color="#555555", x=0.01, ha="left", parse_math=False)
@@ -337,6 +460,19 @@ def write(figure: Figure, path: Path | BinaryIO, kind: str, *, scale: float = 2.
     """Write ``figure`` to a file as ``kind`` ("png", "svg" or "pdf"), the same bytes for the same numbers.
 
     A PNG has ``scale`` times 100 dots an inch: 1 for a plain screen, 2 for one of high resolution and for paper.
+
+    Raises:
+        OSError: the file cannot be written.
+
+    Examples:
+        >>> import io
+        >>> from matplotlib.figure import Figure
+        >>> from rankgym.style import write
+        >>> first, second = io.BytesIO(), io.BytesIO()
+        >>> for file in (first, second):
+        ...     write(Figure(figsize=(1, 1)), file, "png")
+        >>> first.getvalue() == second.getvalue()
+        True
     """
     with mpl.rc_context(RC_PARAMS):
         metadata: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)

@@ -20,9 +20,6 @@ WITHOUT = {
         History
         KernelAgent
         Permutation
-        RecordRanking
-        RecordRegret
-        RecordSafety
         simulate
     """,
     "rankgym.conformance": """
@@ -34,83 +31,38 @@ WITHOUT = {
     """,
     "rankgym.data": """
         DataError
-        Dataset
         DownloadFailed
         Fits
-        MissingData
         RefusedPickle
         WrongDigest
-        fetch
         fits_names
         fitted_tables
-        home
-        import_file
-        import_fits
-        import_matrix
-        listing
         load_fits
-        parameters
-        published_names
-        query_ids
-        store
-    """,
-    "rankgym.data.preferences": """
-        borda_scores
-        check_preference
-        condorcet_winner
-        copeland_scores
-        cyclic_triples
-        draw
-        load
-        with_uninformative
     """,
     "rankgym.envs": """
-        DuelingVectorEnv
-        InterleavedRankersVectorEnv
-        InterleavedRankingsVectorEnv
-        RankingVectorEnv
-        Schedule
-        SingleEnv
         single_breakpoint
         single_dueling
         single_interleaved_rankers
         single_interleaved_rankings
         single_ranking
-        vector_breakpoint
     """,
     "rankgym.exercises": """
         Check
-        DuelSetting
-        Exercise
         Failed
         Fault
-        Setting
-        Trial
     """,
     "rankgym.experiments": """
         Comparison
-        Environment
         Played
         Results
-        Sweep
-        compare
-        load
-        read
-        run_sweep
     """,
     "rankgym.experiments.watch": """
         Episode
-        watch
-        write_page
     """,
     "rankgym.interleaving": """
         Comparison
-        Interleaving
-        Lists
-        compare
         copy_rankings
         decide
-        make
     """,
     "rankgym.kernels": """
         KernelError
@@ -162,74 +114,30 @@ WITHOUT = {
         upper_bound
     """,
     "rankgym.logs.evaluation": """
-        ClickModelBaseline
         Estimate
-        FittedBaseline
         NoSupport
-        PolicyLog
-        check_support
-        estimate
         named_policy
-        played_log
-        read_plain
-        session_terms
-        true_value
-        true_values
     """,
     "rankgym.logs.fitting": """
-        Fitted
         Score
-        evaluate
-        fit
     """,
     "rankgym.logs.readers": """
         Report
         broken_text
-        read_log
-        read_parts
-    """,
-    "rankgym.logs.simulating": """
-        RecordInfos
-        Simulation
-        write_log
     """,
     "rankgym.models": """
         Axes
-        ClickModel
-        Reward
-        best_of_all
-        find_model
-        matched_lists
-        most_attractive
-        scanned_lists
-        sorted_lists
     """,
     "rankgym.models.assumptions": """
         Report
         Verdict
         Witness
     """,
-    "rankgym.pictures": """
-        draw
-    """,
     "rankgym.sb3": """
-        PlackettLuce
-        PlackettLucePolicy
-        RankingVecEnv
-        SB3Agent
         Training
-        TrainingSettings
-        describe
-        export_model
-        model_card
-        train
-        weights_digest
     """,
     "rankgym.submissions": """
         Handle
-        Limits
-        NoAnswer
-        Submission
     """,
     "rankgym.untrusted": """
         RefusedFile
@@ -240,31 +148,6 @@ WITHOUT = {
         read_file
         read_member
         read_members
-    """,
-    "rankgym.wrappers": """
-        AdjacentSwaps
-        AgainstItself
-        ItemStatistics
-        LastDisplayed
-        Layer
-        RankingNumber
-        RecordRanking
-        RecordRegret
-        RecordSafety
-        SafeLists
-        ScoresToRanking
-        Setting
-        SlotBySlot
-        TimeAware
-        layers_of
-        record_rounds
-    """,
-    "rankgym.wrappers.actions": """
-        AdjacentSwaps
-        RankingNumber
-        SafeLists
-        ScoresToRanking
-        SlotBySlot
     """,
 }
 

@@ -45,7 +45,13 @@ class OriginalFile(NamedTuple):
 
 
 class Dataset(NamedTuple):
-    """One data set."""
+    """One data set.
+
+    Examples:
+        >>> from rankgym.data import DATASETS
+        >>> DATASETS["yandex60"].source, DATASETS["yandex60"].commands
+        ('published', ('rankgym data fetch yandex60', 'rankgym data import yandex60 FILE'))
+    """
 
     what: str
     source: str  # the value of ``source=`` in environments and `rankgym.data.parameters`
@@ -152,7 +158,14 @@ RESERVED = {"synthetic", "yandex", "letor", "calibrated", "published", "imported
 
 
 def listing() -> list[dict[str, str]]:
-    """One row per data set: name, ``source=``, description, state in the cache, and provenance."""
+    """One row per data set: name, ``source=``, description, state in the cache, and provenance.
+
+    Examples:
+        >>> from rankgym.data import listing
+        >>> row = listing()[0]
+        >>> row["name"], row["source"], row["state"]
+        ('yandex-calibrated', 'calibrated', 'comes with the package')
+    """
     rows = []
     for name, dataset in DATASETS.items():
         state = "comes with the package"
@@ -265,6 +278,13 @@ def fetch(name: str, *, url: str | None = None, progress: bool = True) -> Path:
         DownloadFailed: the server could not be reached, did not send the whole file, or is beyond these limits.
         WrongDigest: the server sent another file.
         ValueError: the name is unknown.
+
+    Examples:
+        >>> from rankgym.data import fetch
+        >>> fetch("yandex60").name  # doctest: +SKIP
+        'yandex60.npz'
+
+        (Skipped in tests, as it needs a network.)
     """
     dataset = _published(name)
     if usable(name):
@@ -331,6 +351,18 @@ def import_file(name: str, *paths: str | Path) -> Path:
         DataError: the file cannot be read.
         ValueError: the name is unknown.
         OSError: the file cannot be opened.
+
+    Examples:
+        >>> import os, pickle, tempfile
+        >>> from rankgym.data import import_file
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "queries.pkl")
+        ...     with open(path, "wb") as file:
+        ...         pickle.dump(print, file)
+        ...     import_file("yandex60", path)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        rankgym.data.errors.RefusedPickle: ... is not the published file, but a pickle that names builtins.print; ...
     """
     dataset = _published(name)
     needed = len(dataset.parts) or 1
@@ -390,6 +422,19 @@ def import_matrix(name: str, path: str | Path) -> Path:
         DataError: the file does not hold a preference matrix; the message has the line or index.
         ValueError: the name is not allowed.
         OSError: the file cannot be opened.
+
+    Examples:
+        >>> import os, tempfile
+        >>> from unittest import mock
+        >>> import gymnasium as gym, numpy as np, rankgym
+        >>> from rankgym.data import import_matrix
+        >>> with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, RANKGYM_DATA_HOME=folder):
+        ...     path = os.path.join(folder, "mine.npy")
+        ...     np.save(path, [[0.5, 0.6], [0.4, 0.5]])
+        ...     _ = import_matrix("mine", path)
+        ...     env = gym.make_vec("rankgym/Dueling-Synthetic-v0", dataset="mine")
+        >>> env.unwrapped.num_arms, env.unwrapped.condorcet_winner.tolist()
+        (2, [0])
     """
     check_new_name(name, "preference matrix")
     data = matrix_files.contents(path)
@@ -430,10 +475,27 @@ def import_fits(name: str, path: str | Path) -> Path:
     ``rankgym.data.fits_table`` describes the file. Fits imported earlier under the same name are replaced. Returns the
     path of the file in the cache.
 
+    Args:
+        name: as in ``import_matrix``.
+        path: the file, UTF-8.
+
     Raises:
         DataError: the file does not hold fits; the message has the line, the column, the value and what is allowed.
         ValueError: the name is not allowed; see ``import_matrix``.
         OSError: the file cannot be opened.
+
+    Examples:
+        >>> import os, pathlib, tempfile
+        >>> from unittest import mock
+        >>> import gymnasium as gym, rankgym
+        >>> from rankgym.data import import_fits
+        >>> with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, RANKGYM_DATA_HOME=folder):
+        ...     csv = pathlib.Path(folder, "shop.csv")
+        ...     _ = csv.write_text("query,item,attraction;shoes,boot,0.4;shoes,clog,0.1".replace(";", os.linesep))
+        ...     _ = import_fits("shop", csv)
+        ...     env = gym.make_vec("rankgym/CM-Yandex-v0", source="shop", num_positions=1)
+        >>> env.unwrapped.attraction.tolist()
+        [[0.4, 0.1]]
     """
     check_new_name(name, "fits")
     data = read_bytes(path, fits_table.MAX_BYTES, "fits of click models")
@@ -475,7 +537,13 @@ def _read_imported(name: str) -> tuple[Array, str]:
 
 
 def published_names() -> list[str]:
-    """The data sets for ``fetch`` and ``import_file``."""
+    """The data sets for ``fetch`` and ``import_file``.
+
+    Examples:
+        >>> from rankgym.data import published_names
+        >>> published_names()
+        ['yandex60', 'mslr']
+    """
     return [name for name, dataset in DATASETS.items() if dataset.url]
 
 

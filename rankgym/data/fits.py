@@ -35,7 +35,10 @@ MAX_BYTES = 1_000_000_000  # of a file: UBM with 10 positions takes about 1,000 
 
 
 class Fits(NamedTuple):
-    """Fitted parameters of some queries; ``checked`` has the rules."""
+    """Fitted parameters of some queries; ``checked`` has the rules.
+
+    ``rankgym.data.store`` has an example.
+    """
 
     query: NDArray[np.str_]  # (queries,) labels
     item: NDArray[np.str_]  # (queries, items) labels, in the order of the initial list
@@ -91,6 +94,25 @@ def store(name: str, fits: Fits) -> Path:
     """Write fits into the data cache, where environments find them as ``source=name``; return the file's path.
 
     Fits stored under the same name are replaced, atomically. The caller checks that the ``name`` is free.
+
+    Args:
+        name: 1 to 64 letters, digits, ``-`` and ``_``, the first a letter or a digit.
+        fits: the parameters.
+
+    Raises:
+        DataError: a shape, label or value of ``fits`` does not fit, or the cache is not a folder.
+
+    Examples:
+        >>> import os, tempfile
+        >>> from unittest import mock
+        >>> import numpy as np
+        >>> from rankgym.data import Fits, fits_names, load_fits, store
+        >>> items, attraction = np.array([["boot", "clog"]]), np.array([[0.4, 0.1]])
+        >>> fits = Fits(np.array(["shoes"]), items, {"attraction": attraction}, {"attraction": ("item",)}, "CM")
+        >>> with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, RANKGYM_DATA_HOME=folder):
+        ...     _ = store("shop", fits)
+        ...     fits_names(), load_fits("shop").item.tolist()
+        (['shop'], [['boot', 'clog']])
     """
     if home().exists() and not home().is_dir():
         raise DataError(f"RANKGYM_DATA_HOME = {home()} is not a folder; allowed: a folder, which may be made later")
@@ -103,7 +125,10 @@ def place(name: str) -> Path:
 
 
 def fits_names() -> list[str]:
-    """The names of the collections of fits in the data cache."""
+    """The names of the collections of fits in the data cache.
+
+    ``rankgym.data.store`` has an example.
+    """
     folder = home() / "fits"
     names = [path.stem for path in folder.glob("*.npz")] if folder.is_dir() else []
     return sorted(filter(NAME.fullmatch, names))
@@ -112,9 +137,14 @@ def fits_names() -> list[str]:
 def load_fits(name: str) -> Fits:
     """The fits that are stored under this name; do not modify the arrays.
 
+    Args:
+        name: of ``store`` or ``import_fits``.
+
     Raises:
         MissingData: there are none; the message lists the names.
         DataError: the file is damaged.
+
+    ``rankgym.data.store`` has an example.
     """
     if not isinstance(name, str) or not NAME.fullmatch(name) or not place(name).exists():
         raise MissingData(f"no fits are stored as {name!r}; allowed: {fits_names()}; see `rankgym data import --help`")
@@ -189,8 +219,15 @@ def fits_digest(name: str) -> str:
 def fitted_tables(name: str, model: str, axes: Mapping[str, tuple[str, ...]]) -> dict[str, NDArray[np.float64]]:
     """Fresh tables (queries, *axes) of the parameters that a click model has, from the fits ``name``.
 
+    Args:
+        name: of the fits.
+        model: the click model's name.
+        axes: of its parameters.
+
     Raises:
         DataError: the fits are of another model, or lack a parameter.
+
+    For environments; users call ``load_fits``.
     """
     fits = load_fits(name)
     if fits.model not in ("", model):

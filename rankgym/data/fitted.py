@@ -41,6 +41,14 @@ def parameters(dataset: str, model: str, source: str = "calibrated") -> dict[str
     Raises:
         ValueError: an argument is unknown; the message lists the allowed ones.
         MissingData: the published data is not in the cache; the message has the commands that download or import it.
+
+    Examples:
+        >>> from rankgym.data import parameters
+        >>> pbm = parameters("yandex", "PBM")
+        >>> {name: table.shape for name, table in pbm.items()}
+        {'attraction': (100, 10), 'examination': (100, 10)}
+        >>> pbm["examination"][0, :3].round(2).tolist()  # of the first positions
+        [1.0, 0.96, 0.76]
     """
     arrays = _arrays(dataset, source)
     queries = len(arrays["query_id"])
@@ -57,7 +65,18 @@ def parameters(dataset: str, model: str, source: str = "calibrated") -> dict[str
 def query_ids(dataset: str, source: str = "calibrated") -> list[str]:
     """The queries' names, in the order of the rows of ``parameters``, or those of your own fits.
 
-    Raises like ``parameters``.
+    Args:
+        dataset: ``"yandex"``.
+        source: as in ``parameters``, or the name of your own fits.
+
+    Raises:
+        ValueError, MissingData: as ``parameters`` does.
+
+    Examples:
+        >>> from rankgym.data import query_ids
+        >>> names = query_ids("yandex")
+        >>> len(names), names[:2]
+        (100, ['calibrated-00', 'calibrated-01'])
     """
     if source in fits.fits_names():
         return [str(name) for name in fits.load_fits(source).query]

@@ -456,6 +456,17 @@ def load(path: str | os.PathLike[str], *, progress: bool = True) -> LetorData:
     Raises:
         DataError: a ValueError in one line, with file and line, of the first thing that is not as it should be.
         OSError: the file cannot be read.
+
+    Examples:
+        >>> import os, pathlib, tempfile
+        >>> from unittest import mock
+        >>> from rankgym.data import letor
+        >>> with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, RANKGYM_DATA_HOME=folder):
+        ...     file = pathlib.Path(folder, "mq.txt")
+        ...     _ = file.write_text("2 qid:7 1:0.5 3:0.1;0 qid:7 2:0.2".replace(";", os.linesep))
+        ...     data = letor.load(file)
+        >>> data.features.shape, data.labels.tolist(), data.start.tolist(), data.query_ids.tolist()
+        ((2, 3), [2, 0], [0, 2], ['7'])
     """
     path = Path(path)
     if path.is_dir():

@@ -24,6 +24,16 @@ def check_preference(name: str, matrix: Any, *, tolerance: float = ROUNDING) -> 
     Args:
         name: the matrix's name in error messages.
         matrix: (K, K) numbers: an array, or nested sequences.
+
+    Raises:
+        ValueError: the array is not such a matrix.
+
+    Examples:
+        >>> from rankgym.data.matrices import check_preference
+        >>> check_preference("mine", [[0.5, 0.6], [0.5, 0.5]])
+        Traceback (most recent call last):
+            ...
+        ValueError: mine[0, 1] = 0.6 and its opposite [1, 0] = 0.5 add up to 1.1; allowed: 1, within 1e-09
     """
     try:
         given = np.asarray(matrix)
@@ -74,25 +84,72 @@ def symmetric(matrix: Array) -> Array:
 
 
 def condorcet_winner(matrix: Array) -> int:
-    """The arm that beats every other arm, p > 1/2; -1 if no arm does. A tie is not a win."""
+    """The arm that beats every other arm, p > 1/2; -1 if no arm does. A tie is not a win.
+
+    Args:
+        matrix: (K, K) preferences, as ``check_preference`` returns them; they are not checked.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.data import preferences
+        >>> from rankgym.data.matrices import condorcet_winner
+        >>> rock = np.array([[0.5, 0.9, 0.1], [0.1, 0.5, 0.9], [0.9, 0.1, 0.5]])  # beats scissors, which beat paper
+        >>> condorcet_winner(preferences.load("arxiv")), condorcet_winner(rock)
+        (0, -1)
+    """
     beaten = copeland_scores(matrix)
     best = int(beaten.argmax())
     return best if beaten[best] == len(matrix) - 1 else -1
 
 
 def copeland_scores(matrix: Array) -> NDArray[np.int64]:
-    """The number of arms that each arm beats, p > 1/2: (K,). A tie is not a win."""
+    """The number of arms that each arm beats, p > 1/2: (K,). A tie is not a win.
+
+    Args:
+        matrix: (K, K) preferences, as ``check_preference`` returns them; they are not checked.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.data import preferences
+        >>> from rankgym.data.matrices import copeland_scores
+        >>> rock = np.array([[0.5, 0.9, 0.1], [0.1, 0.5, 0.9], [0.9, 0.1, 0.5]])  # beats scissors, which beat paper
+        >>> copeland_scores(rock).tolist(), copeland_scores(preferences.load("arithmetic")).tolist()
+        ([1, 1, 1], [7, 6, 5, 4, 3, 2, 1, 0])
+    """
     return (np.asarray(matrix) > 0.5).sum(1, dtype=np.int64)
 
 
 def borda_scores(matrix: Array) -> Array:
-    """Each arm's probability of beating another arm drawn uniformly, (K,): the mean of its row without itself."""
+    """Each arm's probability of beating another arm drawn uniformly, (K,): the mean of its row without itself.
+
+    Args:
+        matrix: (K, K) preferences, as ``check_preference`` returns them; they are not checked.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.data.matrices import borda_scores
+        >>> rock = np.array([[0.5, 0.9, 0.1], [0.1, 0.5, 0.9], [0.9, 0.1, 0.5]])  # beats scissors, which beat paper
+        >>> borda_scores(rock).round(3).tolist()
+        [0.5, 0.5, 0.5]
+    """
     p = np.asarray(matrix, np.float64)
     scores: Array = (p.sum(1) - np.diagonal(p)) / (len(p) - 1)
     return scores
 
 
 def cyclic_triples(matrix: Array) -> int:
-    """The number of sets of three arms in a circle: i beats j, j beats k, k beats i, each with p > 1/2."""
+    """The number of sets of three arms in a circle: i beats j, j beats k, k beats i, each with p > 1/2.
+
+    Args:
+        matrix: (K, K) preferences, as ``check_preference`` returns them; they are not checked.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.data import preferences
+        >>> from rankgym.data.matrices import cyclic_triples
+        >>> rock = np.array([[0.5, 0.9, 0.1], [0.1, 0.5, 0.9], [0.9, 0.1, 0.5]])  # beats scissors, which beat paper
+        >>> cyclic_triples(rock), cyclic_triples(preferences.load("arithmetic"))
+        (1, 0)
+    """
     beats = (np.asarray(matrix) > 0.5).astype(np.float64)  # counts stay exact: far below 2^53
     return round(float(((beats @ beats) * beats.T).sum()) / 3.0)

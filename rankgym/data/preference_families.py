@@ -48,6 +48,12 @@ def draw(family: str, num_arms: int, seed: int, **knobs: float) -> Array:
 
     Raises:
         ValueError: an argument is unknown or outside its range.
+
+    Examples:
+        >>> from rankgym.data import preferences
+        >>> matrix = preferences.draw("uniform", num_arms=5, seed=0)
+        >>> matrix.shape, preferences.condorcet_winner(matrix) >= 0
+        ((5, 5), True)
     """
     drawn, known, least_arms = one_of("family", family, FAMILIES)
     num_arms = whole_number("num_arms", num_arms, least_arms, MAX_ARMS)

@@ -67,6 +67,13 @@ def load(
     Raises:
         ValueError: an argument is unknown; the message lists the allowed ones.
         MissingData: the published data is not in the cache; the message has the commands that download or import it.
+
+    Examples:
+        >>> from rankgym.data import preferences
+        >>> preferences.load("cyclic").tolist()[0]  # arm 0 wins narrowly
+        [0.5, 0.6, 0.6, 0.6]
+        >>> preferences.load("mslr", user_model="informational").shape
+        (135, 135)
     """
     one_of("source", source, SOURCES)
     one_of("user_model", user_model, USER_MODELS)
@@ -100,8 +107,18 @@ def with_uninformative(matrix: Array, count: int) -> Array:
     them as it beats its weakest opponent, max_j p_ij. An arm that beats no other arm beats them by its smallest nonzero
     distance from 1/2; an arm that ties with all others is uninformative itself.
 
+    Args:
+        matrix: (K, K) preferences.
+        count: 0 .. 10,000.
+
     Raises:
         ValueError: ``count`` is not a whole number from 0 to 10000.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.data.preferences import with_uninformative
+        >>> with_uninformative(np.array([[0.5, 0.7], [0.3, 0.5]]), 1).round(3).tolist()
+        [[0.5, 0.7, 0.7], [0.3, 0.5, 0.7], [0.3, 0.3, 0.5]]
     """
     count = whole_number("uninformative", count, 0, MOST_UNINFORMATIVE)
     if count == 0:

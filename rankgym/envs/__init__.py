@@ -67,6 +67,10 @@ def _single(vector: Callable[..., SessionsVectorEnv]) -> Callable[..., gym.Env[A
     known = [name for name in inspect.signature(vector).parameters if name not in (*OF_BATCHES, "render_mode")]
 
     def single(render_mode: str | None = None, **arguments: Any) -> gym.Env[Any, Any]:
+        """Make a single environment: an entry point for ``gym.make``, which users call.
+
+        See ``SingleEnv`` for what comes back, and the vector environment for the arguments.
+        """
         for name in OF_BATCHES:
             if name in arguments:
                 use = f"use gym.make_vec(..., {name}={arguments[name]!r})"

@@ -86,6 +86,24 @@ def vector_breakpoint(
     Default: `epoch_lengths=10_000` for `"jump"` and `"shuffle"`, 100 for `"drift"`; for `"two-level"` two breakpoints
     at thirds of the horizon (one with a horizon of 2, none with 1), so that they are the same in every row.
 
+    ## Errors
+    As in `RankingVectorEnv`; a ValueError also names a knob that the scenario does not have.
+
+    ## Examples
+    From round 2 on another item is the best one, and the list that was best loses `gap` in every round:
+
+    ```python
+    >>> import gymnasium as gym, numpy as np, rankgym
+    >>> users = {"p": 0.8, "gap": 0.5, "breakpoints": [2], "horizon": 4}
+    >>> env = gym.make_vec("rankgym/CM-TwoLevel-Breakpoint-v0", num_items=4, num_positions=1, **users)
+    >>> observation, info = env.reset(seed=0)
+    >>> best = env.unwrapped.attraction.argmax(axis=1)[:, None]
+    >>> steps = [env.step(best)[4] for round in range(4)]
+    >>> [(int(info["epoch"][0]), round(float(info["regret"][0]), 3)) for info in steps]
+    [(0, 0.0), (0, 0.0), (1, 0.5), (1, 0.5)]
+
+    ```
+
     ## Version History
     * v0: Initial version release
 

@@ -168,6 +168,26 @@ class DuelingVectorEnv(SessionsVectorEnv):
     * `horizon`, `max_episode_steps`, `autoreset_mode`, `render_mode`: as in `RankingVectorEnv` (`rankgym envs
       PBM-Yandex-v0` describes them).
 
+    ## Errors
+    As in `RankingVectorEnv`; a ValueError also names the first wrong entry of a preference matrix.
+
+    ## Examples
+    The Condorcet winner, arm 0, beats arm 2 with probability 0.7, so arm 2 has the gap 0.2; a duel of arms 1 and 2
+    costs the mean of their gaps.
+
+    ```python
+    >>> import gymnasium as gym, numpy as np, rankgym
+    >>> preference = [[0.5, 0.6, 0.7], [0.4, 0.5, 0.6], [0.3, 0.4, 0.5]]
+    >>> env = gym.make_vec("rankgym/Dueling-Synthetic-v0", num_envs=2, preference=preference)
+    >>> observation, info = env.reset(seed=0)
+    >>> won, reward, _, _, info = env.step({"left": np.array([0, 1]), "right": np.array([0, 2])})
+    >>> won.sum(axis=1).tolist(), info["regret"].round(3).tolist()
+    ([1, 1], [0.0, 0.15])
+    >>> env.unwrapped.condorcet_winner.tolist()
+    [0, 0]
+
+    ```
+
     ## Version History
     * v0: Initial version release
 

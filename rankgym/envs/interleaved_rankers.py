@@ -186,6 +186,30 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
     * `horizon`, `max_episode_steps`, `autoreset_mode`, `render_mode`: as in `RankingVectorEnv` (`rankgym envs
       PBM-Yandex-v0` describes them).
 
+    ## Errors
+    As in `RankingVectorEnv`. A file that is not of the format raises `rankgym.data.DataError`, a ValueError, with the
+    line; one that cannot be opened raises an OSError.
+
+    ## Examples
+    Two queries of three documents each, ranked by two features: feature 0 is the label, feature 1 its reverse.
+
+    ```python
+    >>> import os, tempfile
+    >>> import gymnasium as gym, numpy as np, rankgym
+    >>> lines = [f"{label} qid:{q} 1:{label} 2:{2 - label}" for q in (1, 2) for label in (2, 1, 0)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "letor.txt")
+    ...     with open(file, "w") as written:
+    ...         for line in lines:
+    ...             print(line, file=written)
+    ...     env = gym.make_vec("rankgym/Dueling-LETOR-v0", file=file, num_documents=3, interleaving="team-draft")
+    >>> observation, info = env.reset(seed=0)
+    >>> clicks, reward, _, _, info = env.step({"left": np.array([0]), "right": np.array([0])})
+    >>> info["displayed"].tolist(), bool(np.isnan(info["regret"][0]))  # no matrix was given
+    ([[0, 1, 2]], True)
+
+    ```
+
     ## Version History
     * v0: Initial version release
     """

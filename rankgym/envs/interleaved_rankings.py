@@ -75,6 +75,26 @@ class InterleavedRankingsVectorEnv(InterleavedVectorEnv, QueriesVectorEnv):
 
     All others are those of `RankingVectorEnv` (`rankgym envs PBM-Yandex-v0` describes them).
 
+    ## Errors
+    As in `RankingVectorEnv`.
+
+    ## Examples
+    A list that duels with itself is displayed as it is. Its opponent is worth less, which half the regret shows.
+
+    ```python
+    >>> import gymnasium as gym, numpy as np, rankgym
+    >>> env = gym.make_vec("rankgym/Dueling-PBM-Yandex-v0", num_envs=2, query=0, num_positions=3)
+    >>> observation, info = env.reset(seed=0)
+    >>> left, right = np.array([[4, 2, 0], [4, 2, 0]]), np.array([[4, 2, 0], [7, 8, 9]])
+    >>> clicks, reward, _, _, info = env.step({"left": left, "right": right})
+    >>> info["displayed"][0].tolist(), info["winner"].shape
+    ([4, 2, 0], (2,))
+    >>> gap = info["optimal_reward"][:, None] - info["expected_reward"]
+    >>> np.allclose(info["regret"], gap.mean(axis=1))
+    True
+
+    ```
+
     ## Version History
     * v0: Initial version release
     """

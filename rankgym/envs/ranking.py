@@ -97,6 +97,28 @@ class RankingVectorEnv(QueriesVectorEnv):
       Pillow, the extra `render`); or, in `gym.make`, `"human"`: each picture is shown in a window. A batch returns a
       tuple with one text or picture a row. Nothing is drawn unless `render()` is called.
 
+    ## Errors
+    An argument or action out of range raises a ValueError, and an unknown argument a TypeError; the message has the
+    name, the value and what is allowed. Published data that are not in the cache raise `rankgym.data.MissingData`, and
+    a step before the first reset Gymnasium's `ResetNeeded`.
+
+    ## Examples
+    Two rows see two lists of a cascade model, in which a user leaves after a click. The best list is worth
+    1 - 0.1 * 0.5 = 0.95 clicks, the other one 1 - 0.5 * 0.9 = 0.55.
+
+    ```python
+    >>> import gymnasium as gym, numpy as np, rankgym
+    >>> problem = {"parameters": {"attraction": [0.9, 0.5, 0.1]}, "num_positions": 2, "horizon": 100}
+    >>> env = gym.make_vec("rankgym/CM-Synthetic-v0", num_envs=2, **problem)
+    >>> observation, info = env.reset(seed=0)
+    >>> clicks, reward, terminated, truncated, info = env.step(np.array([[0, 1], [1, 2]]))
+    >>> clicks.shape, info["optimal_reward"].round(3).tolist(), info["regret"].round(3).tolist()
+    ((2, 2), [0.95, 0.95], [0.0, 0.4])
+    >>> info["misordered"].tolist()  # in row 1 items 1 and 2 stand above the hidden item 0
+    [0, 2]
+
+    ```
+
     ## Version History
     * v0: Initial version release
 

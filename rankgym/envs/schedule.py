@@ -71,6 +71,16 @@ class Schedule:
 
     Raises:
         ValueError: a name is unknown. Values are checked by ``start``, which knows the environment's sizes.
+
+    Examples:
+        >>> from rankgym.envs import RankingVectorEnv, Schedule
+        >>> env = RankingVectorEnv(2, model="PBM", dataset="yandex", horizon=1_000)
+        >>> env.follow(Schedule("shuffle", breakpoints=[100, 600]))
+        >>> env.common_breakpoints(500)
+        [100]
+        >>> env.follow(Schedule("drift", epoch_lengths=[100, 300]))
+        >>> env.common_breakpoints(1_000)
+        [100, 400, 500, 800, 900]
     """
 
     def __init__(

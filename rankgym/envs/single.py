@@ -26,6 +26,24 @@ class SingleEnv(SpecWithHorizon, gym.Env[NDArray[np.int8], Any]):
 
     Args:
         engine: a vector environment with one row and autoreset disabled.
+
+    Raises:
+        ValueError, ResetNeeded: by ``step`` and ``reset``, as the vector environment does.
+
+    Examples:
+        The single environment and row 0 of a batch with the same seed have the same history:
+
+        >>> import gymnasium as gym, numpy as np, rankgym
+        >>> single = gym.make("rankgym/PBM-Yandex-v0", query=3)
+        >>> batch = gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=2, query=3)
+        >>> _, _ = single.reset(seed=7), batch.reset(seed=7)
+        >>> ranking = np.array([4, 3, 2, 1, 0])
+        >>> mine, reward, _, _, info = single.step(ranking)
+        >>> theirs, rewards, _, _, infos = batch.step(np.array([ranking, ranking]))
+        >>> mine.tolist() == theirs[0].tolist(), bool(info["regret"] == infos["regret"][0])
+        (True, True)
+        >>> single.unwrapped.num_items, single.unwrapped.initial_list.tolist()
+        (10, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     """
 
     metadata: dict[str, Any] = {"render_modes": installed(["human", *RENDER_MODES]), "render_fps": 4}  # noqa: RUF012

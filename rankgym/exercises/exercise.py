@@ -22,6 +22,26 @@ class Trial:
 
     The methods end the check if the submission's answer is wrong. A check asks for small cases first, so that the case
     that is shown is a small one.
+
+    Args:
+        student: the submission.
+        rng: NumPy's generator.
+
+    Raises:
+        Failed: by its methods, if the submission's answer is wrong or there is none.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.exercises import Failed, Trial
+        >>> from rankgym.submissions import Submission
+        >>> with Submission("double = lambda x: 2 * abs(x)") as student:
+        ...     trial = Trial(student, np.random.default_rng(0))
+        ...     trial.expect(6, "double", 3)
+        ...     try:
+        ...         trial.expect(-6, "double", -3)
+        ...     except Failed as failed:
+        ...         failed.fault.call, failed.fault.expected, failed.fault.got
+        ('double(-3)', '-6', '6')
     """
 
     def __init__(self, student: Submission, rng: np.random.Generator) -> None:
@@ -211,6 +231,8 @@ class Check:
 
     ``of`` is the function or class that it is about, ``statement`` what is checked in a sentence, ``hints`` the help
     from the mildest to the clearest. ``run`` raises ``Failed`` through the methods of ``Trial``.
+
+    See ``check``, which makes one of a function.
     """
 
     name: str
@@ -224,13 +246,23 @@ class Check:
 def check(*, points: int, of: str, hints: Sequence[str] = ()) -> Callable[[CheckFunction], Check]:
     """Decorator: make a ``Check`` of a function of a ``Trial``; its name and docstring become the check's.
 
-    >>> @check(points=2, of="double", hints=["Twice x is x + x."])
-    ... def doubles(trial):
-    ...     '''double(x) is twice x.'''
-    ...     for x in (0, 1, -3):
-    ...         trial.expect(2 * x, "double", x)
-    >>> doubles.name, doubles.points, doubles.statement
-    ('doubles', 2, 'double(x) is twice x.')
+    Args:
+        points: of the check.
+        of: the submission's function or class that it is about.
+        hints: the help, from the mildest to the clearest.
+
+    Raises:
+        ValueError: ``hints`` is one text.
+
+    Examples:
+        >>> from rankgym.exercises import check
+        >>> @check(points=2, of="double", hints=["Twice x is x + x."])
+        ... def doubles(trial):
+        ...     '''double(x) is twice x.'''
+        ...     for x in (0, 1, -3):
+        ...         trial.expect(2 * x, "double", x)
+        >>> doubles.name, doubles.points, doubles.statement
+        ('doubles', 2, 'double(x) is twice x.')
     """
     if isinstance(hints, str):
         raise ValueError(f"hints = {hints!r} is one text; allowed: a list of them, [{hints!r}]")
@@ -249,6 +281,20 @@ class Exercise:
     ``handout`` is the file that students get (percent format), whose stem names the exercise: "01_click_models".
     ``draw(student, passed, figure)`` draws into a matplotlib figure what the submission does, given the names of the
     checks that it passed, and returns whether there is something to see.
+
+    Raises:
+        ValueError: ``checks`` has something that is not a check, or two of the same name.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from rankgym.exercises import Exercise, check
+        >>> @check(points=2, of="double")
+        ... def doubles(trial):
+        ...     '''double(x) is twice x.'''
+        ...     trial.expect(6, "double", 3)
+        >>> exercise = Exercise("Doubles", Path("01_doubles.py"), (doubles,))
+        >>> exercise.name, exercise.points
+        ('01_doubles', 2)
     """
 
     title: str

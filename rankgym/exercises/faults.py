@@ -13,7 +13,10 @@ LONGEST_TEXT = 400  # characters of a value in a message
 
 
 class Fault(NamedTuple):
-    """How a check failed: the smallest case that was found."""
+    """How a check failed: the smallest case that was found.
+
+    ``Trial`` has an example.
+    """
 
     where: str  # the function or class of the submission
     call: str  # what was called, as Python text
@@ -28,7 +31,10 @@ class Fault(NamedTuple):
 
 
 class Failed(Exception):
-    """Ends a check. ``choices`` are those of an agent before it failed."""
+    """Ends a check. ``choices`` are those of an agent before it failed.
+
+    ``Trial`` raises it, and has an example.
+    """
 
     def __init__(self, fault: Fault, choices: Sequence[Any] = ()) -> None:
         super().__init__(fault)

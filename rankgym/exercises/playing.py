@@ -16,7 +16,17 @@ LAST_ROUNDS = 3  # of more, that are shown
 
 
 class Setting(NamedTuple):
-    """What an agent's constructor gets, and the users who see its lists."""
+    """What an agent's constructor gets, and the users who see its lists.
+
+    ``Trial.expect_play`` takes it.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.exercises import Setting
+        >>> setting = Setting({"num_items": 3}, attracted=np.ones((5, 3), bool), examined=np.ones((5, 2), bool))
+        >>> setting.rounds, setting.allowed, setting.allows([2, 0]), setting.allows([2, 2])
+        (5, '2 different items out of 0 .. 2', True, False)
+    """
 
     arguments: Mapping[str, Any]
     attracted: Any  # (rounds, items) bool: whether the round's user likes the item
@@ -53,7 +63,17 @@ class Setting(NamedTuple):
 
 
 class DuelSetting(NamedTuple):
-    """What a dueling agent's constructor gets, and the users who judge its duels."""
+    """What a dueling agent's constructor gets, and the users who judge its duels.
+
+    ``Trial.expect_play`` takes it.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.exercises import DuelSetting
+        >>> setting = DuelSetting({"num_arms": 3}, wins=np.ones((5, 3, 3), bool))
+        >>> setting.rounds, setting.allowed, setting.allows([2, 2]), setting.allows([2, 3])
+        (5, 'two arms out of 0 .. 2', True, False)
+    """
 
     arguments: Mapping[str, Any]
     wins: Any  # (rounds, arms, arms) bool: whether the first arm would beat the second one

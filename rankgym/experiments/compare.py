@@ -100,6 +100,15 @@ def compare(
     Raises:
         ValueError: an argument does not fit; nothing was played or written.
         RuntimeError: an agent failed; all others were played to the end, and ``out`` keeps their results.
+
+    Examples:
+        >>> from rankgym.experiments import compare
+        >>> found = compare("CM-Yandex-v0", ["static", "random"], rounds=200, runs=2, query=[0, 1], progress=False)
+        >>> final = {name: history.regret[-1] for name, history in found.histories.items()}
+        >>> final["static"].shape, bool(final["static"].mean() < final["random"].mean())
+        ((4,), True)
+        >>> found.rows, found.milestones
+        (4, [100, 200])
     """
     if "num_envs" in env_kwargs:
         meant = f"did you mean runs={env_kwargs['num_envs']!r}, the rows for each query?"

@@ -41,8 +41,21 @@ INTERLEAVINGS: dict[str, type[Interleaving]] = {
 def make(name: str, knobs: dict[str, Any] | None = None) -> Interleaving:
     """Make the method of this name in ``INTERLEAVINGS`` with the keywords ``knobs``.
 
+    Args:
+        name: "balanced", "team-draft", "probabilistic", "document-constraints" or "optimized".
+        knobs: keywords of the method, such as ``{"tau": 3.0}``; None: its defaults.
+
     Raises:
         ValueError: the name or a keyword is unknown, or a value is out of range.
+
+    Examples:
+        >>> from rankgym.interleaving import make
+        >>> make("probabilistic", {"tau": 3.0})
+        Probabilistic(tau=3.0, credit='marginalized')
+        >>> make("team-draft", {"tau": 3.0})
+        Traceback (most recent call last):
+            ...
+        ValueError: the interleaving 'team-draft' does not have a keyword 'tau'; allowed: none
     """
     method = one_of("interleaving", name, INTERLEAVINGS)
     if knobs is not None and not isinstance(knobs, dict):
@@ -56,7 +69,13 @@ def make(name: str, knobs: dict[str, Any] | None = None) -> Interleaving:
 
 
 class Comparison(NamedTuple):
-    """Interleaved lists of rows, with everything needed to credit clicks on them."""
+    """Interleaved lists of rows, with everything needed to credit clicks on them.
+
+    See ``compare``, which makes it, for an example.
+
+    Raises:
+        ValueError: by ``credit`` and ``winner``, if the clicks have another shape, or are not 0 and 1 on documents.
+    """
 
     method: Interleaving
     lists: Lists
@@ -115,6 +134,19 @@ def compare(
 
     Raises:
         ValueError: an argument is out of range; the message names it, its value and what is allowed.
+
+    Examples:
+        The user of row 0 clicks on document 0, which left ranks first and right last; the user of row 1 does not click,
+        and a coin decides.
+
+        >>> import numpy as np
+        >>> from rankgym.interleaving import compare
+        >>> comparison = compare([[0, 1, 2], [0, 1, 2]], [[2, 1, 0], [2, 1, 0]], method="balanced", seed=3)
+        >>> comparison.displayed.tolist()
+        [[0, 2, 1], [2, 0, 1]]
+        >>> clicks = (comparison.displayed == 0) & np.array([[True], [False]])
+        >>> comparison.credit(clicks).tolist(), comparison.winner(clicks)[0].tolist()
+        ([[1.0, 0.0], [0.0, 0.0]], 0)
     """
     both = {"left": _checked("left", left), "right": _checked("right", right)}
     rows, n = both["left"].shape

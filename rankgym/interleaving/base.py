@@ -38,6 +38,15 @@ class Lists(NamedTuple):
     """Rankings in one array: ranking r orders the documents 0, 1, ... of its own set, or the best of them.
 
     Rankings of different queries may have sets of different sizes; a set takes one entry per document.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.interleaving import Lists
+        >>> lists = Lists.of(np.array([[2, 0], [1, 3]]), num_documents=4)
+        >>> lists.order[:4].tolist()  # of ranking 0: documents 2 and 0, no others
+        [2, 0, -1, -1]
+        >>> lists.rank[:4].tolist()  # document 0 is at place 1, document 2 at place 0
+        [1, -1, 0, -1]
     """
 
     order: NDArray[Any]  # (entries,) int: the documents of ranking r, best first, from start[r] on; -1 behind the last
@@ -63,7 +72,10 @@ class Lists(NamedTuple):
 
 @kernel
 def copy_rankings(rankings, first, lists):
-    """Overwrite the rankings from number ``first`` on of ``lists`` with ``rankings`` (rows, size), of the same size."""
+    """Overwrite the rankings from number ``first`` on of ``lists`` with ``rankings`` (rows, size), of the same size.
+
+    A kernel for the environments of this package; users call ``Lists.of``.
+    """
     for row in range(rankings.shape[0]):
         start = lists.start[first + row]
         size = lists.size[first + row]
@@ -92,7 +104,11 @@ def positional_credit(lists, left, right, displayed, share, clicks, credit):
 
 @kernel
 def decide(credit, key, session, winner):
-    """Fill ``winner`` (rows,) with 0 (left) or 1 (right): the larger credit, or a fair coin if equal."""
+    """Fill ``winner`` (rows,) with 0 (left) or 1 (right): the larger credit, or a fair coin if equal.
+
+    A kernel for this package; users call ``Comparison.winner``. ``credit`` is (rows, 2), ``key`` and
+    ``session`` (rows,) address the coins.
+    """
     for row in range(credit.shape[0]):
         difference = credit[row, 0] - credit[row, 1]
         if abs(difference) > CREDIT_TOLERANCE:
@@ -103,7 +119,21 @@ def decide(credit, key, session, winner):
 
 
 class Interleaving(ABC):
-    """An interleaving method: merges two lists into one, and credits the clicks on it. The module has the arrays."""
+    """An interleaving method: merges two lists into one, and credits the clicks on it. The module has the arrays.
+
+    ``make`` makes one by its name, and ``compare`` uses it for given lists. To add one, write a subclass. ``lists`` are
+    rankings, ``left`` and ``right`` (rows,) numbers of two of them, ``key`` and ``session`` (rows,) address the coins.
+
+    Raises:
+        ValueError: by ``check_length``; and by the constructor of a method with keywords.
+
+    Examples:
+        >>> from rankgym.interleaving import make
+        >>> method = make("document-constraints")
+        >>> method.name, method.longest, method.positional
+        ('document-constraints', None, False)
+        >>> method.check_length("length", 100)
+    """
 
     name: ClassVar[str]
     longest: ClassVar[int | None] = None  # maximal length of a list; None: no limit

@@ -29,7 +29,10 @@ PRIME, SPREAD = (
 
 
 class Displays(NamedTuple):
-    """How often documents and lists were shown."""
+    """How often documents and lists were shown.
+
+    See ``displays``, which returns it.
+    """
 
     times: NDArray[np.int64]  # (items,) sessions in which each item was displayed
     favourite: list[list[int]]  # for each query the items of its most frequent list, in its order; [] without sessions
@@ -42,6 +45,16 @@ def displays(parts: Sequence[Sessions]) -> Displays:
 
     Args:
         parts: sessions with the same queries and items, such as those fitted and those held out.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.logs.instances import displays
+        >>> from rankgym.logs.sessions import Sessions
+        >>> item, clicks = np.array([[0, 1], [2, 0]], np.int32), np.zeros(2, np.uint64)
+        >>> labels = np.array(["tea"]), np.array(["a", "b", "c"]), np.zeros(3, np.int32)
+        >>> shown = displays([Sessions(np.zeros(2, np.int32), item, clicks, np.array([3, 5]), *labels)])
+        >>> shown.times.tolist(), shown.favourite
+        ([8, 3, 5], [[2, 0]])
     """
     times = np.zeros(len(parts[0].item_id), np.int64)
     for sessions in parts:
@@ -134,6 +147,18 @@ def to_fits(
     Raises:
         DataError: no query has enough documents.
         ValueError: an argument is out of range.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.logs.fitting import fit
+        >>> from rankgym.logs.instances import displays, to_fits
+        >>> from rankgym.logs.sessions import Sessions
+        >>> item, clicks = np.array([[0, 1], [2, 0]], np.int32), np.array([0b01, 0b00], np.uint64)
+        >>> labels = np.array(["tea"]), np.array(["a", "b", "c"]), np.zeros(3, np.int32)
+        >>> sessions = Sessions(np.zeros(2, np.int32), item, clicks, np.array([3, 5]), *labels)
+        >>> fits = to_fits(fit(sessions, "CM"), sessions, displays([sessions]), items=2)
+        >>> fits.item.tolist(), fits.parameters["attraction"].round(4).tolist()  # the more frequent list
+        ([['c', 'a']], [[0.0, 0.375]])
     """
     one_of("choice", choice, CHOICES)
     kept = queries_with(sessions, shown.times, items)

@@ -32,6 +32,8 @@ class Policy(ABC):
         name: what the policy is called in tables.
         num_items, num_positions: sizes.
         num_queries: the number of queries; None: the policy is the same for any number of them.
+
+    See ``policy_of``, which makes one by its name.
     """
 
     name: str
@@ -76,6 +78,13 @@ class UniformPolicy(Policy):
 
     Args:
         num_items, num_positions: sizes, positions at most items.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.logs.policies import UniformPolicy
+        >>> policy = UniformPolicy(num_items=4, num_positions=2)
+        >>> policy.probability(np.array([0]), np.array([[3, 1]])).round(4).tolist()  # 1 / (4 * 3)
+        [0.0833]
     """
 
     name = "random"
@@ -112,6 +121,13 @@ class StaticPolicy(Policy):
     Args:
         lists: (queries, num_positions) items, each at most once in a row.
         num_items: of the queries.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.logs.policies import StaticPolicy
+        >>> policy = StaticPolicy([[3, 1]], num_items=4)
+        >>> policy.prefixes(np.array([0, 0]), np.array([[3, 1], [3, 2]])).tolist()
+        [[1.0, 1.0], [1.0, 0.0]]
     """
 
     name = "static"
@@ -152,6 +168,15 @@ class PlackettLucePolicy(Policy):
         logits: (queries, items) finite numbers; those of a query differ by at most 600.
         num_positions: 1 .. items.
         name: what the policy is called.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.logs.policies import PlackettLucePolicy
+        >>> policy = PlackettLucePolicy(np.log([[1.0, 2.0, 1.0]]), num_positions=2)
+        >>> policy.probability(np.array([0]), np.array([[1, 0]])).round(6).tolist()  # 2 / 4 * 1 / 2
+        [0.25]
+        >>> policy.item_position(np.array([0]))[0].round(4).tolist()  # by item, at both positions
+        [[0.25, 0.3333], [0.5, 0.3333], [0.25, 0.3333]]
     """
 
     def __init__(self, logits: ArrayLike, num_positions: int, name: str = "plackett-luce") -> None:
@@ -243,6 +268,13 @@ class MixturePolicy(Policy):
         parts: policies of the same sizes.
         shares: their probabilities, with the sum 1.
         name: what the policy is called.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.logs.policies import MixturePolicy, StaticPolicy, UniformPolicy
+        >>> policy = MixturePolicy([StaticPolicy([[0, 1]], 3), UniformPolicy(3, 2)], [0.9, 0.1])
+        >>> policy.probability(np.array([0]), np.array([[0, 1]])).round(4).tolist(), policy.shows_all_lists
+        ([0.9167], True)
     """
 
     def __init__(self, parts: Sequence[Policy], shares: Sequence[float], name: str = "mixture") -> None:
@@ -377,6 +409,14 @@ def policy_of(text: str, initial_list: Integers, num_positions: int) -> Policy:
 
     Raises:
         ValueError: there is no such policy, or a knob is wrong.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.logs.policies import policy_of
+        >>> policy = policy_of("epsilon:epsilon=0.3", np.array([[2, 0, 1]]), num_positions=2)
+        >>> lists = np.array([[2, 0], [0, 1]])  # of query 0; there are 6 lists
+        >>> policy.probability(np.zeros(2, np.int64), lists).round(3).tolist()
+        [0.75, 0.05]
     """
     name, *parts = text.split(":")
     if name not in POLICIES:

@@ -14,6 +14,20 @@ class Sessions(NamedTuple):
 
     An item is a document of one query. A document that was displayed for two queries is two items, as click models have
     an attraction for each query and document.
+
+    ``rankgym.logs.readers.read_log`` makes them of a file.
+
+    Examples:
+        Three sessions of one list; in two of them, the second item was clicked:
+
+        >>> import numpy as np
+        >>> from rankgym.logs.sessions import Sessions
+        >>> query, item = np.zeros(2, np.int32), np.array([[0, 1], [0, 1]], np.int32)
+        >>> clicks, repeats = np.array([0b10, 0b00], np.uint64), np.array([2, 1])
+        >>> labels = np.array(["tea"]), np.array(["a", "b"]), np.zeros(2, np.int32)
+        >>> sessions = Sessions(query, item, clicks, repeats, *labels)
+        >>> sessions.clicked().tolist(), sessions.num_sessions
+        ([[False, True], [False, False]], 3)
     """
 
     query: NDArray[np.int32]  # (groups,) index into ``query_id``
@@ -71,6 +85,19 @@ def split(sessions: Sessions, held_out: float, seed: int) -> tuple[Sessions, Ses
         sessions: the log.
         held_out: the share to be held out, in [0, 1).
         seed: of the coins.
+
+    Returns:
+        The sessions to fit and those held out, with the same queries and items.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.logs.sessions import Sessions, split
+        >>> first, clicks = np.zeros(1, np.int32), np.array([1], np.uint64)
+        >>> labels = np.array(["tea"]), np.array(["a"]), first
+        >>> log = Sessions(first, first[:, None], clicks, np.array([1_000]), *labels)
+        >>> fitted, held_out = split(log, held_out=0.2, seed=0)
+        >>> fitted.num_sessions + held_out.num_sessions, 150 < held_out.num_sessions < 250
+        (1000, True)
     """
     generator = np.random.default_rng(seed)
     out = generator.binomial(sessions.repeats, held_out)

@@ -20,6 +20,19 @@ class Reward(NamedTuple):
     ``value(*parameters, displayed, cutoff, expected)`` is a kernel that fills ``expected`` (rows,) with mean rewards.
 
     ``best_lists(parameters, num_positions, cutoff)`` gives lists (rows, num_positions) of the largest mean reward.
+
+    Examples:
+        The cascade model pays one click at most, so that the order of the list does not matter:
+
+        >>> import numpy as np
+        >>> from rankgym.models import MODELS
+        >>> reward = MODELS["CM"].rewards["clicks"]
+        >>> attraction, expected = np.array([[0.5, 0.2, 0.8]]), np.empty(1)
+        >>> reward.value(attraction, np.array([[0, 1]]), 2, expected)
+        >>> expected.round(3).tolist()  # 1 - 0.5 * 0.8
+        [0.6]
+        >>> reward.best_lists(MODELS["CM"].parameters(attraction), 2, 2).tolist()
+        [[2, 0]]
     """
 
     click: Callable[..., None]
@@ -45,6 +58,20 @@ class ClickModel(NamedTuple):
     A model whose users click otherwise, such as on what they trust without being attracted, says so by
     ``clicks(*parameters, displayed, probability)``, which fills ``probability`` (rows, positions) with the probability
     of a click at each position. The assumptions, which are about chi and alpha, cannot be checked in it.
+
+    The methods take lists ``displayed`` (rows, positions) int64 of distinct items. They do not check their arguments.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.models import MODELS
+        >>> model, displayed = MODELS["CM"], np.array([[2, 0, 1]])
+        >>> users = model.parameters(np.array([[0.5, 0.2, 0.8]]))
+        >>> model.axes, model.examination(users, displayed).round(3).tolist()
+        ({'attraction': ('item',)}, [[1.0, 0.2, 0.1]])
+        >>> model.click_probability(users, displayed).round(3).tolist()
+        [[0.8, 0.1, 0.02]]
+        >>> model.values(users, displayed, 3, "clicks").round(3).tolist()  # the sum of these
+        [0.92]
     """
 
     name: str
@@ -115,12 +142,36 @@ def table_form(axes: Sequence[str]) -> str:
 
 
 def sorted_lists(attraction: NDArray[np.float64], num_positions: int) -> NDArray[np.int64]:
-    """Return the ``num_positions`` most attractive items of each row, best first; ties in the order of the items."""
+    """Return the ``num_positions`` most attractive items of each row, best first; ties in the order of the items.
+
+    Args:
+        attraction: (rows, items).
+        num_positions: 1 .. items.
+
+    Returns:
+        Lists (rows, num_positions) int64.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.models import sorted_lists
+        >>> sorted_lists(np.array([[0.2, 0.9, 0.2, 0.5]]), 3).tolist()  # items 0 and 2 are equal
+        [[1, 3, 0]]
+    """
     return np.argsort(-attraction, axis=1, kind="stable")[:, :num_positions].astype(np.int64)
 
 
 def most_attractive(parameters: Any, num_positions: int, cutoff: int) -> NDArray[np.int64]:
-    """The most attractive items, best first: any order of the first ``cutoff`` of them is optimal."""
+    """The most attractive items, best first: any order of the first ``cutoff`` of them is optimal.
+
+    A ``best_lists`` for ``Reward``; the (rows, num_positions) lists do not depend on ``cutoff``.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.models import MODELS, most_attractive
+        >>> users = MODELS["CM"].parameters(np.array([[0.2, 0.9, 0.5]]))
+        >>> most_attractive(users, num_positions=2, cutoff=1).tolist()
+        [[1, 2]]
+    """
     return sorted_lists(parameters.attraction, num_positions)
 
 
@@ -130,6 +181,22 @@ def matched_lists(
     """Match the best ``cutoff`` items to the first ``cutoff`` positions, the best to that of the largest ``weight``.
 
     The items below them are sorted. ``weight`` is (rows, positions); ties go to the upper position.
+
+    Args:
+        attraction: (rows, items).
+        weight: (rows, positions), such as the probability that a position is examined.
+        num_positions: 1 .. items.
+        cutoff: 1 .. ``num_positions``.
+
+    Returns:
+        Lists (rows, num_positions) int64.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.models import matched_lists
+        >>> attraction, examined = np.array([[0.2, 0.9, 0.5]]), np.array([[0.6, 1.0, 0.3]])
+        >>> matched_lists(attraction, examined, 3, 3).tolist()  # item 1 stands where most users look
+        [[2, 1, 0]]
     """
     lists = sorted_lists(attraction, num_positions)
     places = np.argsort(-weight[:, :cutoff], axis=1, kind="stable")
@@ -181,6 +248,23 @@ def scanned_lists(
     with q = 1 first (where a = 0 as well, an item does nothing wherever it stands). It remains to choose the items,
     from the last of that order to the first: as W counts with q_i >= 0 only, f(i, m) = max(f(i + 1, m),
     a_i + q_i f(i + 1, m - 1)) is the largest number of expected clicks at m positions from the items i, i + 1, ...
+
+    Args:
+        attraction, onward: (rows, items) in [0, 1].
+        num_positions: 1 .. items.
+        cutoff: 1 .. ``num_positions``; only clicks at these positions count.
+
+    Returns:
+        Lists (rows, num_positions) int64.
+
+    Examples:
+        Item 1 is the most attractive one, but its users leave:
+
+        >>> import numpy as np
+        >>> from rankgym.models import scanned_lists
+        >>> attraction, onward = np.array([[0.5, 0.6, 0.4]]), np.array([[0.9, 0.0, 0.9]])
+        >>> scanned_lists(attraction, onward, 3, 3).tolist()
+        [[0, 2, 1]]
     """
     ranked = sorted_lists(attraction, attraction.shape[1])
     leaving = 1.0 - onward

@@ -18,13 +18,15 @@ def coins(key: NDArray[np.uint64], session: NDArray[np.int64], index: Any) -> ND
         index: (rows, coins) or (coins,): an item's number for its attraction coin; ``EXAMINATION``, ``TERMINATION`` or
             ``ABANDONMENT`` of ``rankgym.kernels``, plus the position, for the other kinds.
 
-    >>> import numpy as np
-    >>> from rankgym.kernels import EXAMINATION
-    >>> key, session = np.array([1, 2], np.uint64), np.array([0, 0])
-    >>> coins(key, session, np.array([[4, 3, 0], [1, 2, 3]])).shape  # of the displayed items
-    (2, 3)
-    >>> coins(key, session, EXAMINATION + np.arange(3)).shape  # of three positions
-    (2, 3)
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.kernels import EXAMINATION
+        >>> from rankgym.models import coins
+        >>> key, session = np.array([1, 2], np.uint64), np.array([0, 0])
+        >>> coins(key, session, np.array([[4, 3, 0], [1, 2, 3]])).shape  # of the displayed items
+        (2, 3)
+        >>> coins(key, session, EXAMINATION + np.arange(3)).shape  # of three positions
+        (2, 3)
     """
     indices = np.asarray(index, np.int64)
     numbers = np.empty((len(key), indices.shape[-1]))

@@ -29,6 +29,16 @@ class best_of_all(NamedTuple):
 
     With 10 items at 5 positions these are 30,240 lists a query. The first of several best lists is returned. A call
     raises a ValueError if a query has more than ``MOST_LISTS`` lists.
+
+    Examples:
+        A user who looks at the second position only:
+
+        >>> import numpy as np
+        >>> from rankgym.models import best_of_all, find_model
+        >>> pbm = find_model("PBM")
+        >>> users = pbm.parameters(np.array([[0.5, 0.2, 0.8]]), np.array([[0.0, 1.0]]))
+        >>> best_of_all(pbm.rewards["clicks"].value)(users, num_positions=2, cutoff=2).tolist()
+        [[0, 2]]
     """
 
     value: Callable[..., None]

@@ -27,6 +27,16 @@ def find_model(model: str | ClickModel) -> ClickModel:
 
     Raises:
         ValueError: nothing has this name, or what has it is not a click model.
+
+    Examples:
+        >>> from rankgym.models import find_model
+        >>> model = find_model("PBM")
+        >>> model.name, model.axes, list(model.rewards)
+        ('PBM', {'attraction': ('item',), 'examination': ('position',)}, ['clicks'])
+        >>> find_model("PBN")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        ValueError: model = 'PBN' is unknown; did you mean 'PBM'? allowed: ...
     """
     found = look_up(model)
     if wrong := unfit(found):

@@ -68,7 +68,14 @@ ALLOWED = "2 (labels 0, 1), 3 (labels 0 .. 2) or 5 (labels 0 .. 4)"
 
 
 def user(name: str, grades: int) -> User:
-    """Return the user of this name for labels of 2, 3 or 5 grades; a ValueError if there is no such user."""
+    """Return the user of this name for labels of 2, 3 or 5 grades; a ValueError if there is no such user.
+
+    Examples:
+        >>> from rankgym.models import users
+        >>> reader = users.user("navigational", grades=3)
+        >>> reader.clicking.tolist(), reader.stopping.tolist()  # by the grade
+        ([0.05, 0.5, 0.95], [0.2, 0.5, 0.9])
+    """
     return one_of("user_model", name, USERS)[checked_grades(grades)]
 
 
@@ -145,6 +152,13 @@ def click_vectors(reader: User, grades: ArrayLike) -> NDArray[np.float64]:
 
     Raises:
         ValueError: an argument is out of range.
+
+    Examples:
+        A relevant document above one that is not: no click, a click on the first, on the second, on both.
+
+        >>> from rankgym.models.users import click_vectors, user
+        >>> click_vectors(user("navigational", 2), [[1, 0]]).round(6).tolist()
+        [[0.0475, 0.94525, 0.0025, 0.00475]]
     """
     clicking = probabilities("clicking", reader.clicking, 1)
     stopping = probabilities("stopping", reader.stopping, 1)

@@ -37,7 +37,23 @@ SIDES = ("left", "right")
 
 
 def draw(scene: Scene) -> NDArray[np.uint8]:
-    """Return the picture of ``scene``, (height, width, 3) uint8. Needs Pillow, the extra ``render``."""
+    """Return the picture of ``scene``, (height, width, 3) uint8. Needs Pillow, the extra ``render``.
+
+    Args:
+        scene: what ``env.scene(row)`` of a vector environment, or ``env.scene()`` of a single one, returns.
+
+    Raises:
+        RuntimeError: Pillow is missing.
+
+    Examples:
+        >>> import gymnasium as gym, rankgym
+        >>> from rankgym.pictures import draw
+        >>> env = gym.make("rankgym/PBM-Yandex-v0", query=0, render_mode="rgb_array")
+        >>> observation, info = env.reset(seed=0)
+        >>> frame = draw(env.unwrapped.scene())
+        >>> frame.shape[2], str(frame.dtype), (frame == env.render()).all().item()
+        (3, 'uint8', True)
+    """
     if isinstance(scene, RankingScene):
         return draw_ranking(scene)
     return draw_duel(scene) if isinstance(scene, DuelScene) else draw_interleaved(scene)

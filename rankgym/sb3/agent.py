@@ -176,6 +176,17 @@ class SB3Agent(KernelAgent):
 
     Raises:
         ValueError: the file cannot be read, is not such a model, or was trained for another problem.
+
+    Examples:
+        >>> import gymnasium as gym, rankgym
+        >>> from rankgym.sb3 import SB3Agent
+        >>> env = gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=2, query=[0, 1], horizon=100)
+        >>> agent = SB3Agent.for_env(env, seed=0, model="ppo-pbm")
+        >>> observation, info = env.reset(seed=0)
+        >>> displayed = agent.act(observation)
+        >>> agent.update(displayed, env.step(displayed)[0])
+        >>> displayed.shape, agent.card["num_items"]
+        ((2, 5), 10)
     """
 
     rank, learn = staticmethod(rank), staticmethod(learn)

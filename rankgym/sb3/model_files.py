@@ -51,6 +51,19 @@ def describe(model: BaseAlgorithm, env: Any, *, deterministic: bool | None = Non
     Raises:
         ValueError: ``env`` is not a ranking environment, the policy's actions are not those of ``env`` or may repeat
             an item, or the policy sees the truth when it acts, or observations that ``VecNormalize`` has scaled.
+
+    Examples:
+        >>> import gymnasium as gym
+        >>> from rankgym.sb3 import PlackettLucePolicy, RankingVecEnv, describe
+        >>> from rankgym.wrappers import ItemStatistics
+        >>> from stable_baselines3 import PPO
+        >>> where = {"num_envs": 2, "query": [0, 1], "horizon": 8, "autoreset_mode": "Disabled"}
+        >>> env = ItemStatistics(gym.make_vec("rankgym/CM-Yandex-v0", **where))
+        >>> options = {"policy": PlackettLucePolicy, "n_steps": 4, "batch_size": 8, "seed": 0, "device": "cpu"}
+        >>> model = PPO(env=RankingVecEnv(env, seed=0), **options)
+        >>> card = describe(model, env, note="untrained")
+        >>> card["layers"], card["num_items"], card["deterministic"], card["note"]
+        ([['ItemStatistics', {'discounts': [1.0]}]], 10, False, 'untrained')
     """
     setting, policy = Setting.of(env), model.policy
     normalized = model.get_vec_normalize_env()
@@ -121,6 +134,23 @@ def export_model(source: str | os.PathLike[str], target: str | os.PathLike[str])
 
     Raises:
         ValueError: ``source`` is not such a model.
+
+    Examples:
+        >>> import gymnasium as gym
+        >>> from rankgym.sb3 import PlackettLucePolicy, RankingVecEnv, describe, export_model
+        >>> from rankgym.wrappers import ItemStatistics
+        >>> from stable_baselines3 import PPO
+        >>> where = {"num_envs": 2, "query": [0, 1], "horizon": 8, "autoreset_mode": "Disabled"}
+        >>> env = ItemStatistics(gym.make_vec("rankgym/CM-Yandex-v0", **where))
+        >>> options = {"policy": PlackettLucePolicy, "n_steps": 4, "batch_size": 8, "seed": 0, "device": "cpu"}
+        >>> model = PPO(env=RankingVecEnv(env, seed=0), **options)
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     whole, small = pathlib.Path(folder, "whole.zip"), pathlib.Path(folder, "small.zip")
+        ...     _ = describe(model, env), model.save(whole)
+        ...     card = export_model(whole, small)
+        ...     small.stat().st_size < whole.stat().st_size, len(card["weights"])
+        (True, 64)
     """
     card, weights = read_model(source)
     card["weights"] = _digest(weights)
@@ -140,14 +170,37 @@ def policy_name(cls: type) -> str:
 def model_card(model: str | os.PathLike[str] | BaseAlgorithm) -> dict[str, Any]:
     """Return the card of a model or of its file, see ``describe``.
 
+    Args:
+        model: a model, a file, or the name of one that comes with the package, such as ``"ppo-pbm"``.
+
     Raises:
         ValueError: there is no such file, or it has no card.
+
+    Examples:
+        >>> from rankgym.sb3 import model_card
+        >>> card = model_card("ppo-pbm")  # it comes with the package
+        >>> card["algo"], card["envs"], card["layers"]
+        ('PPO', ['rankgym/PBM-Yandex-v0'], [['ItemStatistics', {'discounts': [1.0]}]])
     """
     return copy.deepcopy(card_of(model) if isinstance(model, BaseAlgorithm) else read_model(model)[0])
 
 
 def weights_digest(model: BaseAlgorithm) -> str:
-    """Return the sha256 of all weights of the policy: names, shapes, types and bytes."""
+    """Return the sha256 of all weights of the policy: names, shapes, types and bytes.
+
+    Examples:
+        >>> import gymnasium as gym
+        >>> from rankgym.sb3 import PlackettLucePolicy, RankingVecEnv, weights_digest
+        >>> from rankgym.wrappers import ItemStatistics
+        >>> from stable_baselines3 import PPO
+        >>> where = {"num_envs": 2, "query": [0, 1], "horizon": 8, "autoreset_mode": "Disabled"}
+        >>> env = ItemStatistics(gym.make_vec("rankgym/CM-Yandex-v0", **where))
+        >>> options = {"policy": PlackettLucePolicy, "n_steps": 4, "batch_size": 8, "seed": 0, "device": "cpu"}
+        >>> model = PPO(env=RankingVecEnv(env, seed=0), **options)
+        >>> again = PPO(env=RankingVecEnv(env, seed=0), **options)
+        >>> weights_digest(model) == weights_digest(again)  # the same seed, the same first weights
+        True
+    """
     return _digest(model.policy.state_dict())
 
 

@@ -45,6 +45,15 @@ class PlackettLuce(CategoricalDistribution):
 
     Raises:
         ValueError: an argument is out of range.
+
+    Examples:
+        Item 1 has twice the weight of each other item: it is first with probability 2 / 4, then 1 / 2 is left for each.
+
+        >>> import torch as th
+        >>> from rankgym.sb3 import PlackettLuce
+        >>> rankings = PlackettLuce(num_items=3, num_positions=2).proba_distribution(th.tensor([[1.0, 2.0, 1.0]]).log())
+        >>> rankings.log_prob(th.tensor([[1, 0]])).exp().round(decimals=4).tolist(), rankings.mode().tolist()
+        ([0.25], [[1, 0]])
     """
 
     logits: th.Tensor  # (batch, items)
@@ -317,6 +326,18 @@ class PlackettLucePolicy(ActorCriticPolicy):
 
     Raises:
         ValueError: a space is not a table or a ranking (the message says what to do), or an argument is out of range.
+
+    Examples:
+        >>> import gymnasium as gym
+        >>> from rankgym.sb3 import PlackettLucePolicy
+        >>> from rankgym.wrappers import ItemStatistics
+        >>> where = {"num_envs": 2, "query": [0, 1], "horizon": 8, "autoreset_mode": "Disabled"}
+        >>> env = ItemStatistics(gym.make_vec("rankgym/CM-Yandex-v0", **where))
+        >>> table, items = env.single_observation_space, env.single_action_space
+        >>> policy = PlackettLucePolicy(table, items, lambda share_left: 1e-3, width=16)
+        >>> lists, _ = policy.predict(env.reset(seed=0)[0])
+        >>> lists.shape, policy.scores(env.reset(seed=0)[0]).shape
+        ((2, 5), torch.Size([2, 10]))
     """
 
     action_dist: PlackettLuce

@@ -24,6 +24,15 @@ class TrainingSettings:
     """Everything that decides the weights of a training run, as plain JSON values.
 
     ``rankgym.sb3.defaults.checked_settings`` makes it: there no field is None but ``query`` and ``eval_query``.
+
+    Raises:
+        ValueError: by ``checked_settings``, which names the setting, its value and what is allowed.
+
+    Examples:
+        >>> from rankgym.sb3.defaults import checked_settings
+        >>> settings = checked_settings("PBM-Yandex-v0", {"algo": "maskable-ppo", "steps": 10_000})
+        >>> settings.environments, settings.policy, settings.layers
+        (['rankgym/PBM-Yandex-v0'], 'mlp', [['ItemStatistics', {}], ['SlotBySlot', {}]])
     """
 
     environments: list[str]  # ids, with rankgym/

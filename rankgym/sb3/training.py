@@ -30,7 +30,10 @@ TOO_FEW = (
 
 
 class Training(NamedTuple):
-    """Result of a training run."""
+    """Result of a training run.
+
+    See ``train``, which returns it.
+    """
 
     model: BaseAlgorithm  # after the last step
     curve: list[EvaluationResult]  # one entry for each evaluation and environment
@@ -103,6 +106,14 @@ def train(
         ValueError: an argument does not fit; nothing was trained or written.
         KeyboardInterrupt: Ctrl-C. Before, ``last.zip`` was written, with everything learned from whole rollouts and
             nothing of an unfinished update; a note tells how to resume.
+
+    Examples:
+        >>> from rankgym.sb3 import train
+        >>> small = {"steps": 20_000, "rows": 64, "horizon": 100, "eval_query": [4, 9]}
+        >>> training = train("PBM-Yandex-v0", out="small-ppo", seed=0, **small)  # doctest: +SKIP
+        >>> training.best["regret"], training.rivals  # doctest: +SKIP
+
+        (Skipped in tests: to train and to compile all that is compared takes minutes.)
     """
     checked = checked_settings(env_ids, settings)
     plan = TrainingPlan(checked, *keywords_of(checked))

@@ -56,6 +56,19 @@ class RankingVecEnv(VecEnv):
 
     Raises:
         ValueError: an argument is out of range; the message names it, its value and the allowed ones.
+
+    Examples:
+        >>> import gymnasium as gym, numpy as np
+        >>> from rankgym.sb3 import RankingVecEnv
+        >>> from rankgym.wrappers import ItemStatistics
+        >>> where = {"num_envs": 2, "query": [0, 1], "horizon": 8, "autoreset_mode": "Disabled"}
+        >>> env = ItemStatistics(gym.make_vec("rankgym/CM-Yandex-v0", **where))
+        >>> rows = RankingVecEnv(env, reward="regret", seed=0)
+        >>> rows.reset().shape  # rows, items, features
+        (2, 10, 17)
+        >>> observations, rewards, dones, infos = rows.step(np.array([[0, 1, 2, 3, 4]] * 2))
+        >>> rewards.shape, bool((rewards <= 0).all()), dones.tolist(), infos
+        ((2,), True, [False, False], [{}, {}])
     """
 
     def __init__(

@@ -39,7 +39,14 @@ STARTING = 30.0  # seconds: of Python itself
 
 
 class Limits(NamedTuple):
-    """What a submission may use."""
+    """What a submission may use.
+
+    Examples:
+        >>> from rankgym.submissions import DEFAULT_LIMITS, Submission
+        >>> student = Submission("answer = 42", limits=DEFAULT_LIMITS._replace(call_seconds=1.0))
+        >>> student.limits.call_seconds
+        1.0
+    """
 
     seconds: float = 120.0  # in all, from its first start
     call_seconds: float = 10.0  # for one call
@@ -51,7 +58,10 @@ DEFAULT_LIMITS = Limits()
 
 
 class Handle(NamedTuple):
-    """An object in the submission's process."""
+    """An object in the submission's process.
+
+    ``Submission.make`` returns one; ``Submission.method`` takes it.
+    """
 
     start: int  # which process: objects end with it
     number: int
@@ -64,6 +74,15 @@ class NoAnswer(Exception):
     NotImplementedError), "time", "memory", "ended" (the process did), or "answer" (it is not plain data).
     ``line`` and ``code`` are those of the submission's line that raised, and ``error`` is the exception's class.
     ``choices`` are an agent's in the whole rounds before.
+
+    Examples:
+        >>> from rankgym.submissions import NoAnswer, Submission
+        >>> with Submission("third = lambda x: x[2]") as student:
+        ...     try:
+        ...         student.call("third", [1, 2])
+        ...     except NoAnswer as error:
+        ...         error.kind, error.error, error.line
+        ('raised', 'IndexError', 1)
     """
 
     def __init__(
@@ -91,6 +110,15 @@ class Submission:
         hidden: folders that the process must not see, where the system allows to hide them; those of refused packages
             are added.
         batches: whether ``make`` turns classes that serve one user at a time into batch agents (``rankgym.per_row``).
+
+    Raises:
+        NoAnswer: by calls, as long as the file cannot be loaded, or a limit is exceeded.
+
+    Examples:
+        >>> from rankgym.submissions import Submission
+        >>> with Submission("double = lambda x: 2 * x") as student:
+        ...     student.call("double", 21)
+        42
     """
 
     def __init__(

@@ -24,6 +24,17 @@ class AgainstItself(VectorWrapper[Any, Any, Any, Any, Any]):
 
     Raises:
         ValueError: ``env`` is another environment.
+
+    Examples:
+        >>> import gymnasium as gym, numpy as np, rankgym
+        >>> from rankgym.wrappers import AgainstItself
+        >>> env = AgainstItself(gym.make_vec("rankgym/Dueling-PBM-Yandex-v0", num_envs=1, query=0, num_positions=3))
+        >>> env.single_action_space
+        Permutation(10, 3)
+        >>> observation, info = env.reset(seed=0)
+        >>> *_, info = env.step(np.array([[4, 2, 0]]))
+        >>> info["displayed"].tolist(), info["left"].tolist() == info["right"].tolist()
+        ([[4, 2, 0]], True)
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:

@@ -26,7 +26,20 @@ from rankgym.wrappers.forms import AnyEnv, SingleForm
 
 
 class Setting(NamedTuple):
-    """What an agent may know of an environment of rankings."""
+    """What an agent may know of an environment of rankings.
+
+    ``Setting.of(env)`` reads it from an environment, single or vector, wrapped or not.
+
+    Raises:
+        ValueError: by ``Setting.of``, if the environment is not one of rankings.
+
+    Examples:
+        >>> import gymnasium as gym, rankgym
+        >>> from rankgym.wrappers import Setting
+        >>> setting = Setting.of(gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=3, num_positions=4, horizon=100))
+        >>> setting[:4], setting.initial_list.shape
+        ((3, 10, 4, 100), (3, 10))
+    """
 
     num_envs: int
     num_items: int
@@ -72,6 +85,21 @@ class Layer:
     Attributes:
         observation_space, action_space: of one row, above this layer; a subclass sets what it changes.
         steps: how many actions make one session.
+
+    Examples:
+        A layer that hides the clicks, and a wrapper of single and vector environments that applies it:
+
+        >>> import gymnasium as gym, numpy as np, rankgym
+        >>> from rankgym.wrappers import Layer
+        >>> from rankgym.wrappers.layers import SingleLayered
+        >>> class BlindLayer(Layer):
+        ...     def observe(self, inner):
+        ...         return np.zeros_like(inner)
+        >>> class Blind(SingleLayered):
+        ...     layer_class = BlindLayer
+        >>> env = Blind(gym.make_vec("rankgym/CM-Yandex-v0", num_envs=2, query=0))
+        >>> env.reset(seed=0)[0].tolist(), BlindLayer.name
+        ([[0, 0, 0, 0, 0], [0, 0, 0, 0, 0]], 'Blind')
     """
 
     name: ClassVar[str]
@@ -333,6 +361,16 @@ def layers_of(env: Any) -> list[tuple[str, dict[str, Any]]]:
     The keywords are plain JSON values and a copy. ``rankgym.wrappers.LAYERS`` has the classes of these names, so that
     the same chain can be made again. In a batch of singles (Gymnasium's ``SyncVectorEnv``) the layers of the first
     single come first.
+
+    Args:
+        env: an environment, single or vector, wrapped or not.
+
+    Examples:
+        >>> import gymnasium as gym, rankgym
+        >>> from rankgym.wrappers import ItemStatistics, ScoresToRanking, layers_of
+        >>> env = gym.make("rankgym/PBM-Yandex-v0", query=0, horizon=100)
+        >>> layers_of(ScoresToRanking(ItemStatistics(env, discounts=[1.0, 0.999])))
+        [('ItemStatistics', {'discounts': [1.0, 0.999]}), ('ScoresToRanking', {})]
     """
     singles = getattr(env.unwrapped, "envs", None)
     within = layers_of(singles[0]) if singles else []

@@ -18,7 +18,22 @@ LAST_RECORD = 10**15  # the last recorded round of an episode without a horizon
 def record_rounds(horizon: int | None, record_at: Iterable[int] = ()) -> NDArray[np.int64]:
     """Return the recorded rounds: about 20 a decade from 1 to ``horizon``, ``horizon`` itself, and ``record_at``.
 
-    Raises a ValueError if a round of ``record_at`` is not in 1 .. ``horizon``.
+    Args:
+        horizon: the last round, at least 1; None: rounds up to 10^15.
+        record_at: further rounds, in any order.
+
+    Returns:
+        The rounds (records,) int64, ascending, each once.
+
+    Raises:
+        ValueError: a round of ``record_at`` is not in 1 .. ``horizon``, or ``horizon`` is below 1.
+
+    Examples:
+        >>> from rankgym.wrappers import record_rounds
+        >>> record_rounds(12).tolist()
+        [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+        >>> len(record_rounds(10_000)), 777 in record_rounds(10_000, record_at=[777])
+        (70, True)
     """
     last = LAST_RECORD if horizon is None else min(count_of("horizon", horizon, 1), MAX_ROUNDS)
     asked = [count_of("record_at", r, 1, last) for r in round_numbers("record_at", record_at)]

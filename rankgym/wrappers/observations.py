@@ -266,6 +266,20 @@ class ItemStatistics(SingleLayered):
 
     Raises:
         ValueError: ``env`` is not a ranking environment or shows a flat Box, or a discount is out of range.
+
+    Examples:
+        >>> import gymnasium as gym, numpy as np, rankgym
+        >>> from rankgym.wrappers import ItemStatistics
+        >>> env = ItemStatistics(gym.make("rankgym/CM-Yandex-v0", query=0, num_positions=2, horizon=50))
+        >>> table, info = env.reset(seed=0)
+        >>> table.shape  # 10 items; 5 + 2 * 2 features and two more
+        (10, 11)
+        >>> for _ in range(50):
+        ...     table, *_ = env.step(np.array([3, 5]))
+        >>> table[:, 0].nonzero()[0].tolist(), round(float(table[3, 0]), 3)  # log(1 + 50) / 2
+        ([3, 5], 1.966)
+        >>> round(float(table[0, -1]), 3)  # no rounds left
+        0.0
     """
 
     layer_class = ItemStatisticsLayer
@@ -284,6 +298,21 @@ class LastDisplayed(SingleLayered):
 
     All are 0 at the start of an episode. Clicks alone do not say which items were displayed; the table does. All else
     is as in ``ItemStatistics``.
+
+    Args:
+        env: a ranking environment, single or vector, wrapped or not.
+
+    Raises:
+        ValueError: ``env`` is not a ranking environment, or shows a flat Box.
+
+    Examples:
+        >>> import gymnasium as gym, numpy as np, rankgym
+        >>> from rankgym.wrappers import LastDisplayed
+        >>> env = LastDisplayed(gym.make("rankgym/CM-Yandex-v0", query=0, num_items=4, num_positions=2))
+        >>> observation, info = env.reset(seed=0)
+        >>> table, *_ = env.step(np.array([3, 1]))
+        >>> table[:, 0].tolist()  # item 3 at the top, item 1 below it
+        [0.0, 0.5, 0.0, 1.0]
     """
 
     layer_class = LastDisplayedLayer
@@ -304,6 +333,14 @@ class TimeAware(SingleLayered):
     Raises:
         ValueError: ``env`` is not a ranking environment, has no horizon, or shows anything but clicks, a Box of one
             dimension, or one of two.
+
+    Examples:
+        >>> import gymnasium as gym, numpy as np, rankgym
+        >>> from rankgym.wrappers import TimeAware
+        >>> env = TimeAware(gym.make("rankgym/CM-Yandex-v0", query=0, num_positions=3, horizon=4))
+        >>> observation, info = env.reset(seed=0)
+        >>> [float(env.step(np.array([0, 1, 2]))[0][-1]) for _ in range(4)]
+        [0.25, 0.5, 0.75, 1.0]
     """
 
     layer_class = TimeAwareLayer

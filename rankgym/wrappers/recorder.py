@@ -242,6 +242,24 @@ class RecordRegret(SingleRecorder):
     Args:
         env: a ranking environment or one of duels, single or vector, wrapped or not.
         record_at: rounds to record besides the log-spaced ones, 1 .. horizon.
+
+    Raises:
+        ValueError: ``env`` is another environment, or a round of ``record_at`` is out of range.
+
+    Examples:
+        >>> import gymnasium as gym, numpy as np, rankgym
+        >>> env = gym.make("rankgym/PBM-Yandex-v0", query=0, num_positions=3, horizon=20)
+        >>> env = rankgym.RecordRegret(env, record_at=[15])
+        >>> observation, info = env.reset(seed=0)
+        >>> total = 0.0
+        >>> for _ in range(20):
+        ...     *_, info = env.step(np.array([7, 8, 9]))
+        ...     total += info["regret"]
+        >>> rounds, regret = env.records()
+        >>> rounds[-5:].tolist(), regret.shape[1]
+        ([14, 15, 16, 18, 20], 1)
+        >>> bool(info["episode_regret"] == regret[-1, 0] == total)
+        True
     """
 
     meters = (RegretMeter,)
@@ -256,6 +274,20 @@ class RecordSafety(SingleRecorder):
     In environments with epochs both V(R_t) and V(R_0) are computed from the attraction of the current epoch; R_0 stays
     the production list.
     At the end of an episode ``info`` gets ``episode_violations``. Arguments are as in ``RecordRegret``.
+
+    Raises:
+        ValueError: ``env`` is not a ranking environment, or a round of ``record_at`` is out of range.
+
+    Examples:
+        The reversed production list violates the constraint in every round:
+
+        >>> import gymnasium as gym, numpy as np, rankgym
+        >>> env = rankgym.RecordSafety(gym.make("rankgym/PBM-Yandex-Rerank-v0", query=0, horizon=10))
+        >>> observation, info = env.reset(seed=0)
+        >>> for _ in range(10):
+        ...     *_, info = env.step(np.arange(10)[::-1])
+        >>> info["episode_violations"], env.records()[1][-1].tolist()
+        (10.0, [10.0])
     """
 
     meters = (SafetyMeter,)
@@ -266,6 +298,21 @@ class RecordRanking(SingleRecorder):
 
     Relevance is the attraction probability (BubbleRank, appendix B). At the end of an episode ``info`` gets
     ``episode_ndcg``. Arguments are as in ``RecordRegret``.
+
+    Raises:
+        ValueError: ``env`` is not a ranking environment, or a round of ``record_at`` is out of range.
+
+    Examples:
+        The mean NDCG of the list sorted by attraction is 1:
+
+        >>> import gymnasium as gym, numpy as np, rankgym
+        >>> env = rankgym.RecordRanking(gym.make_vec("rankgym/CM-Yandex-v0", num_envs=2, query=[0, 1], horizon=10))
+        >>> observation, info = env.reset(seed=0)
+        >>> best = np.argsort(-env.unwrapped.attraction, axis=1)[:, :5]
+        >>> for _ in range(10):
+        ...     *_, info = env.step(best)
+        >>> (info["episode_ndcg"] / 10).round(6).tolist()
+        [1.0, 1.0]
     """
 
     meters = (RankingMeter,)

@@ -29,6 +29,8 @@ class Comparison:
     """The history of each agent, and the settings that decided the numbers.
 
     ``comparison.histories["toprank"]`` is a ``rankgym.History``: ``.to_pandas()``, ``.save()``, ``.plot()``.
+
+    See ``rankgym.experiments.compare``, which returns it.
     """
 
     env_id: str

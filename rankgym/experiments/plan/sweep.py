@@ -38,7 +38,16 @@ OWN = ("agents", "rounds", "runs", "query", "seed", "record_at")  # keys that an
 
 
 class Environment(NamedTuple):
-    """One environment of a sweep; the sweep's value holds where its own is None."""
+    """One environment of a sweep; the sweep's value holds where its own is None.
+
+    Examples:
+        >>> from rankgym.experiments import Environment, Sweep
+        >>> short = Environment("", "CM-Yandex-v0", {"num_positions": 3}, rounds=100)
+        >>> long = Environment("long", "CM-Yandex-v0", agents=("toprank",))
+        >>> sweep = Sweep((short, long), ("static",), rounds=10_000, query=0)
+        >>> [(place.label, place.rounds, place.agents) for place in sweep.environments]
+        [('CM-Yandex-v0, num_positions=3', 100, None), ('long', None, ('toprank',))]
+    """
 
     label: str  # unique in the sweep; "": the id and the given arguments
     env_id: str  # with or without ``rankgym/``
@@ -77,6 +86,15 @@ class Sweep:
     Raises:
         ValueError: a value is out of range. ``check``, ``settings``, ``series`` and ``jobs`` raise one, too, if values
             do not fit together; the message names the environment.
+
+    Examples:
+        Two agents in one environment, ten rows each, at most five of them in one job:
+
+        >>> from rankgym.experiments import Environment, Sweep
+        >>> place = Environment("PBM", "PBM-Yandex-v0", {"num_positions": 3})
+        >>> sweep = Sweep((place,), ("toprank", "static"), rounds=1_000, runs=5, query=[0, 1], rows_per_job=5)
+        >>> len(sweep.jobs()), Sweep.from_json(sweep.to_json()) == sweep
+        (4, True)
     """
 
     environments: tuple[Environment, ...]

@@ -14,7 +14,10 @@ MOST_LINES = 20  # of the text of Results
 
 
 class Played(NamedTuple):
-    """All rows of one agent in one environment, after each of the recorded rounds."""
+    """All rows of one agent in one environment, after each of the recorded rounds.
+
+    ``rankgym.experiments.read`` has an example.
+    """
 
     environment: str  # label in the sweep
     agent: str  # label, as typed
@@ -60,7 +63,10 @@ class Played(NamedTuple):
 
 
 class Results:
-    """Results by the labels of environment and agent: ``results["PBM", "toprank"]``."""
+    """Results by the labels of environment and agent: ``results["PBM", "toprank"]``.
+
+    ``rankgym.experiments.run_sweep`` and ``read`` return them and have examples.
+    """
 
     def __init__(self, played: Iterable[Played]) -> None:
         self._played = {(one.environment, one.agent): one for one in played}

@@ -113,6 +113,17 @@ def run_sweep(
         RuntimeError: another run is using the folder; a library is missing; workers die again and again. Or
             (``AgentFailed``) an agent failed: all other jobs are finished then.
         OSError: the disk is full, or the like; results and checkpoints stay.
+
+    Examples:
+        >>> import tempfile
+        >>> from rankgym.experiments import Environment, Sweep, run_sweep
+        >>> place = Environment("PBM", "PBM-Yandex-v0", {"num_positions": 3})
+        >>> sweep = Sweep((place,), ("static", "random"), rounds=50, runs=2, query=[0, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     results = run_sweep(sweep, folder, jobs=1, progress=False)
+        ...     again = run_sweep(sweep, folder, jobs=1, progress=False)  # has all results, and plays nothing
+        >>> results["PBM", "static"].measures["regret"].shape[1], again.environments
+        (4, ['PBM'])
     """
     executor = Executor(backend, address, jobs, checkpoint_every)
     refuse_foreign_files(Path(folder), "")

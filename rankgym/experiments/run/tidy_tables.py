@@ -71,6 +71,18 @@ def load(path: str | os.PathLike[str], *, partial: bool = False, strict: bool = 
         ValueError: ``path`` has no results, some are missing (unless ``partial``), one is damaged, or one is not from
             the present code (if ``strict``).
         RuntimeError: pyarrow is not installed.
+
+    Examples:
+        >>> import tempfile
+        >>> from rankgym.experiments import Environment, Sweep, load, run_sweep
+        >>> place = Environment("PBM", "PBM-Yandex-v0", {"num_positions": 3})
+        >>> sweep = Sweep((place,), ("static", "random"), rounds=50, runs=2, query=[0, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = run_sweep(sweep, folder, jobs=1, progress=False)
+        ...     table = load(folder)
+        >>> last = table.to_pandas().query("round == 50")
+        >>> len(last), sorted(last.agent.unique())
+        (8, ['random', 'static'])
     """
     path = Path(path)
     exported = _exported(path) if path.is_file() else None
@@ -79,7 +91,22 @@ def load(path: str | os.PathLike[str], *, partial: bool = False, strict: bool = 
 
 @named_keywords
 def read(path: str | os.PathLike[str], *, partial: bool = False, strict: bool = False) -> Results:
-    """The results at ``path`` by their labels. Arguments and errors are those of ``load``, but for exported tables."""
+    """The results at ``path`` by their labels. Arguments and errors are those of ``load``, but for exported tables.
+
+    Returns:
+        The ``Results``, by the labels of environment and agent.
+
+    Examples:
+        >>> import tempfile
+        >>> from rankgym.experiments import Environment, Sweep, read, run_sweep
+        >>> place = Environment("PBM", "PBM-Yandex-v0", {"num_positions": 3})
+        >>> sweep = Sweep((place,), ("static", "random"), rounds=50, runs=2, query=[0, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = run_sweep(sweep, folder, jobs=1, progress=False)
+        ...     played = read(folder)["PBM", "random"]
+        >>> played.at("regret", 50).shape, played.query.tolist(), played.run.tolist()
+        ((4,), [0, 1, 0, 1], [0, 0, 1, 1])
+    """
     return _checked(Path(path), partial, strict)
 
 

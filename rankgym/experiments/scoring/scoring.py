@@ -40,6 +40,12 @@ def score(
     Raises:
         ValueError: an argument does not fit, or the agent cannot be made for any task.
         AgentFailed: the agent failed while it played. Nothing is written then.
+
+    Examples:
+        >>> from rankgym.experiments.scoring.scoring import score
+        >>> card = score("toprank", out="toprank-score")  # doctest: +SKIP
+
+        (Skipped in tests: a suite takes minutes.)
     """
     for library in ("matplotlib", "scipy") if out is not None else ("scipy",):
         require(library)
@@ -126,6 +132,12 @@ def verify(file: str | os.PathLike[str], agent: AgentLike | None = None, *, prog
 
     Raises:
         ValueError: the file is not a submission, was changed, or is of another suite than there is here.
+
+    Examples:
+        >>> from rankgym.experiments.scoring.scoring import verify
+        >>> verification = verify("toprank-score/submission.json")  # doctest: +SKIP
+
+        (Skipped in tests: a suite takes minutes.)
     """
     require("scipy")
     submitted = read_submission(Path(file))

@@ -25,7 +25,10 @@ MAX_LARGE = 6  # panels; more are drawn small
 
 
 class Curve(NamedTuple):
-    """A mean over x with its standard error."""
+    """A mean over x with its standard error.
+
+    ``panels`` has an example.
+    """
 
     label: str  # an agent's label decides the look
     x: NDArray[Any]  # (points,) ascending
@@ -36,7 +39,10 @@ class Curve(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """A pair of axes with curves."""
+    """A pair of axes with curves.
+
+    ``panels`` has an example.
+    """
 
     title: str
     curves: Sequence[Curve]
@@ -112,6 +118,15 @@ def panels(
         order: the legend's labels; default: ``by_last_value``.
         names: of curves in the legend, by their labels, which decide their looks; default: the labels.
         width: of the figure on paper, in inches, with small panels and a paper's fonts; default: a figure for screens.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.experiments.show.figures import Curve, Panel, panels
+        >>> rounds, regret = np.array([10, 100]), np.array([2.0, 9.0])
+        >>> curves = [Curve("toprank", rounds, regret), Curve("static", rounds, 2 * regret)]
+        >>> figure = panels([Panel("One query", curves, xscale="log")])
+        >>> [text.get_text() for text in figure.legends[0].get_texts()], figure.axes[0].get_title(loc="left")
+        (['static', 'toprank'], 'One query')
     """
     look = looks(curve.label for panel in panels for curve in panel.curves)
 

@@ -49,7 +49,10 @@ class Watched(NamedTuple):
 
 
 class Episode(NamedTuple):
-    """Agents that played the same users: the argument of ``page.write_page``."""
+    """Agents that played the same users: the argument of ``page.write_page``.
+
+    See ``watch``, which returns it.
+    """
 
     environment: ResolvedEnvironment
     arguments: dict[str, Any]  # of the environment, as given
@@ -92,6 +95,12 @@ def watch(
     Raises:
         ValueError: an argument does not fit, and nothing was played.
         AgentFailed: an agent of the user's own failed.
+
+    Examples:
+        >>> from rankgym.experiments.watch import watch
+        >>> episode = watch("CM-Yandex-v0", ["static"], rounds=5, seed=0, query=0, num_positions=3, progress=False)
+        >>> type(episode).__name__
+        'Episode'
     """
     rounds = count_of("rounds", rounds, 1)
     seed = whole_number("seed", seed, 0)

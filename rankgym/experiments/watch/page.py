@@ -35,7 +35,25 @@ MARKER_SIZE = 8.0  # pixels across
 
 
 def write_page(episode: Episode, path: Path) -> int:
-    """Write the page to ``path``, whole or not at all, and return its size in bytes."""
+    """Write the page to ``path``, whole or not at all, and return its size in bytes.
+
+    Args:
+        episode: what ``watch`` returned.
+        path: of the HTML file; missing folders are made, and an older file is replaced.
+
+    Raises:
+        OSError: the file cannot be written.
+
+    Examples:
+        >>> import pathlib, tempfile
+        >>> from rankgym.experiments.watch import watch, write_page
+        >>> episode = watch("CM-Yandex-v0", ["static"], rounds=5, seed=0, query=0, num_positions=3, progress=False)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "episode.html")
+        ...     size = write_page(episode, path)
+        ...     size == path.stat().st_size, path.read_text("utf-8")[:15]
+        (True, '<!DOCTYPE html>')
+    """
     text = page(episode).encode(errors="replace")
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as unfinished:

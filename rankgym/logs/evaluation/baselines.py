@@ -29,6 +29,17 @@ class FittedBaseline:
         policy: the policy that is evaluated.
         num_queries: number of queries in the whole log.
         cutoff: positions whose clicks count.
+
+    Examples:
+        >>> from rankgym.logs.evaluation import FittedBaseline, estimate, played_log
+        >>> from rankgym.logs.policies import policy_of
+        >>> from rankgym.logs.simulating import Simulation
+        >>> simulation = Simulation("rankgym/PBM-Yandex-v0", 2_000, query=[0], num_items=4, num_positions=2)
+        >>> log, policy = played_log(simulation), policy_of("static", simulation.env.queries.initial_list, 2)
+        >>> baseline = FittedBaseline(log.of(slice(1_000)), policy, num_queries=100, cutoff=2)
+        >>> rest = log.of(slice(1_000, None))
+        >>> estimate(rest, policy, "cascade-dr", baseline=baseline).error < estimate(rest, policy, "rips").error
+        True
     """
 
     def __init__(self, log: PolicyLog, policy: Policy, num_queries: int, cutoff: int) -> None:
@@ -59,6 +70,20 @@ class ClickModelBaseline:
         parameters: the model's, with an axis of queries.
         order: (queries, items) all items in the order in which they complete lists, best first.
         cutoff: positions whose clicks count.
+
+    Raises:
+        ValueError: a row of ``order`` is not a list of items.
+
+    Examples:
+        A position-based user looks at the second position with probability 0.5:
+
+        >>> import numpy as np
+        >>> from rankgym.logs.evaluation import ClickModelBaseline
+        >>> from rankgym.models import MODELS
+        >>> users = MODELS["PBM"].parameters(np.array([[0.8, 0.4]]), np.array([[1.0, 0.5]]))
+        >>> guess = ClickModelBaseline(MODELS["PBM"], users, order=[[0, 1]], cutoff=2)
+        >>> guess(np.array([0]), np.array([[0, 1]]), 0).round(3).tolist()  # clicks with item 0, or 1, at the top
+        [[1.0, 0.8]]
     """
 
     def __init__(self, model: ClickModel, parameters: Any, order: ArrayLike, cutoff: int) -> None:

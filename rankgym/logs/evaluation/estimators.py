@@ -49,7 +49,10 @@ Floats = NDArray[np.float64]
 
 
 class Estimate(NamedTuple):
-    """What a method says of a policy's value."""
+    """What a method says of a policy's value.
+
+    See ``estimate``, which returns it.
+    """
 
     method: str
     value: float
@@ -99,6 +102,19 @@ def estimate(
     Raises:
         ValueError: the log lacks the propensities, a probability of what was displayed is 0 or missing, or ``logging``
             never shows what ``policy`` shows.
+
+    Examples:
+        What would a list near the production list have earned, by a log of random lists?
+
+        >>> from rankgym.logs.evaluation import estimate, played_log, true_value
+        >>> from rankgym.logs.policies import policy_of
+        >>> from rankgym.logs.simulating import Simulation
+        >>> simulation = Simulation("rankgym/PBM-Yandex-v0", 2_000, query=[0], num_items=4, num_positions=2)
+        >>> log, lists = played_log(simulation), simulation.env.queries.initial_list
+        >>> policy = policy_of("plackett-luce:temperature=0.5", lists, 2)
+        >>> found = estimate(log, policy, "iips")
+        >>> bool(found.low < true_value(simulation.env, policy, log.query)[0] < found.high), found.sessions
+        (True, 2000)
     """
     level = number_in("level", level, 0, 1, open_low=True, open_high=True)
     bootstrap, seed = count_of("bootstrap", bootstrap, 0), whole_number("seed", seed, 0)
@@ -134,6 +150,17 @@ def session_terms(
     """Return each session's term, (sessions,), whose mean is the estimate, and weights (sessions, 1 or cutoff).
 
     Arguments and errors are those of ``estimate``.
+
+    Examples:
+        >>> from rankgym.logs.evaluation import estimate, played_log, session_terms
+        >>> from rankgym.logs.policies import policy_of
+        >>> from rankgym.logs.simulating import Simulation
+        >>> simulation = Simulation("rankgym/PBM-Yandex-v0", 2_000, query=[0], num_items=4, num_positions=2)
+        >>> log, lists = played_log(simulation), simulation.env.queries.initial_list
+        >>> policy = policy_of("plackett-luce:temperature=0.5", lists, 2)
+        >>> terms, weights = session_terms(log, policy, "rips")
+        >>> terms.shape, weights.shape, bool(terms.mean() == estimate(log, policy, "rips").value)
+        ((2000,), (2000, 2), True)
     """
     one_of("method", method, METHODS)
     log = checked_log(log, policy.num_items, policy.num_positions, policy.num_queries)

@@ -26,6 +26,16 @@ class PolicyLog(NamedTuple):
     """Sessions of a policy. Probabilities that the log does not have are None.
 
     Queries and items are numbered as those of the policies that are evaluated.
+
+    ``played_log`` simulates one and ``read_plain`` reads one.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.logs.evaluation import PolicyLog
+        >>> lists, clicks = np.array([[0, 1], [1, 0]]), np.array([[1, 0], [0, 0]], np.int8)
+        >>> log = PolicyLog(np.array([0, 0]), lists, clicks, propensity=np.array([0.7, 0.3]))
+        >>> log.of(slice(1)).displayed.tolist(), log.item_propensity is None
+        ([[0, 1]], True)
     """
 
     query: NDArray[np.int64]  # (sessions,)
@@ -86,7 +96,20 @@ def _checked_propensity(name: str, values: Any, shape: tuple[int, ...]) -> NDArr
 
 
 def played_log(simulation: Simulation) -> PolicyLog:
-    """Play a simulation and return its log, in memory."""
+    """Play a simulation and return its log, in memory.
+
+    Args:
+        simulation: not played yet. The log takes memory for all of its sessions.
+
+    Examples:
+        >>> from rankgym.logs.evaluation import played_log
+        >>> from rankgym.logs.simulating import Simulation
+        >>> log = played_log(Simulation("rankgym/CM-Yandex-v0", 6, query=[0, 1], num_items=4, num_positions=2))
+        >>> log.query.tolist(), log.displayed.shape
+        ([0, 1, 0, 1, 0, 1], (6, 2))
+        >>> log.propensity.round(4).tolist()[:2]  # of random lists: 1 / (4 * 3)
+        [0.0833, 0.0833]
+    """
     blocks = list(simulation.blocks())
 
     def whole(field: str) -> Any:
@@ -112,6 +135,18 @@ def read_plain(
     Raises:
         DataError: the file cannot be read, or too many of its lines are broken; a ValueError.
         ValueError: a label is unknown, or a list is not full; the message names the first line that has it.
+
+    Examples:
+        >>> import pathlib, tempfile
+        >>> from rankgym.logs.evaluation import read_plain
+        >>> from rankgym.logs.simulating import Simulation, write_log
+        >>> simulation = Simulation("rankgym/CM-Yandex-v0", 6, query=[0, 1], num_items=4, num_positions=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "log.csv")
+        ...     write_log(simulation, path)
+        ...     log = read_plain(path, simulation.query_labels, simulation.item_labels)
+        >>> log.query.tolist(), log.clicks.shape
+        ([0, 1, 0, 1, 0, 1], (6, 2))
     """
     path = Path(path)
     if not path.exists():

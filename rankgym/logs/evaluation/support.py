@@ -45,6 +45,8 @@ def named_policy(path: Path, log: PolicyLog, initial_list: NDArray[np.int64], nu
     """Return the policy that a Parquet log's metadata names, with these base lists (queries, items), best first.
 
     None if the file names none, or if the policy does not have the log's probabilities: other base lists were meant.
+
+    For the command line; users call ``rankgym.logs.policies.policy_of``.
     """
     if not path.name.lower().endswith(".parquet") or log.prefix_propensity is None:
         return None
@@ -65,7 +67,10 @@ def named_policy(path: Path, log: PolicyLog, initial_list: NDArray[np.int64], nu
 
 
 class NoSupport(ValueError):
-    """The logging policy never shows what the evaluated one shows for a query."""
+    """The logging policy never shows what the evaluated one shows for a query.
+
+    See ``check_support``, which raises it.
+    """
 
     def __init__(self, shown: str, query: int) -> None:
         self.shown, self.query = shown, query
@@ -82,6 +87,28 @@ def check_support(log: PolicyLog, policy: Policy, logging: Policy, method: str, 
 
     Methods that weigh items at positions need these; the others need lists. With many lists, or for policies without
     item-position probabilities, only the necessary condition that is known is checked.
+
+    Args:
+        log: sessions of ``logging``; its queries are checked.
+        policy: the policy to evaluate.
+        logging: the policy that made the log.
+        method: a key of ``METHODS``.
+        cutoff: positions whose clicks count.
+
+    Raises:
+        NoSupport: see above.
+        ValueError: the policies have other sizes, or ``logging`` has fewer queries than the log.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.logs.evaluation import PolicyLog, check_support
+        >>> from rankgym.logs.policies import StaticPolicy, UniformPolicy
+        >>> log = PolicyLog(np.array([0]), np.array([[0, 1]]), np.array([[1, 0]], np.int8))
+        >>> check_support(log, StaticPolicy([[0, 1]], 2), UniformPolicy(2, 2), "iips", cutoff=2)
+        >>> check_support(log, UniformPolicy(2, 2), StaticPolicy([[0, 1]], 2), "iips", cutoff=2)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        rankgym.logs.evaluation.support.NoSupport: policy shows item 0 at position 2 for query 0, logging never; ...
     """
     sizes = [(one.num_items, one.num_positions) for one in (policy, logging)]
     if sizes[0] != sizes[1]:

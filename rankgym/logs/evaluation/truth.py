@@ -36,6 +36,18 @@ def true_values(
         cutoff: positions whose clicks count. Default: the environment's.
         drawn: lists that are drawn for each query, if not all are added up.
         seed: of these lists.
+
+    Raises:
+        ValueError: the users of ``env`` change, or an argument is out of range.
+
+    Examples:
+        >>> import gymnasium as gym, rankgym
+        >>> from rankgym.logs.evaluation import true_values
+        >>> from rankgym.logs.policies import UniformPolicy
+        >>> env = gym.make_vec("rankgym/CM-Synthetic-v0", parameters={"attraction": [0.8, 0.4]}, num_positions=1)
+        >>> value, error = true_values(env, UniformPolicy(num_items=2, num_positions=1))
+        >>> value.round(6).tolist(), error.tolist()  # the mean of both items
+        ([0.6], [0.0])
     """
     if env.schedule is not None:
         raise ValueError(f"the users of {env} change; allowed: an environment where they do not")
@@ -61,7 +73,28 @@ def true_values(
 def true_value(
     env: RankingVectorEnv, policy: Policy, query: NDArray[np.int64], *, cutoff: int | None = None
 ) -> tuple[float, float]:
-    """Return the mean of ``true_values`` over the queries (sessions,) of a log, and its standard error."""
+    """Return the mean of ``true_values`` over the queries (sessions,) of a log, and its standard error.
+
+    Args:
+        env, policy, cutoff: as in ``true_values``.
+        query: (sessions,) the log's queries; each counts as often as it occurs.
+
+    Raises:
+        ValueError: the users of ``env`` change, or ``cutoff`` is out of range.
+
+    Examples:
+        The production list of the query 0 earns what its own environment says:
+
+        >>> import gymnasium as gym, numpy as np, rankgym
+        >>> from rankgym.logs.evaluation import true_value
+        >>> from rankgym.logs.policies import policy_of
+        >>> env = gym.make_vec("rankgym/CM-Yandex-v0", query=0, num_items=4, num_positions=2)
+        >>> policy = policy_of("static", env.queries.initial_list, 2)
+        >>> observation, info = env.reset(seed=0)
+        >>> value, error = true_value(env, policy, np.zeros(10, np.int64))
+        >>> bool(np.isclose(value, env.step(env.initial_list[:, :2])[4]["expected_reward"][0])), error
+        (True, 0.0)
+    """
     asked, sessions = np.unique(query, return_counts=True)
     value, error = true_values(env, policy, query=asked.tolist(), cutoff=cutoff)
     share = sessions / sessions.sum()

@@ -39,6 +39,19 @@ def evaluate(fitted: Fitted, sessions: Sessions, *, smallest: float = 1e-6, prog
 
     Raises:
         ValueError: an argument is out of range, or the sessions have other items or more positions.
+
+    Examples:
+        >>> from rankgym.logs.fitting import fit
+        >>> import numpy as np
+        >>> from rankgym.logs.fitting import evaluate
+        >>> from rankgym.logs.sessions import Sessions
+        >>> query, item = np.zeros(3, np.int32), np.array([[0, 1]] * 3, np.int32)
+        >>> clicks, repeats = np.array([0b01, 0b10, 0b00], np.uint64), np.array([50, 20, 30])
+        >>> labels = np.array(["tea"]), np.array(["a", "b"]), np.zeros(2, np.int32)
+        >>> sessions = Sessions(query, item, clicks, repeats, *labels)
+        >>> score = evaluate(fit(sessions, "CM"), sessions)
+        >>> score.perplexity_by_position.round(4).tolist()  # a click on item 0 is a toss
+        [2.0, 1.6494]
     """
     smallest = number_in("smallest", smallest, 0.0, 0.1)
     walks = walked(sessions)

@@ -66,6 +66,20 @@ def fit(
 
     Raises:
         ValueError: an argument is out of range, or the sessions are not in order.
+
+    Examples:
+        Item 0 was clicked in 50 of 100 sessions; item 1 in 20 of the 50 in which a cascade user came to it:
+
+        >>> import numpy as np
+        >>> from rankgym.logs.fitting import fit
+        >>> from rankgym.logs.sessions import Sessions
+        >>> query, item = np.zeros(3, np.int32), np.array([[0, 1]] * 3, np.int32)
+        >>> clicks, repeats = np.array([0b01, 0b10, 0b00], np.uint64), np.array([50, 20, 30])
+        >>> labels = np.array(["tea"]), np.array(["a", "b"]), np.zeros(2, np.int32)
+        >>> sessions = Sessions(query, item, clicks, repeats, *labels)
+        >>> fitted = fit(sessions, "CM")
+        >>> fitted.parameters["attraction"].round(4).tolist(), fitted.errors["attraction"].round(4).tolist()
+        ([0.5, 0.4], [0.05, 0.0693])
     """
     problem_class = one_of("model", model, PROBLEMS)
     walks = walked(sessions)

@@ -19,6 +19,24 @@ class Fitted:
 
     ``errors`` has the same names and shapes: standard errors by the observed information. NaN stands where there is
     none: the parameter was fixed, no session tells anything about it, or its estimate is 0 or 1.
+
+    Raises:
+        ValueError: by ``interval``, if the parameter is unknown or the level is not in (0, 1).
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.logs.fitting import fit
+        >>> from rankgym.logs.sessions import Sessions
+        >>> query, item = np.zeros(3, np.int32), np.array([[0, 1]] * 3, np.int32)
+        >>> clicks, repeats = np.array([0b01, 0b10, 0b00], np.uint64), np.array([50, 20, 30])
+        >>> labels = np.array(["tea"]), np.array(["a", "b"]), np.zeros(2, np.int32)
+        >>> sessions = Sessions(query, item, clicks, repeats, *labels)
+        >>> fitted = fit(sessions, "CM")
+        >>> fitted
+        <CM fitted to 100 sessions: log-likelihood -103.0, converged after 6 steps>
+        >>> low, high = fitted.interval("attraction")
+        >>> low.round(3).tolist(), high.round(3).tolist()
+        ([0.403, 0.275], [0.597, 0.54])
     """
 
     model: str
@@ -65,7 +83,10 @@ class Fitted:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Score:
-    """How well a fitted model predicts sessions; ``evaluate`` explains the measures."""
+    """How well a fitted model predicts sessions; ``evaluate`` explains the measures.
+
+    See ``evaluate``, which returns it.
+    """
 
     log_likelihood: float  # mean of a session's, natural logarithm
     perplexity: float  # mean over positions of the next

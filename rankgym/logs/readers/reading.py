@@ -33,7 +33,10 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 class Report(NamedTuple):
-    """What was found in a log."""
+    """What was found in a log.
+
+    See ``read_parts``, which returns one.
+    """
 
     form: str
     files: tuple[tuple[str, str], ...]  # names, without folders, and sha256 of their bytes
@@ -80,6 +83,19 @@ def read_log(
         DataError: too many lines are broken, or the file cannot be read; the message has file, line and reason.
         ValueError: an argument is out of range.
         OSError: the file cannot be opened.
+
+    Examples:
+        >>> import os, pathlib, tempfile
+        >>> from rankgym.logs.readers import read_log
+        >>> text = ["query,item_1,item_2,click_1,click_2", *["tea,a,b,1,0"] * 2, "tea,a,b,0,1", "tea,a,b,0,0"]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "log.csv")
+        ...     _ = path.write_text(os.linesep.join(text))
+        ...     sessions = read_log(path, "plain")
+        >>> sessions.repeats.tolist(), sessions.num_sessions  # two of the four sessions are equal
+        ([2, 1, 1], 4)
+        >>> sessions.item_id.tolist(), sessions.clicked().tolist()
+        (['a', 'b'], [[True, False], [False, True], [False, False]])
     """
     sessions, _, report = read_parts(
         path,
@@ -97,7 +113,10 @@ def read_log(
 
 
 def broken_text(report: Report | Faults) -> str:
-    """How many lines were broken, and the first of them."""
+    """How many lines were broken, and the first of them.
+
+    For messages of the command line.
+    """
     first = "" if len(report.examples) == report.broken else "the first: "
     lines = f"{report.broken:,} of {report.lines:,} lines {'was' if report.broken == 1 else 'were'} broken and left out"
     return f"{lines}; {first}{'; '.join(report.examples)}"
@@ -120,6 +139,30 @@ def read_parts(
 
     This takes less memory than ``split`` afterwards. The two parts have the same queries and items. Each session is
     held out with probability ``held_out``, in [0, 1), by a coin that depends on ``seed`` and its number in the log.
+
+    Args:
+        held_out: the share of sessions to hold out, in [0, 1).
+        seed: of the coins, at least 0.
+        path, form, queries, min_sessions, positions, max_broken, progress, chunk: as in ``read_log``.
+
+    Returns:
+        The sessions to fit, those held out, and a ``Report`` of what the log had.
+
+    Raises:
+        DataError, ValueError, OSError: as ``read_log`` does.
+
+    Examples:
+        >>> import os, pathlib, tempfile
+        >>> from rankgym.logs.readers import read_parts
+        >>> text = ["query,item_1,item_2,click_1,click_2", *["tea,a,b,1,0"] * 2, "tea,a,b,0,1", "tea,a,b,0,0"]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "log.csv")
+        ...     _ = path.write_text(os.linesep.join(text))
+        ...     fitted, held_out, report = read_parts(path, "plain", held_out=0.5, seed=1)
+        >>> fitted.num_sessions, held_out.num_sessions
+        (1, 3)
+        >>> report.lines, report.sessions, report.queries, report.broken
+        (5, 4, 1, 0)
     """
     paths = _checked_paths(path)
     if form not in FORMS:

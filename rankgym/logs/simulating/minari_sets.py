@@ -49,6 +49,17 @@ class RecordInfos:
     ``minari.DataCollector(env, step_data_callback=RecordInfos, record_infos=True)`` records all keys that the
     environment's ``step`` gives. The entry of a reset, before any session, has NaN under keys of floats, False under
     those of bools and -1 under those of integers, unless ``reset`` gives a value. Keys that wrappers add are left out.
+
+    Raises:
+        ValueError: by a call, if the environment is not one of rankgym's own.
+
+    Examples:
+        >>> import gymnasium as gym, rankgym
+        >>> from rankgym.logs.simulating import RecordInfos
+        >>> env, record = gym.make("rankgym/CM-Yandex-v0", query=0), RecordInfos()
+        >>> entry = record(env, *env.reset(seed=0))
+        >>> entry["info"]["regret"], entry["info"]["displayed"].tolist()  # no session yet
+        (nan, [-1, -1, -1, -1, -1])
     """
 
     def __init__(self) -> None:

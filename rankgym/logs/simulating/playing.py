@@ -68,6 +68,14 @@ class Simulation:
 
     Raises:
         ValueError: an argument is wrong, or the environment does not have rankings.
+
+    Examples:
+        >>> from rankgym.logs.simulating import Simulation
+        >>> simulation = Simulation("rankgym/PBM-Yandex-v0", 10, "epsilon:epsilon=0.2", query=[0, 7], num_positions=3)
+        >>> simulation.description["policy"], simulation.item_labels.shape
+        ('epsilon:epsilon=0.2', (100, 10))
+        >>> [block.query.tolist() for block in simulation.blocks()]
+        [[0, 7, 0, 7, 0, 7, 0, 7, 0, 7]]
     """
 
     def __init__(

@@ -53,6 +53,17 @@ def write_log(
     Raises:
         ValueError: ``out`` exists, or its name does not suit the format.
         RuntimeError: a library is missing; the message says which extra has it.
+
+    Examples:
+        >>> import pathlib, tempfile
+        >>> from rankgym.logs.simulating import Simulation, write_log
+        >>> simulation = Simulation("rankgym/CM-Yandex-v0", 3, "static", query=0, num_positions=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "log.csv")
+        ...     write_log(simulation, path)
+        ...     lines = path.read_text().split()
+        >>> lines[0].split(",")[:7], len(lines)
+        (['session', 'query', 'item_1', 'item_2', 'click_1', 'click_2', 'propensity'], 4)
     """
     one_of("format", format, FORMATS)
     bar = late_bar(progress, simulation.sessions, "simulate", lambda: rate_bar("sessions"))

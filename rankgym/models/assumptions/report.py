@@ -58,7 +58,10 @@ HEADS = ("", "holds", "gap", "what it says")
 
 
 class Witness(NamedTuple):
-    """Lists that violate an inequality, with both sides in the order of the paper."""
+    """Lists that violate an inequality, with both sides in the order of the paper.
+
+    See ``check_assumptions``: ``report["A3"].witness`` is one.
+    """
 
     query: int
     lists: tuple[tuple[int, ...], ...]  # R and R' (or R*), items from 0; A3 needs R alone
@@ -69,7 +72,10 @@ class Witness(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """The result for one assumption, in all queries together and (arrays) in each of them."""
+    """The result for one assumption, in all queries together and (arrays) in each of them.
+
+    See ``check_assumptions``: ``report["A3"]`` is one.
+    """
 
     name: str  # a key of ASSUMPTIONS
     says: str  # the assumption in words
@@ -84,7 +90,10 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Which assumptions hold. ``print`` shows a table; see also ``report.holds("A3")`` and ``report["A3"]``."""
+    """Which assumptions hold. ``print`` shows a table; see also ``report.holds("A3")`` and ``report["A3"]``.
+
+    See ``check_assumptions``, which returns it.
+    """
 
     model: str
     reward: str

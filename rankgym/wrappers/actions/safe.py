@@ -73,6 +73,17 @@ class AdjacentSwaps(SingleLayered):
 
     Raises:
         ValueError: ``delta`` is out of range, or None and ``env`` has no horizon.
+
+    Examples:
+        >>> import gymnasium as gym, numpy as np, rankgym
+        >>> from rankgym.wrappers import AdjacentSwaps
+        >>> env = AdjacentSwaps(gym.make("rankgym/PBM-Yandex-Rerank-v0", query=0, horizon=100))
+        >>> observation, info = env.reset(seed=0)
+        >>> env.action_space, env.layer.base[0].tolist()
+        (MultiBinary(9), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+        >>> *_, info = env.step(np.array([1, 1, 0, 1, 0, 0, 0, 0, 0]))  # of overlapping wishes the upper one counts
+        >>> info["displayed"].tolist()
+        [1, 0, 2, 4, 3, 5, 6, 7, 8, 9]
     """
 
     layer_class = AdjacentSwapsLayer
@@ -174,6 +185,20 @@ class SafeLists(SingleLayered):
 
     Args:
         env, delta: see ``AdjacentSwaps``.
+
+    Raises:
+        ValueError: see ``AdjacentSwaps``; and by ``step``, for a list that is not safe.
+
+    Examples:
+        >>> import gymnasium as gym, numpy as np, rankgym
+        >>> from rankgym.wrappers import SafeLists
+        >>> env = SafeLists(gym.make("rankgym/PBM-Yandex-v0", query=0, num_items=4, num_positions=3, horizon=100))
+        >>> observation, info = env.reset(seed=0)
+        >>> reward = env.step(np.array([1, 0, 2]))[1]
+        >>> env.step(np.array([2, 0, 1]))  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        ValueError: action[row 0] = [2, 0, 1] is not safe: item 2 at place 0; allowed: ...
     """
 
     layer_class = SafeListsLayer

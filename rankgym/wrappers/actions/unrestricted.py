@@ -80,6 +80,21 @@ class ScoresToRanking(SingleLayered):
     of episodes do not change.
 
     A score outside of [-1, 1], NaN included, is refused with a ValueError that names row and item.
+
+    Args:
+        env: a ranking environment, single or vector, wrapped or not.
+
+    Raises:
+        ValueError: ``env`` is not a ranking environment, or its actions are not rankings.
+
+    Examples:
+        >>> import gymnasium as gym, numpy as np, rankgym
+        >>> from rankgym.wrappers import ScoresToRanking
+        >>> env = ScoresToRanking(gym.make("rankgym/CM-Yandex-v0", query=0, num_items=4, num_positions=3))
+        >>> observation, info = env.reset(seed=0)
+        >>> *_, info = env.step(np.array([0.0, 0.5, 0.0, 0.9], np.float32))
+        >>> info["displayed"].tolist()  # items 0 and 2 have the same score
+        [3, 1, 0]
     """
 
     layer_class = ScoresToRankingLayer
@@ -213,6 +228,25 @@ class SlotBySlot(SingleLayered):
 
     In vector environments all rows fill the same slot. Therefore autoreset in the next step is refused, and so is a
     reset of some rows in the middle of a list.
+
+    Args:
+        env: a ranking environment, single or vector, wrapped or not.
+
+    Raises:
+        ValueError: ``env`` is not a ranking environment, its actions are not rankings, or it resets itself in the next
+            step.
+
+    Examples:
+        >>> import gymnasium as gym, rankgym
+        >>> from rankgym.wrappers import SlotBySlot
+        >>> env = SlotBySlot(gym.make("rankgym/CM-Yandex-v0", query=0, num_items=4, num_positions=2, horizon=9))
+        >>> observation, info = env.reset(seed=0)
+        >>> observation, reward, _, _, info = env.step(3)  # the list is not full: no session, no regret
+        >>> reward, "regret" in info, env.action_masks().tolist()
+        (0.0, False, [True, True, True, False])
+        >>> *_, info = env.step(0)
+        >>> info["displayed"].tolist(), "regret" in info
+        ([3, 0], True)
     """
 
     layer_class = SlotBySlotLayer
@@ -253,6 +287,20 @@ class RankingNumber(SingleLayered):
     0 is 0, 1, 2, ... ``env.layer.rankings`` (number, num_positions) is the table of all rankings, and
     ``env.layer.numbers(lists)`` returns the numbers of lists. Observations, rewards and the length of episodes do not
     change.
+
+    Args:
+        env: a ranking environment, single or vector, wrapped or not.
+
+    Examples:
+        >>> import gymnasium as gym, rankgym
+        >>> from rankgym.wrappers import RankingNumber
+        >>> env = RankingNumber(gym.make("rankgym/CM-Yandex-v0", query=0, num_items=4, num_positions=2))
+        >>> env.action_space, env.layer.rankings[:4].tolist()
+        (Discrete(12), [[0, 1], [0, 2], [0, 3], [1, 0]])
+        >>> observation, info = env.reset(seed=0)
+        >>> *_, info = env.step(3)
+        >>> info["displayed"].tolist(), env.layer.numbers([[1, 0]]).tolist()
+        ([1, 0], [3])
 
     Raises:
         ValueError: there are more than 100,000 rankings.
