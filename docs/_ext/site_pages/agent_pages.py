@@ -9,6 +9,7 @@ from rankgym.commands.agents import agent_texts
 from rankgym.commands.options import as_typed
 from rankgym.estimates import with_error
 from rankgym.experiments.plan.agents import knobs, shipped_models
+from rankgym.sb3 import model_card
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 from site_pages import charts
 from site_pages.docstrings import ORPHAN, as_markdown, in_cell, split_docstring
@@ -83,7 +84,7 @@ def page(name: str, assumed: dict[str, str], speeds: dict[str, list[tuple[str, s
 
 def _class_parts(name: str, assumed: dict[str, str], speeds: dict[str, list[tuple[str, str]]]) -> list[str]:
     cls = AGENTS[name]
-    what, paper = agent_texts(cls)
+    paper = agent_texts(cls)[1]
     before, texts = split_docstring(inspect.getdoc(cls) or "")
     source = f"Paper: {as_markdown(paper)}. " if paper else "Not from a paper, or from several. "
     defaults = knobs(cls)
@@ -135,11 +136,16 @@ def _policy_parts(name: str) -> list[str]:
     return [
         "A trained policy that comes with the package. It plays wherever an agent does, and needs the extra `sb3`. "
         "[All agents](index.md).",
-        f"```sh\nrankgym agents {name}        # how it was trained\nrankgym compare PBM-Yandex-v0 --agents {name},toprank "
-        "--rounds 1000\n```",
+        f"```sh\nrankgym agents {name}        # how it was trained\n"
+        f"rankgym compare {_trained_on(name)} --agents {name},toprank --rounds 1000\n```",
         "How the policies were trained, what they see, and where they lose: "
         "[reinforcement learning](../reinforcement.md).",
     ]
+
+
+def _trained_on(name: str) -> str:
+    """Return the environment that a shipped policy was trained for, by its card."""
+    return str(model_card(name)["envs"][0]).removeprefix("rankgym/")
 
 
 def _benchmark(name: str) -> list[str]:
@@ -157,8 +163,8 @@ def _benchmark(name: str) -> list[str]:
         else []
     )
     return [
-        "Its records in the suite [`ltr-1`](../score.md): 100 loses nothing, 0 as much as random play. Scores below -50 "
-        "lie at the left end.",
+        "Its records in the suite [`ltr-1`](../score.md): 100 loses nothing, 0 as much as random play. "
+        "Scores below -50 lie at the left end.",
         f"![{alt}](../pictures/profile-{name}.svg)",
         "| task | score | place | loss |\n|---|---:|---:|---:|\n" + "\n".join(rows),
         *told,

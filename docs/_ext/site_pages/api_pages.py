@@ -42,8 +42,8 @@ def index_page() -> str:
     """Return the list of all public packages."""
     rows = [f"| [`{name}`]({name}.md) | {text} |" for name, (text, _) in PACKAGES.items()]
     table = "| package | what is in it |\n|---|---|\n" + "\n".join(rows)
-    names = "\n".join(PACKAGES)
-    return f"# API reference\n\nThe public names, from their docstrings.\n\n{table}\n\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
+    tree = "\n".join(["```{toctree}", ":hidden:", "", *PACKAGES, "```"])
+    return f"# API reference\n\nThe public names, from their docstrings.\n\n{table}\n\n{tree}\n"
 
 
 def public_names(module: ModuleType, listed: tuple[str, ...]) -> list[str]:

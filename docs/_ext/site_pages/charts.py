@@ -34,7 +34,7 @@ def scores(task: str) -> dict[str, float]:
 
 
 def loss(label: str, task: str) -> tuple[float, float]:
-    """Return the mean of a task's measure over rows, and its standard error; of queries where they have several rows."""
+    """Return the mean of a task's measure and its standard error over rows, or over queries with several rows."""
     played = suite().tasks[task]
     values = records()[label].final(task)
     if played.kind != "duelers":

@@ -65,7 +65,7 @@ def make(docs: Path) -> dict[str, str | bytes]:
 @contextmanager
 def one_env(name: str, letor: Path) -> Iterator[Any]:
     """Make an environment that can be drawn, if Pillow is installed."""
-    needed = {"file": str(letor)} if "LETOR" in name else {}
+    needed: dict[str, Any] = {"file": str(letor)} if "LETOR" in name else {}
     try:
         import PIL  # noqa: F401
 
@@ -94,9 +94,11 @@ def index_page() -> str:
     """Return the list of all environments by family."""
     parts = [
         "# Environments",
-        f"All {len(ENVS)} registered ids. Each page has the spaces, every argument with its default, a picture, and the "
-        "regret of agents where the [benchmark](../score.md) plays the environment. **`horizon=`** sets how many "
-        "sessions an episode has; `query=` says which queries the rows play.",
+        f"All {len(ENVS)} registered ids. Each page has the spaces, every argument with its default, a picture, and "
+        "the regret of agents where the [benchmark](../score.md) plays the environment.",
+        "Arguments that most of them share: **`horizon=` changes the horizon**, the number of sessions of an episode "
+        "(default: a million). `query=` says which queries the rows play, `num_items=` and `num_positions=` how long "
+        "lists are, `source=` where the queries come from. [What one step is](../concepts/step.md) explains the rest.",
     ]
     for part, (title, text) in FAMILIES.items():
         parts += [f"## {title}", text, "| id | what it is |\n|---|---|"]
@@ -149,6 +151,7 @@ def _arguments(name: str) -> list[str]:
     for key, value in {**({choice: None} if choice else {}), **(env_arguments(name) or {})}.items():
         told = own.get(key, "")
         told = base.get(key, told) if not told or told.startswith("as in `RankingVectorEnv`") else told
+        told = told or next((f"see `{other}`" for other, text in (own | base).items() if f"`{key}`" in text), "")
         default = json.dumps(value) if not hasattr(value, "value") else f'"{value.value}"'
         default = default if len(default) <= 40 else "set by the id"
         rows.append(f"| `{key}` | `{default.replace('null', 'None')}` | {in_cell(as_markdown(told))} |")
