@@ -26,12 +26,11 @@ autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 python_display_short_literal_types = True
 python_use_unqualified_type_names = True
-python_maximum_signature_line_length = 100
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
-# Types of other packages, and names that are not part of the public reference: there are no pages to link to.
-nitpick_ignore_regex = [("py:.*", r".*")]
+# Types in signatures and bases that have no page: those of other packages, and of ours those that are not public.
+nitpick_ignore_regex = [("py:class", r".*"), ("py:.*", r"(?!rankgym).*")]
 
 html_theme = "furo"
 html_title = f"rankgym {version}"

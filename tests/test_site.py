@@ -10,10 +10,11 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from site_pages import agent_pages, api_pages, charts, concept_pictures, environment_pages, task_pages
-from site_pages.docstring_rst import as_rst
+from site_pages.docstring_rst import as_rst, shorten_signature
 from site_pages.docstrings import as_markdown, listed_arguments, sections_of, split_docstring
 from site_pages.drawing import Drawing
 from site_pages.files import write_files
+from site_pages.html_access import accessible
 
 from rankgym.experiments.scoring.suite import SUITES
 from rankgym.models import MODELS
@@ -97,9 +98,9 @@ def test_pictures_of_concepts_are_right():
 def test_docstrings_become_markdown():
     assert as_markdown("a ``b`` < c `d`") == "a `b` &lt; c `d`"
     assert as_markdown(">>> 1 < 2\nTrue\n\nthen") == "```pycon\n>>> 1 < 2\nTrue\n```\n\nthen"
-    assert split_docstring("Text.\n\nArgs:\n    a: one\n        more.\n    **b: two.\nReturns:\n    c: no") == (
+    assert split_docstring("Text.\n\nArgs:\n    a: one\n        more.\n    d, **b: two.\nReturns:\n    c: no") == (
         "Text.",
-        {"a": "one more.", "b": "two."},
+        {"a": "one more.", "d": "two.", "b": "two."},
     )
     found = sections_of("## One\n## Two\ntext\n")
     assert found == {"One": "text", "Two": "text"}
@@ -116,6 +117,17 @@ def test_docstrings_become_restructured_text():
     assert ".. rubric:: Head" in as_rst("## Head")
     assert "   :header-rows: 1" in as_rst("| a | b |\n|---|---|\n| `1` | 2 |")
     assert as_rst(">>> f(*args_)\n|x|") == ">>> f(*args_)\n|x|"
+
+
+def test_signatures_name_arrays_as_the_code_does():
+    long = "(rows: ~numpy.ndarray[tuple[~typing.Any, ...], ~numpy.dtype[~numpy.int64]])"
+    assert shorten_signature(None, "", "", None, None, long, None) == ("(rows: NDArray[int64])", None)
+
+
+def test_boxes_that_scroll_can_be_reached_by_the_keyboard():
+    assert accessible("<pre>x</pre>") == '<pre tabindex="0">x</pre>'
+    assert accessible('<div class="table-wrapper docutils">') == '<div class="table-wrapper docutils" tabindex="0">'
+    assert accessible('<p class="caption" role="heading">') == '<p class="caption" role="heading" aria-level="2">'
 
 
 def test_pictures_escape_words_and_have_a_title():

@@ -25,8 +25,11 @@ def make_pages(app: "Sphinx") -> None:
 
 def setup(app: "Sphinx") -> dict[str, Any]:
     """Connect the extension."""
-    from site_pages.docstring_rst import prepare_docstring
+    from site_pages.docstring_rst import prepare_docstring, shorten_signature
+    from site_pages.html_access import mend_page
 
     app.connect("builder-inited", make_pages)
     app.connect("autodoc-process-docstring", prepare_docstring, priority=100)  # before napoleon, which has 500
+    app.connect("autodoc-process-signature", shorten_signature)
+    app.connect("html-page-context", mend_page, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -92,7 +92,7 @@ def _class_parts(name: str, assumed: dict[str, str], speeds: dict[str, list[tupl
     choice = f" Knobs follow the name: `--agents {name}:{knob}=VALUE`." if knob else ""
     rows = [
         f"| `{key}` | `{in_cell('required' if default is inspect.Parameter.empty else as_typed(default))}` "
-        f"| {in_cell(as_markdown(texts.get(key, '')))} |"
+        f"| {in_cell(_with_links(as_markdown(texts.get(key, ''))))} |"
         for key, default in defaults.items()
     ]
     table = "| knob | default | meaning and range |\n|---|---|---|\n" + "\n".join(rows)
@@ -111,6 +111,13 @@ def _class_parts(name: str, assumed: dict[str, str], speeds: dict[str, list[tupl
         "## Speed",
         _speed(speeds.get(name, [])),
     ]
+
+
+def _with_links(text: str) -> str:
+    """Return Markdown in which names of agents' classes are links to their pages."""
+    for name, cls in AGENTS.items():
+        text = text.replace(f"`{cls.__name__}`", f"[`{cls.__name__}`]({name}.md)")
+    return text
 
 
 def _using(name: str) -> str:

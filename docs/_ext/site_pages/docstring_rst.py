@@ -5,12 +5,20 @@ from collections.abc import Iterator
 from typing import Any
 
 SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)((?:[^`\n]|\n(?!\s*\n))+?)\1(?!`)")  # code in one paragraph
+ARRAY = re.compile(
+    r"~?(?:numpy\.)?ndarray\[tuple\[~?(?:typing\.)?Any, \.\.\.\], ~?(?:numpy\.)?dtype\[~?(?:numpy\.|typing\.)?(\w+)\]\]"
+)
 SPECIAL = re.compile(r"(\|)|(?<=\w)(_)(?!\w)|(?<!\w)(\*)(?=[\w*])(?![^*\s]*[\w.]\*(?!\w))")
 
 
 def prepare_docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Change the lines of a docstring in place. An event handler of ``autodoc-process-docstring``."""
     lines[:] = as_rst("\n".join(lines)).splitlines()
+
+
+def shorten_signature(app: Any, what: str, name: str, obj: Any, options: Any, signature: Any, returned: Any) -> Any:
+    """Return a signature in which arrays are NDArrays. An event handler of ``autodoc-process-signature``."""
+    return tuple(part and ARRAY.sub(r"NDArray[\1]", part) for part in (signature, returned))
 
 
 def as_rst(text: str) -> str:

@@ -69,7 +69,8 @@ def split_docstring(text: str) -> tuple[str, dict[str, str]]:
     """Return the text of a docstring before its section "Args:", and the section's entries by name."""
     before, _, after = text.partition("Args:\n")
     found: dict[str, str] = {}
-    name, indent = "", None
+    names: list[str] = []
+    indent = None
     for line in after.splitlines():
         if line.strip() in HEADS or (line.strip() and not line.startswith(" ")):
             break
@@ -77,8 +78,8 @@ def split_docstring(text: str) -> tuple[str, dict[str, str]]:
         indent = depth if indent is None else indent
         head = ENTRY.fullmatch(line.strip()) if depth == indent else None
         if head:
-            name = head[1].lstrip("*")
-            found[name] = head[2]
-        elif name:
-            found[name] = f"{found[name]} {line.strip()}".strip()
+            names = [name.lstrip("*") for name in head[1].split(", ")]
+            found |= dict.fromkeys(names, head[2])
+        elif names:
+            found |= dict.fromkeys(names, f"{found[names[0]]} {line.strip()}".strip())
     return before.strip(), found
