@@ -1,0 +1,85 @@
+"""Docstrings as Markdown: whole texts, the sections of an environment's, and the arguments of both forms."""
+
+import re
+
+SPAN = re.compile(r"(`+)(.+?)\1", re.DOTALL)  # code between as many backticks on both sides
+ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*): ?(.*)")  # of a section "Args:"
+ORPHAN = "---\norphan: true\n---\n"  # a page outside of the sidebar: 100 entries in it double the time of a build
+HEADS = ("Args:", "Returns:", "Raises:", "Yields:", "Attributes:")
+
+
+def as_markdown(text: str) -> str:
+    """Return a docstring as Markdown: double backticks become single ones, ``<`` is escaped, prompts become code."""
+    lines, code = [], False
+    for line in _spans_as_markdown(text).splitlines():
+        prompt = line.lstrip().startswith(">>>")
+        if prompt and not code:
+            lines += ["```pycon"]
+        if code and not line.strip():
+            lines += ["```"]
+        code = (code or prompt) and bool(line.strip())
+        lines.append(line)
+    return "\n".join([*lines, "```"] if code else lines)
+
+
+def _spans_as_markdown(text: str) -> str:
+    """Rewrite code spans and escape the text between them; fenced blocks stay."""
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
+    return "".join(part if part.startswith("```") else _outside_fences(part) for part in parts)
+
+
+def _outside_fences(text: str) -> str:
+    found, end = [], 0
+    for span in SPAN.finditer(text):
+        found += [_escaped(text[end : span.start()]), f"`{' '.join(span[2].split())}`"]
+        end = span.end()
+    return "".join([*found, _escaped(text[end:])])
+
+
+def _escaped(text: str) -> str:
+    return text if ">>>" in text else text.replace("<", "&lt;")
+
+
+def in_cell(text: str) -> str:
+    """Return Markdown on one line, for a cell of a table."""
+    return " ".join(text.split()).replace("|", r"\|")
+
+
+def sections_of(text: str) -> dict[str, str]:
+    """Return the sections of an environment's docstring by their titles; a title without text shares the next one's."""
+    parts = re.split(r"^## (.+)$", text, flags=re.M)
+    found = {title.strip(): body.strip("\n") for title, body in zip(parts[1::2], parts[2::2], strict=True)}
+    for title, following in zip(reversed([*found][:-1]), reversed([*found][1:]), strict=True):
+        found[title] = found[title] or found[following]
+    return found
+
+
+def listed_arguments(section: str) -> dict[str, str]:
+    """Return the texts of ``* `name`, `other`: text``, by name; an argument of a section "Arguments"."""
+    found: dict[str, str] = {}
+    for item in re.split(r"^\* ", section, flags=re.M)[1:]:
+        head = re.match(r"((?:`\w+`(?:, | and )?)+)[^:]*: ", item)
+        if head:
+            body = re.split(r"\n\n", item[head.end() :])[0]
+            found |= {name: " ".join(body.split()) for name in re.findall(r"`(\w+)`", head[1])}
+    return found
+
+
+def split_docstring(text: str) -> tuple[str, dict[str, str]]:
+    """Return the text of a docstring before its section "Args:", and the section's entries by name."""
+    before, _, after = text.partition("Args:\n")
+    found: dict[str, str] = {}
+    names: list[str] = []
+    indent = None
+    for line in after.splitlines():
+        if line.strip() in HEADS or (line.strip() and not line.startswith(" ")):
+            break
+        depth = len(line) - len(line.lstrip())
+        indent = depth if indent is None else indent
+        head = ENTRY.fullmatch(line.strip()) if depth == indent else None
+        if head:
+            names = [name.lstrip("*") for name in head[1].split(", ")]
+            found |= dict.fromkeys(names, head[2])
+        elif names:
+            found |= dict.fromkeys(names, f"{found[names[0]]} {line.strip()}".strip())
+    return before.strip(), found

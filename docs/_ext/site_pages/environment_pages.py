@@ -1,0 +1,177 @@
+"""A page for every registered environment, from the registry, the docstring of its class, and the environment."""
+
+import inspect
+import json
+import re
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+import rankgym  # noqa: F401  registers the environments
+from rankgym.envs import RankingVectorEnv
+from rankgym.estimates import with_error
+from rankgym.experiments.plan.environments import choice_of, env_arguments, env_creator
+from rankgym.experiments.scoring.placing import ranking
+from rankgym.registry import ENVS
+from site_pages import charts
+from site_pages.docstrings import ORPHAN, as_markdown, in_cell, listed_arguments, sections_of
+
+FAMILIES = {  # by a part of the id, the first that fits: the heading, and what the family is
+    "Dueling": ("Duels", "The action is a pair, and clicks or a preference matrix decide which of the two wins."),
+    "Breakpoint": ("Users who change", "Attraction changes at breakpoints that the agent does not know."),
+    "Rerank": ("Re-ranking", "All items are displayed, and the agent starts from a production list."),
+    "Synthetic": ("Users of your own", "Parameters of the click model come from the caller, or are drawn."),
+    "": ("Rankings", "The agent displays 5 of 10 items of a query."),
+}
+SHOWN = 5  # agents of a task
+LETOR = "".join(  # a file with two queries, for an environment that needs one
+    f"{grade} qid:{query} " + " ".join(f"{f}:{(grade * f + doc * 7) % 5 / 5:.1f}" for f in range(1, 5)) + "\n"
+    for query in (1, 2)
+    for doc, grade in enumerate((1, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0))
+)
+
+
+def short(name: str) -> str:
+    """Return an id without its namespace."""
+    return name.removeprefix("rankgym/")
+
+
+def family_of(name: str) -> str:
+    """Return the key of ``FAMILIES`` that an id belongs to."""
+    return next(part for part in FAMILIES if part in name)
+
+
+def make(docs: Path) -> dict[str, str | bytes]:
+    """Return the pages of all environments, their index, and their pictures."""
+    made: dict[str, str | bytes] = {"environments/index.md": index_page()}
+    with tempfile.TemporaryDirectory() as folder:
+        letor = Path(folder) / "sample.txt"
+        letor.write_text(LETOR, encoding="utf-8")
+        for name in ENVS:
+            with one_env(name, letor) as env:
+                picture = rendered(env)
+                if picture is not None:
+                    made[f"pictures/{short(name)}.png"] = picture
+                made[f"environments/{short(name)}.md"] = page(name, env, picture is not None)
+    return made
+
+
+@contextmanager
+def one_env(name: str, letor: Path) -> Iterator[Any]:
+    """Make an environment that can be drawn, if Pillow is installed."""
+    needed: dict[str, Any] = {"file": str(letor)} if "LETOR" in name else {}
+    try:
+        import PIL  # noqa: F401
+
+        needed["render_mode"] = "rgb_array"
+    except ModuleNotFoundError:
+        warnings.warn("environments are not drawn: Pillow is missing (the extra render)", stacklevel=2)
+    with closing(gym.make(name, horizon=100, **needed)) as env:
+        yield env
+
+
+def rendered(env: Any) -> bytes | None:
+    """Return a picture of an environment after one random action as PNG, or None if it cannot be drawn."""
+    if env.render_mode is None:
+        return None
+    from PIL import Image
+
+    env.action_space.seed(4)
+    env.reset(seed=4)
+    env.step(env.action_space.sample())
+    file = BytesIO()
+    Image.fromarray(env.render()).quantize(64).save(file, "PNG", optimize=True)
+    return file.getvalue()
+
+
+def index_page() -> str:
+    """Return the list of all environments by family."""
+    parts = [
+        "# Environments",
+        f"All {len(ENVS)} registered ids. Each page has the spaces, every argument with its default, a picture, and "
+        "the regret of agents where the [benchmark](../score.md) plays the environment.",
+        "Arguments that most of them share: **`horizon=` changes the horizon**, the number of sessions of an episode "
+        "(default: a million). `query=` says which queries the rows play, `num_items=` and `num_positions=` how long "
+        "lists are, `source=` where the queries come from. [What one step is](../concepts/step.md) explains the rest.",
+    ]
+    for part, (title, text) in FAMILIES.items():
+        parts += [f"## {title}", text, "| id | what it is |\n|---|---|"]
+        rows = [f"| [`{short(n)}`]({short(n)}.md) | {in_cell(ENVS[n][2])} |" for n in ENVS if family_of(n) == part]
+        parts[-1] += "\n" + "\n".join(rows)
+    return "\n\n".join(parts) + "\n"
+
+
+def page(name: str, env: Any, drawn: bool) -> str:
+    """Return the page of an environment."""
+    _, given, text = ENVS[name]
+    sections = sections_of(inspect.getdoc(env_creator(name)) or "")
+    paper = re.search(r"\(([^()]*section[^()]*|[^()]*\d{4})\)", text)
+    experiment = f"It is the experiment of {paper[1]}. " if paper else "It is not the experiment of one paper. "
+    parts = [f"{ORPHAN}# {short(name)}", f"`{name}`: {in_cell(text)}. {experiment}[All environments](index.md)."]
+    if drawn:
+        alt = f"Result page of {short(name)} after one random action"
+        parts += [f"![{alt}](../pictures/{short(name)}.png)", "*A random action, the user's clicks, and the truth.*"]
+    parts += ["## How to make it", _making(name, given), "## Spaces", _spaces(env)]
+    parts += ["## Arguments", *_arguments(name)]
+    told = {title: body for title, body in sections.items() if title not in ("Arguments", "Version History")}
+    parts += [f"## {title}\n\n{as_markdown(body)}" for title, body in told.items()]
+    return "\n\n".join([*parts, "## Regret of agents", *_records(name)]) + "\n"
+
+
+def _making(name: str, given: dict[str, Any]) -> str:
+    choice, file = choice_of(name), ', file="letor.txt"' if "LETOR" in name else ""
+    every = f', {choice}="all"' if choice else ""
+    code = (
+        "import gymnasium as gym\nimport rankgym\n\n"
+        f'env = gym.make("{name}"{file}, horizon=10_000)\n'
+        f'venv = gym.make_vec("{name}", num_envs=600{file}{every}, horizon=10_000)'
+    )
+    fixed = ", ".join(f"`{key}={json.dumps(value)}`" for key, value in given.items() if len(json.dumps(value)) < 60)
+    return f"```python\n{code}\n```" + (f"\n\nThe id sets {fixed}." if fixed else "")
+
+
+def _spaces(env: Any) -> str:
+    rows = [("action", env.action_space), ("observation", env.observation_space)]
+    return "| space | of a single environment |\n|---|---|\n" + "\n".join(
+        f"| {n} | `{in_cell(str(s))}` |" for n, s in rows
+    )
+
+
+def _arguments(name: str) -> list[str]:
+    """Return the table of all arguments; texts that a class leaves out are those of ``RankingVectorEnv``."""
+    own = listed_arguments(sections_of(inspect.getdoc(env_creator(name)) or "").get("Arguments", ""))
+    base = listed_arguments(sections_of(inspect.getdoc(RankingVectorEnv) or "")["Arguments"])
+    choice, rows = choice_of(name), []
+    for key, value in {**({choice: None} if choice else {}), **(env_arguments(name) or {})}.items():
+        told = own.get(key, "")
+        told = base.get(key, told) if not told or told.startswith("as in `RankingVectorEnv`") else told
+        told = told or next((f"see `{other}`" for other, text in (own | base).items() if f"`{key}`" in text), "")
+        default = json.dumps(value) if not hasattr(value, "value") else f'"{value.value}"'
+        default = default if len(default) <= 40 else "set by the id"
+        rows.append(f"| `{key}` | `{default.replace('null', 'None')}` | {in_cell(as_markdown(told))} |")
+    return [
+        "All are keywords of `gym.make` and `gym.make_vec`, and `--set KEY=VALUE` on the command line.",
+        "| argument | default here | what it does |\n|---|---|---|\n" + "\n".join(rows),
+    ]
+
+
+def _records(name: str) -> list[str]:
+    """Return the best agents of each benchmark task that plays an environment, or say that there is no record."""
+    tasks = {task: one for task, one in charts.suite().tasks.items() if one.env_id == name}
+    if not tasks:
+        return ["There is no record: no task of the [benchmark](../score.md) plays this environment."]
+    parts = [
+        f"From the records of the [benchmark](../score.md), with the arguments of each task; the best {SHOWN} agents."
+    ]
+    for task, one in tasks.items():
+        best = ranking(charts.suite(), task)[:SHOWN]
+        rows = [f"| [`{label}`](../agents/{label}.md) | {with_error(*charts.loss(label, task))} |" for label, _ in best]
+        heads = f"| agent | {one.measure} after {one.rounds:,} rounds |\n|---|---:|\n"
+        parts += [f"### [{task}](../tasks/{task}.md)", one.question, heads + "\n".join(rows)]
+    return parts
