@@ -86,6 +86,16 @@ def test_a_bad_list_of_seeds_is_refused(seed):
         RandomRanker(**SHAPE, num_envs=3, seed=seed)
 
 
+def test_lists_of_different_lengths_are_refused_by_name():
+    ragged, agent = [[0, 1], [1]], TopRank(**SHAPE, num_envs=2, delta=0.1)
+    for name in ("seed", "initial_list"):
+        with pytest.raises(ValueError, match=rf"^{name}.* allowed: "):
+            TopRank(**SHAPE, num_envs=2, delta=0.1, **{name: ragged})
+    for lists, clicks in ((ragged, [[0, 0]] * 2), ([[0, 1]] * 2, ragged)):
+        with pytest.raises(ValueError, match="^displayed has shape .* allowed: "):
+            agent.update(lists, clicks)
+
+
 def test_row_b_has_the_seed_s_plus_b():
     def keys(**seeds):
         return RandomRanker(**SHAPE, **seeds).state.key.tolist()
