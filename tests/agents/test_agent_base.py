@@ -92,7 +92,7 @@ def test_lists_of_different_lengths_are_refused_by_name():
         with pytest.raises(ValueError, match=rf"^{name}.* allowed: "):
             TopRank(**SHAPE, num_envs=2, delta=0.1, **{name: ragged})
     for lists, clicks in ((ragged, [[0, 0]] * 2), ([[0, 1]] * 2, ragged)):
-        with pytest.raises(ValueError, match="^displayed has shape .* allowed: "):
+        with pytest.raises(ValueError, match=r"^displayed has shape .* allowed: "):
             agent.update(lists, clicks)
 
 
