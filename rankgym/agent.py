@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankgym.arguments import (
     ActionKind,
     action_kind,
+    array_of,
     check_memory,
     env_attribute,
     env_horizons,
@@ -286,7 +287,7 @@ class Agent(Learner, ABC):
         shape = (self.num_envs, self.num_items)
         if initial_list is None:
             return np.tile(np.arange(self.num_items), (self.num_envs, 1))
-        given = np.asarray(initial_list)
+        given = array_of(initial_list)
         if given.dtype.kind not in "iu" or given.shape not in (shape, shape[1:]):
             allowed = f"whole numbers of shape {shape[1:]} or {shape}"
             raise ValueError(f"initial_list has shape {given.shape} and dtype {given.dtype}; allowed: {allowed}")
@@ -346,7 +347,7 @@ class Agent(Learner, ABC):
 
     def checked_session(self, displayed: Any, clicks: Any) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
         """Return ``update``'s arguments as contiguous arrays of int64 and int8; a ValueError names what is wrong."""
-        lists, marks = np.asarray(displayed), np.asarray(clicks)
+        lists, marks = array_of(displayed), array_of(clicks)
         shape = (self.num_envs, self.num_positions)
         if lists.shape != shape or marks.shape != shape:
             raise ValueError(f"displayed has shape {lists.shape} and clicks {marks.shape}; allowed: {shape} each")
@@ -486,7 +487,7 @@ class DuelingAgent(Learner, ABC):
         Raises:
             ValueError: they are not a duel of every row and its winner; the message names what is wrong.
         """
-        left, right, marks = self._arms("left", duel), self._arms("right", duel), np.asarray(won)
+        left, right, marks = self._arms("left", duel), self._arms("right", duel), array_of(won)
         if marks.shape != (self.num_envs, 2):
             raise ValueError(f"won has shape {marks.shape}; allowed: ({self.num_envs}, 2)")
         left_won = np.empty(self.num_envs, np.bool_)
@@ -502,7 +503,7 @@ class DuelingAgent(Learner, ABC):
     def _arms(self, side: str, duel: Mapping[str, Any]) -> NDArray[np.int64]:
         if not isinstance(duel, Mapping) or side not in duel:
             raise ValueError(f"duel = {duel!r} does not have {side!r}; allowed: a dict of the arms left and right")
-        arms = np.asarray(duel[side])
+        arms = array_of(duel[side])
         if arms.shape != (self.num_envs,) or arms.dtype.kind not in "iu":
             allowed = f"whole numbers of shape ({self.num_envs},)"
             raise ValueError(f"duel[{side!r}] has shape {arms.shape} and dtype {arms.dtype}; allowed: {allowed}")

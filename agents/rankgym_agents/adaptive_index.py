@@ -431,7 +431,7 @@ class AdaptiveIndex(KernelAgent):
             key=self.keys(),
             **self.filled(
                 round=0,
-                horizon=self.horizon,
+                horizon=min(self.horizon, 2**62),  # rounds are counted in 64 bits
                 exploration=positive("exploration", exploration),
                 by_clicks=one_of("order", order, ("clicks", "attraction")) == "clicks",
                 next_estimate=1,

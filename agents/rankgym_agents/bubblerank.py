@@ -275,7 +275,7 @@ class BubbleRank(KernelAgent):
             key=self.keys(),
             **self.filled(
                 round=0,
-                horizon=self.horizon or 0,
+                horizon=min(self.horizon or 0, 2**62),  # rounds are counted in 64 bits
                 exploration=-1.0 if exploration is None else positive("exploration", exploration),
                 log_inv_delta=log_inv_delta,
                 estimate=int(delta is None and self.horizon is None),

@@ -367,7 +367,7 @@ class GRAB(KernelAgent):
             **self.filled(
                 round=0,
                 log_horizon=math.log(self.horizon or 1) if told else UNTOLD,
-                gamma=max(1, items - 1) if gamma is None else whole_number("gamma", gamma, 1),
+                gamma=max(1, items - 1) if gamma is None else min(whole_number("gamma", gamma, 1), 2**62),
                 forced=items if forced_initiation else 0,
             ),
             **self.filled(positions, items, displays=0, clicked=0, value=0.0),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import rankgym
 import rankgym_agents
-from rankgym.agent import KernelAgent, open_unit, positive
+from rankgym.agent import KernelAgent, StatefulLearner, open_unit, positive
 from rankgym_agents import AGENTS, DUELERS, RANKERS, BubbleRank, RandomRanker, StaticRanker, TopRank
 
 SHAPE = {"num_items": 4, "num_positions": 2}
@@ -33,6 +33,17 @@ def test_more_than_memory_holds_is_refused_at_once(name, size):
                 ValueError, match=rf"{size} = {many} .*would take \d+ GB of memory or more; allowed: what fits"
             ):
                 AGENTS[name](**{**sizes, "horizon": 100, "seed": 0, size: many})
+
+
+@pytest.mark.parametrize("name", [name for name, agent in AGENTS.items() if issubclass(agent, StatefulLearner)])
+def test_any_horizon_makes_the_same_kind_of_state(name):
+    """A whole number of more than 64 bits would make an array of objects, which no kernel takes."""
+    sizes = {"num_arms": 4} if name in DUELERS else SHAPE
+    dtypes = [
+        [part.dtype for part in AGENTS[name](**sizes, horizon=horizon, seed=0).state]
+        for horizon in (100, 2**63 - 1, 2**63, 2**64, 10**300)
+    ]
+    assert dtypes == dtypes[:1] * len(dtypes)
 
 
 @pytest.mark.parametrize("name", ["mergerucb", "mergedts"])
@@ -84,6 +95,16 @@ def test_a_bad_seed_is_refused(seed):
 def test_a_bad_list_of_seeds_is_refused(seed):
     with pytest.raises(ValueError, match=r"^seed"):
         RandomRanker(**SHAPE, num_envs=3, seed=seed)
+
+
+def test_lists_of_different_lengths_are_refused_by_name():
+    ragged, agent = [[0, 1], [1]], TopRank(**SHAPE, num_envs=2, delta=0.1)
+    for name in ("seed", "initial_list"):
+        with pytest.raises(ValueError, match=rf"^{name}.* allowed: "):
+            TopRank(**SHAPE, num_envs=2, delta=0.1, **{name: ragged})
+    for lists, clicks in ((ragged, [[0, 0]] * 2), ([[0, 1]] * 2, ragged)):
+        with pytest.raises(ValueError, match=r"^displayed has shape .* allowed: "):
+            agent.update(lists, clicks)
 
 
 def test_row_b_has_the_seed_s_plus_b():
