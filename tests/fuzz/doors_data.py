@@ -402,7 +402,15 @@ def use_policy_log(data):
 # -- interleaving -----------------------------------------------------------------------------------------------------
 
 
+@functools.cache
+def compile_methods():
+    """Compile and import what the methods need."""
+    for method in interleaving.INTERLEAVINGS:
+        use_comparison({"left": [0, 1], "right": [1, 0], "method": method})
+
+
 def comparison(rng):
+    compile_methods()
     left = rng.sample(range(6), 4)
     given = {"left": left, "right": rng.sample(left, 4), "length": rng.choice((None, 1, 4)), "seed": rng.randrange(9)}
     given["method"] = rng.choice([*interleaving.INTERLEAVINGS, "balanced"])
