@@ -7,7 +7,16 @@ import zipfile
 import numpy as np
 import pytest
 
-from rankgym.untrusted import RefusedFile, open_archive, parse_json, read_array, read_arrays, read_file, read_members
+from rankgym.untrusted import (
+    RefusedFile,
+    check_parquet,
+    open_archive,
+    parse_json,
+    read_array,
+    read_arrays,
+    read_file,
+    read_members,
+)
 from rankgym.untrusted.archives import MOST_DIRECTORY
 
 
@@ -118,3 +127,15 @@ def test_files_and_json(tmp_path):
     for text in ("[" * 100_000, "{", "1" * 10_000):
         with pytest.raises(RefusedFile):
             parse_json(text)
+
+
+def test_a_small_file_of_many_values():
+    """A column of one number a million times: the file has under twenty kilobytes."""
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    file = io.BytesIO()
+    parquet.write_table(pyarrow.table({"x": np.zeros(10**6)}), file)
+    metadata = parquet.ParquetFile(file).metadata
+    assert len(file.getvalue()) < 20_000
+    check_parquet(metadata, 10**6)
+    with pytest.raises(RefusedFile, match="has 1,000,000 values; allowed: at most 999,999"):
+        check_parquet(metadata, 10**6 - 1)
