@@ -5,10 +5,11 @@ file's name, which the caller adds. This room imports nothing of rankgym.
 """
 
 from rankgym.untrusted.archives import open_archive, read_array, read_arrays, read_member, read_members
-from rankgym.untrusted.files import RefusedFile, parse_json, read_file
+from rankgym.untrusted.files import RefusedFile, check_parquet, parse_json, read_file
 
 __all__ = [
     "RefusedFile",
+    "check_parquet",
     "open_archive",
     "parse_json",
     "read_array",

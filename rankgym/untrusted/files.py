@@ -6,6 +6,8 @@ import stat
 from pathlib import Path
 from typing import Any
 
+MOST_VALUES = 500_000_000  # in all columns of a Parquet file: 4 GB of numbers
+
 
 class RefusedFile(ValueError):
     """The file is damaged, or exceeds a limit; nothing of it was used."""
@@ -26,6 +28,17 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
     if len(data) > most:
         raise RefusedFile(f"it has more than {most:,} bytes; allowed: at most these")
     return data
+
+
+def check_parquet(metadata: Any, most: int = MOST_VALUES) -> None:
+    """Raise a RefusedFile if a Parquet file, by pyarrow's ``metadata``, has more than ``most`` values in its columns.
+
+    A column that repeats one number takes no room in the file, and all of its room in memory.
+    """
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    values = sum(group.column(n).num_values for group in groups for n in range(group.num_columns))
+    if not 0 <= max(values, metadata.num_rows) <= most:
+        raise RefusedFile(f"the Parquet file has {values:,} values; allowed: at most {most:,}")
 
 
 def parse_json(text: str | bytes) -> Any:

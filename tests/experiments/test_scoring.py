@@ -202,7 +202,12 @@ def test_files_and_verification(own, run, monkeypatch):
     assert "own_scored:Mine" in html
     assert not re.search(r"(src|href)=.?https?:", html)
     file = own / "found" / "submission.json"
-    assert run("score", "--verify", str(file)).exit_code == 0
+    assert run("score", "own_scored:Mine", "--verify", str(file)).exit_code == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rankgym.experiments.scoring.scoring.play", lambda *_, **__: pytest.fail("played"))
+        refused = run("score", "--verify", str(file))
+    assert refused.exit_code == 2
+    assert "its code is not run because a file names it" in " ".join(refused.output.split())
     document = json.loads(file.read_text())
     document["tasks"]["lists"]["values"][0][3] += 0.5
     file.write_text(json.dumps(document))
@@ -213,12 +218,12 @@ def test_files_and_verification(own, run, monkeypatch):
     record = play(parse_agent("own_scored:Mine"), TINY, progress=False)  # a forger who knows the digests
     record.values["lists"][-1, 3] -= 0.5
     file.write_text(json.dumps(submission(record)))
-    result = run("score", "--verify", str(file))
+    result = run("score", "own_scored:Mine", "--verify", str(file))
     assert result.exit_code == 1
     assert "lists: 1 of 12 rows differ, first in row 3 after round 120" in result.output
     other = record._replace(versions={**record.versions, "numpy": "0.1"}, package="other")
     file.write_text(json.dumps(submission(other)))
-    result = run("score", "--verify", str(file))
+    result = run("score", "own_scored:Mine", "--verify", str(file))
     assert "made with numpy 0.1, here" in result.output
     assert "other code of rankgym" in result.output
 

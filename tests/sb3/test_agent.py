@@ -471,12 +471,12 @@ def test_a_model_that_says_nothing_is_refused(tmp_path):
     ("change", "message"),
     [
         ({"policy": "os:system"}, "has the policy os:system, which no file may name"),
-        ({"policy": "rankgym.sb3.nowhere:Policy"}, "which is not installed"),
+        ({"policy": "stable_baselines3.nowhere.policies:Policy"}, "which is not installed"),
         (
-            {"policy": "rankgym.sb3.training:train"},
-            "has the policy rankgym.sb3.training:train, which is not a policy; allowed: a policy's class",
+            {"policy": "stable_baselines3.common.policies:BaseModel"},
+            "has the policy stable_baselines3.common.policies:BaseModel, which is not a policy; allowed: a policy's class",
         ),
-        ({"policy": "rankgym.sb3.vec_env:RankingVecEnv"}, "which is not a policy; allowed: a policy's class"),
+        ({"policy": "rankgym.sb3.training:train"}, "which no file may name"),
         ({"policy": "stable_baselines3.common.policies:BasePolicy"}, "does not fit its policy here"),
         ({"policy": ["os", "system"]}, r"is damaged: policy = \['os', 'system'\]; allowed: a text"),
         ({"policy_kwargs": None}, "is damaged: policy_kwargs = None; allowed: a dict"),

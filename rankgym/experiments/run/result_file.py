@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rankgym.experiments.plan.jobs import RESULT_FORMAT
 from rankgym.extras import require
 from rankgym.outputs import read_regular_file
+from rankgym.untrusted import check_parquet
 
 
 class Damaged(ValueError):
@@ -74,6 +75,7 @@ def read_result(path: Path, key: str | None = None) -> Contents:
             raise ValueError("it is not a regular file")
         file = parquet.ParquetFile(pyarrow.BufferReader(data), page_checksum_verification=True)
         text, settings = _settings(file.schema_arrow.metadata)
+        check_parquet(file.metadata)
         table = file.read(use_threads=False)
         columns = {name: _array(table[name].combine_chunks()) for name in table.column_names}
         if _digest(text, columns).encode() != file.schema_arrow.metadata[b"rankgym.sha256"]:
