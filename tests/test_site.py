@@ -36,6 +36,7 @@ def test_every_id_agent_and_task_is_listed():
 
 
 def test_an_environments_page_has_every_argument_with_its_text(tmp_path):
+    pytest.importorskip("PIL")
     letor = tmp_path / "sample.txt"
     letor.write_text(environment_pages.LETOR)
     for name in ("rankgym/PBM-Yandex-v0", "rankgym/CM-Yandex-Breakpoint-v0", "rankgym/Dueling-LETOR-v0"):
