@@ -47,6 +47,10 @@ class Setting(NamedTuple):
         lists, clicks = played(agent, *self.users, rounds=rounds)
         return lists, [f"{ranking} with clicks {each}" for ranking, each in zip(lists, clicks, strict=True)]
 
+    def chooses(self, agent: Any, choices: Sequence[Any]) -> bool:
+        """Whether an oracle makes these choices in the first rounds."""
+        return played(agent, *self.users, like=choices)[0] == choices
+
 
 class DuelSetting(NamedTuple):
     """What a dueling agent's constructor gets, and the users who judge its duels."""
@@ -73,6 +77,10 @@ class DuelSetting(NamedTuple):
         """Play an oracle; return its duels, and in words what came of each."""
         duels, winners = played_duels(agent, self.wins, rounds=rounds)
         return duels, [f"{duel} won by {winner}" for duel, winner in zip(duels, winners, strict=True)]
+
+    def chooses(self, agent: Any, choices: Sequence[Any]) -> bool:
+        """Whether an oracle makes these choices in the first rounds."""
+        return played_duels(agent, self.wins, like=choices)[0] == choices
 
 
 AnySetting: TypeAlias = Setting | DuelSetting
@@ -108,17 +116,17 @@ def look_alike(settings: Sequence[AnySetting], found: Sequence[Any], mistakes: M
     rounds to name one.
     """
     for why, make_wrong in mistakes.items():
-        if all(_chooses(make_wrong, one, len(other)) == other for one, other in zip(settings, found, strict=False)):
+        if all(_chooses(make_wrong, one, other) for one, other in zip(settings, found, strict=False)):
             return why
     return ""
 
 
-def _chooses(make: Callable[..., Any], setting: AnySetting, rounds: int) -> Any:
-    """Return an oracle's choices; None if it fails, as some wrong ones do."""
+def _chooses(make: Callable[..., Any], setting: AnySetting, choices: Sequence[Any]) -> bool:
+    """Whether an oracle makes these choices; not if it fails, as some wrong ones do."""
     try:
-        return setting.play(make(**setting.arguments), rounds)[0]
+        return setting.chooses(make(**setting.arguments), choices)
     except (ArithmeticError, LookupError, ValueError):
-        return None
+        return False
 
 
 def made(class_name: str, setting: AnySetting) -> str:
@@ -154,13 +162,27 @@ def is_ranking(ranking: Any, items: int, positions: int) -> bool:
 
 
 def played(
-    agent: Any, attracted: Any, examined: Any, first_only: bool, *, rounds: int | None = None
+    agent: Any,
+    attracted: Any,
+    examined: Any,
+    first_only: bool,
+    *,
+    rounds: int | None = None,
+    like: Sequence[Any] | None = None,
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """Play an agent for one user at a time; return its lists and the clicks on them, as ``Submission.play`` does."""
+    """Play an agent for one user at a time; return its lists and the clicks on them, as ``Submission.play`` does.
+
+    Args:
+        rounds: how many rounds are played. Default: all.
+        like: other lists, round by round. Play ends with them, or with the first list that is another one.
+    """
+    rounds = rounds if like is None else len(like)
     lists: list[list[int]] = []
     all_clicks: list[list[int]] = []
     for wanted, looked in list(zip(attracted, examined, strict=True))[:rounds]:
         ranking = list(agent.act())
+        if like is not None and ranking != like[len(lists)]:
+            return [*lists, ranking], all_clicks
         clicks = [int(wanted[item] and looked[k]) for k, item in enumerate(ranking)]
         if first_only and 1 in clicks:
             clicks = [int(k == clicks.index(1)) for k in range(len(clicks))]
@@ -170,12 +192,22 @@ def played(
     return lists, all_clicks
 
 
-def played_duels(agent: Any, wins: Any, *, rounds: int | None = None) -> tuple[list[list[int]], list[int]]:
-    """Play a dueling agent for one duel at a time; return its duels and the arms that won them."""
+def played_duels(
+    agent: Any, wins: Any, *, rounds: int | None = None, like: Sequence[Any] | None = None
+) -> tuple[list[list[int]], list[int]]:
+    """Play a dueling agent for one duel at a time; return its duels and the arms that won them.
+
+    Args:
+        rounds: how many duels are played. Default: all.
+        like: other duels. Play ends with them, or with the first duel that is another one.
+    """
+    rounds = rounds if like is None else len(like)
     duels: list[list[int]] = []
     winners: list[int] = []
     for won in list(wins)[:rounds]:
         left, right = agent.act()
+        if like is not None and [left, right] != like[len(duels)]:
+            return [*duels, [left, right]], winners
         left_won = bool(won[left][right])
         agent.update(left, right, left_won)
         duels.append([left, right])

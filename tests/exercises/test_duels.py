@@ -465,8 +465,8 @@ def test_another_favourite_is_noticed(seed):
     trial = Trial(None, np.random.default_rng(seed))
     unnoticed = set(rucb_oracles.FORGETFUL)
     for arguments, wins in duels.changing_favourites(trial):
-        right = played_duels(rucb_oracles.RUCB(**arguments), wins)
-        unnoticed = {wrong for wrong in unnoticed if played_duels(wrong(**arguments), wins) == right}
+        right = played_duels(rucb_oracles.RUCB(**arguments), wins)[0]
+        unnoticed = {wrong for wrong in unnoticed if played_duels(wrong(**arguments), wins, like=right)[0] == right}
     assert not unnoticed
 
 

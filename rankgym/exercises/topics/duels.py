@@ -409,8 +409,8 @@ def changing_favourites(trial: Trial) -> Iterator[tuple[dict[str, Any], Any]]:
         for epoch in range(ROUNDS // 250):
             place = (arms - epoch) % 5
             wins += users_of(rng, 0.5 + 0.2 * np.sign(place[None] - place[:, None]), 250)
-        right = played_duels(RUCB(**arguments), wins)
-        left_over = [wrong for wrong in unnoticed if played_duels(wrong(**arguments), wins) == right]
+        right = played_duels(RUCB(**arguments), wins)[0]
+        left_over = [wrong for wrong in unnoticed if played_duels(wrong(**arguments), wins, like=right)[0] == right]
         if len(left_over) < len(unnoticed):
             unnoticed = left_over
             yield arguments, wins

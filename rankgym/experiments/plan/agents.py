@@ -202,6 +202,8 @@ def literal(text: str) -> Any:
         if text.lstrip().startswith(("[", "{", '"')):
             raise ValueError(f"{text} is not valid JSON: {error}") from None
         return text
+    except RecursionError:
+        raise ValueError(f"{text[:20]}... is nested too deeply; allowed: a few levels of lists") from None
 
 
 def knob_text(value: Any) -> str:
