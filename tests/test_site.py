@@ -36,6 +36,7 @@ def test_every_id_agent_and_task_is_listed():
 
 
 def test_an_environments_page_has_every_argument_with_its_text(tmp_path):
+    pytest.importorskip("PIL")
     letor = tmp_path / "sample.txt"
     letor.write_text(environment_pages.LETOR)
     for name in ("rankgym/PBM-Yandex-v0", "rankgym/CM-Yandex-Breakpoint-v0", "rankgym/Dueling-LETOR-v0"):
@@ -174,3 +175,16 @@ def test_the_settings_name_pages_and_styles_that_exist():
     settings = runpy.run_path(str(DOCS / "conf.py"))
     assert all((DOCS / "_static" / name).is_file() for name in settings["html_css_files"])
     assert settings["html_theme"] == "furo"
+
+
+def test_every_page_is_in_the_sidebar():
+    """Sphinx warns of a page that no toctree names: add a new one to docs/index.md."""
+    trees = "\n".join(
+        f"{page.parent.relative_to(DOCS).as_posix()}/{line.rpartition('<')[2].rstrip('>')}".removeprefix("./") + "\n"
+        for page in (DOCS / "index.md", DOCS / "papers.md", DOCS / "concepts" / "index.md")
+        for tree in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text("utf-8"), flags=re.M | re.S)
+        for line in tree.splitlines()
+    ).split()
+    pages = {page.relative_to(DOCS).with_suffix("").as_posix() for page in DOCS.rglob("*.md")}
+    made = {page for page in pages if page.startswith(("environments/", "agents/", "tasks/", "api/"))}
+    assert pages - made - {"index"} <= set(trees)

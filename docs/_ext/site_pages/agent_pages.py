@@ -9,7 +9,6 @@ from rankgym.commands.agents import agent_texts
 from rankgym.commands.options import as_typed
 from rankgym.estimates import with_error
 from rankgym.experiments.plan.agents import knobs, shipped_models
-from rankgym.sb3 import model_card
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 from site_pages import charts
 from site_pages.docstrings import ORPHAN, as_markdown, in_cell, split_docstring
@@ -136,7 +135,7 @@ def _speed(found: list[tuple[str, str]]) -> str:
     if not found:
         return "It was not measured; `rankgym bench` measures it on your machine."
     told = ", ".join(f"{cell} ({head})" for head, cell in found if cell)
-    return f"Million sessions or duels a second on one core: {told}. [How this was measured](../performance.md)."
+    return f"At least so many million sessions or duels a second, stepped: {told}. [Measured so](../performance.md)."
 
 
 def _policy_parts(name: str) -> list[str]:
@@ -152,6 +151,8 @@ def _policy_parts(name: str) -> list[str]:
 
 def _trained_on(name: str) -> str:
     """Return the environment that a shipped policy was trained for, by its card."""
+    from rankgym.sb3 import model_card  # here: it needs the extra sb3
+
     return str(model_card(name)["envs"][0]).removeprefix("rankgym/")
 
 

@@ -87,8 +87,8 @@ def task_chart(task: str) -> str:
     return drawing.svg()
 
 
-def curves(task: str, labels: Sequence[str], title: str, marks: Sequence[int] = ()) -> str:
-    """Return the mean measure of some agents over the rounds of a task; ``marks`` are rounds with a vertical line."""
+def curves(task: str, labels: Sequence[str], title: str) -> str:
+    """Return the mean measure of some agents over the rounds of a task, with dots at the recorded rounds."""
     played = suite().tasks[task]
     rounds = [0, *played.recorded]
     means = {label: np.concatenate([[0.0], records()[label].values[task].mean(axis=1)]) for label in labels}
@@ -96,10 +96,10 @@ def curves(task: str, labels: Sequence[str], title: str, marks: Sequence[int] = 
     drawing = Drawing(680, 330, title)
     axes = Axes(drawing, (75, 20), (440, 250), (played.rounds, most))
     axes.frame([(n, f"{n:,}") for n in ticks(played.rounds)], [(n, f"{n:,g}") for n in ticks(most)])
-    for mark in marks:
-        drawing.line([axes.at(mark, 0), axes.at(mark, most)], "#777777", 1, "2 4")
     for number, (label, values) in enumerate(means.items()):
         axes.curve(rounds, [float(value) for value in values], color_of(label), DASHES[number % len(DASHES)])
+        for round_, value in zip(rounds, values, strict=True):
+            drawing.dot(*axes.at(round_, float(value)), color_of(label), 3)
     ends = sorted(means, key=lambda label: -means[label][-1])
     height = -100.0
     for label in ends:  # words beside the ends, moved down where they would overlap

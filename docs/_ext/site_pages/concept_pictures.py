@@ -31,7 +31,6 @@ HIDDEN = (
 
 def make(docs: Path) -> dict[str, str | bytes]:
     """Return all pictures."""
-    changes = [1_000, 2_000, 3_000, 4_000]
     drawn = {
         "step": step(),
         "click-models": click_models(),
@@ -43,12 +42,7 @@ def make(docs: Path) -> dict[str, str | bytes]:
         "safety": charts.curves(
             "safety", ("toprank", "cascade-ducb", "cascade-kl-ucb", "bubblerank"), "Safety violations over 3,000 rounds"
         ),
-        "changing-users": charts.curves(
-            "known-breakpoints",
-            ("static", "toprank", "cascade-kl-ucb", "cascade-swucb", "glrt-cascade"),
-            "Cumulative regret of five agents whose users change every 1,000 rounds",
-            changes,
-        ),
+        "changing-users": changing_users(),
         "duels": duels(),
         "what-agents-see": what_agents_see(),
     }
@@ -111,6 +105,27 @@ def click_models() -> str:
         )
     drawing.word(280, 300, "position", at="middle", size=12)
     drawing.word(60, 13, "examined with probability", size=12)
+    return drawing.svg()
+
+
+def changing_users() -> str:
+    """Draw the attraction of three items of which one jumps in every other epoch."""
+    drawing = Drawing(680, 300, "Attraction of three items over four epochs")
+    axes = Axes(drawing, (60, 20), (440, 220), (40_000, 1.0))
+    axes.frame([(n, f"{n:,}") for n in range(0, 40_001, 10_000)], [(n / 4, f"{n / 4:g}") for n in range(5)])
+    rounds = [0, 10_000, 10_000, 20_000, 20_000, 30_000, 30_000, 40_000]
+    for mark in (10_000, 20_000, 30_000):
+        drawing.line([axes.at(mark, 0), axes.at(mark, 1)], "#777777", 1, "2 4")
+    for name, color, dashes, low, high in (
+        ("item 0: stays", BLUE, "9 4", 0.6, 0.6),
+        ("item 1: stays", GREEN, "3 3", 0.4, 0.4),
+        ("item 2: jumps", VERMILION, "", 0.2, 0.9),
+    ):
+        axes.curve(rounds, [low, low, high, high, low, low, high, high], color, dashes)
+        x, y = axes.at(40_000, high)
+        drawing.word(x + 8, y + 4, name, color=color)
+    drawing.word(280, 290, "rounds; dotted: breakpoints", at="middle", size=12)
+    drawing.word(60, 13, "attraction", size=12)
     return drawing.svg()
 
 

@@ -14,6 +14,6 @@ def mend_page(app: Any, pagename: str, templatename: str, context: dict[str, Any
 
 
 def accessible(html: str) -> str:
-    """Return HTML in which captions have a heading's level, and boxes that may scroll can be reached by the keyboard."""
+    """Return HTML in which captions have a heading's level, and the keyboard reaches boxes that may scroll."""
     html = html.replace('role="heading">', 'role="heading" aria-level="2">')
     return FOCUSABLE.sub(r'<\1 tabindex="0">', html)
