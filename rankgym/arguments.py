@@ -6,6 +6,7 @@ import functools
 import inspect
 import math
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
@@ -24,24 +25,16 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
     fits = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
     if not fits or value < least or (most is not None and value > most):
         allowed = f"a whole number, at least {least}" if most is None else f"a whole number in {least} .. {most}"
-        raise ValueError(f"{name} = {shown(value)} is out of range; allowed: {allowed}")
+        raise ValueError(f"{name} = {value!r} is out of range; allowed: {allowed}")
     return int(value)
-
-
-def shown(value: Any) -> str:
-    """Return ``repr(value)``, also of a whole number with more digits than Python writes."""
-    try:
-        return repr(value)
-    except ValueError:
-        return f"{value:#x}" if isinstance(value, int) else object.__repr__(value)
 
 
 def check_memory(size: int, **given: int) -> None:
     """Raise a ValueError if ``size`` bytes, which arguments ``given`` by name ask for, do not fit this machine."""
     most = _memory()
     if size > most:
-        asked = " and ".join(f"{name} = {shown(value)}" for name, value in given.items())
-        needed = f"{shown(-(-size // 10**9))} GB of memory or more"
+        asked = " and ".join(f"{name} = {value!r}" for name, value in given.items())
+        needed = f"{-(-size // 10**9)} GB of memory or more"
         raise ValueError(f"{asked} would take {needed}; allowed: what fits into {most / 1e9:.1f} GB")
 
 
@@ -200,7 +193,20 @@ def number_in(
     number = plain_number(value)
     if number is None or not low <= number <= high or (open_low and number == low) or (open_high and number == high):
         interval = f"{'[('[open_low]}{low:g}, {high:g}{'])'[open_high]}"
-        raise ValueError(f"{name} = {shown(value)} is out of range; allowed: a number in {interval}")
+        raise ValueError(f"{name} = {value!r} is out of range; allowed: a number in {interval}")
+    return float(number)
+
+
+def open_unit(name: str, value: Any) -> float:
+    """``value`` as a float in (0, 1), or a ValueError that names the parameter."""
+    return number_in(name, value, 0, 1, open_low=True, open_high=True)
+
+
+def positive(name: str, value: Any) -> float:
+    """``value`` as a finite float above 0, or a ValueError that names the parameter."""
+    number = plain_number(value)
+    if number is None or not 0 < number <= sys.float_info.max:
+        raise ValueError(f"{name} = {value!r} is out of range; allowed: a finite number above 0")
     return float(number)
 
 
@@ -302,7 +308,8 @@ def row_seeds(seed: Any, num_envs: int) -> list[int | None]:
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, (bool, np.bool_)):
         first = whole_number("seed", seed, 0)
         return [first + row for row in range(num_envs)]
-    if isinstance(seed, (str, bytes)) or not isinstance(seed, (Sequence, np.ndarray)) or np.shape(seed) == ():
+    single = isinstance(seed, (str, bytes)) or (isinstance(seed, np.ndarray) and seed.ndim == 0)
+    if single or not isinstance(seed, (Sequence, np.ndarray)):
         allowed = f"None, a whole number, at least 0, or {num_envs} of them"
         raise ValueError(f"seed = {seed!r} is not a seed; allowed: {allowed}")
     if len(seed) != num_envs:

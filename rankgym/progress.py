@@ -8,6 +8,8 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 PATIENCE = 2.0  # seconds: nothing shorter gets a bar
 REWRITE_SECONDS = 1.0  # between updates of a line in a notebook, whose file keeps all of them
 NOTEBOOK_WIDTH = 100  # columns
@@ -121,10 +123,12 @@ class late_bar:
     """Context manager: yields a function to report finished parts to, and shows a bar if all take over 2 seconds.
 
     ``progress`` may be a function of the caller's own, which is yielded as it is. ``make`` makes a
-    ``rich.progress.Progress``, or returns None for no bar.
+    ``rich.progress.Progress``, or returns None for no bar. A ValueError names ``progress`` if it is something else.
     """
 
     def __init__(self, progress: bool | Callable[[int], None], total: int, task: str, make: Callable[[], Any]) -> None:
+        if not callable(progress) and not isinstance(progress, (bool, np.bool_)):
+            raise ValueError(f"progress = {progress!r} is out of range; allowed: True, False, or a function")
         self.progress, self.total, self.task, self.make = progress, total, task, make
         self.done, self.start, self.late = 0, time.perf_counter(), False
         self.bar: Any = None

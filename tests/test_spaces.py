@@ -164,8 +164,8 @@ UNAWARE = " (a policy that draws each position by itself, as MlpPolicy does, nee
         ([1, float("nan"), 3], f"action [1, nan, 3] holds nan, not a whole number; {NEED}"),
         ((1, True, 3), f"action (1, True, 3) holds True, not a whole number; {NEED}"),
         (
-            [1, np.timedelta64(2), 3],
-            f"action [1, np.timedelta64(2), 3] holds np.timedelta64(2), not a whole number; {NEED}",
+            [1, np.timedelta64(2, "s"), 3],
+            f"action [1, np.timedelta64(2,'s'), 3] holds np.timedelta64(2,'s'), not a whole number; {NEED}",
         ),
         ([[1], [2, 3], 4], f"action [[1], [2, 3], 4] holds [1], not a whole number; {NEED}"),
         ([1, 2], f"action [1, 2] has 2 items; {NEED}"),

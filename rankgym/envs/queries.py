@@ -256,7 +256,7 @@ def _synthetic(
         items = by_item[0].shape[1]
     else:
         items = whole_number("num_items", DRAWN_ITEMS if num_items is None else num_items, 1, MAX_DRAWN_ITEMS)
-    positions = whole_number("num_positions", num_positions, 1)
+    positions = whole_number("num_positions", num_positions, 1, items)
     tables = {}
     for number, name in enumerate(axes):
         rng = np.random.default_rng([DRAWN_SEED, number])

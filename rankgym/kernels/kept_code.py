@@ -16,7 +16,9 @@ from typing import Any
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 
 DIGEST_SIZE = hashlib.sha256().digest_size
-LOCATORS: Any = {cls.__name__.lstrip("_"): cls for cls in CompileResultCacheImpl._locator_classes}
+LOCATORS = {cls.__name__.lstrip("_"): cls for cls in CompileResultCacheImpl._locator_classes}
+NAMED: Any = LOCATORS["UserProvidedCacheLocator"]
+BESIDE: Any = LOCATORS["InTreeCacheLocator"]
 
 
 def _digest(path: str, data: bytes) -> bytes:
@@ -65,7 +67,7 @@ class CheckedFiles(IndexDataCacheFile):
             file.write(written.getvalue() + _digest(filepath, written.getvalue()))
 
 
-class NamedFolder(LOCATORS["UserProvidedCacheLocator"]):  # type: ignore[misc]
+class NamedFolder(NAMED):
     """The folder ``numba.config.CACHE_DIR``, also if it can only be read.
 
     numba would turn to a folder beside the source, where an edited callee in another file is not noticed.
@@ -76,18 +78,18 @@ class NamedFolder(LOCATORS["UserProvidedCacheLocator"]):  # type: ignore[misc]
         return cls(py_func, py_file) if os.path.exists(py_file) else None
 
 
-class SourceFolder(LOCATORS["InTreeCacheLocator"]):  # type: ignore[misc]
+class SourceFolder(BESIDE):
     """The folder of the function's file, also if it can only be read."""
 
     from_function = classmethod(lambda cls, py_func, py_file: cls(py_func, py_file))
 
 
 class InNamedFolder(CompileResultCacheImpl):
-    _locator_classes = (NamedFolder, LOCATORS["IPythonCacheLocator"])  # the latter for cells of notebooks
+    _locator_classes: Any = [NamedFolder, LOCATORS["IPythonCacheLocator"]]  # noqa: RUF012  the latter for cells of notebooks
 
 
 class BesideSource(CompileResultCacheImpl):
-    _locator_classes = (SourceFolder,)
+    _locator_classes: Any = [SourceFolder]  # noqa: RUF012
 
 
 class KernelCache(FunctionCache):

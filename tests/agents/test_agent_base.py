@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import rankgym
 import rankgym_agents
 from rankgym.agent import KernelAgent, open_unit, positive
-from rankgym_agents import AGENTS, RANKERS, BubbleRank, RandomRanker, StaticRanker, TopRank
+from rankgym_agents import AGENTS, DUELERS, RANKERS, BubbleRank, RandomRanker, StaticRanker, TopRank
 
 SHAPE = {"num_items": 4, "num_positions": 2}
 KERNEL_AGENTS = [name for name, agent in RANKERS.items() if issubclass(agent, KernelAgent)]
@@ -21,6 +21,24 @@ unhurried = settings(deadline=None)  # the first example may wait for the compil
 JUNK = st.one_of(
     st.none(), st.text(max_size=3), st.floats(), st.binary(max_size=2), st.lists(st.integers(), max_size=3)
 )
+
+
+@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("size", ["num_envs", "num_items", "num_arms"])
+def test_more_than_memory_holds_is_refused_at_once(name, size):
+    sizes = {"num_arms": 5} if name in DUELERS else {"num_items": 5, "num_positions": 3}
+    if size in ("num_envs", *sizes):
+        for many in (2**40, 2**63):
+            with pytest.raises(
+                ValueError, match=rf"{size} = {many} .*would take \d+ GB of memory or more; allowed: what fits"
+            ):
+                AGENTS[name](**{**sizes, "horizon": 100, "seed": 0, size: many})
+
+
+@pytest.mark.parametrize("name", ["mergerucb", "mergedts"])
+def test_batches_of_more_arms_than_there_are_make_one(name):
+    one, other = (AGENTS[name](num_arms=6, seed=1, batch_size=size) for size in (6, 2**64))
+    assert snapshot(one) == snapshot(other)
 
 
 @pytest.mark.parametrize("name", ["num_items", "num_positions", "num_envs", "horizon"])

@@ -653,3 +653,31 @@ def test_rendering_shows_the_list_and_its_clicks():
     ]
     assert [line.endswith("click") for line in lines[1:]] == observation.astype(bool).tolist()
     assert len(gym.make_vec(PBM, num_envs=3, render_mode="ansi").render()) == 3
+
+
+@pytest.mark.parametrize("make", [gym.make, gym.make_vec])
+@pytest.mark.parametrize("name", [PBM, "rankgym/Dueling-Arxiv-v0", "rankgym/Dueling-PBM-Yandex-v0"])
+def test_what_was_closed_is_refused(make, name):
+    env = make(name)
+    env.reset(seed=0)
+    action = env.action_space.sample()
+    env.step(action)
+    env.close()
+    env.close()
+    for use in (lambda: env.step(action), env.reset):
+        with pytest.raises(gym.error.ClosedEnvironmentError, match=r"closed; make a new one with gym\.make"):
+            use()
+
+
+def test_autoreset_modes_belong_to_batches():
+    with pytest.raises(
+        TypeError, match=r"no argument 'autoreset_mode'; use gym.make_vec\(..., autoreset_mode='SameStep'\); with"
+    ):
+        gym.make(PBM, autoreset_mode="SameStep")
+    with pytest.raises(TypeError, match=r'or "async" vector_kwargs=\{"autoreset_mode": AutoresetMode\.X\}'):
+        gym.make_vec(PBM, num_envs=2, vectorization_mode="sync", autoreset_mode="SameStep")
+
+
+def test_more_positions_than_can_be_drawn_are_refused():
+    with pytest.raises(ValueError, match=r"num_positions = 10+ is out of range; allowed: a whole number in 1 \.\. 10$"):
+        gym.make_vec("rankgym/UBM-Synthetic-v0", num_positions=10**400)

@@ -84,6 +84,22 @@ def test_an_agent_without_a_candidate_has_no_accuracy():
     assert np.isnan(history.accuracy).all()
 
 
+CIRCLE = [[0.5, 0.9, 0.1, 0.6], [0.1, 0.5, 0.9, 0.6], [0.9, 0.1, 0.5, 0.6], [0.4, 0.4, 0.4, 0.5]]
+
+
+@pytest.mark.parametrize("mode", [None, "sync"])
+@pytest.mark.parametrize("winner", ["copeland", "borda"])
+def test_each_of_several_best_arms_is_right(winner, mode):
+    """Arms 0 to 2 beat each other in a circle, and arm 3."""
+    venv = gym.make_vec(
+        "rankgym/Dueling-Synthetic-v0", num_envs=6, preference=CIRCLE, winner=winner, vectorization_mode=mode
+    )
+    agent = Plain(6)
+    agent.candidate = np.array([0, 1, 2, 3, 77, -1])
+    history = rankgym.simulate(agent, venv, 5, seed=0, progress=False)
+    assert history.accuracy[-1].tolist() == [1, 1, 1, 0, 0, 0]
+
+
 @pytest.mark.parametrize("candidate", [np.zeros(2, int), np.zeros(3), np.zeros((3, 1), int), 0, "0"])
 def test_a_candidate_that_is_no_arm_a_row_is_refused(candidate):
     agent = Plain()

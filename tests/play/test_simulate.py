@@ -133,6 +133,10 @@ def test_what_does_not_fit_is_refused_before_anything_is_played():
     agent = Plain(venv)
     with pytest.raises(ValueError, match="rounds = 11 exceeds the environment's horizon; make it with horizon=11"):
         rankgym.simulate(agent, venv, rounds=11)
+    for endless in (None, 2**64):
+        venv = gym.make_vec(PBM, horizon=endless)
+        with pytest.raises(ValueError, match=rf"rounds = {2**63 - 1} is out of range; allowed: .* 1 \.\. {2**62}$"):
+            rankgym.simulate(agent, venv, 2**63 - 1, progress=False)
     with pytest.raises(ValueError, match="rounds = 0 is out of range"):
         rankgym.simulate(agent, venv, rounds=0)
     with pytest.raises(ValueError, match=r"make one with gym\.make_vec"):
@@ -207,3 +211,13 @@ def test_other_environments_are_refused():
         rankgym.RecordRegret(gym.make("CartPole-v1"))
     with pytest.raises(ValueError, match=r"is not an environment; allowed: the result of gym\.make"):
         rankgym_agents.TopRank.for_env(PBM)
+
+
+def test_odd_seeds_and_bars_are_refused_by_name():
+    venv = gym.make_vec(PBM, num_envs=2)
+    for odd, said in [
+        ({"seed": [[0, 1], [1]]}, r"seed\[0\] = \[0, 1\]"),
+        ({"progress": np.array([1, 2])}, "progress = "),
+    ]:
+        with pytest.raises(ValueError, match=said + ".* is out of range; allowed: "):
+            rankgym.simulate(Plain(venv), venv, 5, **odd)
