@@ -48,10 +48,6 @@ WITHOUT = {
         copy_rankings
         decide
     """,
-    "rankgym.kernels": """
-        borrowed
-        give_back
-    """,
     "rankgym.logs.evaluation": """
         Estimate
         NoSupport
