@@ -10,11 +10,9 @@ from __future__ import annotations  # help() shows the parameters' types as they
 import inspect
 import math
 import secrets
-import sys
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -29,19 +27,24 @@ from rankgym.arguments import (
     env_horizons,
     name_keywords,
     named_keywords,
-    plain_number,
     row_seeds,
 )
-from rankgym.arguments import count_of as count_of  # agents import these seven from here
+from rankgym.arguments import count_of as count_of  # agents import these nine from here
 from rankgym.arguments import near as near
 from rankgym.arguments import number_in as number_in
 from rankgym.arguments import one_of as one_of
+from rankgym.arguments import open_unit as open_unit
+from rankgym.arguments import positive as positive
 from rankgym.arguments import probabilities as probabilities
 from rankgym.arguments import restored as restored
 from rankgym.arguments import whole_number as whole_number
+from rankgym.beliefs import Beliefs as Beliefs
+from rankgym.beliefs import plain as plain
 from rankgym.kernels import AGENT, first_fault, kernel, row_keys
 from rankgym.named_code import NameNotFound as NameNotFound
 from rankgym.named_code import find_named as find_named
+
+__all__ = ["Agent", "Beliefs", "DuelingAgent", "DuelingKernelAgent", "KernelAgent"]
 
 NAMED_AGENT = "a class with methods act and update, or a function whose return annotation is such a class"
 
@@ -79,19 +82,6 @@ def serves_one_user(cls: Any) -> bool:
     )
 
 
-def open_unit(name: str, value: Any) -> float:
-    """``value`` as a float in (0, 1), or a ValueError that names the parameter."""
-    return number_in(name, value, 0, 1, open_low=True, open_high=True)
-
-
-def positive(name: str, value: Any) -> float:
-    """``value`` as a finite float above 0, or a ValueError that names the parameter."""
-    number = plain_number(value)
-    if number is None or not 0 < number <= sys.float_info.max:
-        raise ValueError(f"{name} = {value!r} is out of range; allowed: a finite number above 0")
-    return float(number)
-
-
 def seed_argument(seeds: Sequence[int]) -> int | list[int]:
     """The argument ``seed`` for an agent whose rows have ``seeds``: a number if they are consecutive, else the list.
 
@@ -99,32 +89,6 @@ def seed_argument(seeds: Sequence[int]) -> int | list[int]:
     """
     first = seeds[0]
     return first if all(seed == first + row for row, seed in enumerate(seeds)) else list(seeds)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Beliefs:
-    """What an agent believes about one row after the rounds that it has learned from, for people to look at.
-
-    All parts are plain Python values, and each may be missing: an agent gives those that its algorithm has. In duels
-    the items are arms. ``blocks``, ``out`` and ``base_list`` name each item at most once.
-    """
-
-    blocks: tuple[tuple[int, ...], ...] = ()  # groups of items; within a group nothing is decided
-    ordered: bool = True  # whether the first block is the best one, and so on
-    out: tuple[int, ...] = ()  # items that were given up
-    base_list: tuple[int, ...] = ()  # the list that the agent starts from in every round, best item first
-    champion: int | None = None  # the item that the agent would name as the best one
-    scores: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # by name: a number per item, maybe infinite
-
-    @property
-    def structure(self) -> tuple[Any, ...]:
-        """All parts but the scores: what changes seldom, and is worth a note when it does."""
-        return self.blocks, self.out, self.base_list, self.champion
-
-
-def plain(values: Any) -> tuple[Any, ...]:
-    """Return an array's numbers, or those of another sequence, as a tuple of Python numbers."""
-    return tuple(np.asarray(values).tolist())
 
 
 class Learner:
@@ -265,6 +229,16 @@ class Agent(Learner, ABC):
 
     Raises:
         ValueError: an argument is out of range; the message names it, its value and what is allowed.
+
+    Examples:
+        >>> import gymnasium as gym, rankgym
+        >>> from rankgym_agents import RandomRanker
+        >>> env = gym.make_vec("rankgym/CM-Yandex-v0", num_envs=2, horizon=1_000)
+        >>> agent = RandomRanker.for_env(env, seed=7)  # a subclass; examples/own_agent.py writes one
+        >>> agent, agent.seeds
+        (RandomRanker(num_items=10, num_positions=5, num_envs=2, horizon=1000), [7, 8])
+        >>> agent.act().shape, agent.settled().tolist()
+        ((2, 5), [False, False])
     """
 
     def __init__(
@@ -409,6 +383,25 @@ class KernelAgent(StatefulLearner, Agent):
     Random numbers come from the row's key, the round and an index only:
     ``uniform(bits(session_seed(s.key[row], s.round[row]), index))`` of ``rankgym.kernels``, with ``key=self.keys()`` in
     the state.
+
+    Examples:
+        >>> from typing import NamedTuple
+        >>> import numpy as np
+        >>> from rankgym import KernelAgent
+        >>> class Counts(NamedTuple):
+        ...     clicks: np.ndarray  # (rows, items)
+        >>> class MostClicked(KernelAgent):
+        ...     def rank(s, displayed):  # decorate both with rankgym.kernels.kernel to compile them
+        ...         displayed[:] = np.argsort(-s.clicks, kind="stable")[:, : displayed.shape[1]]
+        ...     def learn(s, displayed, clicks):
+        ...         s.clicks[np.arange(len(clicks))[:, None], displayed] += clicks
+        ...     def __init__(self, **shape):
+        ...         super().__init__(**shape)
+        ...         self.state = Counts(**self.filled(self.num_items, clicks=0))
+        >>> agent = MostClicked(num_items=3, num_positions=2)
+        >>> agent.update([[0, 1]], [[0, 1]])
+        >>> agent.act().tolist(), agent.snapshot()["clicks"].tolist()
+        ([[1, 0]], [[0, 1, 0]])
     """
 
     KERNELS = ("rank", "learn")
@@ -437,6 +430,22 @@ class DuelingAgent(Learner, ABC):
 
     Raises:
         ValueError: an argument is out of range; the message names it, its value and what is allowed.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym import DuelingAgent
+        >>> class LastWinner(DuelingAgent):  # it meets the arm of the next number
+        ...     champion = 0
+        ...     def act(self, observation=None):
+        ...         return {"left": self.candidate, "right": (self.candidate + 1) % self.num_arms}
+        ...     def update(self, duel, won):
+        ...         left, right, left_won = self.checked_duel(duel, won)
+        ...         self.champion = np.where(left_won, left, right)
+        ...     candidate = property(lambda self: np.full(self.num_envs, self.champion))
+        >>> agent = LastWinner(num_arms=3, num_envs=2)
+        >>> agent.update(agent.act(), [[0, 1], [1, 0]])
+        >>> agent.candidate.tolist()
+        [1, 0]
     """
 
     def __init__(
@@ -520,6 +529,14 @@ class DuelingKernelAgent(StatefulLearner, DuelingAgent):
         name(state, candidate)                fills ``candidate`` (rows,) int64; reads the state only
 
     ``state``, ``snapshot``, ``restore``, ``settled`` and random numbers are as in ``KernelAgent``.
+
+    Examples:
+        >>> from rankgym_agents import RUCB
+        >>> agent, other = RUCB(num_arms=5, seed=0), RUCB(num_arms=5, seed=0)  # subclasses of DuelingKernelAgent
+        >>> agent.update(agent.act(), [[1, 0]])
+        >>> other.restore(agent.snapshot())  # it goes on where the first one is
+        >>> bool(other.act()["right"] == agent.act()["right"]), int(other.state.wins.sum())
+        (True, 1)
     """
 
     KERNELS = ("choose", "learn", "name")

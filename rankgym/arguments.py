@@ -6,6 +6,7 @@ import functools
 import inspect
 import math
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
@@ -193,6 +194,19 @@ def number_in(
     if number is None or not low <= number <= high or (open_low and number == low) or (open_high and number == high):
         interval = f"{'[('[open_low]}{low:g}, {high:g}{'])'[open_high]}"
         raise ValueError(f"{name} = {value!r} is out of range; allowed: a number in {interval}")
+    return float(number)
+
+
+def open_unit(name: str, value: Any) -> float:
+    """``value`` as a float in (0, 1), or a ValueError that names the parameter."""
+    return number_in(name, value, 0, 1, open_low=True, open_high=True)
+
+
+def positive(name: str, value: Any) -> float:
+    """``value`` as a finite float above 0, or a ValueError that names the parameter."""
+    number = plain_number(value)
+    if number is None or not 0 < number <= sys.float_info.max:
+        raise ValueError(f"{name} = {value!r} is out of range; allowed: a finite number above 0")
     return float(number)
 
 

@@ -40,17 +40,18 @@ def per_row(agent_class: type) -> type[Any]:
     Raises:
         TypeError: ``agent_class`` is not a class, or lacks a method.
 
-    >>> import gymnasium as gym, rankgym
-    >>> class Fixed:
-    ...     def __init__(self, num_positions):
-    ...         self.ranking = list(range(num_positions))
-    ...     def act(self):
-    ...         return self.ranking
-    ...     def update(self, displayed, clicks):
-    ...         pass
-    >>> env = gym.make_vec("rankgym/CM-Yandex-v0", num_envs=2, query=[0, 1])
-    >>> rankgym.per_row(Fixed).for_env(env, seed=0).act().tolist()
-    [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]
+    Examples:
+        >>> import gymnasium as gym, rankgym
+        >>> class Fixed:
+        ...     def __init__(self, num_positions):
+        ...         self.ranking = list(range(num_positions))
+        ...     def act(self):
+        ...         return self.ranking
+        ...     def update(self, displayed, clicks):
+        ...         pass
+        >>> env = gym.make_vec("rankgym/CM-Yandex-v0", num_envs=2, query=[0, 1])
+        >>> rankgym.per_row(Fixed).for_env(env, seed=0).act().tolist()
+        [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]
     """
     if not isinstance(agent_class, type):
         raise TypeError(f"agent_class = {agent_class!r} is not a class; allowed: a class with methods act and update")

@@ -28,6 +28,8 @@ from rankgym.kernels import first_fault
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
+__all__ = ["BatchedPermutation", "Permutation"]
+
 INT64 = np.dtype(np.int64)
 UNAWARE = "a policy that draws each position by itself, as MlpPolicy does, needs the wrapper ScoresToRanking"
 Seed: TypeAlias = int | np.random.Generator | None
@@ -54,6 +56,17 @@ class Permutation(MultiDiscrete[np.int64]):
 
     Raises:
         ValueError: an argument is out of range; the message names it, its value and what is allowed.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.spaces import Permutation
+        >>> space = Permutation(5, 3, seed=0)
+        >>> sorted(space.sample(mask=np.array([1, 0, 1, 0, 1], np.int8)).tolist())  # items 1 and 3 are masked
+        [0, 2, 4]
+        >>> [4, 0, 2] in space, [0, 0, 2] in space
+        (True, False)
+        >>> space.checked((4, 0, 2))
+        array([4, 0, 2])
     """
 
     _shape: tuple[int, ...]
@@ -124,6 +137,18 @@ class BatchedPermutation(Box[np.int64]):
         k: number of positions, 1 .. the smallest ``n``.
         num_envs: number of rows, at least 1.
         dtype, seed: as in ``Permutation``, which refuses the same values.
+
+    Raises:
+        ValueError: an argument is out of range; the message names it, its value and what is allowed.
+
+    Examples:
+        >>> from gymnasium.vector.utils import batch_space
+        >>> from rankgym.spaces import BatchedPermutation, Permutation
+        >>> batch_space(Permutation(5, 2), 3)
+        BatchedPermutation(5, 2, num_envs=3)
+        >>> space = BatchedPermutation([5, 3], 2, num_envs=2)  # the rows have different numbers of items
+        >>> [[4, 0], [2, 1]] in space, [[4, 0], [3, 1]] in space
+        (True, False)
     """
 
     def __init__(

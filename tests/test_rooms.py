@@ -25,7 +25,7 @@ LONGEST_FILE, LONGEST_FUNCTION = 600, 60  # lines; a function's docstring is not
 # A room may import the rooms above it in this list, and its own. A file belongs to the longest name that fits.
 LEVELS = [
     {"version", "untrusted"},
-    {"arguments", "estimates", "extras", "kernels", "outputs", "progress", "source", "style"},
+    {"arguments", "beliefs", "estimates", "extras", "kernels", "outputs", "progress", "source", "style"},
     {"named_code"},
     {"agent", "spaces", "metrics", "data", "histories", "interleaving", "scenes"},
     {"models", "pictures"},

@@ -50,7 +50,13 @@ ADVICE = {
 
 
 class AgentError(ConformanceError):
-    """An agent breaks rules of ``check_agent``; the message says for each how, and what to do."""
+    """An agent breaks rules of ``check_agent``; the message says for each how, and what to do.
+
+    Examples:
+        >>> from rankgym.conformance import AgentError
+        >>> AgentError.advice["seed"]  # what the message says to do
+        "draw from generators made of the rows' seeds (self.seeds), never from random or np.random directly"
+    """
 
     advice = ADVICE
 
@@ -95,18 +101,19 @@ def check_agent(
         AgentError: rules are broken; ``broken`` names all of them, ``skipped`` those that could not be tried.
         ValueError: an argument of ``check_agent`` is out of range.
 
-    >>> import numpy as np
-    >>> class Forgetful:
-    ...     def __init__(self, *, num_items, num_positions, num_envs, **rest):
-    ...         self.shape = num_envs, num_positions
-    ...     def act(self, observation):
-    ...         return np.zeros(self.shape, int)
-    ...     def update(self, displayed, clicks): ...
-    >>> try:
-    ...     check_agent(Forgetful)
-    ... except AgentError as error:
-    ...     print("; ".join(error.broken), "-", error.skipped["seed"])
-    sizes; actions - rule 'actions' is broken
+    Examples:
+        >>> import numpy as np
+        >>> class Forgetful:
+        ...     def __init__(self, *, num_items, num_positions, num_envs, **rest):
+        ...         self.shape = num_envs, num_positions
+        ...     def act(self, observation):
+        ...         return np.zeros(self.shape, int)
+        ...     def update(self, displayed, clicks): ...
+        >>> try:
+        ...     check_agent(Forgetful)
+        ... except AgentError as error:
+        ...     print("; ".join(error.broken), "-", error.skipped["seed"])
+        sizes; actions - rule 'actions' is broken
     """
     arguments = {"num_items": num_items, "num_positions": num_positions, "num_arms": num_arms}
     try_rules(factory, kind=kind, **arguments, rounds=rounds, seed=seed).raise_if_broken(AgentError)

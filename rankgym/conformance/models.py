@@ -37,7 +37,17 @@ ROUNDING = 1e-9  # allowed in the value of a best list
 
 
 class ModelError(ConformanceError):
-    """A click model breaks rules of ``check_model``; the message has a line for each."""
+    """A click model breaks rules of ``check_model``; the message has a line for each.
+
+    Examples:
+        >>> from rankgym.conformance import ModelError, check_model
+        >>> from rankgym.models import MODELS
+        >>> try:
+        ...     check_model(MODELS["PBM"]._replace(examine=None))
+        ... except ModelError as error:
+        ...     print(list(error.broken), len(error.skipped) > 0)
+        ['parts'] True
+    """
 
 
 def check_model(
@@ -74,14 +84,15 @@ def check_model(
         ModelError: rules are broken; ``broken`` names all of them, ``skipped`` those that could not be tried.
         ValueError: an argument is out of range, or nothing has the name ``model``.
 
-    >>> from rankgym.models import MODELS
-    >>> check_model("PBM", sessions=10_000)  # it keeps all rules
-    >>> mixed = MODELS["PBM"]._replace(examine=MODELS["DCM"].examine)
-    >>> try:
-    ...     check_model(mixed, sessions=10_000)
-    ... except ModelError as error:
-    ...     print(list(error.broken))
-    ['examine']
+    Examples:
+        >>> from rankgym.models import MODELS
+        >>> check_model("PBM", sessions=10_000)  # it keeps all rules
+        >>> mixed = MODELS["PBM"]._replace(examine=MODELS["DCM"].examine)
+        >>> try:
+        ...     check_model(mixed, sessions=10_000)
+        ... except ModelError as error:
+        ...     print(list(error.broken))
+        ['examine']
     """
     try_rules(model, num_items=num_items, num_positions=num_positions, sessions=sessions, seed=seed).raise_if_broken(
         ModelError

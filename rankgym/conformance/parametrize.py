@@ -27,22 +27,23 @@ def parametrize_with_checks(
             else is an agent's factory, see ``check_agent``.
         arguments: of ``check_agent``, ``check_vector_env`` or ``check_model``.
 
-    >>> import numpy as np
-    >>> class AlwaysTheSame:
-    ...     def __init__(self, *, num_items, num_positions, num_envs, **rest):
-    ...         if num_positions > num_items:
-    ...             raise ValueError(f"num_positions = {num_positions}; allowed: 1 .. {num_items}")
-    ...         self.lists = np.tile(np.arange(num_positions), (num_envs, 1))
-    ...     def act(self, observation):
-    ...         return self.lists.copy()
-    ...     def update(self, displayed, clicks): ...
-    >>> @parametrize_with_checks([AlwaysTheSame], rounds=20)
-    ... def test_my_agents(check):
-    ...     check()
-    >>> cases = test_my_agents.pytestmark[0].args[1]
-    >>> [case.id for case in cases][:3]
-    ['AlwaysTheSame-parts', 'AlwaysTheSame-sizes', 'AlwaysTheSame-actions']
-    >>> test_my_agents(*cases[0].values)  # what pytest does
+    Examples:
+        >>> import numpy as np
+        >>> class AlwaysTheSame:
+        ...     def __init__(self, *, num_items, num_positions, num_envs, **rest):
+        ...         if num_positions > num_items:
+        ...             raise ValueError(f"num_positions = {num_positions}; allowed: 1 .. {num_items}")
+        ...         self.lists = np.tile(np.arange(num_positions), (num_envs, 1))
+        ...     def act(self, observation):
+        ...         return self.lists.copy()
+        ...     def update(self, displayed, clicks): ...
+        >>> @parametrize_with_checks([AlwaysTheSame], rounds=20)
+        ... def test_my_agents(check):
+        ...     check()
+        >>> cases = test_my_agents.pytestmark[0].args[1]
+        >>> [case.id for case in cases][:3]
+        ['AlwaysTheSame-parts', 'AlwaysTheSame-sizes', 'AlwaysTheSame-actions']
+        >>> test_my_agents(*cases[0].values)  # what pytest does
     """
     import pytest  # here, so that rankgym is imported without it
 

@@ -26,6 +26,15 @@ class ConformanceError(AssertionError):
     """Rules are broken. The message has a line for each, and names the rules that could not be tried.
 
     ``broken`` has the breach of each broken rule, and ``skipped`` the reason for each rule that was not tried.
+
+    Examples:
+        >>> broken = {"seed": Breach("lists differ in round 3", "the same lists")}
+        >>> error = ConformanceError(broken, skipped={"copies": "rule 'seed' is broken"})
+        >>> print(error)
+        rule 'seed': lists differ in round 3; expected: the same lists
+        skipped, as rule 'seed' is broken: copies
+        >>> list(error.broken), list(error.skipped)
+        (['seed'], ['copies'])
     """
 
     advice: ClassVar[Mapping[str, str]] = {}  # what to do about a broken rule

@@ -65,11 +65,28 @@ MASKS_AND_LISTS = ("seed list", "row independence", "reset mask", "options", "au
 
 
 class VectorEnvError(ConformanceError):
-    """A vector environment breaks rules of ``check_vector_env``; the message has a line for each."""
+    """A vector environment breaks rules of ``check_vector_env``; the message has a line for each.
+
+    Examples:
+        >>> import gymnasium as gym
+        >>> from rankgym.conformance import VectorEnvError, check_vector_env
+        >>> try:
+        ...     check_vector_env(gym.make_vec("CartPole-v1", num_envs=3), steps=5)
+        ... except VectorEnvError as error:
+        ...     print("seed list" in error.broken, "seed" in error.broken)
+        True False
+    """
 
 
 class VectorEnvReport(NamedTuple):
-    """What ``check_vector_env`` has checked."""
+    """What ``check_vector_env`` has checked.
+
+    Examples:
+        >>> from rankgym.conformance import VectorEnvReport
+        >>> print(VectorEnvReport(("close",), {"same step": "the mode is NEXT_STEP"}))
+        holds: close: close works, and again, and sets closed (this only where strict)
+        not exercised: same step: the mode is NEXT_STEP
+    """
 
     checked: tuple[str, ...]  # names of the rules that were tried, and hold
     not_exercised: dict[str, str]  # the other rules, with the reason
@@ -103,11 +120,12 @@ def check_vector_env(
         VectorEnvError: rules are broken; ``broken`` names all of them, ``skipped`` those that could not be tried.
         ValueError: an argument is out of range.
 
-    >>> import gymnasium as gym
-    >>> import rankgym
-    >>> report = check_vector_env(gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=3, horizon=7))
-    >>> len(report.checked), report.not_exercised
-    (18, {'same step': 'the mode is NEXT_STEP'})
+    Examples:
+        >>> import gymnasium as gym
+        >>> import rankgym
+        >>> report = check_vector_env(gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=3, horizon=7))
+        >>> len(report.checked), report.not_exercised
+        (18, {'same step': 'the mode is NEXT_STEP'})
     """
     skipped = try_rules(env, steps=steps, seed=seed, strict=strict).raise_if_broken(VectorEnvError)
     return VectorEnvReport(tuple(rule for rule in RULES if rule not in skipped), skipped)

@@ -16,6 +16,14 @@ def join_batches(order, start, count, largest):
 
     The smallest batch is joined with the largest if together they have at most ``largest`` members, else the largest
     stays alone, and so on with the remaining batches. Batches of equal size keep their order.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.kernels import join_batches
+        >>> order, start = np.arange(7), np.array([0, 1, 3, 7])  # batches of 1, 2 and 4 arms
+        >>> count = join_batches(order, start, 3, 5)
+        >>> order.tolist(), start[: count + 1].tolist()  # 1 + 4 arms, and 2
+        ([0, 3, 4, 5, 6, 1, 2], [0, 5, 7])
     """
     by_size = np.empty(count, np.int64)
     for batch in range(count):
@@ -44,13 +52,29 @@ def join_batches(order, start, count, largest):
 
 @kernel
 def size_of(start, batch):
-    """The number of members of a batch."""
+    """The number of members of a batch.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.kernels import size_of
+        >>> int(size_of(np.array([0, 1, 3, 7]), 2))  # batches of 1, 2 and 4 arms
+        4
+    """
     return start[batch + 1] - start[batch]
 
 
 @kernel
 def leave_batch(order, start, count, batch, member):
-    """Move ``member`` from its batch to behind the last of ``count`` batches; the others keep their order."""
+    """Move ``member`` from its batch to behind the last of ``count`` batches; the others keep their order.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.kernels import leave_batch
+        >>> order, start = np.array([4, 0, 1, 2, 3]), np.array([0, 2, 5])  # batches (4, 0) and (1, 2, 3)
+        >>> leave_batch(order, start, 2, 0, 4)
+        >>> order.tolist(), start.tolist()  # (0,) and (1, 2, 3); arm 4 is out
+        ([0, 1, 2, 3, 4], [0, 1, 4])
+    """
     place = start[batch]
     while order[place] != member:
         place += 1
@@ -63,7 +87,14 @@ def leave_batch(order, start, count, batch, member):
 
 @kernel
 def smallest_size(start, count):
-    """The number of members of the smallest of ``count`` batches."""
+    """The number of members of the smallest of ``count`` batches.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.kernels import smallest_size
+        >>> int(smallest_size(np.array([0, 4, 7]), 2))  # of batches of 4 and 3 arms
+        3
+    """
     least = size_of(start, 0)
     for batch in range(1, count):
         least = min(least, size_of(start, batch))
@@ -72,7 +103,16 @@ def smallest_size(start, count):
 
 @kernel
 def number_members(order, start, count, batch_of):
-    """Fill ``batch_of`` (arms,) with the batch of every member of ``count`` batches."""
+    """Fill ``batch_of`` (arms,) with the batch of every member of ``count`` batches.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.kernels import number_members
+        >>> batch_of = np.empty(4, np.int64)
+        >>> number_members(np.array([3, 0, 1, 2]), np.array([0, 1, 4]), 2, batch_of)
+        >>> batch_of.tolist()  # arm 3 is alone in batch 0
+        [1, 1, 1, 0]
+    """
     for batch in range(count):
         for place in range(start[batch], start[batch + 1]):
             batch_of[order[place]] = batch
@@ -84,6 +124,14 @@ def count_win(wins, trails, won, lost, winner, loser):
 
     ``trails``, ``won`` and ``lost`` (arms,) are how many other arms the arm trails in their duels, and its duels won
     and lost: to find them in a large table at each record would take longer than the rounds between.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.kernels import count_win
+        >>> wins, trails, won, lost = np.zeros((2, 2), np.int64), *np.zeros((3, 2), np.int64)
+        >>> count_win(wins, trails, won, lost, 1, 0)  # arm 1 has won
+        >>> wins.tolist(), trails.tolist(), won.tolist(), lost.tolist()
+        ([[0, 0], [1, 0]], [1, 0], [0, 1], [1, 0])
     """
     lead = wins[winner, loser] - wins[loser, winner]
     wins[winner, loser] += 1
@@ -99,6 +147,13 @@ def least_beaten(order, remaining, trails, won, lost):
 
     The last three are as in ``count_win``. Of several arms it is the one with the largest share of duels won, and then
     the first.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.kernels import least_beaten
+        >>> trails, won, lost = np.array([1, 0, 0]), np.array([5, 3, 9]), np.array([6, 2, 1])
+        >>> int(least_beaten(np.arange(3), 3, trails, won, lost))  # arms 1 and 2 trail nobody
+        2
     """
     first, fewest, best = order[0], order.shape[0], -1.0
     for place in range(remaining):
@@ -112,13 +167,26 @@ def least_beaten(order, remaining, trails, won, lost):
 
 @kernel
 def share_won(won, lost):
-    """The share of duels won; 1/2 without duels."""
+    """The share of duels won; 1/2 without duels.
+
+    Examples:
+        >>> from rankgym.kernels import share_won
+        >>> share_won(3, 1), share_won(0, 0)
+        (0.75, 0.5)
+    """
     return won / (won + lost) if won + lost > 0 else 0.5
 
 
 @kernel
 def log_of_sum(t, constant, log_constant):
-    """ln(t + C), where C may be infinite, that is, more than a float can be."""
+    """ln(t + C), where C may be infinite, that is, more than a float can be.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.kernels import log_of_sum
+        >>> round(log_of_sum(1, 9.0, 0.0), 3), log_of_sum(1, np.inf, 1000.0)  # ln 10; and ln C for a C of e^1000
+        (2.303, 1000.0)
+    """
     return math.log(t + constant) if constant < math.inf else log_constant
 
 
@@ -128,6 +196,11 @@ def beaten(won, lost, budget, prior):
 
     The bound is (prior / 2 + won) / n + sqrt(budget / n) with n = prior + won + lost; ``budget`` is alpha ln(t + C). It
     takes neither a division nor a root.
+
+    Examples:
+        >>> from rankgym.kernels import beaten
+        >>> [bool(beaten(won, 4 * won, 1.0, 0.0)) for won in (2, 20)]  # 0.2 + sqrt(1 / 10), and 0.2 + sqrt(1 / 100)
+        [False, True]
     """
     lead = np.float64(lost - won)
     return lead > 0.0 and lead * lead > 4.0 * budget * (prior + won + lost)
@@ -135,7 +208,16 @@ def beaten(won, lost, budget, prior):
 
 @kernel
 def some_arm_beats(order, start, wins, batch, arm, budget, prior):
-    """Whether another arm of the batch has beaten this one with confidence; ``wins`` as in ``count_win``."""
+    """Whether another arm of the batch has beaten this one with confidence; ``wins`` as in ``count_win``.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.kernels import some_arm_beats
+        >>> wins = np.array([[0, 80], [20, 0]])
+        >>> order, start = np.arange(2), np.array([0, 2])
+        >>> [bool(some_arm_beats(order, start, wins, 0, arm, 1.0, 0.0)) for arm in (0, 1)]
+        [False, True]
+    """
     for place in range(start[batch], start[batch + 1]):
         other = order[place]
         if other != arm and beaten(wins[arm, other], wins[other, arm], budget, prior):

@@ -20,7 +20,8 @@ from rankgym.kernels.kept_code import KernelCache, say_not_kept
 F = TypeVar("F", bound=Callable[..., Any])
 CONFIG: Any = numba.config
 ROOM = Path(__file__).parent
-MANY_ROWS = 8  # from this many on it pays to gather the operands of a loop over all rows' entries, to be vectorised
+#: From this many rows on it pays to gather the operands of a loop over all rows' entries, to be vectorised.
+MANY_ROWS = 8
 DIVISION: Final = "numpy"  # x / 0 is infinite or NaN: a check of every divisor would keep loops from being vectorised
 BOILERPLATE = ("Failed in nopython", "Failed in object", "During:", "File ", "-")  # lines of numba's errors
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -31,6 +32,12 @@ class KernelError(TypeError):
     """A kernel cannot be compiled. The message names it, its file and line, and what is wrong there.
 
     ``module`` is the name of the kernel's module.
+
+    Examples:
+        >>> from rankgym.kernels import KernelError
+        >>> error = KernelError("kernel rank (mine.py, line 7) cannot be compiled: ...", module="mine")
+        >>> isinstance(error, TypeError), error.module
+        (True, 'mine')
     """
 
     def __init__(self, said: str, module: str = "") -> None:
@@ -68,6 +75,11 @@ def cache_folder() -> Path:
     that is set, else in the user's cache folder. Two flags are left out, so that nothing is compiled again because of
     them: the number of threads (no kernel runs in parallel; process pools set it in their workers), and the one that
     switches the compiler off.
+
+    Examples:
+        >>> from rankgym.kernels import cache_folder
+        >>> cache_folder() == cache_folder(), len(cache_folder().name)
+        (True, 16)
     """
     ignored = ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS")
     flags = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_") and name not in ignored}
@@ -88,6 +100,20 @@ def kernel(func: F) -> F:
 
     A kernel is a pure function on arrays that writes its results to its last arguments. It does not check its
     arguments, and compiled code reads out of bounds silently: the caller checks them first.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.kernels import kernel
+        >>> @kernel
+        ... def count_clicks(clicks, total):
+        ...     for row in range(clicks.shape[0]):
+        ...         total[row] = 0
+        ...         for place in range(clicks.shape[1]):
+        ...             total[row] += clicks[row, place]
+        >>> total = np.empty(2, np.int64)
+        >>> count_clicks(np.array([[1, 0, 1], [0, 0, 0]], np.int8), total)
+        >>> total.tolist()
+        [2, 0]
     """
     if CONFIG.DISABLE_JIT:
         # the generator's arithmetic is modulo 2^64 by design, and x / 0 is infinite or NaN as in compiled code

@@ -17,6 +17,14 @@ def kl_upper_bounds(mean, level, upper):
     ``mean`` (entries,) in [0, 1] and ``level`` (entries,) >= 0, below 1e300. The result depends on the entry's two
     numbers alone, so that equal statistics have equal bounds. The search begins at the least of three upper bounds of
     the root; three of Halley's steps follow, which are enough from there.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.kernels import kl_upper_bounds
+        >>> mean, level, upper = np.array([0.0, 0.5, 0.5]), np.array([0.1, 0.1, 0.01]), np.empty(3)
+        >>> kl_upper_bounds(mean, level, upper)
+        >>> upper.round(3).tolist()  # 1 - exp(-0.1); and the bound is nearer with a smaller level
+        [0.095, 0.713, 0.57]
     """
     begin(mean, level, upper)
     for _ in range(3):

@@ -24,6 +24,11 @@ def logarithm(x):
     """log x of a normal ``x`` > 0, within 3e-16 (1 + abs(log x)).
 
     x = 2^k m with m between the roots of 1/2 and 2, and log m = 2 artanh s with s = (m - 1) / (m + 1).
+
+    Examples:
+        >>> from rankgym.kernels import logarithm
+        >>> round(float(logarithm(10.0)), 9)
+        2.302585093
     """
     word = np.float64(x).view(np.uint64) + UPWARDS
     k = np.uint64(WHOLE | (word >> EXPONENT)).view(np.float64) - LOWEST
@@ -42,6 +47,11 @@ def exponential(x):
     """exp(-x) of ``x`` >= 0, within 1e-13 of itself; that of 700, which is 1e-304, where x is larger.
 
     x = n log 2 - r with abs(r) up to log(2) / 2, and exp r is its Taylor polynomial of degree 11.
+
+    Examples:
+        >>> from rankgym.kernels import exponential
+        >>> round(float(exponential(2.0)), 9)  # exp(-2)
+        0.135335283
     """
     x = x if x < MOST else MOST
     rounded = x * (1.0 / LOG_2) + ROUNDING

@@ -2,6 +2,22 @@
 
 A kernel that made them by ``np.empty`` would count references to every array that it touches, with an atomic
 instruction each time: a row of TopRank alone would take twice as long.
+
+Examples:
+    >>> import numpy as np
+    >>> from rankgym.kernels import borrowed, give_back, kernel
+    >>> @kernel
+    ... def turn_round(items):
+    ...     kept = borrowed(items.shape[0], np.int64)
+    ...     for place in range(items.shape[0]):
+    ...         kept[place] = items[place]
+    ...     for place in range(items.shape[0]):
+    ...         items[place] = kept[items.shape[0] - 1 - place]
+    ...     give_back(kept)
+    >>> items = np.arange(4)
+    >>> turn_round(items)
+    >>> items.tolist()
+    [3, 2, 1, 0]
 """
 
 from typing import Any

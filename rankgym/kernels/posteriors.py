@@ -16,7 +16,7 @@ import numpy as np
 from rankgym.kernels.compiling import kernel
 from rankgym.kernels.functions import exponential, logarithm
 
-NODES = 48
+NODES = 48  #: values of theta on which a posterior is known
 REACH = 5.5  # z = 2 sinh(u / 2) for equally spaced u from -REACH to REACH, so that z goes from -15.6 to 15.6
 _U = np.linspace(-REACH, REACH, NODES)
 Z, STRETCH = 2.0 * np.sinh(0.5 * _U), np.log(np.cosh(0.5 * _U))  # and the logarithm of dz / du
@@ -41,6 +41,15 @@ def posterior(clicked, missed, examination, a, b, survival, theta, density, mass
 
     Returns:
         centre and width of the nodes, as logits; mean and standard deviation of theta.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.kernels import NODES, posterior
+        >>> examination, missed = np.array([1.0, 0.5]), np.array([2.0, 0.0])  # two misses where all users look
+        >>> arrays = np.empty((4, NODES))  # survival, theta, density and mass
+        >>> centre, width, mean, deviation = posterior(3.0, missed, examination, 1.0, 1.0, *arrays)
+        >>> round(float(mean), 3), round(float(deviation), 3)  # of Beta(1 + 3, 1 + 2): 4 / 7 and 0.175
+        (0.571, 0.175)
     """
     a += clicked
     for j in range(missed.shape[0]):
@@ -158,6 +167,15 @@ def exceeded(survival, centre, width, probability):
 
     Between two nodes the logarithm of the probability of being above is taken as straight, or, if that is more than
     1/2, of being below.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.kernels import NODES, exceeded, posterior
+        >>> survival, theta, density, mass = np.empty((4, NODES))
+        >>> centre, width, *_ = posterior(0.0, np.zeros(1), np.ones(1), 1.0, 1.0, survival, theta, density, mass)
+        >>> logit = exceeded(survival, centre, width, 0.25)
+        >>> round(float(1 / (1 + np.exp(-logit))), 2)  # a uniform variable exceeds 3/4 with probability 1/4
+        0.75
     """
     low, high = 0, NODES - 1
     while high - low > 1:
@@ -177,5 +195,11 @@ def exceeded(survival, centre, width, probability):
 
 @kernel
 def rounded(x):
-    """The multiple of ``FINE`` next to ``x``: what differs by rounding errors only becomes equal, and ties are ties."""
+    """The multiple of ``FINE`` next to ``x``: what differs by rounding errors only becomes equal, and ties are ties.
+
+    Examples:
+        >>> from rankgym.kernels import rounded
+        >>> rounded(0.1 + 0.2) == rounded(0.3), 0.1 + 0.2 == 0.3
+        (True, False)
+    """
     return math.floor(x / FINE + 0.5) * FINE

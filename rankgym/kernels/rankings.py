@@ -6,12 +6,21 @@ from rankgym.kernels.compiling import kernel
 from rankgym.kernels.random_numbers import ONE
 
 FIRST, LAST, ALL = range(3)
-FEEDBACK = {"first": FIRST, "last": LAST, "all": ALL}  # positions a user observed: down to that click, or all
+#: The positions that a user observed: down to that click, or all. The numbers are what ``last_observed`` takes.
+FEEDBACK = {"first": FIRST, "last": LAST, "all": ALL}
 
 
 @kernel
 def last_observed(clicks, row, feedback):
-    """The last observed position of the row's list; ``feedback`` is a value of FEEDBACK."""
+    """The last observed position of the row's list; ``feedback`` is a value of FEEDBACK.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.kernels import FEEDBACK, last_observed
+        >>> clicks = np.array([[0, 1, 1, 0]], np.int8)
+        >>> {name: int(last_observed(clicks, 0, feedback)) for name, feedback in FEEDBACK.items()}
+        {'first': 1, 'last': 2, 'all': 3}
+    """
     last = clicks.shape[1] - 1
     if feedback == FIRST:
         for k in range(last):
@@ -30,7 +39,14 @@ C55, C33, C0F, C01 = (np.uint64(int(byte * 8, 16)) for byte in ("55", "33", "0f"
 
 @kernel
 def popcount(word):
-    """The number of one bits of a uint64 (the compiler knows this idiom as a single instruction)."""
+    """The number of one bits of a uint64 (the compiler knows this idiom as a single instruction).
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.kernels import popcount
+        >>> int(popcount(np.uint64(0b1011)))
+        3
+    """
     word = word - ((word >> ONE) & C55)
     word = (word & C33) + ((word >> S2) & C33)
     word = (word + (word >> S4)) & C0F
@@ -39,7 +55,14 @@ def popcount(word):
 
 @kernel
 def first_fault(rankings, num_items):
-    """The first row of ``rankings`` (rows, positions) without distinct items in 0 .. ``num_items`` - 1, or -1."""
+    """The first row of ``rankings`` (rows, positions) without distinct items in 0 .. ``num_items`` - 1, or -1.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym.kernels import first_fault
+        >>> [int(first_fault(np.array([[0, 1], row]), 3)) for row in ([2, 1], [2, 2], [2, 3])]
+        [-1, 1, 1]
+    """
     rows, positions = rankings.shape
     for row in range(rows):
         seen = np.uint64(0)

@@ -43,7 +43,13 @@ _LOADED: dict[Path, Callable[..., int]] = {}  # what this process has loaded or 
 
 
 def num_threads() -> int:
-    """How many threads play at the same time: ``NUMBA_NUM_THREADS``, or all processors; one in a worker process."""
+    """How many threads play at the same time: ``NUMBA_NUM_THREADS``, or all processors; one in a worker process.
+
+    Examples:
+        >>> from rankgym.kernels import num_threads
+        >>> num_threads() >= 1
+        True
+    """
     return 1 if multiprocessing.parent_process() is not None else int(CONFIG.NUMBA_NUM_THREADS)
 
 
@@ -51,6 +57,11 @@ class Stretch:
     """A loop whose first arguments are ``kernels``; it is called with the others.
 
     With ``NUMBA_DISABLE_JIT=1`` the same lines run as Python.
+
+    Examples:
+        >>> from rankgym.kernels import Stretch, popcount
+        >>> Stretch.takes(popcount), Stretch.takes("popcount")  # kernels are compiled into a loop, other things are not
+        (True, False)
     """
 
     def __init__(self, loop: Callable[..., int], kernels: Sequence[Callable[..., Any]]) -> None:

@@ -29,6 +29,17 @@ class History(NamedTuple):
         reward: (records, num_envs) float64: cumulative reward, in clicks.
         epoch_regret: (epochs, num_envs) float64: regret within each epoch of a non-stationary environment, NaN where
             a row has not reached it; no epochs (0, num_envs) if users do not change.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym import History
+        >>> regret = np.array([[0.5, 1.5], [2.0, 4.0]])  # of two rows, after 10 and after 100 rounds
+        >>> others = dict.fromkeys(("violations", "ndcg", "reward"), np.zeros((2, 2)))
+        >>> history = History(np.array([10, 100]), regret, **others, epoch_regret=np.empty((0, 2)))
+        >>> history
+        History(rounds=100, records=2, rows=2, mean_final_regret=3)
+        >>> history.at(10)["regret"].tolist()
+        [0.5, 1.5]
     """
 
     rounds: NDArray[np.int64]  # (records,) rounds played
@@ -102,6 +113,16 @@ class DuelingHistory(NamedTuple):
             one of several that are equally good, else 0; NaN: the best arm or the candidate is unknown.
         reward: (records, num_envs) float64: cumulative reward: minus the regret for arms of a preference matrix, the
             clicks for interleaved lists.
+
+    Examples:
+        >>> import numpy as np
+        >>> from rankgym import DuelingHistory
+        >>> regret, accuracy = np.array([[3.0, 5.0], [9.0, 11.0]]), np.array([[0.0, 1.0], [1.0, 1.0]])
+        >>> history = DuelingHistory(np.array([10, 100]), regret, accuracy, reward=-regret)
+        >>> history
+        DuelingHistory(rounds=100, records=2, rows=2, mean_final_regret=10, mean_final_accuracy=1)
+        >>> history.at(10)["accuracy"].tolist()  # after ten duels one of two rows names the best arm
+        [0.0, 1.0]
     """
 
     rounds: NDArray[np.int64]  # (records,) rounds played

@@ -63,6 +63,17 @@ def simulate(
         ValueError: an argument does not fit, and nothing was played; or the agent's candidate is not an arm.
         RuntimeError: a wrapper ended an episode early.
         KeyboardInterrupt: Ctrl-C; a note says how many rounds the agent has learned from.
+
+    Examples:
+        >>> import gymnasium as gym, rankgym
+        >>> from rankgym_agents import TopRank
+        >>> env = gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=3, query=[0, 1, 2], horizon=500)
+        >>> agent = TopRank.for_env(env, seed=0)  # it gets the sizes and the horizon
+        >>> history = rankgym.simulate(agent, env, rounds=500, seed=0, record_at=[250], progress=False)
+        >>> history.rounds[-5:].tolist()
+        [316, 355, 398, 447, 500]
+        >>> history.at(250)["regret"].shape  # one number a row
+        (3,)
     """
     game = Game(agent, env, rounds, record_at)
     game.reset(seed)
