@@ -40,7 +40,7 @@ def find_named(place: str) -> Any:
     if not all(part.isidentifier() for part in module_name.split(".")):
         if not module_name.endswith(".py"):
             raise NameNotFound(f"{module_name!r} is not the name of a module; allowed: such as package.module")
-        raise NameNotFound(missing_module(ModuleNotFoundError(name=module_name), place))
+        raise NameNotFound(missing_module(ModuleNotFoundError(name=module_name.removesuffix(".py")), place))
     announce(module_name)
     try:
         found: Any = importlib.import_module(module_name)

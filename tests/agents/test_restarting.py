@@ -263,7 +263,7 @@ def test_after_a_breakpoint_it_is_better_off(name):
             r"feedbak = 5 is not a knob of cascade-kl-ucb; did you mean 'feedback'\? allowed: agent, every, ",
         ),
         ({"agent": "rankgym_agents:Mine"}, "agent = 'rankgym_agents:Mine': .* has no attribute 'Mine'; allowed: "),
-        ({"agent": "no_such_package:Mine"}, "agent = 'no_such_package:Mine': module 'no_such_package' does not exist"),
+        ({"agent": "no_such_package:Mine"}, "agent = 'no_such_package:Mine': there is no module 'no_such_package'"),
         ({"agent": "a:b:c"}, "agent = 'a:b:c': .*; allowed: package.module:Class"),
         ({"agent": 5}, "agent = 5 does not make agents; allowed: a name, a class, or a function that makes one"),
         ({"agent": "math:pi"}, "agent = 'math:pi' is not an agent; allowed: a class with methods act and update"),

@@ -196,7 +196,7 @@ def test_the_assumptions_of_a_model_of_ones_own(own):
             "own_models_here:UNCOMPILED",
             "has a function 'uncompiled' that is not compiled and calls .*; allowed: decorate",
         ),
-        (":MODEL", "model = ':MODEL': '' is not a module"),
+        (":MODEL", "model = ':MODEL': '' is not the name of a module"),
         (None, "model = None is unknown"),
         (["PBM"], "is unknown; allowed"),
     ],

@@ -474,7 +474,7 @@ def test_a_model_that_says_nothing_is_refused(tmp_path):
         ({"policy": "stable_baselines3.nowhere.policies:Policy"}, "which is not installed"),
         (
             {"policy": "stable_baselines3.common.policies:BaseModel"},
-            "has the policy stable_baselines3.common.policies:BaseModel, which is not a policy; allowed: a policy's class",
+            "policies:BaseModel, which is not a policy; allowed: a policy's class",
         ),
         ({"policy": "rankgym.sb3.training:train"}, "which no file may name"),
         ({"policy": "stable_baselines3.common.policies:BasePolicy"}, "does not fit its policy here"),
