@@ -17,26 +17,26 @@ EACH = [(rule, mutant) for rules in (MUTANTS, DUELING_MUTANTS) for rule in rules
 EVERY = {name: AGENTS[name] for name in (*RANKERS, *DUELERS)}
 
 
-@parametrize_with_checks(EVERY, rounds=100)
+@parametrize_with_checks(EVERY, rounds=40)
 def test_every_agent_keeps_the_contract(check):
     check()
 
 
 @pytest.mark.parametrize("name", RANKERS)
 def test_every_agent_keeps_the_contract_with_other_sizes(name):
-    check_agent(AGENTS[name], num_items=70, num_positions=9, rounds=40, seed=5)  # more items than a word has bits
-    check_agent(AGENTS[name], num_items=2, num_positions=1, rounds=80, seed=2**40)
+    check_agent(AGENTS[name], num_items=70, num_positions=9, rounds=20, seed=5)  # more items than a word has bits
+    check_agent(AGENTS[name], num_items=2, num_positions=1, rounds=30, seed=2**40)
 
 
 @pytest.mark.parametrize("name", DUELERS)
 def test_every_dueling_agent_keeps_the_contract_with_other_sizes(name):
-    check_agent(AGENTS[name], num_arms=70, rounds=40, seed=5)
-    check_agent(AGENTS[name], num_arms=3, rounds=80, seed=2**40)
+    check_agent(AGENTS[name], num_arms=70, rounds=20, seed=5)
+    check_agent(AGENTS[name], num_arms=3, rounds=30, seed=2**40)
 
 
 @pytest.mark.parametrize("agent", [*GOOD, KeepsWhatItHasComputed, *DUELING_GOOD])
 def test_a_plain_agent_keeps_the_contract(agent):
-    check_agent(agent, rounds=100)
+    check_agent(agent, rounds=40)
 
 
 def test_a_factory_need_not_be_a_class():

@@ -151,15 +151,15 @@ def test_an_agent_observes_nothing_of_the_stretch_before():
 
 
 @pytest.mark.parametrize("every", [1, 2, 15, 19])
-@pytest.mark.parametrize("agent", [*GOOD, "toprank", "cascade-swucb", "bubblerank", "ranked-exp3"], ids=str)
+@pytest.mark.parametrize("agent", [GOOD[0], "toprank", "ranked-exp3"], ids=str)
 def test_it_keeps_the_contract(agent, every):
     """Copies are made after 30 rounds: on the verge of a new stretch, and within one."""
     check_agent(lambda **shape: Restarting(agent=agent, every=every, **shape), rounds=60)
 
 
-def test_it_keeps_the_contract_by_the_names_of_the_table():
-    for name in OTHERS:
-        check_agent(lambda name=name, **shape: Restarting(agent=name, every=20, **shape), rounds=70)
+def test_it_keeps_the_contract_around_all_others():
+    for agent in (*GOOD, *OTHERS):
+        check_agent(lambda agent=agent, **shape: Restarting(agent=agent, every=10, **shape), rounds=30)
 
 
 @pytest.mark.parametrize("name", ["random", "bubblerank", "thompson-cascade"])
