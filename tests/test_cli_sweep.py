@@ -351,7 +351,9 @@ def test_reading_imports_nobodys_code(run, played, tmp_path, monkeypatch):
         assert run("sweep", *words, "results/small").exit_code == 0
     load(played)
     assert not (tmp_path / "was_imported").exists()
-    assert run("sweep", "resume", "results/small").exit_code == 2
+    resumed = run("sweep", "resume", "results/small")
+    assert resumed.exit_code == 2
+    assert f"importing evil, which runs it: {tmp_path / 'evil.py'}" in resumed.stderr
     assert (tmp_path / "was_imported").exists()
 
 

@@ -103,3 +103,10 @@ def test_a_folder_that_is_called_like_a_model(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"there is no file 'dir.zip', but a folder; allowed: a model") as raised:
         parse_agent("dir.zip")
     assert "did you mean 'dir.zip'" not in str(raised.value)
+
+
+def test_the_command_line_says_what_it_imports(run, tmp_path, module):
+    named = run("agents", "noting_module:NotOne")
+    assert named.exit_code == 2
+    assert named.stderr.splitlines()[0] == f"importing noting_module, which runs it: {module}"
+    assert "importing" not in run("agents", "toprank").stderr

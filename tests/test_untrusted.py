@@ -87,6 +87,16 @@ def test_good_ones_are_read_as_numpy_reads_them(tmp_path):
     assert (read_array(npy(arrays["columns"]), 1000) == arrays["columns"]).all()
 
 
+def test_a_directory_before_the_beginning_of_a_file(tmp_path):
+    data = bytearray(packed([("a.npy", npy(np.zeros(2)))]))
+    at = data.find(b"PK\x05\x06") + 12
+    data[at : at + 4] = struct.pack("<I", 1 << 20)  # its size: a file cannot be sought there, bytes in memory can
+    (tmp_path / "x.npz").write_bytes(data)
+    for source in (tmp_path / "x.npz", bytes(data)):
+        with pytest.raises(RefusedFile, match="zip archive cannot be read"):
+            read_arrays(source, 1000)
+
+
 def header(shape, descr="'<f8'"):
     text = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n".encode()
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text

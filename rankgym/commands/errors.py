@@ -1,6 +1,7 @@
 """Errors of all commands: one line on standard error, and an exit code."""
 
 import contextlib
+import logging
 import os
 import re
 import warnings
@@ -23,7 +24,8 @@ class OneLineErrors(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with one_line_warnings(), announced_imports():
+                return super().invoke(ctx)
         except KeyboardInterrupt as interruption:
             notes = getattr(interruption, "__notes__", []) or ["nothing new is kept; to start again: the same command"]
             complain("; ".join(["interrupted", *notes]))
@@ -50,6 +52,27 @@ class OneLineErrors(TyperGroup):
                 text += " (RANKGYM_DEBUG=1 shows the traceback)"
             complain(f"error: {text if plain else f'{type(error).__name__}: {text}'}")
             raise typer.Exit(2) from None
+
+
+class _Announcements(logging.Handler):
+    """Prints the lines of a log on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        typer.echo(record.getMessage(), err=True)
+
+
+@contextlib.contextmanager
+def announced_imports() -> Iterator[None]:
+    """Context manager: say in a line on standard error what is about to be imported because it was named."""
+    log, handler = logging.getLogger("rankgym.named_code"), _Announcements()  # by its name: it imports all of rankgym
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
 
 
 def complain(text: str) -> None:

@@ -1,7 +1,6 @@
 """Options that several commands share, and the reading of their values."""
 
 import json
-import logging
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -130,23 +129,11 @@ def search_model_here(arguments: Mapping[str, Any]) -> None:
         search_here()
 
 
-class _Announcements(logging.Handler):
-    """Prints log lines on standard error."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        typer.echo(record.getMessage(), err=True)
-
-
 def search_here(folder: Path | None = None) -> None:
     """Let Python find modules in ``folder``, after the present one, in which ``python -m`` finds them.
 
-    Only for names of the user's own. Each import by such a name is then said in a line on standard error.
+    Only for names of the user's own: all modules there are then found before installed ones.
     """
-    from rankgym.named_code import LOG
-
-    if not any(isinstance(handler, _Announcements) for handler in LOG.handlers):
-        LOG.addHandler(_Announcements())
-        LOG.setLevel(logging.INFO)
     wanted = [str(Path.cwd()), *([str(folder.absolute())] if folder else [])]
     if sys.path[: len(wanted)] != wanted:
         sys.path[:0] = wanted

@@ -1,7 +1,7 @@
 """Read zip archives, arrays and pickles that somebody else may have written: within limits, and running nothing.
 
 All other rooms open such files here alone. Errors are ``RefusedFile``, a ValueError; its message does not have the
-file's name, which the caller adds. This room imports nothing of rankgym.
+file's name, which the caller adds. May import nothing of rankgym; imports NumPy.
 """
 
 from rankgym.untrusted.archives import open_archive, read_array, read_arrays, read_member, read_members

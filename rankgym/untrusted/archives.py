@@ -5,6 +5,7 @@ a thousand times its size, and its directory may say that it does not.
 """
 
 import contextlib
+import errno
 import io
 import math
 import warnings
@@ -76,7 +77,7 @@ def _refused(what: str) -> Iterator[None]:
     except RefusedFile:
         raise
     except OSError as error:
-        if error.errno is not None:  # of the disk
+        if error.errno not in (None, errno.EINVAL):  # of the disk; EINVAL: a directory that lies before the beginning
             raise
         raise RefusedFile(f"the {what} cannot be read: {type(error).__name__}: {error}") from None
     except Exception as error:

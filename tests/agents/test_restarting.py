@@ -262,7 +262,7 @@ def test_after_a_breakpoint_it_is_better_off(name):
             {"feedbak": 5},
             r"feedbak = 5 is not a knob of cascade-kl-ucb; did you mean 'feedback'\? allowed: agent, every, ",
         ),
-        ({"agent": "rankgym_agents:Mine"}, "agent = 'rankgym_agents:Mine': .* has no attribute 'Mine'; allowed: "),
+        ({"agent": "rankgym_agents:Mine"}, "agent = 'rankgym_agents:Mine': .* has no 'Mine'; allowed: "),
         ({"agent": "no_such_package:Mine"}, "agent = 'no_such_package:Mine': there is no module 'no_such_package'"),
         ({"agent": "a:b:c"}, "agent = 'a:b:c': .*; allowed: package.module:Class"),
         ({"agent": 5}, "agent = 5 does not make agents; allowed: a name, a class, or a function that makes one"),
