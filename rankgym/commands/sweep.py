@@ -87,6 +87,9 @@ def run(
     first. Then, or after a crash, the same command or `rankgym sweep resume FOLDER` continues to the same results.
     An agent without `snapshot` and `restore` has no checkpoints: its unfinished jobs start again.
 
+    One run at a time uses FOLDER. On a file system without locks this cannot be checked: with RANKGYM_WITHOUT_LOCKS=1
+    in the environment it plays there, too.
+
     Clusters: `--backend dask --address tcp://HOST:8786` runs the jobs on the workers of a Dask cluster (start them
     with one thread each: `dask worker tcp://HOST:8786 --nthreads 1`), and `--backend ray` on those of a Ray cluster
     (`pip install "rankgym[ray]"`). They need the same versions of everything, and FOLDER under the same path. They

@@ -166,6 +166,14 @@ def test_the_log_has_one_line_a_job_whenever_its_driver_died(finished, tmp_path)
     assert sorted(keys) == sorted(job.key for job in SWEEP.jobs())
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX")
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: os.symlink("log.jsonl", path)])
+def test_a_log_that_cannot_be_read_has_no_lines(tmp_path, make):
+    """It is history, and keeps no sweep from being resumed."""
+    make(tmp_path / "log.jsonl")
+    assert driver.read_log(tmp_path) == {}
+
+
 def test_processes_of_ones_own_give_the_same(finished, tmp_path):
     run_sweep(SWEEP, tmp_path, jobs=2, progress=False)
     assert results(tmp_path) == results(finished)

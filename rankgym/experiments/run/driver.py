@@ -339,9 +339,12 @@ class Driver:
 
 
 def read_log(folder: Path) -> dict[str, dict[str, Any]]:
-    """Read the log of a folder: the last line of each finished job, by its key. Damaged lines are left out."""
+    """Read the log of a folder: the last line of each finished job, by its key.
+
+    Damaged lines are left out, and so are all lines of a log that cannot be read: it is history, not a result.
+    """
     found: dict[str, dict[str, Any]] = {}
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):
         for text in (read_regular_file(folder / LOG) or b"").splitlines():
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 line = json.loads(text)

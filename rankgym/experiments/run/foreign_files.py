@@ -4,7 +4,6 @@ import contextlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from rankgym.experiments.plan.jobs import made_in
 from rankgym.experiments.plan.sweep import SWEEP
@@ -24,7 +23,7 @@ def is_sweep_folder(folder: Path) -> bool:
         bool(made_in(folder))
         or has_keys(folder / SWEEP, SWEEP_KEYS)
         or has_keys(folder / PLAN, PLAN_KEYS)
-        or bool(_log(folder))
+        or bool(read_log(folder))
     )
 
 
@@ -58,10 +57,3 @@ def refuse_foreign_files(folder: Path, allowed: str) -> None:
             f"{folder} has files that no sweep wrote, and that this one would replace ({named(there)}); allowed: "
             f"another folder{allowed}"
         )
-
-
-def _log(folder: Path) -> dict[str, Any]:
-    try:
-        return read_log(folder)
-    except OSError:
-        return {}
