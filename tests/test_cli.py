@@ -350,7 +350,10 @@ def test_neither_numbers_nor_names_are_cut(run, monkeypatch, columns):
             "environment 'PBM-Syntetic-v0' is unknown; did you mean 'PBM-Synthetic-v0'? "
             f"`rankgym envs` lists all {len(ENVS)}",
         ),
-        (["PBM-Synthetic-v0", "--rounds", "0"], "rounds = 0 is out of range; allowed: a whole number, at least 1"),
+        (
+            ["PBM-Synthetic-v0", "--rounds", "0"],
+            "rounds = 0 is out of range; allowed: a whole number in 1 .. 1000000000000000",
+        ),
         (
             ["PBM-Synthetic-v0", "--agents", "toprank:delta=2"],
             "agent = 'toprank:delta=2': delta = 2 is out of range; allowed: a number in (0, 1)",
@@ -448,6 +451,7 @@ def test_failing_and_interrupted_agents(run, tmp_path):
     failed = run(*words, f"{name}:Fails")
     assert failed.exit_code == 2
     assert failed.stderr == (
+        f"importing {name}, which runs it: {tmp_path / name}.py\n"
         f"error: agent = '{name}:Fails': ZeroDivisionError: division by zero ({name}.py:3) "
         "(RANKGYM_DEBUG=1 shows the traceback)\n"
     )

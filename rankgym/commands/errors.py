@@ -24,7 +24,7 @@ class OneLineErrors(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            with one_line_warnings(), announced_imports():
+            with announced_imports():
                 return super().invoke(ctx)
         except KeyboardInterrupt as interruption:
             notes = getattr(interruption, "__notes__", []) or ["nothing new is kept; to start again: the same command"]

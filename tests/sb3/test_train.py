@@ -531,7 +531,7 @@ def test_pairs_are_the_same_when_read_again(tmp_path):
 def test_a_damaged_record_is_no_training(tmp_path):
     for name, text in (("train.json", "{"), ("last.zip", "")):
         (tmp_path / name).write_text(text)
-    with pytest.raises(ValueError, match=r"train.json is damaged \(JSONDecodeError: .*\); allowed: fresh"):
+    with pytest.raises(ValueError, match=r"train.json is damaged \(RefusedFile: it is not JSON: .*\); allowed: fresh"):
         train(ENV, **TINY, out=tmp_path, resume=True)
 
 
