@@ -138,7 +138,8 @@ def test_a_seed_may_be_written_like_rounds(run, tmp_path):
 def test_compare_says_the_range(run, value):
     result = run("compare", "PBM-Yandex-v0", "--agents", "static", "--rounds", value)
     assert result.exit_code == 2
-    assert f"rounds = {int(float(value))} is out of range; allowed: a whole number, at least 1" in result.output
+    allowed = "a whole number in 1 .. 1000000000000000"
+    assert f"rounds = {int(float(value))} is out of range; allowed: {allowed}" in result.output
 
 
 @pytest.mark.parametrize("option", ["--steps", "--rows", "--horizon", "--eval-every", "--eval-runs", "--eval-horizon"])
