@@ -124,7 +124,7 @@ def sane() -> Iterator[None]:
     """Context manager for reading an answer: whatever cannot be read is a RuntimeError."""
     try:
         yield
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, MemoryError):
         raise RuntimeError("what came back is not an answer") from None
 
 
