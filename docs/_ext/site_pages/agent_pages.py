@@ -135,7 +135,7 @@ def _speed(found: list[tuple[str, str]]) -> str:
     if not found:
         return "It was not measured; `rankgym bench` measures it on your machine."
     told = ", ".join(f"{cell} ({head})" for head, cell in found if cell)
-    return f"Million sessions or duels a second on one core of a slow machine: {told}. [Measured so](../performance.md)."
+    return f"Million sessions or duels a second, one core of a slow machine: {told}. [Measured so](../performance.md)."
 
 
 def _policy_parts(name: str) -> list[str]:
