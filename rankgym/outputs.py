@@ -66,12 +66,17 @@ def check_writable(out: str | os.PathLike[str], folder: Path) -> None:
 
 
 def read_regular_file(path: Path) -> bytes | None:
-    """Read a file; None for a FIFO, a socket, a device or a folder, where reading might never end.
+    """Read a file; None for a FIFO, a socket, a device or a folder, where reading might never end, and a link to itself.
 
     Raises:
         OSError: the file is missing or cannot be read.
     """
-    return path.read_bytes() if stat.S_ISREG(path.stat().st_mode) else None
+    try:
+        return path.read_bytes() if stat.S_ISREG(path.stat().st_mode) else None
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        return None
 
 
 def remove(path: Path) -> None:
