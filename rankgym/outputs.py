@@ -66,7 +66,7 @@ def check_writable(out: str | os.PathLike[str], folder: Path) -> None:
 
 
 def read_regular_file(path: Path) -> bytes | None:
-    """Read a file; None for a FIFO, a socket, a device or a folder, where reading might never end, and a link to itself.
+    """Read a file; None for a link to itself, a folder, a FIFO, a socket or a device, where reading might never end.
 
     Raises:
         OSError: the file is missing or cannot be read.
