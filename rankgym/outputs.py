@@ -68,7 +68,7 @@ def check_writable(out: str | os.PathLike[str], folder: Path) -> None:
 
 
 def read_regular_file(path: Path) -> bytes | None:
-    """Read a file of at most a gigabyte; None for a larger one, and for a FIFO, a socket, a device or a folder.
+    """Read a file of at most a gigabyte; None for a larger one, a link to itself, a folder, a FIFO, a socket, a device.
 
     Reading those might never end.
 
@@ -78,6 +78,10 @@ def read_regular_file(path: Path) -> bytes | None:
     try:
         return read_file(path, MOST_BYTES)
     except RefusedFile:
+        return None
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
         return None
 
 

@@ -229,6 +229,7 @@ def main():
     parser.add_argument("--folder", type=Path, help="where to work; default: a temporary one, removed afterwards")
     given = parser.parse_args()
     begin = time.monotonic()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that what was mounted goes
     with tempfile.TemporaryDirectory() as temp:
         place = given.folder or Path(temp)
         place.mkdir(parents=True, exist_ok=True)

@@ -367,8 +367,9 @@ def test_what_is_not_a_file_is_damaged(tmp_path):
     (tmp_path / "results").mkdir()
     os.mkfifo(tmp_path / "results" / PLAN[0].file)
     (tmp_path / "results" / PLAN[1].file).mkdir()
-    assert set(examine(tmp_path, PLAN).damaged) == {PLAN[0].key, PLAN[1].key}
-    assert len(others(tmp_path, []).damaged) == 2
+    (tmp_path / "results" / PLAN[2].file).symlink_to(PLAN[2].file)
+    assert set(examine(tmp_path, PLAN).damaged) == {job.key for job in PLAN[:3]}
+    assert len(others(tmp_path, []).damaged) == 3
 
 
 def test_a_plan_from_files_is_the_sweep_s_but_for_labels(finished):

@@ -176,10 +176,11 @@ def test_what_is_not_plain_or_too_large(tmp_path, text, message):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX")
-def test_what_is_not_a_file_is_not_read(tmp_path):
-    """A FIFO might never end, and a folder of results may be somebody else's."""
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: os.symlink(path.name, path)])
+def test_what_is_not_a_file_is_not_read(tmp_path, make):
+    """A FIFO might never end, a link lead to itself, and a folder of results may be somebody else's."""
     for name in ("sweep.toml", "sweep.json"):
-        os.mkfifo(tmp_path / name)
+        make(tmp_path / name)
     with pytest.raises(ValueError, match=r"sweep\.toml: it is not a regular file; allowed: a file of TOML"):
         Sweep.from_toml(tmp_path / "sweep.toml")
     with pytest.raises(ValueError, match=r"sweep\.json is damaged: .*; allowed: `rankgym sweep run FILE\.toml --out"):

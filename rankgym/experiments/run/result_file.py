@@ -5,7 +5,6 @@ schema's metadata, under ``rankgym``. The bytes depend on nothing but these sett
 """
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
@@ -69,7 +68,7 @@ def read_result(path: Path, key: str | None = None) -> Contents:
     Raises OSError if it cannot be read, and Damaged if it is not what was written, or another job's result.
     """
     pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
-    data = _bytes_of(path)
+    data = read_regular_file(path)
     with _damage_named(path):
         if data is None:
             raise ValueError("it is not a regular file")
@@ -82,15 +81,6 @@ def read_result(path: Path, key: str | None = None) -> Contents:
             raise ValueError("its digest is another")
         _check_key(path, settings, key)
     return Contents(settings, columns)
-
-
-def _bytes_of(path: Path) -> bytes | None:
-    try:
-        return read_regular_file(path)
-    except OSError as error:
-        if error.errno != errno.ELOOP:
-            raise
-        raise Damaged(f"{path} is damaged: it is a link to itself") from None
 
 
 def read_settings(path: Path) -> dict[str, Any]:
