@@ -313,7 +313,8 @@ def test_an_environment_without_a_best_arm_has_no_accuracy():
     best = venv.unwrapped.best_arm
     for unknown in (None, -1, np.array([best[0], -1, best[2]])):
         loop.begin()
-        loop.best = np.broadcast_to(-1 if unknown is None else unknown, 3)
+        arm = np.broadcast_to(-1 if unknown is None else unknown, 3)
+        loop.best = np.arange(venv.unwrapped.preference.shape[1]) == arm[:, None]
         loop.accuracy.clear()
         loop.look(5)
         known = [isinstance(unknown, np.ndarray) and unknown[row] >= 0 for row in range(3)]

@@ -134,9 +134,9 @@ def test_what_does_not_fit_is_refused_before_anything_is_played():
     with pytest.raises(ValueError, match="rounds = 11 exceeds the environment's horizon; make it with horizon=11"):
         rankgym.simulate(agent, venv, rounds=11)
     for endless in (None, 2**64):
-        venv = gym.make_vec(PBM, horizon=endless)
+        long = gym.make_vec(PBM, num_envs=2, horizon=endless)
         with pytest.raises(ValueError, match=rf"rounds = {2**63 - 1} is out of range; allowed: .* 1 \.\. {2**62}$"):
-            rankgym.simulate(agent, venv, 2**63 - 1, progress=False)
+            rankgym.simulate(agent, long, 2**63 - 1, progress=False)
     with pytest.raises(ValueError, match="rounds = 0 is out of range"):
         rankgym.simulate(agent, venv, rounds=0)
     with pytest.raises(ValueError, match=r"make one with gym\.make_vec"):
