@@ -555,8 +555,8 @@ def test_a_file_is_whole_or_not_there(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rounds": 0}, "rounds = 0 is out of range; allowed: a whole number, at least 1"),
-        ({"runs": 0}, "runs = 0 is out of range; allowed: a whole number, at least 1"),
+        ({"rounds": 0}, "rounds = 0 is out of range; allowed: a whole number in 1 .. 1000000000000000"),
+        ({"runs": 0}, "runs = 0 is out of range; allowed: a whole number in 1 .. 1000000"),
         ({"seed": -1}, "seed = -1 is out of range; allowed: a whole number, at least 0"),
         ({"jobs": 0}, "jobs = 0 is out of range; allowed: a whole number, at least 1"),
         (
