@@ -15,7 +15,8 @@ from rankgym.arguments import one_of
 from rankgym.estimates import known, mean_and_error
 from rankgym.extras import require
 from rankgym.outputs import atomic_path
-from rankgym.untrusted import RefusedFile, read_arrays
+from rankgym.untrusted.archives import read_arrays
+from rankgym.untrusted.files import RefusedFile
 
 H = TypeVar("H")
 

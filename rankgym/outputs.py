@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from rankgym.untrusted import RefusedFile, read_file
+from rankgym.untrusted.files import RefusedFile, read_file
 from rankgym.version import __version__
 
 MOST_BYTES = 1 << 30  # of a file of ours

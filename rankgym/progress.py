@@ -8,8 +8,6 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
-import numpy as np
-
 PATIENCE = 2.0  # seconds: nothing shorter gets a bar
 REWRITE_SECONDS = 1.0  # between updates of a line in a notebook, whose file keeps all of them
 NOTEBOOK_WIDTH = 100  # columns
@@ -127,6 +125,8 @@ class late_bar:
     """
 
     def __init__(self, progress: bool | Callable[[int], None], total: int, task: str, make: Callable[[], Any]) -> None:
+        import numpy as np  # not above: completion in shells, which has no time for it, imports this file
+
         if not callable(progress) and not isinstance(progress, (bool, np.bool_)):
             raise ValueError(f"progress = {progress!r} is out of range; allowed: True, False, or a function")
         self.progress, self.total, self.task, self.make = progress, total, task, make

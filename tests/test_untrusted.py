@@ -7,17 +7,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from rankgym.untrusted import (
-    RefusedFile,
-    check_parquet,
-    open_archive,
-    parse_json,
-    read_array,
-    read_arrays,
-    read_file,
-    read_members,
-)
-from rankgym.untrusted.archives import MOST_DIRECTORY
+from rankgym.untrusted.archives import MOST_DIRECTORY, open_archive, read_array, read_arrays, read_members
+from rankgym.untrusted.files import RefusedFile, check_parquet, parse_json, read_file
 
 
 def packed(parts, method=zipfile.ZIP_DEFLATED):

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from rankgym.data.errors import DataError
 from rankgym.data.text_files import check_regular
 from rankgym.outputs import atomic_path
-from rankgym.untrusted import RefusedFile, read_arrays
+from rankgym.untrusted.archives import read_arrays
+from rankgym.untrusted.files import RefusedFile
 
 NPZ = b"PK\x03\x04"  # the first bytes of an .npz file
 

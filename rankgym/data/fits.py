@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from rankgym.data.cache_folder import home
 from rankgym.data.errors import DataError, MissingData
 from rankgym.data.files import read_bytes, read_npz, write_npz
-from rankgym.untrusted import RefusedFile, parse_json
+from rankgym.untrusted.files import RefusedFile, parse_json
 
 FORMAT = 1
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

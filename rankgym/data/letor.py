@@ -34,7 +34,7 @@ from rankgym.data.query_files import SUFFIX, query_file, query_starts
 from rankgym.data.text_files import DAMAGE, check_regular, damage, damage_ahead, text_pieces, unpacked
 from rankgym.kernels import bits, kernel, session_seed
 from rankgym.progress import count_bar, late_bar
-from rankgym.untrusted import read_arrays
+from rankgym.untrusted.archives import read_arrays
 
 CACHE_FORMAT = 1  # a cached file of another format is parsed again
 MOST_CACHED = 64 << 30  # bytes of a parsed file

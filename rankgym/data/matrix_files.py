@@ -18,7 +18,8 @@ from rankgym.data.errors import DataError
 from rankgym.data.files import NPZ, read_bytes, read_npz
 from rankgym.data.matrices import MAX_ARMS, Array, check_preference, flaw, symmetric
 from rankgym.data.text_files import text_lines
-from rankgym.untrusted import RefusedFile, read_array
+from rankgym.untrusted.archives import read_array
+from rankgym.untrusted.files import RefusedFile
 
 FILE_TOLERANCE = 1e-6  # of p_ij + p_ji = 1 in a file: numbers are often printed with six or seven digits
 MAX_BYTES = 200_000_000  # of a file: 2,800 arms with 25 characters each

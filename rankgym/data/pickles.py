@@ -4,8 +4,8 @@ from collections.abc import Collection
 from typing import Any
 
 from rankgym.data.errors import RefusedPickle
-from rankgym.untrusted import RefusedFile
 from rankgym.untrusted import pickles as untrusted
+from rankgym.untrusted.files import RefusedFile
 from rankgym.untrusted.pickles import Call as Call
 from rankgym.untrusted.pickles import Name as Name
 from rankgym.untrusted.pickles import foreign_names as foreign_names

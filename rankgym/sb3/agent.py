@@ -38,7 +38,7 @@ from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.sb3.tensor_files import MOST_BYTES
 from rankgym.source import source_digest
 from rankgym.spaces import Permutation
-from rankgym.untrusted import read_file
+from rankgym.untrusted.files import read_file
 from rankgym.wrappers.layers import Layer, Setting
 
 POLICY_PACKAGES = ("rankgym", "stable_baselines3", "sb3_contrib")  # packages whose policies a file may name

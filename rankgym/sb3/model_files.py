@@ -20,7 +20,8 @@ from rankgym.outputs import library_version
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
 from rankgym.sb3.tensor_files import MOST_BYTES, read_tensors
 from rankgym.spaces import Permutation
-from rankgym.untrusted import RefusedFile, open_archive, parse_json, read_member
+from rankgym.untrusted.archives import open_archive, read_member
+from rankgym.untrusted.files import RefusedFile, parse_json
 from rankgym.wrappers.layers import Setting, layers_of
 
 WEIGHTS = Path(__file__).parent / "weights"  # models that come with the package

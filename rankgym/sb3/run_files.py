@@ -23,7 +23,7 @@ from rankgym.sb3.plan import EvaluationResult, TrainingPlan
 from rankgym.sb3.settings import train_command
 from rankgym.sb3.tensor_files import MOST_BYTES
 from rankgym.sb3.vec_env import RankingVecEnv
-from rankgym.untrusted import parse_json, read_file
+from rankgym.untrusted.files import parse_json, read_file
 
 AVERAGE = "average.pth"  # the averaged weights so far
 FILES = ("train.json", "curve.csv", "last.zip", "best.zip", AVERAGE)

@@ -10,7 +10,9 @@ from typing import Any
 
 import torch as th
 
-from rankgym.untrusted import RefusedFile, pickles, read_members
+from rankgym.untrusted import pickles
+from rankgym.untrusted.archives import read_members
+from rankgym.untrusted.files import RefusedFile
 
 MOST_BYTES = 1 << 30  # of a model's file, and of all that is in it, expanded
 MOST_OPERATIONS = 200_000  # of a pickle: some 5,000 tensors

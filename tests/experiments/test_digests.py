@@ -67,9 +67,11 @@ def test_editing_a_kernel_or_data_changes_the_digest_and_editing_words_does_not(
 # Modules that the playing ones import and that cannot change a result, with the reason.
 DECIDES_NOTHING = {
     "rankgym": "the front door",
+    "rankgym.beliefs": "shows what agents believe",
     "rankgym.estimates": "summarizes what was recorded",
     "rankgym.extras": "imports libraries",
     "rankgym.histories": "shows and saves what was recorded",
+    "rankgym.named_code": "what it finds is in the key",
     "rankgym.outputs": "files, whatever they hold",
     "rankgym.pictures": "draws",
     "rankgym.progress": "shows bars",

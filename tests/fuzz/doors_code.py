@@ -18,7 +18,8 @@ from rankgym.experiments.scoring.records import HOME, load_record, read_submissi
 from rankgym.experiments.scoring.scoring import verify
 from rankgym.models.named import find_model
 from rankgym.source import module_digest
-from rankgym.untrusted import RefusedFile, parse_json, read_array, read_arrays, read_members
+from rankgym.untrusted.archives import read_array, read_arrays, read_members
+from rankgym.untrusted.files import RefusedFile, parse_json
 from rankgym_agents import Restarting
 
 MEGABYTE = 1 << 20

@@ -17,7 +17,8 @@ if importlib.util.find_spec("stable_baselines3") and importlib.util.find_spec("s
     from rankgym.sb3 import SB3Agent
     from rankgym.sb3.model_files import WEIGHTS
     from rankgym.sb3.tensor_files import read_tensors
-    from rankgym.untrusted import RefusedFile, read_members
+    from rankgym.untrusted.archives import read_members
+    from rankgym.untrusted.files import RefusedFile
 
     SHIPPED = (WEIGHTS / "ppo-pbm.zip").read_bytes()
     PARTS = read_members(SHIPPED, 1 << 24)

@@ -14,7 +14,8 @@ import torch as th
 from rankgym.sb3 import SB3Agent
 from rankgym.sb3.model_files import WEIGHTS, model_card
 from rankgym.sb3.tensor_files import read_tensors
-from rankgym.untrusted import RefusedFile, read_members
+from rankgym.untrusted.archives import read_members
+from rankgym.untrusted.files import RefusedFile
 
 FILE = WEIGHTS / "ppo-pbm.zip"
 

@@ -20,7 +20,7 @@ from rankgym.source import source_digest
 PLAYING = (
     *("agent", "arguments", "data", "envs", "experiments.plan.agents", "experiments.run.result_file"),
     *("experiments.run.results", "experiments.run.rows", "interleaving", "kernels", "metrics", "models", "play"),
-    *("registry", "spaces", "wrappers"),
+    *("registry", "spaces", "untrusted", "wrappers"),
 )
 
 DIGEST = "digest"  # the key of a file's own digest

@@ -13,7 +13,7 @@ from rankgym.experiments.plan.jobs import RESULTS
 from rankgym.experiments.run.driver import LOG
 from rankgym.experiments.run.lock import LOCK
 from rankgym.outputs import atomic_path, check_writable, json_text, remove
-from rankgym.untrusted import read_array
+from rankgym.untrusted.archives import read_array
 
 MOST_BYTES = 1 << 30  # of a matrix: 11,000 rankers
 

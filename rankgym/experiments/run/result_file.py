@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rankgym.experiments.plan.jobs import RESULT_FORMAT
 from rankgym.extras import require
 from rankgym.outputs import read_regular_file
-from rankgym.untrusted import check_parquet
+from rankgym.untrusted.files import check_parquet
 
 
 class Damaged(ValueError):

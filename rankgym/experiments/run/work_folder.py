@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.outputs import read_regular_file, remove
-from rankgym.untrusted import read_arrays
+from rankgym.untrusted.archives import read_arrays
 
 DIGEST_LENGTH = 64
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from rankgym.experiments.plan.agents import MODEL, WEIGHTS, AgentSpec, shipped_models, slug
 from rankgym.experiments.scoring.suite import SUITES, Suite, find_suite
 from rankgym.outputs import atomic_path
-from rankgym.untrusted import parse_json, read_arrays, read_file
+from rankgym.untrusted.archives import read_arrays
+from rankgym.untrusted.files import parse_json, read_file
 
 FORMAT = 1
 HOME = Path(__file__).with_name("records")  # a folder for each suite
