@@ -33,11 +33,11 @@ from rankgym.experiments.run.result_file import read_result
 
 PATIENCE = 20.0  # seconds that a command may take; the sweep takes a few
 LEFT = {"lock", "log.jsonl", "plan.json", "results", "sweep.json", "damaged"}  # what a finished sweep's folder has
-MOST_TRIES = 20  # to play half of the sweep
+MOST_TRIES = 50  # to play half of the sweep
 MOST_ERRORS = 4  # that are followed before the sweep is resumed
 
 SWEEP = """
-rounds = 4_000
+rounds = 40_000
 query = [0, 3]
 agents = ["cascade-swucb", "restarting"]
 [[environments]]
@@ -78,12 +78,16 @@ class Grounds:
         raise Wrong("the sweep is too short: no job was interrupted after another had ended")
 
     def is_half_played(self):
-        """Play and interrupt the sweep; returns whether it has a result, and a checkpoint of another job."""
+        """Play and interrupt the sweep; returns whether it has a result, and a checkpoint of another job.
+
+        An interrupted job writes a checkpoint, so it is enough that one is played: some time after the first result.
+        """
         shutil.rmtree(self.half, ignore_errors=True)
         words = ["sweep", "run", self.file, "--out", self.half, "--jobs", 1, "--checkpoint-every", 0.1]
         command = self.start(words)
-        while command.poll() is None and not (results(self.half) and any(self.half.glob("work-*/*.npz"))):
+        while command.poll() is None and not results(self.half):
             time.sleep(0.01)
+        command.wait(self.chance.uniform(0.0, 0.5 * self.seconds))
         command.send(signal.SIGINT)
         command.end(self.patience)
         return bool(results(self.half)) and any(self.half.glob("work-*/*.npz"))

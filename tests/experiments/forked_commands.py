@@ -106,6 +106,7 @@ def _run(words, log, prepare):
     except BaseException:
         traceback.print_exc()
     finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it would raise here, and this copy would go on as its parent
         with contextlib.suppress(OSError):
             sys.stdout.flush()
             sys.stderr.flush()
