@@ -37,9 +37,9 @@ MOST_TRIES = 50  # to play half of the sweep
 MOST_ERRORS = 4  # that are followed before the sweep is resumed
 
 SWEEP = """
-rounds = 40_000
+rounds = 4_000
 query = [0, 3]
-agents = ["cascade-swucb", "restarting"]
+agents = ["slow_agent:Slow", "slow_agent:Slow:tau=300"]
 [[environments]]
 id = "CM-Yandex-v0"
 [[environments]]
