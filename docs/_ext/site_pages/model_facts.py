@@ -46,11 +46,10 @@ def of_policy(name: str) -> str:
         "time": f"{training['seconds'] / 60:.0f} minutes, {asked['--threads']} thread",
         "versions": ", ".join(f"{key} {value}" for key, value in training["versions"].items()),
         "weights": f"{sum(one.numel() for one in weights.values()):,} numbers in {len(weights)} tensors",
-        "sha256 of the weights": f"`{card['weights']}`",
         "file": f"`rankgym/sb3/weights/{name}.safetensors`, {len(content):,} bytes",
-        "sha256 of the file": f"`{hashlib.sha256(content).hexdigest()}`",
     }
-    return f"{_table(facts)}\n\nThe whole command:\n\n```sh\n{_wrapped(words)}\n```\n"
+    digests = {"weights": card["weights"], "file": hashlib.sha256(content).hexdigest()}
+    return f"{_table(facts)}\n\n{_sha256(digests)}\n\nThe whole command:\n\n```sh\n{_wrapped(words)}\n```\n"
 
 
 def of_adaptive_index() -> str:
@@ -66,14 +65,19 @@ def of_adaptive_index() -> str:
         "examination of PBM users as in training": ", ".join(map(str, known.EXAMINATION)),
         "termination of DCM users as in training": ", ".join(map(str, known.TERMINATION)),
         "file": "`rankgym_agents/query_classes.py`, numbers in the code",
-        "sha256 of its statements": f"`{source_digest(known.__file__)}`",
     }
-    return f"{_table(facts)}\n"
+    return f"{_table(facts)}\n\n{_sha256({'statements': source_digest(known.__file__)})}\n"
 
 
 def _table(facts: Mapping[str, str]) -> str:
     rows = "\n".join(f"| {key} | {in_cell(value)} |" for key, value in facts.items())
     return f"| fact | in the file |\n|---|---|\n{rows}"
+
+
+def _sha256(digests: Mapping[str, str]) -> str:
+    """Return digests in a block of their own: in a table they would make it too wide for small screens."""
+    lines = "\n".join(f"{key:<10}{digest}" for key, digest in digests.items())
+    return f"sha256:\n\n```text\n{lines}\n```"
 
 
 def _layer(name: str, keywords: Mapping[str, Any]) -> str:
