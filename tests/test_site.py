@@ -92,7 +92,7 @@ def test_the_facts_of_a_model_card_are_those_of_the_file():
     for fact in (
         "| seed | 0 |",
         f"{training['steps']:,}",
-        f"weights   {model_card('ppo-breakpoint')['weights']}",
+        f"weights     {model_card('ppo-breakpoint')['weights']}",
         "3 of 10 items",
     ):
         assert fact in facts

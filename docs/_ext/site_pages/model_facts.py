@@ -76,7 +76,7 @@ def _table(facts: Mapping[str, str]) -> str:
 
 def _sha256(digests: Mapping[str, str]) -> str:
     """Return digests in a block of their own: in a table they would make it too wide for small screens."""
-    lines = "\n".join(f"{key:<10}{digest}" for key, digest in digests.items())
+    lines = "\n".join(f"{key:<12}{digest}" for key, digest in digests.items())
     return f"sha256:\n\n```text\n{lines}\n```"
 
 
