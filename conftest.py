@@ -5,7 +5,9 @@ import importlib
 from pathlib import Path
 
 ROOT = Path(__file__).parent
-MADE = {ROOT / "docs" / name for name in ("agents", "api", "environments", "pictures", "tasks")}  # by building the site
+MADE = {
+    ROOT / "docs" / name for name in ("agents", "api", "environments", "facts", "pictures", "tasks")
+}  # by building the site
 
 
 def pytest_ignore_collect(collection_path):

@@ -259,7 +259,7 @@ for words in (["train", "PBM-Yandex-v0"], ["compare", "PBM-Yandex-v0", "--agents
 def shipped(tmp_path, monkeypatch):
     folder = tmp_path / "weights"
     folder.mkdir()
-    (folder / "good.zip").write_bytes(b"")
+    (folder / "good.safetensors").write_bytes(b"")
     monkeypatch.setattr(naming, "WEIGHTS", folder)
     monkeypatch.chdir(tmp_path)
     return folder
@@ -268,7 +268,7 @@ def shipped(tmp_path, monkeypatch):
 def test_a_file_is_a_model(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a=1").mkdir()
-    for name in ("m.zip", "a=1/M.ZIP"):
+    for name in ("m.zip", "m.safetensors", "a=1/M.ZIP"):
         Path(name).write_bytes(b"")
         spec = parse_agent(f"{name}:deterministic=true")
         assert spec.label == f"{name}:deterministic=true"
@@ -280,9 +280,9 @@ def test_a_file_is_a_model(tmp_path, monkeypatch):
 
 def test_models_come_with_the_package(shipped, tmp_path):
     assert shipped_models() == ["good"]
-    for name in ("good", "good.zip"):
+    for name in ("good", "good.zip", "good.safetensors"):
         assert parse_agent(f"{name}:deterministic=false").knobs == {
-            "model": str(shipped / "good.zip"),
+            "model": str(shipped / "good.safetensors"),
             "deterministic": False,
         }
     (tmp_path / "good.zip").write_bytes(b"")
@@ -293,7 +293,7 @@ def test_models_come_with_the_package(shipped, tmp_path):
     ("name", "message"),
     [
         ("goof.zip", "there is no file 'goof.zip'; did you mean 'good.zip'? allowed: .*with the package: good.zip"),
-        ("weights/goood.zip", "there is no file 'weights/goood.zip'; did you mean 'weights/good.zip'?"),
+        ("weights/goood.zip", "there is no file 'weights/goood.zip'; did you mean 'weights/good.safetensors'?"),
         ("nowhere/good.zip", "there is no file 'nowhere/good.zip', nor a folder 'nowhere'; allowed: a model that"),
         ("goood", "agent = 'goood' is unknown; did you mean 'good'? `rankgym agents` lists all"),
         ("good.zip:deterministic", "the knob 'deterministic' needs a value"),

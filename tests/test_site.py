@@ -2,6 +2,7 @@
 
 import re
 import runpy
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +10,14 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from site_pages import agent_pages, api_pages, charts, concept_pictures, environment_pages, task_pages
+from site_pages import agent_pages, api_pages, charts, concept_pictures, environment_pages, model_facts, task_pages
 from site_pages.docstring_rst import as_rst, shorten_signature
 from site_pages.docstrings import as_markdown, listed_arguments, sections_of, split_docstring
 from site_pages.drawing import Drawing
 from site_pages.files import write_files
 from site_pages.html_access import accessible
 
+from rankgym.experiments.plan.agents import shipped_models
 from rankgym.experiments.scoring.suite import SUITES
 from rankgym.models import MODELS
 from rankgym.registry import ENVS
@@ -68,6 +70,32 @@ def test_a_tasks_page_links_to_its_environment():
     page = task_pages.page("few-arms", charts.suite().tasks["few-arms"])
     assert "(../environments/Dueling-Arxiv-v0.md)" in page
     assert "| 1 | [`winner-stays`](../agents/winner-stays.md) |" in page
+
+
+@pytest.mark.parametrize("name", ["adaptive-index", *shipped_models()])
+def test_a_learned_agent_has_a_model_card(name):
+    card = (DOCS / "models" / f"{name}.md").read_text("utf-8")
+    heads = re.findall("^## (.+)$", card, flags=re.M)
+    assert {"What it is for", "Where it wins and loses", "Who saw which queries", "What it must not be used for"} < {
+        *heads
+    }
+    assert f"```{{include}} ../facts/{name}.md\n" in card
+    assert f"]({name}.md)" in (DOCS / "models" / "index.md").read_text("utf-8")
+
+
+def test_the_facts_of_a_model_card_are_those_of_the_file():
+    model_card = pytest.importorskip("rankgym.sb3", reason="needs the extra sb3").model_card
+    facts = model_facts.of_policy("ppo-breakpoint")
+    training = model_card("ppo-breakpoint")["training"]
+    command = facts.partition("```sh\n")[2].removesuffix("\n```\n")
+    assert shlex.split(command.replace("\\\n", "")) == shlex.split(training["command"])
+    for fact in (
+        "| seed | 0 |",
+        f"{training['steps']:,}",
+        f"weights     {model_card('ppo-breakpoint')['weights']}",
+        "3 of 10 items",
+    ):
+        assert fact in facts
 
 
 def test_a_public_name_is_documented_at_home_and_indexed_once():
@@ -181,10 +209,13 @@ def test_every_page_is_in_the_sidebar():
     """Sphinx warns of a page that no toctree names: add a new one to docs/index.md."""
     trees = "\n".join(
         f"{page.parent.relative_to(DOCS).as_posix()}/{line.rpartition('<')[2].rstrip('>')}".removeprefix("./") + "\n"
-        for page in (DOCS / "index.md", DOCS / "papers.md", DOCS / "concepts" / "index.md")
+        for page in (
+            *(DOCS / name for name in ("index.md", "papers.md")),
+            *(DOCS / name / "index.md" for name in ("concepts", "models")),
+        )
         for tree in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text("utf-8"), flags=re.M | re.S)
         for line in tree.splitlines()
     ).split()
     pages = {page.relative_to(DOCS).with_suffix("").as_posix() for page in DOCS.rglob("*.md")}
-    made = {page for page in pages if page.startswith(("environments/", "agents/", "tasks/", "api/"))}
+    made = {page for page in pages if page.startswith(("environments/", "agents/", "tasks/", "api/", "facts/"))}
     assert pages - made - {"index"} <= set(trees)

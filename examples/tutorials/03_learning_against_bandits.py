@@ -203,7 +203,7 @@ show_differences(histories, times)
 # **After 10,000 sessions it depends.** They are still ahead of the bandits with default settings. But ThompsonCascade
 # with `feedback=all` has caught up: all three intervals contain 0, and two of the three policies have the larger
 # mean. (On the 60 published queries with five runs of each it can be told: there `ppo-pbm` is *behind*; see
-# [docs/reinforcement.md](../../docs/reinforcement.md).)
+# [its model card](../../docs/models/ppo-pbm.md).)
 #
 # The two trainings differ in the seed alone. After 1,000 sessions that hardly matters, after 10,000 it does. Where
 # does the regret come from?

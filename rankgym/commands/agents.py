@@ -14,6 +14,7 @@ from rankgym.commands import completion
 from rankgym.commands.options import as_typed, search_agents_here
 from rankgym.commands.tables import show_table
 
+LEARNED = "rankgym_agents.adaptive_index:AdaptiveIndex"  # has a model card, as the trained policies do
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 
@@ -71,6 +72,10 @@ def _show_agent(name: str) -> None:
     if spec.where.startswith("rankgym_agents."):
         typer.echo()
         _show_documentation(inspect.getdoc(sys.modules[cls.__module__]) or "")
+    cards = {naming.shipped_file(one): one for one in naming.shipped_models()} | {LEARNED: "adaptive-index"}
+    learned = cards.get(str(spec.knobs.get("model", spec.where)))
+    if learned:
+        typer.echo(f"\nModel card: docs/models/{learned}.md")
 
 
 def _show_training(model: str) -> dict[str, Any]:

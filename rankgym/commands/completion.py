@@ -115,7 +115,7 @@ def agents(incomplete: str) -> list[str]:
     """Return agents of the table, and models that come with the package."""
     found = find_spec("rankgym_agents")
     names = [] if found is None or found.origin is None else table(Path(found.origin), "AGENTS")
-    models = sorted(path.stem for path in (HERE / "sb3" / "weights").glob("*.zip"))
+    models = sorted(path.stem for path in (HERE / "sb3" / "weights").glob("*.safetensors"))
     return beginning(incomplete, [*names, *models])
 
 

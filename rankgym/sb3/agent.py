@@ -163,8 +163,9 @@ class SB3Agent(KernelAgent):
     numbers of items and positions of their training. The horizon may be longer than in training.
 
     Args:
-        model: a file that ``model.save`` wrote after ``rankgym.sb3.describe(model, env)``, as ``rankgym train`` does;
-            a model of the package by its name, as ``"ppo-pbm"``; or such a model itself. No file's code is executed.
+        model: a file that ``model.save`` wrote after ``rankgym.sb3.describe(model, env)``, as ``rankgym train`` does,
+            or that ``rankgym.sb3.export_model`` wrote; a model of the package by its name, as ``"ppo-pbm"``; or a model
+            of stable-baselines3 itself. No file's code is executed.
         deterministic: whether to show the greedy list, which has at each position the allowed item with the largest
             score, instead of drawing one. Default: as the card says.
         noise: scale of the Gumbel noise with which a Plackett-Luce policy draws its lists, at least 0. 1 is the

@@ -1,15 +1,18 @@
-"""Model files: the card that says what a model was trained on, and reading cards and weights without executing code."""
+"""Model files: the card that says what a model was trained on, and reading cards and weights without executing code.
+
+There are two kinds: zips, which stable-baselines3 writes, and safetensors files, which ``export_model`` writes. Models
+that come with the package are of the second kind.
+"""
 
 import copy
 import hashlib
-import io
 import json
 import os
-import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import safetensors.torch
 import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
@@ -18,14 +21,15 @@ import rankgym
 from rankgym.arguments import named_keywords, number_in
 from rankgym.outputs import library_version
 from rankgym.sb3.plackett_luce import PlackettLucePolicy
-from rankgym.sb3.tensor_files import MOST_BYTES, read_tensors
+from rankgym.sb3.tensor_files import MOST_BYTES, read_safetensors, read_tensors
 from rankgym.spaces import Permutation
 from rankgym.untrusted.archives import open_archive, read_member
-from rankgym.untrusted.files import RefusedFile, parse_json
+from rankgym.untrusted.files import RefusedFile, parse_json, read_file
 from rankgym.wrappers.layers import Setting, layers_of
 
 WEIGHTS = Path(__file__).parent / "weights"  # models that come with the package
-CARD = "rankgym"  # the attribute of a model that holds its card
+EXPORTED = ".safetensors"  # ends the name of a file that ``export_model`` wrote
+CARD = "rankgym"  # the attribute of a model that holds its card, and the name of the card in a file
 REQUIRED: dict[str, type] = {  # entries of a card
     **{"layers": list, "num_items": int, "num_positions": int, "policy": str, "policy_kwargs": dict},
     **{"truth": bool, "deterministic": bool},
@@ -121,20 +125,20 @@ def describe(model: BaseAlgorithm, env: Any, *, deterministic: bool | None = Non
 
 @named_keywords
 def export_model(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> dict[str, Any]:
-    """Write a model file for playing only: the card and the policy's weights.
+    """Write a safetensors file for playing only: the policy's weights, and the card in the file's metadata.
 
     Such a file is a tenth as large, has nothing pickled and nothing of the machine, and is always the same, byte for
-    byte. ``SB3Agent`` plays it; stable-baselines3 cannot continue its training.
+    byte. ``SB3Agent`` plays it, and checks its digest; stable-baselines3 cannot continue its training.
 
     Args:
         source: a model from ``rankgym train``, or one that was saved after ``describe``.
-        target: the new file.
+        target: the new file; its name ends in ``.safetensors``.
 
     Returns:
         The card, with the digest of the weights as ``weights`` (see ``weights_digest``).
 
     Raises:
-        ValueError: ``source`` is not such a model.
+        ValueError: ``source`` is not such a model, or ``target`` has another ending.
 
     Examples:
         >>> import gymnasium as gym
@@ -147,19 +151,18 @@ def export_model(source: str | os.PathLike[str], target: str | os.PathLike[str])
         >>> model = PPO(env=RankingVecEnv(env, seed=0), **options)
         >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     whole, small = pathlib.Path(folder, "whole.zip"), pathlib.Path(folder, "small.zip")
+        ...     whole, small = pathlib.Path(folder, "model.zip"), pathlib.Path(folder, "model.safetensors")
         ...     _ = describe(model, env), model.save(whole)
         ...     card = export_model(whole, small)
         ...     small.stat().st_size < whole.stat().st_size, len(card["weights"])
         (True, 64)
     """
+    if Path(target).suffix != EXPORTED:
+        raise ValueError(f"target = {os.fspath(target)!r} has another ending; allowed: {EXPORTED}")
     card, weights = read_model(source)
     card["weights"] = _digest(weights)
-    content = io.BytesIO()
-    th.save(weights, content)
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, part in (("data", json.dumps({CARD: card}, indent=1).encode()), ("policy.pth", content.getvalue())):
-            archive.writestr(zipfile.ZipInfo(name), part, zipfile.ZIP_DEFLATED)
+    copies = {name: one.contiguous().clone() for name, one in weights.items()}  # the library refuses shared memory
+    Path(target).write_bytes(safetensors.torch.save(copies, {CARD: json.dumps(card)}))
     return card
 
 
@@ -251,25 +254,43 @@ def card_of(model: BaseAlgorithm) -> dict[str, Any]:
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, th.Tensor]]:
     """Return the card and the policy's weights of a model file, or of a model of the package by its name."""
     name, file = repr(os.fspath(path)), Path(path)
-    shipped = {one.stem: one for one in sorted(WEIGHTS.glob("*.zip"))}
-    if not file.exists() and os.fspath(path).removesuffix(".zip") in shipped:
-        file = shipped[file.stem]
+    shipped = {one.stem: one for one in sorted(WEIGHTS.glob(f"*{EXPORTED}"))}
+    if not file.exists() and file.name == os.fspath(path) and file.suffix in ("", ".zip", EXPORTED):
+        file = shipped.get(file.stem, file)
+    exported = file.suffix.lower() == EXPORTED
     try:
-        data, parts = read_parts(file, ["policy.pth"])
-        card, tensors = data.get(CARD), parts["policy.pth"]
-        if not all(isinstance(key, str) and isinstance(value, th.Tensor) for key, value in tensors.items()):
-            raise TypeError("policy.pth has something else than weights")
+        card, tensors = _read_exported(file) if exported else _read_zip(file)
     except OSError as error:
         allowed = f"a file, or {', '.join(shipped)}"
         raise ValueError(f"model = {name} cannot be read: {error.strerror or error}; allowed: {allowed}") from None
     except Exception as error:
-        why = f"is not a model of stable-baselines3 ({type(error).__name__}: {error})"
-        raise ValueError(f"model = {name} {why}; allowed: a file written by model.save") from None
+        what = "an exported model" if exported else "a model of stable-baselines3"
+        writer = "rankgym.sb3.export_model" if exported else "model.save"
+        said = f"is not {what} ({type(error).__name__}: {error}); allowed: a file written by {writer}"
+        raise RefusedFile(f"model = {name} {said}") from None
     return _checked_card(name, card), tensors
 
 
+def _read_zip(path: Path) -> tuple[Any, dict[str, th.Tensor]]:
+    """Return the card, not yet checked, and the weights of a file of stable-baselines3."""
+    data, parts = read_parts(path, ["policy.pth"])
+    tensors = parts["policy.pth"]
+    if not all(isinstance(key, str) and isinstance(value, th.Tensor) for key, value in tensors.items()):
+        raise TypeError("policy.pth has something else than weights")
+    return data.get(CARD), tensors
+
+
+def _read_exported(path: Path) -> tuple[Any, dict[str, th.Tensor]]:
+    """Return the card, not yet checked, and the weights of a file of ``export_model``, which are those of the card."""
+    metadata, tensors = read_safetensors(read_file(path, MOST_BYTES))
+    card = parse_json(metadata.get(CARD, "null"))
+    if isinstance(card, dict) and card.get("weights") != _digest(tensors):
+        raise RefusedFile("its weights have another digest than its card says")
+    return card, tensors
+
+
 def read_parts(path: Path, names: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read a model file: the JSON of its member ``data``, and members of tensors (``read_tensors``) by their names.
+    """Read a zip of stable-baselines3: the JSON of its member ``data``, and tensors by the names of their members.
 
     Nothing is unpickled: entries of ``data`` that stable-baselines3 has pickled stay texts.
 

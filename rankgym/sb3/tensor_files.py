@@ -1,20 +1,23 @@
-"""Read what ``torch.save`` wrote, tensors and numbers in dicts and lists, without torch's unpickler.
+"""Read tensors without torch's unpickler: files of ``torch.save``, and safetensors files.
 
-Such a file is a zip archive: ``data.pkl`` has the structure, and ``data/0``, ``data/1``, ... are the numbers. The
-pickle is interpreted by ``rankgym.untrusted``, which calls nothing, and tensors are made here of the recorded calls.
+What ``torch.save`` wrote is a zip archive: ``data.pkl`` has the structure, and ``data/0``, ``data/1``, ... are the
+numbers. The pickle is interpreted by ``rankgym.untrusted``, which calls nothing, and tensors are made here of the
+recorded calls. A safetensors file has no pickle: a header of JSON, then the numbers.
 """
 
 import sys
 from collections.abc import Mapping
 from typing import Any
 
+import safetensors.torch
 import torch as th
 
 from rankgym.untrusted import pickles
 from rankgym.untrusted.archives import read_members
-from rankgym.untrusted.files import RefusedFile
+from rankgym.untrusted.files import RefusedFile, parse_json
 
 MOST_BYTES = 1 << 30  # of a model's file, and of all that is in it, expanded
+MOST_HEADER = 16 << 20  # bytes of a safetensors file's header
 MOST_OPERATIONS = 200_000  # of a pickle: some 5,000 tensors
 MOST_DIMENSIONS = 16
 DTYPES = {
@@ -49,6 +52,30 @@ def read_tensors(content: bytes) -> Any:
         raise RefusedFile("its numbers are in another machine's order of bytes; allowed: this machine's")
     parts = pickles.load(members[f"{root}data.pkl"], ALLOWED_NAMES, operations=MOST_OPERATIONS, outside=True)
     return _value(parts, {name.removeprefix(root): data for name, data in members.items()})
+
+
+def read_safetensors(content: bytes) -> tuple[dict[str, str], dict[str, th.Tensor]]:
+    """Return the metadata and the tensors of a safetensors file.
+
+    The header's length is checked here, its entries by the library: every byte belongs to one tensor.
+
+    Raises:
+        RefusedFile: the file is damaged, has tensors of other types than ``DTYPES``, or its header is too long.
+    """
+    length = int.from_bytes(content[:8], "little")
+    if length > MOST_HEADER:
+        raise RefusedFile(f"its header has {length:,} bytes; allowed: at most {MOST_HEADER:,}")
+    try:
+        tensors = safetensors.torch.load(content)
+        metadata = parse_json(content[8 : 8 + length]).get("__metadata__", {})
+    except Exception as error:
+        raise RefusedFile(f"it is not a safetensors file, or is damaged: {type(error).__name__}: {error}") from None
+    other = {str(one.dtype) for one in tensors.values()} - set(map(str, DTYPES.values()))
+    if other:
+        raise RefusedFile(
+            f"it has tensors of {', '.join(sorted(other))}; allowed: {', '.join(map(str, DTYPES.values()))}"
+        )
+    return metadata, tensors
 
 
 def _value(part: Any, members: Mapping[str, bytes]) -> Any:

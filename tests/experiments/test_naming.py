@@ -52,7 +52,7 @@ def test_a_class_of_ones_own_by_path_and_by_itself():
         (
             "zzz",
             "agent = 'zzz' is unknown; allowed: "
-            f"{', '.join([*AGENTS, *shipped_models()])}, the .zip of a trained model, "
+            f"{', '.join([*AGENTS, *shipped_models()])}, the .zip or .safetensors of a trained model, "
             "or one of your own as package.module:Class",
         ),
         ("toprank:delta=1:x", "agent = 'toprank:delta=1:x': the knob 'x' needs a value: x=value"),

@@ -326,18 +326,20 @@ def test_what_a_model_says_of_itself():
 
 @pytest.mark.parametrize("form", FORMS)
 def test_an_exported_model_plays_alike_and_has_no_pickles(form, folder, tmp_path):
-    source, targets = file_of(form, folder), [tmp_path / "one.zip", tmp_path / "two.zip"]
+    source, targets = file_of(form, folder), [tmp_path / "one.safetensors", tmp_path / "two.safetensors"]
     cards = [export_model(source, target) for target in targets]
     assert targets[0].read_bytes() == targets[1].read_bytes()
     assert cards[0] == model_card(targets[0]) == {**model_card(source), "weights": weights_digest(model_of(form))}
-    with zipfile.ZipFile(targets[0]) as archive:
-        assert archive.namelist() == ["data", "policy.pth"]
-        assert list(json.loads(archive.read("data"))) == ["rankgym"]
     mine, theirs = agent_of(form, model=targets[0]), agent_of(form, model=source)
     for clicks in users(2, 3, 20):
         np.testing.assert_array_equal(mine.act(), theirs.act())
         for agent in (mine, theirs):
             agent.update(agent.act(), clicks)
+
+
+def test_an_export_has_the_ending_by_which_it_is_read(folder, tmp_path):
+    with pytest.raises(ValueError, match=r"target = '.*one.zip' has another ending; allowed: .safetensors"):
+        export_model(file_of("a2c", folder), tmp_path / "one.zip")
 
 
 def test_nothing_in_a_file_is_executed(folder, tmp_path):

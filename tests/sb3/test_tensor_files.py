@@ -1,4 +1,4 @@
-"""Tensors are read as torch reads them, and what is no tensor, or asks for more than it brings, is refused."""
+"""Tensors are read as libraries write them, and what is no tensor, or asks for more than it brings, is refused."""
 
 import io
 import json
@@ -9,21 +9,28 @@ import pytest
 pytest.importorskip("stable_baselines3")
 pytest.importorskip("sb3_contrib")
 
+import safetensors.torch
 import torch as th
 
+from rankgym.experiments.plan.agents import shipped_file
 from rankgym.sb3 import SB3Agent
-from rankgym.sb3.model_files import WEIGHTS, model_card
+from rankgym.sb3.model_files import read_model
 from rankgym.sb3.tensor_files import read_tensors
 from rankgym.untrusted.archives import read_members
 from rankgym.untrusted.files import RefusedFile
 
-FILE = WEIGHTS / "ppo-pbm.zip"
+CARD, WEIGHTS = read_model("ppo-pbm")
+SHAPE = {"num_items": CARD["num_items"], "num_positions": CARD["num_positions"]}
 
 
 def saved(value):
     file = io.BytesIO()
     th.save(value, file)
     return file.getvalue()
+
+
+def exported(card, tensors):
+    return safetensors.torch.save(tensors, {"rankgym": json.dumps(card)})
 
 
 def same(one, other):
@@ -85,12 +92,38 @@ def test_what_is_refused(tmp_path):
     ],
 )
 def test_cards_that_ask_for_more(entries, said, tmp_path):
-    parts = read_members(FILE, 10**8)
-    data = json.loads(parts["data"])
-    data["rankgym"] |= entries
-    with zipfile.ZipFile(tmp_path / "x.zip", "w") as made:
-        made.writestr("data", json.dumps(data))
-        made.writestr("policy.pth", parts["policy.pth"])
-    card = model_card(FILE)
+    (tmp_path / "x.safetensors").write_bytes(exported(CARD | entries, WEIGHTS))
     with pytest.raises(ValueError, match=said):
-        SB3Agent(model=tmp_path / "x.zip", num_items=card["num_items"], num_positions=card["num_positions"])
+        SB3Agent(model=tmp_path / "x.safetensors", **SHAPE)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda content: content[:-1], "it is not a safetensors file, or is damaged"),
+        (lambda content: content[:5], "it is not a safetensors file, or is damaged"),
+        (lambda content: b"", "it is not a safetensors file, or is damaged"),
+        (
+            lambda content: b"\xff" * 8 + content[8:],
+            "its header has 18,446,744,073,709,551,615 bytes; allowed: at most",
+        ),
+        (lambda content: content[:-1] + b"\x00", "its weights have another digest than its card says"),
+        (lambda content: exported(CARD | {"weights": None}, WEIGHTS), "its weights have another digest"),
+        (lambda content: exported(CARD, {"x": th.ones(2).to(th.float8_e4m3fn)}), "it has tensors of torch.float8"),
+    ],
+)
+def test_damaged_exports_are_refused_by_name(change, said, tmp_path):
+    (tmp_path / "x.safetensors").write_bytes(change(exported(CARD, WEIGHTS)))
+    with pytest.raises(RefusedFile, match=rf"model = '.*x.safetensors' is not an exported model .*{said}"):
+        read_model(tmp_path / "x.safetensors")
+
+
+def test_an_export_without_a_card_is_refused(tmp_path):
+    (tmp_path / "x.safetensors").write_bytes(safetensors.torch.save(WEIGHTS))
+    with pytest.raises(ValueError, match="does not say what it was trained on"):
+        read_model(tmp_path / "x.safetensors")
+
+
+def test_the_shipped_files_can_be_written_again():
+    with open(shipped_file("ppo-pbm"), "rb") as file:
+        assert file.read() == exported(CARD, WEIGHTS)

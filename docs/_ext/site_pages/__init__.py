@@ -1,7 +1,8 @@
 """Sphinx extension: pages made from the code before a build, and docstrings made ready for autodoc.
 
-``environment_pages``, ``agent_pages``, ``task_pages`` and ``api_pages`` return pages as Markdown, ``charts`` and
-``concept_pictures`` return pictures as SVG; ``files`` writes them under docs, where git ignores them.
+``environment_pages``, ``agent_pages``, ``task_pages`` and ``api_pages`` return Markdown pages, ``model_facts`` tables
+for pages written by hand, ``charts`` and ``concept_pictures`` pictures as SVG; ``files`` writes them under docs, where
+git ignores them.
 """
 
 from pathlib import Path
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
 
 def make_pages(app: "Sphinx") -> None:
     """Make all pages and pictures. Runs when the builder is ready, before pages are read."""
-    from site_pages import agent_pages, api_pages, concept_pictures, environment_pages, task_pages
+    from site_pages import agent_pages, api_pages, concept_pictures, environment_pages, model_facts, task_pages
 
     made: dict[str, str | bytes] = {}
-    for part in (environment_pages, agent_pages, task_pages, api_pages, concept_pictures):
+    for part in (environment_pages, agent_pages, task_pages, api_pages, concept_pictures, model_facts):
         made |= part.make(Path(app.srcdir))
     write_files(Path(app.srcdir), made)
 

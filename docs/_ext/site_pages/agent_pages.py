@@ -65,7 +65,7 @@ def index_page(assumed: dict[str, str]) -> str:
     rows = [f"* [`{name}`]({name}.md)" for name in shipped_models()]
     parts += [
         "## Trained policies",
-        "They need the extra `sb3`; [how they were trained](../reinforcement.md).",
+        "They need the extra `sb3`; [model cards](../models/index.md), [how to train one](../reinforcement.md).",
         "\n".join(rows),
     ]
     return "\n\n".join(parts) + "\n"
@@ -96,8 +96,9 @@ def _class_parts(name: str, assumed: dict[str, str], speeds: dict[str, list[tupl
     ]
     table = "| knob | default | meaning and range |\n|---|---|---|\n" + "\n".join(rows)
     kind = "duels" if name in DUELERS else "ranks items"
+    card = f" [Model card](../models/{name}.md)." if name == "adaptive-index" else ""
     return [
-        f"`rankgym_agents.{cls.__name__}` {kind}. {source}[All agents](index.md).",
+        f"`rankgym_agents.{cls.__name__}` {kind}. {source}[All agents](index.md).{card}",
         as_markdown(before),
         "## What it assumes",
         f"`{name}` {assumed[name]}" if name in assumed else "Nothing: it does not learn.",
@@ -144,8 +145,7 @@ def _policy_parts(name: str) -> list[str]:
         "[All agents](index.md).",
         f"```sh\nrankgym agents {name}        # how it was trained\n"
         f"rankgym compare {_trained_on(name)} --agents {name},toprank --rounds 1000\n```",
-        "How the policies were trained, what they see, and where they lose: "
-        "[reinforcement learning](../reinforcement.md).",
+        f"How it was trained, where it wins and loses, what it is not for: [model card](../models/{name}.md).",
     ]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-FOLDERS = ("environments", "agents", "tasks", "api", "pictures")  # under docs; git ignores them
+FOLDERS = ("environments", "agents", "tasks", "api", "pictures", "facts")  # under docs; git ignores them
 Made = Mapping[str, str | bytes]  # by the path under docs, with "/"
 
 

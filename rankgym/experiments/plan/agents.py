@@ -24,8 +24,10 @@ from rankgym.wrappers.against_itself import AgainstItself
 
 MODEL = "rankgym.sb3.agent:SB3Agent"  # what plays a trained model
 WEIGHTS = Path(rankgym.__file__).parent / "sb3" / "weights"  # models that come with the package
+EXPORTED = ".safetensors"  # ends the names of their files
+MODEL_FILES = (".zip", EXPORTED)  # endings of trained models' files
 DECIDED_BY = ".decided_by"  # ends the name of the digest that an agent's class gives itself
-SB3 = ("torch", "stable_baselines3", "sb3_contrib")  # libraries of the extra sb3
+SB3 = ("torch", "stable_baselines3", "sb3_contrib", "safetensors")  # libraries of the extra sb3
 QUOTED_OR_BLANK = r'("(?:[^"\\]|\\.)*")|\s+'
 # Arguments from the run.
 AgentLike = str | type | functools.partial[Any]  # how users name an agent, see ``parse_agent``
@@ -273,19 +275,20 @@ def parse_agent(agent: AgentLike) -> AgentSpec:
     if len(name) == 1 and rest and rest[0][:1] in ("/", "\\"):  # a drive
         name = f"{name}:{rest.pop(0)}"
     chosen: dict[str, Any] = {}
-    if name not in AGENTS and (name.lower().endswith(".zip") or name in shipped_models()):
+    if name not in AGENTS and (name.lower().endswith(MODEL_FILES) or name in shipped_models()):
         where, chosen["model"] = MODEL, _model_file(agent, name)
     elif rest and "=" not in rest[0] and (name not in AGENTS or rest[0][:1].isupper()):
         where = f"{name}:{rest.pop(0)}"
     elif name in AGENTS:
         where = f"{AGENTS[name].__module__}:{AGENTS[name].__qualname__}"
     else:
-        near_files = [path for path in (f"{name}.zip", str(Path(name) / "best.zip")) if os.path.isfile(path)]
+        files = (*(f"{name}{ending}" for ending in MODEL_FILES), str(Path(name) / "best.zip"))
+        near_files = [path for path in files if os.path.isfile(path)]
         hint = f"; did you mean {near_files[0]!r}?" if near_files else near(name, [*AGENTS, *shipped_models()])
         if hint:
             raise ValueError(f"agent = {name!r} is unknown{hint} `rankgym agents` lists all")
-        known = ", ".join([*AGENTS, *shipped_models()])
-        allowed = f"allowed: {known}, the .zip of a trained model, or one of your own as package.module:Class"
+        known = ", ".join([*AGENTS, *shipped_models(), f"the {' or '.join(MODEL_FILES)} of a trained model"])
+        allowed = f"allowed: {known}, or one of your own as package.module:Class"
         raise ValueError(f"agent = {name!r} is unknown; {allowed}")
     for part in rest:
         knob, equals, value = part.partition("=")
@@ -309,19 +312,24 @@ def parse_agent(agent: AgentLike) -> AgentSpec:
 
 def shipped_models() -> list[str]:
     """Return the names of the trained models that come with the package."""
-    return sorted(path.stem for path in WEIGHTS.glob("*.zip"))
+    return sorted(path.stem for path in WEIGHTS.glob(f"*{EXPORTED}"))
+
+
+def shipped_file(name: str) -> str:
+    """Return the path of a trained model that comes with the package."""
+    return str(WEIGHTS / f"{name}{EXPORTED}")
 
 
 def _model_file(agent: str, name: str) -> str:
     """Find the file of a trained model by its path, or by the name of one that comes with the package."""
     if os.path.isfile(name):
         return name
-    shipped = WEIGHTS / f"{Path(name).stem}.zip"
-    if Path(name).name == name and os.path.isfile(shipped):
-        return str(shipped)
+    if Path(name).name == name and Path(name).stem in shipped_models():
+        return shipped_file(Path(name).stem)
     folder = Path(name).parent
-    with_package = [f"{model}.zip" for model in shipped_models()] if Path(name).name == name else []
-    there = [str(path) for path in sorted(folder.glob("*.zip")) if path.is_file()] if os.path.isdir(folder) else []
+    with_package = [f"{model}{Path(name).suffix}" for model in shipped_models()] if Path(name).name == name else []
+    files = sorted(folder.glob("*")) if os.path.isdir(folder) else []
+    there = [str(path) for path in files if path.suffix in MODEL_FILES and path.is_file()]
     hint = near(name, [*there, *with_package]) or ";"
     what = "" if os.path.isdir(folder) else f", nor a folder {str(folder)!r}"
     if os.path.isdir(name):

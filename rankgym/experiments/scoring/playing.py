@@ -3,14 +3,13 @@
 import contextlib
 import functools
 import json
-import os
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankgym.conformance.agents import kind_of
-from rankgym.experiments.plan.agents import WEIGHTS, AgentFailed, AgentLike, AgentSpec
+from rankgym.experiments.plan.agents import AgentFailed, AgentLike, AgentSpec, shipped_file, shipped_models
 from rankgym.experiments.plan.digests import code_digest
 from rankgym.experiments.plan.environments import ResolvedEnvironment, agent_specs, resolve
 from rankgym.experiments.plan.jobs import Block
@@ -96,7 +95,9 @@ def _blocks(agent: AgentSpec, suite: Suite) -> tuple[dict[str, Block], dict[str,
                 raise
             first = first or error
             said = str(error).removeprefix(f"agent = {agent.label!r}: ")
-            declined[name] = said.replace(os.path.join(WEIGHTS, ""), "")  # the path of a model of the package
+            for model in shipped_models():
+                said = said.replace(shipped_file(model), model)
+            declined[name] = said
             continue
         blocks[name] = block
     if not blocks and first is not None:

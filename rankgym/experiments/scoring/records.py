@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankgym.experiments.plan.agents import MODEL, WEIGHTS, AgentSpec, shipped_models, slug
+from rankgym.experiments.plan.agents import MODEL, WEIGHTS, AgentSpec, shipped_file, shipped_models, slug
 from rankgym.experiments.scoring.suite import SUITES, Suite, find_suite
 from rankgym.outputs import atomic_path
 from rankgym.untrusted.archives import read_arrays
@@ -190,5 +190,5 @@ def _agent(about: Mapping[str, Any]) -> AgentSpec:
     """Return the agent of a file, with the path of a model of the package."""
     where, knobs = str(about["class"]), dict(about["knobs"])
     if where == MODEL and knobs.get("model") in shipped_models():
-        knobs["model"] = str(WEIGHTS / f"{knobs['model']}.zip")
+        knobs["model"] = shipped_file(knobs["model"])
     return AgentSpec(str(about["agent"]), where, knobs)
