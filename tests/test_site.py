@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib")
 
 from site_pages import agent_pages, api_pages, charts, concept_pictures, environment_pages, task_pages
 from site_pages.docstring_rst import as_rst, shorten_signature
-from site_pages.docstrings import as_markdown, listed_arguments, sections_of, split_docstring
+from site_pages.docstrings import as_markdown, entries_of, listed_arguments, sections_of, split_docstring
 from site_pages.drawing import Drawing
 from site_pages.files import write_files
 from site_pages.html_access import accessible
@@ -58,10 +58,11 @@ def test_every_agent_says_what_it_assumes():
     assert "../tasks/learns-fast.md" in page
 
 
-def test_a_knob_of_every_agent_has_a_text():
+def test_every_agent_shows_its_example_and_the_text_of_its_knobs():
     for name in AGENTS:
         page = agent_pages.page(name, {}, {}, recorded=False)
         assert not re.search(r"^\| `\w+` \| `[^|]*` \|  \|$", page, flags=re.M), name
+        assert f"## Example\n\n```pycon\n>>> from rankgym_agents import {AGENTS[name].__name__}\n" in page
 
 
 def test_a_tasks_page_links_to_its_environment():
@@ -99,10 +100,11 @@ def test_pictures_of_concepts_are_right():
 def test_docstrings_become_markdown():
     assert as_markdown("a ``b`` < c `d`") == "a `b` &lt; c `d`"
     assert as_markdown(">>> 1 < 2\nTrue\n\nthen") == "```pycon\n>>> 1 < 2\nTrue\n```\n\nthen"
-    assert split_docstring("Text.\n\nArgs:\n    a: one\n        more.\n    d, **b: two.\nReturns:\n    c: no") == (
-        "Text.",
-        {"a": "one more.", "d": "two.", "b": "two."},
+    text, sections = split_docstring(
+        "Text.\n\nArgs:\n    a: one\n        more.\n    d, **b: two.\n\nExamples:\n    >>> 1"
     )
+    assert (text, sections["Examples"]) == ("Text.", ">>> 1")
+    assert entries_of(sections["Args"]) == {"a": "one more.", "d": "two.", "b": "two."}
     found = sections_of("## One\n## Two\ntext\n")
     assert found == {"One": "text", "Two": "text"}
     assert listed_arguments("* `a`, `b`: both\n  lines.\n* `c`: x\n\nnot c") == {

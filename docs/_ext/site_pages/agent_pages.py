@@ -11,7 +11,7 @@ from rankgym.estimates import with_error
 from rankgym.experiments.plan.agents import knobs, shipped_models
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 from site_pages import charts
-from site_pages.docstrings import ORPHAN, as_markdown, in_cell, split_docstring
+from site_pages.docstrings import ORPHAN, as_markdown, entries_of, in_cell, split_docstring
 
 ENV = {True: "rankgym/Dueling-MSLR-v0", False: "rankgym/PBM-Yandex-v0"}  # by whether the agent duels
 
@@ -84,7 +84,8 @@ def page(name: str, assumed: dict[str, str], speeds: dict[str, list[tuple[str, s
 def _class_parts(name: str, assumed: dict[str, str], speeds: dict[str, list[tuple[str, str]]]) -> list[str]:
     cls = AGENTS[name]
     paper = agent_texts(cls)[1]
-    before, texts = split_docstring(inspect.getdoc(cls) or "")
+    before, sections = split_docstring(inspect.getdoc(cls) or "")
+    texts = entries_of(sections.get("Args", ""))
     source = f"Paper: {as_markdown(paper)}. " if paper else "Not from a paper, or from several. "
     defaults = knobs(cls)
     knob = next(iter(defaults), None)
@@ -103,12 +104,24 @@ def _class_parts(name: str, assumed: dict[str, str], speeds: dict[str, list[tupl
         f"`{name}` {assumed[name]}" if name in assumed else "Nothing: it does not learn.",
         "## How to use it",
         _using(name),
+        "## Example",
+        as_markdown(sections["Examples"]),
         "## Knobs",
         f"{table}\n\nShape and seed come from `for_env`.{choice}" if rows else "None.",
+        *_listed("Raises", sections),
+        *_listed("Attributes", sections),
         "## How it follows the paper" if paper else "## How it works",
         as_markdown(inspect.getdoc(sys.modules[cls.__module__]) or ""),
         "## Speed",
         _speed(speeds.get(name, [])),
+    ]
+
+
+def _listed(title: str, sections: dict[str, str]) -> list[str]:
+    """Return a section whose entries have names as a list, or nothing if a docstring does not have it."""
+    entries = entries_of(sections.get(title, ""))
+    return ["\n".join([f"{title}:\n", *(f"* `{key}`: {as_markdown(text)}" for key, text in entries.items())])][
+        : len(entries)
     ]
 
 

@@ -1,11 +1,12 @@
 """Docstrings as Markdown: whole texts, the sections of an environment's, and the arguments of both forms."""
 
 import re
+import textwrap
 
 SPAN = re.compile(r"(`+)(.+?)\1", re.DOTALL)  # code between as many backticks on both sides
 ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*): ?(.*)")  # of a section "Args:"
 ORPHAN = "---\norphan: true\n---\n"  # a page outside of the sidebar: 100 entries in it double the time of a build
-HEADS = ("Args:", "Returns:", "Raises:", "Yields:", "Attributes:")
+SECTION = re.compile(r"^(Args|Attributes|Examples|Raises|References|Returns|Yields):\n", flags=re.M)
 
 
 def as_markdown(text: str) -> str:
@@ -66,20 +67,22 @@ def listed_arguments(section: str) -> dict[str, str]:
 
 
 def split_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """Return the text of a docstring before its section "Args:", and the section's entries by name."""
-    before, _, after = text.partition("Args:\n")
+    """Return the text of a docstring before its first section such as "Args:", and the sections by their titles."""
+    parts = SECTION.split(text)
+    return parts[0].strip(), {
+        title: textwrap.dedent(body).strip() for title, body in zip(parts[1::2], parts[2::2], strict=True)
+    }
+
+
+def entries_of(section: str) -> dict[str, str]:
+    """Return the texts of ``name, other: text``, by name; an entry of a section "Args"."""
     found: dict[str, str] = {}
     names: list[str] = []
-    indent = None
-    for line in after.splitlines():
-        if line.strip() in HEADS or (line.strip() and not line.startswith(" ")):
-            break
-        depth = len(line) - len(line.lstrip())
-        indent = depth if indent is None else indent
-        head = ENTRY.fullmatch(line.strip()) if depth == indent else None
+    for line in section.splitlines():
+        head = ENTRY.fullmatch(line)
         if head:
             names = [name.lstrip("*") for name in head[1].split(", ")]
             found |= dict.fromkeys(names, head[2])
         elif names:
             found |= dict.fromkeys(names, f"{found[names[0]]} {line.strip()}".strip())
-    return before.strip(), found
+    return found
