@@ -1,5 +1,6 @@
 """The site's pages are made from the code, and say what readers look for; the full build is a step of CI."""
 
+import importlib
 import re
 import runpy
 from pathlib import Path
@@ -71,6 +72,21 @@ def test_a_tasks_page_links_to_its_environment():
     assert "| 1 | [`winner-stays`](../agents/winner-stays.md) |" in page
 
 
+INTERNAL = ("rankgym.pictures.", "rankgym.submissions.", "rankgym.wrappers.actions.BASE_COLUMN")  # no user calls them
+
+
+def test_every_public_name_has_an_entry():
+    found = {}
+    for folder in ("rankgym", "agents/rankgym_agents"):
+        for path in (DOCS.parent / folder).rglob("*.py"):
+            if "\n__all__ = " in path.read_text("utf-8"):
+                parts = path.relative_to(DOCS.parent / Path(folder).parent).with_suffix("").parts
+                module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
+                found |= {f"{module.__name__}.{name}": getattr(module, name) for name in module.__all__}
+    lacking = {full for full, one in found.items() if api_pages.home_of(full.rpartition(".")[2], one) is None}
+    assert {full for full in lacking if not full.startswith(INTERNAL)} == set()
+
+
 def test_a_public_name_is_documented_at_home_and_indexed_once():
     import rankgym
     import rankgym.wrappers
@@ -78,6 +94,7 @@ def test_a_public_name_is_documented_at_home_and_indexed_once():
     assert ":no-index:" not in api_pages.directive("rankgym", "RecordRegret", rankgym.RecordRegret)
     assert ":no-index:" in api_pages.directive("rankgym.wrappers", "RecordRegret", rankgym.wrappers.RecordRegret)
     assert api_pages.directive("rankgym", "simulate", rankgym.simulate).startswith(".. autofunction:: rankgym.simulate")
+    assert "Keys: ``CM``, " in api_pages.directive("rankgym.models", "MODELS", MODELS)
 
 
 def test_pictures_of_concepts_are_right():

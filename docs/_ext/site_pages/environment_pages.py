@@ -14,7 +14,7 @@ from typing import Any
 import gymnasium as gym
 
 import rankgym  # noqa: F401  registers the environments
-from rankgym.envs import RankingVectorEnv
+from rankgym.envs import RankingVectorEnv, UnknownRegret
 from rankgym.estimates import with_error
 from rankgym.experiments.plan.environments import choice_of, env_arguments, env_creator
 from rankgym.experiments.scoring.placing import ranking
@@ -72,7 +72,10 @@ def one_env(name: str, letor: Path) -> Iterator[Any]:
         needed["render_mode"] = "rgb_array"
     except ModuleNotFoundError:
         warnings.warn("environments are not drawn: Pillow is missing (the extra render)", stacklevel=2)
-    with closing(gym.make(name, horizon=100, **needed)) as env:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownRegret)  # of the file, which has no preference matrix
+        env = gym.make(name, horizon=100, **needed)
+    with closing(env):
         yield env
 
 
