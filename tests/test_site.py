@@ -144,10 +144,21 @@ def test_signatures_name_arrays_as_the_code_does():
     assert shorten_signature(None, "", "", None, None, long, None) == ("(rows: NDArray[int64])", None)
 
 
-def test_boxes_that_scroll_can_be_reached_by_the_keyboard():
+def test_pages_are_mended_for_keyboards_screen_readers_and_narrow_screens():
     assert accessible("<pre>x</pre>") == '<pre tabindex="0">x</pre>'
     assert accessible('<div class="table-wrapper docutils">') == '<div class="table-wrapper docutils" tabindex="0">'
     assert accessible('<p class="caption" role="heading">') == '<p class="caption" role="heading" aria-level="2">'
+    assert accessible('<h1>a.b_c<a href="">') == '<h1>a.<wbr>b_<wbr>c<a href="">'
+    assert accessible('<h2>TwoWords<a href="">') == '<h2>Two<wbr>Words<a href="">'
+    assert accessible('<h2>Two words.<a href="">') == '<h2>Two words.<a href="">'
+    assert accessible('<img alt="x" src="a.svg" />') == '<a href="a.svg"><img alt="x" src="a.svg" /></a>'
+
+
+def test_the_theme_has_the_landmarks_that_the_template_names():
+    theme = Path(pytest.importorskip("furo").__file__).parent / "theme" / "furo" / "page.html"
+    changes = re.findall(r"replace\('(.*?)', '.*?'\)", (DOCS / "_templates" / "page.html").read_text("utf-8"))
+    assert len(changes) == 2
+    assert all(theme.read_text("utf-8").count(old) == 1 for old in changes)
 
 
 def test_pictures_escape_words_and_have_a_title():

@@ -4,6 +4,7 @@ import inspect
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from rankgym.commands.agents import agent_texts
 from rankgym.commands.options import as_typed
@@ -91,8 +92,7 @@ def _class_parts(name: str, assumed: dict[str, str], speeds: dict[str, list[tupl
     knob = next(iter(defaults), None)
     choice = f" Knobs follow the name: `--agents {name}:{knob}=VALUE`." if knob else ""
     rows = [
-        f"| `{key}` | `{in_cell('required' if default is inspect.Parameter.empty else as_typed(default))}` "
-        f"| {in_cell(_with_links(as_markdown(texts.get(key, ''))))} |"
+        f"| `{key}` | `{in_cell(_default(default))}` | {in_cell(_with_links(as_markdown(texts.get(key, ''))))} |"
         for key, default in defaults.items()
     ]
     table = "| knob | default | meaning and range |\n|---|---|---|\n" + "\n".join(rows)
@@ -115,6 +115,12 @@ def _class_parts(name: str, assumed: dict[str, str], speeds: dict[str, list[tupl
         "## Speed",
         _speed(speeds.get(name, [])),
     ]
+
+
+def _default(value: Any) -> str:
+    if value is inspect.Parameter.empty:
+        return "required"
+    return "None" if value is None else as_typed(value)
 
 
 def _listed(title: str, sections: dict[str, str]) -> list[str]:

@@ -115,7 +115,7 @@ def page(name: str, env: Any, drawn: bool) -> str:
     _, given, text = ENVS[name]
     sections = sections_of(inspect.getdoc(env_creator(name)) or "")
     paper = re.search(r"\(([^()]*section[^()]*|[^()]*\d{4})\)", text)
-    experiment = f"It is the experiment of {paper[1]}. " if paper else "It is not the experiment of one paper. "
+    experiment = "" if paper else "It is not the experiment of one paper. "
     parts = [f"{ORPHAN}# {short(name)}", f"`{name}`: {in_cell(text)}. {experiment}[All environments](index.md)."]
     if drawn:
         alt = f"Result page of {short(name)} after one random action"
