@@ -54,6 +54,7 @@ def test_every_agent_says_what_it_assumes():
     assert set(assumed) == set(AGENTS)
     page = agent_pages.page("toprank", assumed, {"toprank": [("PBM", "3.5")]}, recorded=True)
     assert "Assumption 3" in page
+    assert "{index} ! toprank assumptions" in page  # else ten pages come first in the search
     assert "| `delta` | " in page
     assert "3.5 (PBM)" in page
     assert "../tasks/learns-fast.md" in page
@@ -64,6 +65,10 @@ def test_every_agent_shows_its_example_and_the_text_of_its_knobs():
         page = agent_pages.page(name, {}, {}, recorded=False)
         assert not re.search(r"^\| `\w+` \| `[^|]*` \|  \|$", page, flags=re.M), name
         assert f"## Example\n\n```pycon\n>>> from rankgym_agents import {AGENTS[name].__name__}\n" in page
+
+
+def test_the_search_knows_the_horizon():
+    assert "{index} ! horizon," in environment_pages.index_page()
 
 
 def test_a_tasks_page_links_to_its_environment():

@@ -12,7 +12,7 @@ from rankgym.estimates import with_error
 from rankgym.experiments.plan.agents import knobs, shipped_models
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 from site_pages import charts
-from site_pages.docstrings import ORPHAN, as_markdown, entries_of, in_cell, split_docstring
+from site_pages.docstrings import ORPHAN, as_markdown, entries_of, in_cell, index_entries, split_docstring
 
 ENV = {True: "rankgym/Dueling-MSLR-v0", False: "rankgym/PBM-Yandex-v0"}  # by whether the agent duels
 
@@ -100,7 +100,7 @@ def _class_parts(name: str, assumed: dict[str, str], speeds: dict[str, list[tupl
     return [
         f"`rankgym_agents.{cls.__name__}` {kind}. {source}[All agents](index.md).",
         as_markdown(before),
-        "## What it assumes",
+        f"## What it assumes\n\n{index_entries(f'{name} assumptions', f'{name} assumes')}",
         f"`{name}` {assumed[name]}" if name in assumed else "Nothing: it does not learn.",
         "## How to use it",
         _using(name),

@@ -47,7 +47,8 @@ def index_page() -> str:
     rows = [f"| [`{name}`]({name}.md) | {text} |" for name, text in PACKAGES.items()]
     table = "| package | what is in it |\n|---|---|\n" + "\n".join(rows)
     tree = "\n".join(["```{toctree}", ":hidden:", "", *PACKAGES, "```"])
-    return f"# API reference\n\nThe public names, from their docstrings.\n\n{table}\n\n{tree}\n"
+    text = "The public names, from their docstrings; {ref}`all of them in one list <genindex>`."
+    return f"# API reference\n\n{text}\n\n{table}\n\n{tree}\n"
 
 
 def page(package: str) -> str:

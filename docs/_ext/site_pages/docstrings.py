@@ -46,6 +46,11 @@ def in_cell(text: str) -> str:
     return " ".join(text.split()).replace("|", r"\|")
 
 
+def index_entries(*entries: str) -> str:
+    """Return a directive for the index. The search puts main entries, with an exclamation mark, first."""
+    return f"```{{index}} {', '.join(f'! {entry}' for entry in entries)}\n```"
+
+
 def sections_of(text: str) -> dict[str, str]:
     """Return the sections of an environment's docstring by their titles; a title without text shares the next one's."""
     parts = re.split(r"^## (.+)$", text, flags=re.M)

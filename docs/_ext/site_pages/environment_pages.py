@@ -20,7 +20,7 @@ from rankgym.experiments.plan.environments import choice_of, env_arguments, env_
 from rankgym.experiments.scoring.placing import ranking
 from rankgym.registry import ENVS
 from site_pages import charts
-from site_pages.docstrings import ORPHAN, as_markdown, in_cell, listed_arguments, sections_of
+from site_pages.docstrings import ORPHAN, as_markdown, in_cell, index_entries, listed_arguments, sections_of
 
 FAMILIES = {  # by a part of the id, the first that fits: the heading, and what the family is
     "Dueling": ("Duels", "The action is a pair, and clicks or a preference matrix decide which of the two wins."),
@@ -99,6 +99,7 @@ def index_page() -> str:
         "# Environments",
         f"All {len(ENVS)} registered ids. Each page has the spaces, every argument with its default, a picture, and "
         "the regret of agents where the [benchmark](../score.md) plays the environment.",
+        f"## The horizon and other arguments\n\n{index_entries('horizon', 'horizon argument', 'change the horizon')}",
         "Arguments that most of them share: **`horizon=` changes the horizon**, the number of sessions of an episode "
         "(default: a million). `query=` says which queries the rows play, `num_items=` and `num_positions=` how long "
         "lists are, `source=` where the queries come from. [What one step is](../concepts/step.md) explains the rest.",
