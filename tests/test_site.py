@@ -12,7 +12,7 @@ pytest.importorskip("matplotlib")
 
 from site_pages import agent_pages, api_pages, charts, concept_pictures, environment_pages, task_pages
 from site_pages.docstring_rst import as_rst, shorten_signature
-from site_pages.docstrings import as_markdown, entries_of, listed_arguments, sections_of, split_docstring
+from site_pages.docstrings import as_markdown, entries_of, in_cell, listed_arguments, sections_of, split_docstring
 from site_pages.drawing import Drawing
 from site_pages.files import write_files
 from site_pages.html_access import accessible
@@ -121,7 +121,7 @@ def test_pictures_of_concepts_are_right():
 
 def test_docstrings_become_markdown():
     assert as_markdown("a ``b`` < c `d`") == "a `b` &lt; c `d`"
-    assert as_markdown(">>> 1 < 2\nTrue\n\nthen") == "```pycon\n>>> 1 < 2\nTrue\n```\n\nthen"
+    assert as_markdown("    >>> 1 < 2\n    True\n\nthen") == "```pycon\n>>> 1 < 2\nTrue\n```\n\nthen"
     text, sections = split_docstring(
         "Text.\n\nArgs:\n    a: one\n        more.\n    d, **b: two.\n\nExamples:\n    >>> 1"
     )
@@ -130,10 +130,11 @@ def test_docstrings_become_markdown():
     found = sections_of("## One\n## Two\ntext\n")
     assert found == {"One": "text", "Two": "text"}
     assert listed_arguments("* `a`, `b`: both\n  lines.\n* `c`: x\n\nnot c") == {
-        "a": "both lines.",
-        "b": "both lines.",
+        "a": "both\n  lines.",
+        "b": "both\n  lines.",
         "c": "x",
     }
+    assert in_cell("one\n  line: a | b\n    * x\n    * y") == r"one line: a \| b<br>x<br>y"
 
 
 def test_docstrings_become_restructured_text():

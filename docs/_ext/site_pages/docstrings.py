@@ -11,15 +11,16 @@ SECTION = re.compile(r"^(Args|Attributes|Examples|Raises|References|Returns|Yiel
 
 def as_markdown(text: str) -> str:
     """Return a docstring as Markdown: double backticks become single ones, ``<`` is escaped, prompts become code."""
-    lines, code = [], False
+    lines, code, indent = [], False, 0
     for line in _spans_as_markdown(text).splitlines():
         prompt = line.lstrip().startswith(">>>")
         if prompt and not code:
             lines += ["```pycon"]
+            indent = len(line) - len(line.lstrip())
         if code and not line.strip():
             lines += ["```"]
         code = (code or prompt) and bool(line.strip())
-        lines.append(line)
+        lines.append(line[indent:] if code else line)
     return "\n".join([*lines, "```"] if code else lines)
 
 
@@ -42,8 +43,8 @@ def _escaped(text: str) -> str:
 
 
 def in_cell(text: str) -> str:
-    """Return Markdown on one line, for a cell of a table."""
-    return " ".join(text.split()).replace("|", r"\|")
+    """Return Markdown on one line, for a cell of a table; the items of a list begin new lines."""
+    return "<br>".join(" ".join(item.split()) for item in re.split(r"\n *\* ", text)).replace("|", r"\|")
 
 
 def index_entries(*entries: str) -> str:
@@ -61,13 +62,13 @@ def sections_of(text: str) -> dict[str, str]:
 
 
 def listed_arguments(section: str) -> dict[str, str]:
-    """Return the texts of ``* `name`, `other`: text``, by name; an argument of a section "Arguments"."""
+    """Return the texts of ``* `name`, `other`: text``, by name; an item of a section "Arguments"."""
     found: dict[str, str] = {}
     for item in re.split(r"^\* ", section, flags=re.M)[1:]:
         head = re.match(r"((?:`\w+`(?:, | and )?)+)[^:]*: ", item)
         if head:
             body = re.split(r"\n\n", item[head.end() :])[0]
-            found |= {name: " ".join(body.split()) for name in re.findall(r"`(\w+)`", head[1])}
+            found |= dict.fromkeys(re.findall(r"`(\w+)`", head[1]), body.strip())
     return found
 
 
