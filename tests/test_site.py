@@ -75,6 +75,8 @@ def test_a_tasks_page_links_to_its_environment():
     page = task_pages.page("few-arms", charts.suite().tasks["few-arms"])
     assert "(../environments/Dueling-Arxiv-v0.md)" in page
     assert "| 1 | [`winner-stays`](../agents/winner-stays.md) |" in page
+    assert "| -0.0 |" not in page
+    assert "{}" not in page
 
 
 INTERNAL = ("rankgym.pictures.", "rankgym.submissions.", "rankgym.wrappers.actions.BASE_COLUMN")  # no user calls them

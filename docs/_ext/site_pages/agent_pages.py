@@ -181,7 +181,7 @@ def _benchmark(name: str) -> list[str]:
         scores = charts.scores(task)
         place = f"{[*scores].index(name) + 1} of {len(scores)}"
         measured = with_error(*charts.loss(name, task))
-        rows.append(f"| [{task}](../tasks/{task}.md) | {scores[name]:.1f} | {place} | {measured} |")
+        rows.append(f"| [{task}](../tasks/{task}.md) | {scores[name]:z.1f} | {place} | {measured} |")
     alt = f"Scores of {name} in each task, beside those of all other agents; the table below has the numbers"
     declined = charts.records()[name].declined
     told = (
