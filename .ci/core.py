@@ -1,4 +1,4 @@
-"""Print what the core alone costs: the seconds of `import rankgym`, warm, and the size of all that was installed for it.
+"""Print what the core alone costs: the seconds of `import rankgym`, warm, and the size of all that is installed.
 
 To be run by the Python of an environment that has the wheel without extras.
 """

@@ -13,7 +13,8 @@ author = copyright = "The rankgym authors"
 version = release = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "site_pages"]
-exclude_patterns = ["_ext", "_static", "facts"]  # facts: parts of pages in models
+exclude_patterns = ["_ext", "_static", "_templates", "facts"]  # facts: parts of pages in models
+templates_path = ["_templates"]
 source_suffix = {".md": "markdown"}
 suppress_warnings = ["misc.highlighting_failure"]  # prompts and "..." in examples are not Python
 

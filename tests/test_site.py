@@ -1,5 +1,6 @@
 """The site's pages are made from the code, and say what readers look for; the full build is a step of CI."""
 
+import importlib
 import re
 import runpy
 import shlex
@@ -12,7 +13,7 @@ pytest.importorskip("matplotlib")
 
 from site_pages import agent_pages, api_pages, charts, concept_pictures, environment_pages, model_facts, task_pages
 from site_pages.docstring_rst import as_rst, shorten_signature
-from site_pages.docstrings import as_markdown, listed_arguments, sections_of, split_docstring
+from site_pages.docstrings import as_markdown, entries_of, in_cell, listed_arguments, sections_of, split_docstring
 from site_pages.drawing import Drawing
 from site_pages.files import write_files
 from site_pages.html_access import accessible
@@ -55,21 +56,44 @@ def test_every_agent_says_what_it_assumes():
     assert set(assumed) == set(AGENTS)
     page = agent_pages.page("toprank", assumed, {"toprank": [("PBM", "3.5")]}, recorded=True)
     assert "Assumption 3" in page
+    assert "{index} ! toprank assumptions" in page  # else ten pages come first in the search
     assert "| `delta` | " in page
     assert "3.5 (PBM)" in page
     assert "../tasks/learns-fast.md" in page
 
 
-def test_a_knob_of_every_agent_has_a_text():
+def test_every_agent_shows_its_example_and_the_text_of_its_knobs():
     for name in AGENTS:
         page = agent_pages.page(name, {}, {}, recorded=False)
         assert not re.search(r"^\| `\w+` \| `[^|]*` \|  \|$", page, flags=re.M), name
+        assert f"## Example\n\n```pycon\n>>> from rankgym_agents import {AGENTS[name].__name__}\n" in page
+
+
+def test_the_search_knows_the_horizon():
+    assert "{index} ! horizon," in environment_pages.index_page()
 
 
 def test_a_tasks_page_links_to_its_environment():
     page = task_pages.page("few-arms", charts.suite().tasks["few-arms"])
     assert "(../environments/Dueling-Arxiv-v0.md)" in page
     assert "| 1 | [`winner-stays`](../agents/winner-stays.md) |" in page
+    assert "| -0.0 |" not in page
+    assert "{}" not in page
+
+
+INTERNAL = ("rankgym.pictures.", "rankgym.submissions.", "rankgym.wrappers.actions.BASE_COLUMN")  # no user calls them
+
+
+def test_every_public_name_has_an_entry():
+    found = {}
+    for folder in ("rankgym", "agents/rankgym_agents"):
+        for path in (DOCS.parent / folder).rglob("*.py"):
+            if "\n__all__ = " in path.read_text("utf-8"):
+                parts = path.relative_to(DOCS.parent / Path(folder).parent).with_suffix("").parts
+                module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
+                found |= {f"{module.__name__}.{name}": getattr(module, name) for name in module.__all__}
+    lacking = {full for full, one in found.items() if api_pages.home_of(full.rpartition(".")[2], one) is None}
+    assert {full for full in lacking if not full.startswith(INTERNAL)} == set()
 
 
 @pytest.mark.parametrize("name", ["adaptive-index", *shipped_models()])
@@ -105,6 +129,7 @@ def test_a_public_name_is_documented_at_home_and_indexed_once():
     assert ":no-index:" not in api_pages.directive("rankgym", "RecordRegret", rankgym.RecordRegret)
     assert ":no-index:" in api_pages.directive("rankgym.wrappers", "RecordRegret", rankgym.wrappers.RecordRegret)
     assert api_pages.directive("rankgym", "simulate", rankgym.simulate).startswith(".. autofunction:: rankgym.simulate")
+    assert "Keys: ``CM``, " in api_pages.directive("rankgym.models", "MODELS", MODELS)
 
 
 def test_pictures_of_concepts_are_right():
@@ -126,18 +151,20 @@ def test_pictures_of_concepts_are_right():
 
 def test_docstrings_become_markdown():
     assert as_markdown("a ``b`` < c `d`") == "a `b` &lt; c `d`"
-    assert as_markdown(">>> 1 < 2\nTrue\n\nthen") == "```pycon\n>>> 1 < 2\nTrue\n```\n\nthen"
-    assert split_docstring("Text.\n\nArgs:\n    a: one\n        more.\n    d, **b: two.\nReturns:\n    c: no") == (
-        "Text.",
-        {"a": "one more.", "d": "two.", "b": "two."},
+    assert as_markdown("    >>> 1 < 2\n    True\n\nthen") == "```pycon\n>>> 1 < 2\nTrue\n```\n\nthen"
+    text, sections = split_docstring(
+        "Text.\n\nArgs:\n    a: one\n        more.\n    d, **b: two.\n\nExamples:\n    >>> 1"
     )
+    assert (text, sections["Examples"]) == ("Text.", ">>> 1")
+    assert entries_of(sections["Args"]) == {"a": "one more.", "d": "two.", "b": "two."}
     found = sections_of("## One\n## Two\ntext\n")
     assert found == {"One": "text", "Two": "text"}
     assert listed_arguments("* `a`, `b`: both\n  lines.\n* `c`: x\n\nnot c") == {
-        "a": "both lines.",
-        "b": "both lines.",
+        "a": "both\n  lines.",
+        "b": "both\n  lines.",
         "c": "x",
     }
+    assert in_cell("one\n  line: a | b\n    * x\n    * y") == r"one line: a \| b<br>x<br>y"
 
 
 def test_docstrings_become_restructured_text():
@@ -153,10 +180,21 @@ def test_signatures_name_arrays_as_the_code_does():
     assert shorten_signature(None, "", "", None, None, long, None) == ("(rows: NDArray[int64])", None)
 
 
-def test_boxes_that_scroll_can_be_reached_by_the_keyboard():
+def test_pages_are_mended_for_keyboards_screen_readers_and_narrow_screens():
     assert accessible("<pre>x</pre>") == '<pre tabindex="0">x</pre>'
     assert accessible('<div class="table-wrapper docutils">') == '<div class="table-wrapper docutils" tabindex="0">'
     assert accessible('<p class="caption" role="heading">') == '<p class="caption" role="heading" aria-level="2">'
+    assert accessible('<h1>a.b_c<a href="">') == '<h1>a.<wbr>b_<wbr>c<a href="">'
+    assert accessible('<h2>TwoWords<a href="">') == '<h2>Two<wbr>Words<a href="">'
+    assert accessible('<h2>Two words.<a href="">') == '<h2>Two words.<a href="">'
+    assert accessible('<img alt="x" src="a.svg" />') == '<a href="a.svg"><img alt="x" src="a.svg" /></a>'
+
+
+def test_the_theme_has_the_landmarks_that_the_template_names():
+    theme = Path(pytest.importorskip("furo").__file__).parent / "theme" / "furo" / "page.html"
+    changes = re.findall(r"replace\('(.*?)', '.*?'\)", (DOCS / "_templates" / "page.html").read_text("utf-8"))
+    assert len(changes) == 2
+    assert all(theme.read_text("utf-8").count(old) == 1 for old in changes)
 
 
 def test_pictures_escape_words_and_have_a_title():

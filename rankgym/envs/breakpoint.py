@@ -81,10 +81,9 @@ def vector_breakpoint(
     * `num_breakpoints`: how many rounds of 1 .. horizon - 1 are drawn for each row and episode, every set equally
       probable. Needs a horizon. At most 10,000.
     * `epoch_lengths`: rounds of an epoch, or a list that is cycled over the epochs: the paper's m2 and m1 are
-      `[10_000, 10_000]`.
-
-    Default: `epoch_lengths=10_000` for `"jump"` and `"shuffle"`, 100 for `"drift"`; for `"two-level"` two breakpoints
-    at thirds of the horizon (one with a horizon of 2, none with 1), so that they are the same in every row.
+      `[10_000, 10_000]`. Default: 10,000 for `"jump"` and `"shuffle"`, 100 for `"drift"`; `"two-level"` has two
+      breakpoints at thirds of the horizon (one with a horizon of 2, none with 1), so that they are the same in every
+      row.
 
     ## Errors
     As in `RankingVectorEnv`; a ValueError also names a knob that the scenario does not have.

@@ -4,6 +4,7 @@ import inspect
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from rankgym.commands.agents import agent_texts
 from rankgym.commands.options import as_typed
@@ -11,7 +12,7 @@ from rankgym.estimates import with_error
 from rankgym.experiments.plan.agents import knobs, shipped_models
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 from site_pages import charts
-from site_pages.docstrings import ORPHAN, as_markdown, in_cell, split_docstring
+from site_pages.docstrings import ORPHAN, as_markdown, entries_of, in_cell, index_entries, split_docstring
 
 ENV = {True: "rankgym/Dueling-MSLR-v0", False: "rankgym/PBM-Yandex-v0"}  # by whether the agent duels
 
@@ -84,14 +85,14 @@ def page(name: str, assumed: dict[str, str], speeds: dict[str, list[tuple[str, s
 def _class_parts(name: str, assumed: dict[str, str], speeds: dict[str, list[tuple[str, str]]]) -> list[str]:
     cls = AGENTS[name]
     paper = agent_texts(cls)[1]
-    before, texts = split_docstring(inspect.getdoc(cls) or "")
+    before, sections = split_docstring(inspect.getdoc(cls) or "")
+    texts = entries_of(sections.get("Args", ""))
     source = f"Paper: {as_markdown(paper)}. " if paper else "Not from a paper, or from several. "
     defaults = knobs(cls)
     knob = next(iter(defaults), None)
     choice = f" Knobs follow the name: `--agents {name}:{knob}=VALUE`." if knob else ""
     rows = [
-        f"| `{key}` | `{in_cell('required' if default is inspect.Parameter.empty else as_typed(default))}` "
-        f"| {in_cell(_with_links(as_markdown(texts.get(key, ''))))} |"
+        f"| `{key}` | `{in_cell(_default(default))}` | {in_cell(_with_links(as_markdown(texts.get(key, ''))))} |"
         for key, default in defaults.items()
     ]
     table = "| knob | default | meaning and range |\n|---|---|---|\n" + "\n".join(rows)
@@ -100,16 +101,34 @@ def _class_parts(name: str, assumed: dict[str, str], speeds: dict[str, list[tupl
     return [
         f"`rankgym_agents.{cls.__name__}` {kind}. {source}[All agents](index.md).{card}",
         as_markdown(before),
-        "## What it assumes",
+        f"## What it assumes\n\n{index_entries(f'{name} assumptions', f'{name} assumes')}",
         f"`{name}` {assumed[name]}" if name in assumed else "Nothing: it does not learn.",
         "## How to use it",
         _using(name),
+        "## Example",
+        as_markdown(sections["Examples"]),
         "## Knobs",
         f"{table}\n\nShape and seed come from `for_env`.{choice}" if rows else "None.",
+        *_listed("Raises", sections),
+        *_listed("Attributes", sections),
         "## How it follows the paper" if paper else "## How it works",
         as_markdown(inspect.getdoc(sys.modules[cls.__module__]) or ""),
         "## Speed",
         _speed(speeds.get(name, [])),
+    ]
+
+
+def _default(value: Any) -> str:
+    if value is inspect.Parameter.empty:
+        return "required"
+    return "None" if value is None else as_typed(value)
+
+
+def _listed(title: str, sections: dict[str, str]) -> list[str]:
+    """Return a section whose entries have names as a list, or nothing if a docstring does not have it."""
+    entries = entries_of(sections.get(title, ""))
+    return ["\n".join([f"{title}:\n", *(f"* `{key}`: {as_markdown(text)}" for key, text in entries.items())])][
+        : len(entries)
     ]
 
 
@@ -162,7 +181,7 @@ def _benchmark(name: str) -> list[str]:
         scores = charts.scores(task)
         place = f"{[*scores].index(name) + 1} of {len(scores)}"
         measured = with_error(*charts.loss(name, task))
-        rows.append(f"| [{task}](../tasks/{task}.md) | {scores[name]:.1f} | {place} | {measured} |")
+        rows.append(f"| [{task}](../tasks/{task}.md) | {scores[name]:z.1f} | {place} | {measured} |")
     alt = f"Scores of {name} in each task, beside those of all other agents; the table below has the numbers"
     declined = charts.records()[name].declined
     told = (

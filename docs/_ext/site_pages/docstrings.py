@@ -1,24 +1,26 @@
 """Docstrings as Markdown: whole texts, the sections of an environment's, and the arguments of both forms."""
 
 import re
+import textwrap
 
 SPAN = re.compile(r"(`+)(.+?)\1", re.DOTALL)  # code between as many backticks on both sides
 ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*): ?(.*)")  # of a section "Args:"
 ORPHAN = "---\norphan: true\n---\n"  # a page outside of the sidebar: 100 entries in it double the time of a build
-HEADS = ("Args:", "Returns:", "Raises:", "Yields:", "Attributes:")
+SECTION = re.compile(r"^(Args|Attributes|Examples|Raises|References|Returns|Yields):\n", flags=re.M)
 
 
 def as_markdown(text: str) -> str:
     """Return a docstring as Markdown: double backticks become single ones, ``<`` is escaped, prompts become code."""
-    lines, code = [], False
+    lines, code, indent = [], False, 0
     for line in _spans_as_markdown(text).splitlines():
         prompt = line.lstrip().startswith(">>>")
         if prompt and not code:
             lines += ["```pycon"]
+            indent = len(line) - len(line.lstrip())
         if code and not line.strip():
             lines += ["```"]
         code = (code or prompt) and bool(line.strip())
-        lines.append(line)
+        lines.append(line[indent:] if code else line)
     return "\n".join([*lines, "```"] if code else lines)
 
 
@@ -41,8 +43,13 @@ def _escaped(text: str) -> str:
 
 
 def in_cell(text: str) -> str:
-    """Return Markdown on one line, for a cell of a table."""
-    return " ".join(text.split()).replace("|", r"\|")
+    """Return Markdown on one line, for a cell of a table; the items of a list begin new lines."""
+    return "<br>".join(" ".join(item.split()) for item in re.split(r"\n *\* ", text)).replace("|", r"\|")
+
+
+def index_entries(*entries: str) -> str:
+    """Return a directive for the index. The search puts main entries, with an exclamation mark, first."""
+    return f"```{{index}} {', '.join(f'! {entry}' for entry in entries)}\n```"
 
 
 def sections_of(text: str) -> dict[str, str]:
@@ -55,31 +62,33 @@ def sections_of(text: str) -> dict[str, str]:
 
 
 def listed_arguments(section: str) -> dict[str, str]:
-    """Return the texts of ``* `name`, `other`: text``, by name; an argument of a section "Arguments"."""
+    """Return the texts of ``* `name`, `other`: text``, by name; an item of a section "Arguments"."""
     found: dict[str, str] = {}
     for item in re.split(r"^\* ", section, flags=re.M)[1:]:
         head = re.match(r"((?:`\w+`(?:, | and )?)+)[^:]*: ", item)
         if head:
             body = re.split(r"\n\n", item[head.end() :])[0]
-            found |= {name: " ".join(body.split()) for name in re.findall(r"`(\w+)`", head[1])}
+            found |= dict.fromkeys(re.findall(r"`(\w+)`", head[1]), body.strip())
     return found
 
 
 def split_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """Return the text of a docstring before its section "Args:", and the section's entries by name."""
-    before, _, after = text.partition("Args:\n")
+    """Return the text of a docstring before its first section such as "Args:", and the sections by their titles."""
+    parts = SECTION.split(text)
+    return parts[0].strip(), {
+        title: textwrap.dedent(body).strip() for title, body in zip(parts[1::2], parts[2::2], strict=True)
+    }
+
+
+def entries_of(section: str) -> dict[str, str]:
+    """Return the texts of ``name, other: text``, by name; an entry of a section "Args"."""
     found: dict[str, str] = {}
     names: list[str] = []
-    indent = None
-    for line in after.splitlines():
-        if line.strip() in HEADS or (line.strip() and not line.startswith(" ")):
-            break
-        depth = len(line) - len(line.lstrip())
-        indent = depth if indent is None else indent
-        head = ENTRY.fullmatch(line.strip()) if depth == indent else None
+    for line in section.splitlines():
+        head = ENTRY.fullmatch(line)
         if head:
             names = [name.lstrip("*") for name in head[1].split(", ")]
             found |= dict.fromkeys(names, head[2])
         elif names:
             found |= dict.fromkeys(names, f"{found[names[0]]} {line.strip()}".strip())
-    return before.strip(), found
+    return found

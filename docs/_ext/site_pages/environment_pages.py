@@ -14,13 +14,13 @@ from typing import Any
 import gymnasium as gym
 
 import rankgym  # noqa: F401  registers the environments
-from rankgym.envs import RankingVectorEnv
+from rankgym.envs import RankingVectorEnv, UnknownRegret
 from rankgym.estimates import with_error
 from rankgym.experiments.plan.environments import choice_of, env_arguments, env_creator
 from rankgym.experiments.scoring.placing import ranking
 from rankgym.registry import ENVS
 from site_pages import charts
-from site_pages.docstrings import ORPHAN, as_markdown, in_cell, listed_arguments, sections_of
+from site_pages.docstrings import ORPHAN, as_markdown, in_cell, index_entries, listed_arguments, sections_of
 
 FAMILIES = {  # by a part of the id, the first that fits: the heading, and what the family is
     "Dueling": ("Duels", "The action is a pair, and clicks or a preference matrix decide which of the two wins."),
@@ -72,7 +72,10 @@ def one_env(name: str, letor: Path) -> Iterator[Any]:
         needed["render_mode"] = "rgb_array"
     except ModuleNotFoundError:
         warnings.warn("environments are not drawn: Pillow is missing (the extra render)", stacklevel=2)
-    with closing(gym.make(name, horizon=100, **needed)) as env:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownRegret)  # of the file, which has no preference matrix
+        env = gym.make(name, horizon=100, **needed)
+    with closing(env):
         yield env
 
 
@@ -96,6 +99,7 @@ def index_page() -> str:
         "# Environments",
         f"All {len(ENVS)} registered ids. Each page has the spaces, every argument with its default, a picture, and "
         "the regret of agents where the [benchmark](../score.md) plays the environment.",
+        f"## The horizon and other arguments\n\n{index_entries('horizon', 'horizon argument', 'change the horizon')}",
         "Arguments that most of them share: **`horizon=` changes the horizon**, the number of sessions of an episode "
         "(default: a million). `query=` says which queries the rows play, `num_items=` and `num_positions=` how long "
         "lists are, `source=` where the queries come from. [What one step is](../concepts/step.md) explains the rest.",
@@ -112,7 +116,7 @@ def page(name: str, env: Any, drawn: bool) -> str:
     _, given, text = ENVS[name]
     sections = sections_of(inspect.getdoc(env_creator(name)) or "")
     paper = re.search(r"\(([^()]*section[^()]*|[^()]*\d{4})\)", text)
-    experiment = f"It is the experiment of {paper[1]}. " if paper else "It is not the experiment of one paper. "
+    experiment = "" if paper else "It is not the experiment of one paper. "
     parts = [f"{ORPHAN}# {short(name)}", f"`{name}`: {in_cell(text)}. {experiment}[All environments](index.md)."]
     if drawn:
         alt = f"Result page of {short(name)} after one random action"

@@ -1,9 +1,12 @@
-"""Mend what keyboards and screen readers need in the theme's HTML: headings' levels, and boxes that scroll."""
+"""Mend what keyboards, screen readers and narrow screens need in the theme's HTML."""
 
 import re
 from typing import Any
 
 FOCUSABLE = re.compile(r'<(pre|div class="table-wrapper[^"]*")>')
+NAME = re.compile(r"(?<=<h[12]>)[\w.]+(?=<a )")  # a heading that is a name in Python
+JOINT = re.compile(r"(?<=[._])(?=\w)|(?<=[a-z])(?=[A-Z])")
+PICTURE = re.compile(r'<img [^>]*?src="([^"]+)"[^>]*>')
 
 
 def mend_page(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
@@ -14,6 +17,12 @@ def mend_page(app: Any, pagename: str, templatename: str, context: dict[str, Any
 
 
 def accessible(html: str) -> str:
-    """Return HTML in which captions have a heading's level, and the keyboard reaches boxes that may scroll."""
+    """Return HTML whose captions have a level, whose boxes have focus, and whose long names and pictures fit.
+
+    Captions get a heading's level. The keyboard reaches boxes that may scroll. Names in headings break between their
+    words. A picture links to its file, because its words are small on a narrow screen.
+    """
     html = html.replace('role="heading">', 'role="heading" aria-level="2">')
+    html = NAME.sub(lambda name: JOINT.sub("<wbr>", name[0]), html)
+    html = PICTURE.sub(r'<a href="\1">\g<0></a>', html)
     return FOCUSABLE.sub(r'<\1 tabindex="0">', html)

@@ -36,11 +36,11 @@ def page(name: str, task: Task) -> str:
     """Return the page of a task."""
     env = task.env_id.removeprefix("rankgym/")
     arguments = json.dumps(task.arguments)
-    given = f"Arguments of the environment: `{arguments}`." if len(arguments) <= SHORTEST else ""
+    given = f"Arguments of the environment: `{arguments}`." if task.arguments and len(arguments) <= SHORTEST else ""
     rows = []
     for place, (label, score) in enumerate(charts.scores(name).items(), 1):
         loss = with_error(*charts.loss(label, name))
-        rows.append(f"| {place} | [`{label}`](../agents/{label}.md) | {score:.1f} | {loss} |")
+        rows.append(f"| {place} | [`{label}`](../agents/{label}.md) | {score:z.1f} | {loss} |")
     alt = f"Loss of all agents in {name}, the best first; the table below has the numbers"
     parts = [
         f"{ORPHAN}# {name}",
