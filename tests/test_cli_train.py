@@ -150,6 +150,7 @@ def test_a_comparison_notices_another_model(run, trained, tmp_path):
 
 @pytest.mark.slow
 def test_processes_do_not_matter(run, trained, tmp_path):
+    """Nor where they were started: the names of files are those of the folder where the command runs."""
     command = [
         "compare",
         "PBM-Synthetic-v0",
@@ -162,6 +163,9 @@ def test_processes_do_not_matter(run, trained, tmp_path):
         "--rounds",
         "20",
     ]
+    (tmp_path / "elsewhere").mkdir()
+    with contextlib.chdir(tmp_path / "elsewhere"):
+        assert run(*command, "--agents", "static,random", "--jobs", "2").exit_code == 0
     for jobs in ("1", "2"):
         result = run(*command, "--agents", "runs/x/best.zip", "--jobs", jobs, "--out", jobs)
         assert result.exit_code == 0, result.output

@@ -4,7 +4,6 @@ Nothing of the kernels is used. Random numbers are the same words at the same pl
 Run as a script it prints a digest of what every agent displays, for whichever compiler mode the process is in.
 """
 
-import hashlib
 import math
 from itertools import product
 
@@ -358,26 +357,3 @@ def beside_foreign_lists(agent, oracle, rounds, *, seed=0, share=0.7, clicked=0.
         agent.update(displayed, [clicks])
         oracle.update(displayed[0].tolist(), clicks)
         yield
-
-
-def shown(rounds=300):
-    """name and shape -> digest of what it displays; the same in every compiler mode, or a kernel is not one source."""
-    from rankgym_agents import RANKERS
-
-    result = {}
-    for (name, agent), (L, K, horizon) in product(RANKERS.items(), ((7, 3, rounds), (5, 5, rounds), (10, 5, None))):
-        if horizon or name not in (
-            "adaptive-index",
-            "batchrank",
-            "bayes-index",
-            "glrt-cascade",
-            "ranked-exp3",
-            "toprank",
-        ):
-            knobs = {"every": rounds // 3} if name == "restarting" else {}
-            made = agent(num_items=L, num_positions=K, num_envs=2, horizon=horizon, seed=8, **knobs)
-            few = (
-                rounds // 10 if name.startswith(("adaptive", "bayes")) else rounds
-            )  # without the compiler posteriors take long
-            result[f"{name} {L} {K}"] = hashlib.sha256(played(made, few, 9).tobytes()).hexdigest()
-    return result

@@ -3,7 +3,6 @@
 import math
 from itertools import pairwise
 
-import agent_oracles
 import numpy as np
 import pytest
 from agent_oracles import Oracle, Users, bisected_index, drawn, model_of
@@ -312,14 +311,3 @@ def test_it_needs_a_horizon():
     for horizon in (0, -1, 1.5, "9", True):
         with pytest.raises(ValueError, match=r"^horizon = .* allowed: "):
             BatchRank(num_items=3, num_positions=2, horizon=horizon)
-
-
-def shown():
-    """What two rows display in 300 rounds, for each schedule and two shapes; something is decided in each."""
-    lists = {}
-    for schedule in SCHEDULES:
-        for L, K in ((7, 3), (5, 5)):
-            agent = BatchRank(num_items=L, num_positions=K, num_envs=2, horizon=5, schedule=schedule, seed=8)
-            lists[f"{schedule} {L} {K}"] = agent_oracles.played(agent, 300, 12).tolist()
-            assert agent.state.batch_of.any()
-    return lists

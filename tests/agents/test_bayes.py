@@ -377,10 +377,3 @@ def test_it_plays_on_beyond_a_horizon_and_with_a_vast_one():
     for horizon in (1, 10**30):
         agent = BayesIndex(num_items=3, num_positions=2, horizon=horizon, seed=1)
         assert sorted({item for row in played(agent, 20, 1) for item in row[0].tolist()}) == [0, 1, 2]
-
-
-def shown():
-    """What a row displays in 20 rounds, one kind after the other."""
-    kinds = [knobs for knobs, _ in KINDS.values()]
-    agents = [BayesIndex(num_items=6, num_positions=5, seed=8, horizon=20, **knobs) for knobs in kinds]
-    return [[played(agent, 20, 9).tolist(), agent.state.mean.tolist()] for agent in agents]

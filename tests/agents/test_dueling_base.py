@@ -1,6 +1,5 @@
 """What all dueling agents share: the doors of ``DuelingAgent`` and ``DuelingKernelAgent``, saving, one source."""
 
-import hashlib
 import io
 import math
 
@@ -188,16 +187,6 @@ def test_an_environment_without_arms_is_refused(env):
         ValueError, match=r"^env = 'x' is not an environment; allowed: the result of gym\.make or gym\.make_vec"
     ):
         RandomDuels.for_env("x")
-
-
-def shown(rounds=250):
-    """name and arms -> digest of what it does; the same in every compiler mode, or a kernel is not one source."""
-    found = {}
-    for name, agent in DUELERS.items():
-        for arms in (1, 5, 12):
-            seen = run(agent(num_arms=arms, num_envs=2, horizon=rounds, seed=8), rounds, 9)
-            found[f"{name} {arms}"] = hashlib.sha256(seen.tobytes()).hexdigest()
-    return found
 
 
 # -- the baseline -----------------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from agent_oracles import (
     drawn,
     fallen_index,
     model_of,
-    played,
     solved_index,
     word,
 )
@@ -350,13 +349,3 @@ def test_with_a_test_that_never_fires_and_no_exploration_it_is_cascade_kl_ucb():
         clicks = users.clicks(displayed[0])
         tested.update(displayed, [clicks])
         plain.update(displayed, [clicks])
-
-
-def shown():
-    """What two rows display in 300 rounds, a shape and setting after the other."""
-    agents = [
-        GLRTCascade(num_items=L, num_positions=K, num_envs=2, seed=8, exploration=0.2, delta=0.5, **knob)
-        for L, K in ((7, 3), (5, 5))
-        for knob in ({}, {"index": "ucb", "threshold": "theory"}, {"filler": "best"})
-    ]
-    return [[played(agent, 300, 9).tolist(), agent.state.restarts.tolist()] for agent in agents]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, beside_foreign_lists, played, word
+from agent_oracles import Oracle, Users, beside_foreign_lists, word
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -187,9 +187,3 @@ def test_bad_knobs_are_refused(value):
         PBMHB(**shape, width=value)
     with pytest.raises(ValueError, match=r"^sweeps = .* is out of range; allowed: a whole number in "):
         PBMHB(**shape, sweeps=value)
-
-
-def shown():
-    """What two rows display in 100 rounds, a shape and setting after the other."""
-    agents = [PBMHB(num_items=L, num_positions=K, num_envs=2, seed=8, **knob) for L, K in SHAPES[1:] for knob in KNOBS]
-    return [[played(agent, 100, 9).tolist(), agent.state.clicked.tolist()] for agent in agents]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, below, beside_foreign_lists, played, word
+from agent_oracles import Oracle, Users, below, beside_foreign_lists, word
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
@@ -182,11 +182,3 @@ def test_the_last_leader_stays_once_the_others_are_known_to_be_worse():
     agent.state.clicked[:] = np.array([900, 600, 300, 10])[:, None] * [1.0, 0.5]
     agent.state.clicks[:] = agent.state.clicked.sum(2)
     assert (agent.act() == [0, 1]).all()
-
-
-def shown():
-    """What two rows display in 200 rounds, a shape and setting after the other."""
-    agents = [
-        PBMPIE(num_items=L, num_positions=K, num_envs=2, seed=8, **knob) for L, K in SHAPES[1:] for knob in knobs(K)
-    ]
-    return [[played(agent, 200, 9).tolist(), agent.state.examined.tolist()] for agent in agents]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, beside_foreign_lists, played, word
+from agent_oracles import Oracle, Users, beside_foreign_lists, word
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -208,12 +208,3 @@ def test_the_best_items_go_where_users_look_most():
     agent.update(np.tile([0, 1, 2], (50, 1)), np.ones((50, 3), int))
     # the modes are 1/2, 1/3 and 1/11 with deviations below 0.005: exchanged with probability below 1e-100
     assert (agent.act() == [2, 0, 1]).all()
-
-
-def shown():
-    """Samples to the last bit, and what two rows display in 150 rounds, a shape and setting after the other."""
-    agents = [
-        PBMTS(num_items=L, num_positions=K, num_envs=2, seed=8, **knob) for L, K in SHAPES[1:] for knob in knobs(K)[:2]
-    ]
-    drawn = [samples(clicked, passed, 30).tolist() for clicked, passed in POSTERIORS]
-    return [drawn, *(played(agent, 150, 9).tolist() for agent in agents)]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, beside_foreign_lists, played, word
+from agent_oracles import Oracle, Users, beside_foreign_lists, word
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -215,13 +215,3 @@ def test_bad_epsilons_are_refused(epsilon):
     for agent in (PBMUCB, PBMPIE):
         with pytest.raises(ValueError, match=r"^epsilon = .* is out of range; allowed: a number in \[0, 1000\]"):
             agent(num_items=3, num_positions=2, epsilon=epsilon)
-
-
-def shown():
-    """What two rows display in 300 rounds, a shape and setting after the other."""
-    agents = [
-        PBMUCB(num_items=L, num_positions=K, num_envs=2, seed=8, **knob)
-        for L, K in ((7, 3), (5, 5))
-        for knob in knobs(K)
-    ]
-    return [[played(agent, 300, 9).tolist(), agent.state.examined.tolist()] for agent in agents]

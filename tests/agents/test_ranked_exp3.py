@@ -1,11 +1,11 @@
 """RankedEXP3: against a plain reading of its papers, and facts of Exp3 and of the ranked bandits algorithm."""
 
 import math
-from itertools import permutations, product
+from itertools import permutations
 
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, below, beside_foreign_lists, played, word
+from agent_oracles import Oracle, Users, below, beside_foreign_lists, word
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -225,10 +225,3 @@ def test_bad_rates_are_refused(eta):
 def test_the_default_rate_needs_the_horizon():
     with pytest.raises(ValueError, match=r"horizon = None and eta = None"):
         RankedEXP3(num_items=2, num_positions=1)
-
-
-def shown():
-    """What two rows display in 300 rounds, a shape and rate after the other."""
-    kinds = product(((7, 3), (5, 5)), (None, 2.0))
-    agents = [RankedEXP3(num_items=L, num_positions=K, num_envs=2, horizon=300, seed=8, eta=e) for (L, K), e in kinds]
-    return [[played(agent, 300, 9).tolist(), agent.state.weight.tolist()] for agent in agents]

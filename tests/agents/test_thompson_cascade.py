@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from agent_oracles import Oracle, Users, beside_foreign_lists, beta_by_rejection, model_of, played
+from agent_oracles import Oracle, Users, beside_foreign_lists, beta_by_rejection, model_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -174,18 +174,3 @@ def test_unknown_words_are_refused(word):
     assume(word not in ("first", "last", "all"))
     with pytest.raises(ValueError, match=r"feedback = .* allowed: 'first', 'last', 'all'"):
         ThompsonCascade(num_items=2, num_positions=1, feedback=word)
-
-
-def shown():
-    """Beta variates to the last bit, and what two rows display in 300 rounds, a shape and feedback after the other."""
-    samples = [
-        float(beta_variate(float(a), float(b), np.uint64(bits(np.uint64(5), n)), n * BETA_WORDS))
-        for a, b in POSTERIORS
-        for n in range(300)
-    ]
-    agents = [
-        ThompsonCascade(num_items=L, num_positions=K, num_envs=2, seed=8, feedback=feedback)
-        for L, K in ((7, 3), (5, 5))
-        for feedback in ("first", "last", "all")
-    ]
-    return [samples, *(played(agent, 300, 9).tolist() for agent in agents)]

@@ -119,16 +119,17 @@ class Executor:
         """Play all jobs; raises any exception if a worker died, or the connection to the cluster broke."""
         joblib = require("joblib")
         backend: Any = self.backend
-        number, options = self.jobs or -1, {}
+        number, options, folder = self.jobs or -1, {}, None
         if self.backend == "loky":
             number = self.processes(len(assignments))
+            folder = os.getcwd() if number > 1 else None
             given = (os.getpid(), tuple(sys.path))  # joblib starts new processes if they have changed
             options = {"inner_max_num_threads": 1, "initializer": worker.begin_process, "initargs": given}
         elif self.client is not None:
             backend = _dask_backend(self.client)
         with joblib.parallel_config(backend, n_jobs=number, max_nbytes=None, **options):
             parallel = joblib.Parallel(batch_size=1, pre_dispatch="all")
-            return list(parallel(joblib.delayed(worker.work)(assignment) for assignment in assignments))
+            return list(parallel(joblib.delayed(worker.work)(assignment, folder) for assignment in assignments))
 
 
 def _dask_backend(client: Any) -> Any:

@@ -45,13 +45,16 @@ class Outcome(NamedTuple):
     trace: str = ""
 
 
-def work(assignment: Assignment) -> Outcome:
+def work(assignment: Assignment, working_directory: str | None = None) -> Outcome:
     """Play a job: from its checkpoint if there is one, until its result, or until the driver orders to stop.
 
+    ``working_directory`` is the driver's, for names of files; a process that joblib keeps may have an earlier one.
     Nothing is raised: an exception that comes out of a worker means that the worker has died.
     """
     job, folder = assignment.job, WorkFolder(Path(assignment.work_folder))
     try:
+        if working_directory is not None:
+            os.chdir(working_directory)
         if not folder.path.is_dir():
             return Outcome(job.key, "elsewhere", f"{socket.gethostname()} does not see {folder.path}")
         if assignment.search is not None and (missing := own_modules.prepare(assignment.modules, assignment.search)):
