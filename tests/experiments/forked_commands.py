@@ -95,6 +95,7 @@ def _run(words, log, prepare):
         sys.argv = ["rankgym", *words]
         from rankgym.cli import main
 
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
         if prepare is not None:
             prepare()
         main()
