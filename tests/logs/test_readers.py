@@ -315,6 +315,15 @@ def test_a_table_is_not_a_log_of_lines(tmp_path):
         read(tmp_path / "log", "relevance")
 
 
+def test_text_of_a_parquet_file_that_is_not_utf_8(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    item = arrow.array([b"\xe2"], arrow.binary())
+    item = arrow.StringArray.from_buffers(1, item.buffers()[1], item.buffers()[2])
+    parquet.write_table(arrow.table({"query": ["q"], "item_1": item, "click_1": [1]}), tmp_path / "log")
+    with pytest.raises(DataError, match="log, row 1: the Parquet file is damaged: ArrowInvalid: Invalid UTF8"):
+        read(tmp_path / "log", "parquet")
+
+
 def test_a_table_that_is_cut_short(tmp_path):
     data = plain_logs.written(GOOD, "parquet")
     for number in (8, len(data) // 2, len(data) - 3):

@@ -417,6 +417,7 @@ def _as_bytes(column: Any, name: str, path: Path) -> Any:
         for is_kind in (kinds.is_integer, kinds.is_boolean, kinds.is_string, kinds.is_large_string, kinds.is_null)
     ):
         raise DataError(f"{path}: column {name!r} has values of type {column.type}; allowed: text or whole numbers")
+    column.validate(full=True)  # damaged text may not be UTF-8
     return compute.fill_null(column.cast(arrow.string()), "").cast(arrow.binary())
 
 
