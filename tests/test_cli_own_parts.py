@@ -1,6 +1,8 @@
 """Parts of one's own on the command line: click models, JSON files, and modules beside a sweep's file."""
 
+import importlib
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -9,11 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rankgym
 from rankgym.commands.options import assignments
 from rankgym.experiments.plan.json_files import from_json_file, with_files_read
 from rankgym.experiments.plan.sweep import Sweep
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "own_click_model.py"
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLE = ROOT / "examples" / "own_click_model.py"
 PARAMETERS = {"attraction": [0.9, 0.5, 0.1], "examination": [0.9, 0.4], "exhaustive": 0.2}
 
 pytestmark = pytest.mark.usefixtures("quick_figures")
@@ -44,6 +48,16 @@ def test_compare_and_assumptions_take_a_model_of_the_present_folder(run, here):
     result = run("assumptions", "PBM-Synthetic-v0", *SET)
     assert result.exit_code == 0, result.output
     assert "TwoKinds" in result.output
+
+
+def test_the_agent_of_the_documentation_keeps_the_contract(tmp_path, monkeypatch):
+    code = re.search(r"## An agent\n.*?```python\n(.*?)```", (ROOT / "docs" / "own_parts.md").read_text("utf-8"), re.S)[
+        1
+    ]
+    (tmp_path / "documented_agent.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    rankgym.check_agent(importlib.import_module("documented_agent").ClickCounter, rounds=20)
+    del sys.modules["documented_agent"]
 
 
 def test_a_sweep_finds_modules_beside_its_file(run, here, tmp_path_factory, monkeypatch):

@@ -30,11 +30,12 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 def test_every_id_agent_and_task_is_listed():
     listed = {name: re.findall(r"^\| \[`?([\w-]+)`?\]", page, flags=re.M) for name, page in (
         ("environments", environment_pages.index_page()),
-        ("agents", agent_pages.index_page({})),
+        ("agents", agent_pages.index_page((DOCS / "models" / "index.md").read_text("utf-8"))),
         ("tasks", task_pages.index_page()),
     )}  # fmt: skip
     assert set(listed["environments"]) == {name.removeprefix("rankgym/") for name in ENVS}
-    assert listed["agents"] == list(AGENTS)
+    assert listed["agents"][: len(AGENTS)] == list(AGENTS)
+    assert sorted(listed["agents"][len(AGENTS) :]) == shipped_models()
     assert listed["tasks"] == list(SUITES[charts.SUITE].tasks)
 
 

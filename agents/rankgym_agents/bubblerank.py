@@ -6,31 +6,40 @@ as many positions as items, and under the paper's Assumption 1, it is safe (Lemm
 1 - delta^(1/2) K^2 n no displayed list has more than K / 2 incorrectly ordered pairs above those of the initial list.
 With the default delta = n^-4 that is 1 - K^2 / n.
 
-How the paper is read. The rounds are t = 1, 2, ... and h = t mod 2 as in the listing, so that the first round exchanges
-positions (2, 3), (4, 5), ... (the text of section 3.1 has the opposite). The statistics of a pair keep growing when it
-is no longer randomised. Lines 21 to 24 are one pass from the top in every round.
+### How the paper is read
 
-More items than positions (section 4.3, last paragraph): the base list holds all items, its first K are displayed. In
-rounds in which position K has no partner, one item below it, uniformly drawn from those that have not been shown to
-be worse than the item at K, is its partner: with probability 1/2 it is displayed in its place, and the one that is
-not displayed counts as not clicked. The pass of lines 21 to 24 then goes on below K: each hidden item that was found
-better than the item at K at that moment takes its place.
+The rounds are t = 1, 2, ... and h = t mod 2 as in the listing, so that the first round exchanges positions (2, 3),
+(4, 5), ... (the text of section 3.1 has the opposite). The statistics of a pair keep growing when it is no longer
+randomised. Lines 21 to 24 are one pass from the top in every round.
 
-Unknown horizon (section 4.3, the doubling trick): delta is n^-4 for an estimate n of the horizon. At time n + 1 the
-base list is R_0 again and n is doubled, but the statistics are kept; lines 21 to 24, one pass a round, then repeat the
-exchanges of which the new delta is as sure. So n counts all rounds, not those since the last doubling: the statistics
-are as old as that, and Lemma 2 wants their bounds to hold all the while; the rounds in which n is the estimate are safe
-with probability 1 - K^2 / n. The paper has no first estimate; it is 1 here. Any other power of two up to 256 gives the
-same lists: a pair is settled after 16 log n comparisons at the earliest, and the first n rounds have n / 2 at most.
+### More items than positions (section 4.3, last paragraph)
 
-Fewer exchanges (ours, ``exploration``). Lemma 2 asks that a pair is randomised before it is compared, and nothing of
-which pairs are: it holds for any choice that the past decides. With ``exploration`` = a the exchanges of a pair end not
-when its order is sure at delta, but when s > sqrt(2 n log(1 + a m)), m being the rounds left, or those played where the
-horizon is unknown. By Hoeffding's inequality the lower item, if it is the better one, is that far behind with
-probability 1 / (1 + a m) at most: for few rounds it is not worth being surer. Such a pair is not compared any more.
-Exchanges of the base list still ask for delta, so the lists are as safe.
+The base list holds all items, its first K are displayed. In rounds in which position K has no partner, one item below
+it, uniformly drawn from those that have not been shown to be worse than the item at K, is its partner: with probability
+1/2 it is displayed in its place, and the one that is not displayed counts as not clicked. The pass of lines 21 to 24
+then goes on below K: each hidden item that was found better than the item at K at that moment takes its place.
 
-When a row is settled. It is not enough that each item was found better than its lower neighbour: the statistics of
+### Unknown horizon (section 4.3, the doubling trick)
+
+Without a horizon delta is n^-4 for an estimate n of the horizon. At time n + 1 the base list is R_0 again and n is
+doubled, but the statistics are kept; lines 21 to 24, one pass a round, then repeat the exchanges of which the new delta
+is as sure. So n counts all rounds, not those since the last doubling: the statistics are as old as that, and Lemma 2
+wants their bounds to hold all the while; the rounds in which n is the estimate are safe with probability 1 - K^2 / n.
+The paper has no first estimate; it is 1 here. Any other power of two up to 256 gives the same lists: a pair is settled
+after 16 log n comparisons at the earliest, and the first n rounds have n / 2 at most.
+
+### Fewer exchanges (ours, ``exploration``)
+
+Lemma 2 asks that a pair is randomised before it is compared, and nothing of which pairs are: it holds for any choice
+that the past decides. With ``exploration`` = a the exchanges of a pair end not when its order is sure at delta, but
+when s > sqrt(2 n log(1 + a m)), m being the rounds left, or those played where the horizon is unknown. By Hoeffding's
+inequality the lower item, if it is the better one, is that far behind with probability 1 / (1 + a m) at most: for few
+rounds it is not worth being surer. Such a pair is not compared any more, as clicks compare two items fairly only while
+their order is drawn. Exchanges of the base list still ask for delta, so the lists are as safe.
+
+### When a row is settled
+
+It is not enough that each item was found better than its lower neighbour: the statistics of
 such pairs keep growing, and enough contrary clicks undo the decision. That is impossible once a pair with m rounds left
 would still be decided if it lost all of them: (s - m)^2 > 4 (n + m) log(1 / delta) with s > m. Then it is
 decided after any w wins and l losses, w + l <= m. Fewer losses and rounds without a difference only help. So does a

@@ -88,7 +88,7 @@ def test_a_wider_interval_never_decides_what_a_narrow_one_left_open(inner, outer
 @pytest.mark.parametrize(
     ("low", "high", "why"),
     [
-        (0.4, 1.0, "0.4 to 1 lies across 0.5, the border of what is claimed"),  # a share is no more than 1
+        (0.4, 1.0, "0.4 to 1.0 lies across 0.5, the border of what is claimed"),  # a share is no more than 1
         (0.5, 1.5, "0.5 to 1.5 lies across 1, the border of what is claimed"),
         (0.4, 1.5, "0.4 to 1.5 lies across 0.5 and 1, the borders of what is claimed"),
         (0.4, 0.5, "0.4 to 0.5 lies across 0.5, the border of what is claimed"),
@@ -102,7 +102,7 @@ def test_what_is_unknown_is_said_once():
     unknown = judged(Measured("share", math.nan, math.nan, math.nan, (0.5, 1.0), "there is no such query"))
     text = claims.markdown([unknown])
     assert "| share | unknown | 0.5 to 1 |" in text
-    assert text.count("there is no such query") == 1
+    assert text.count("There is no such query") == 1
 
 
 def test_what_is_unknown_is_open():
@@ -239,14 +239,27 @@ def test_counts_and_tally():
 
 def test_the_table_in_markdown():
     text = claims.markdown(THREE)
-    head, rule, *rows = text.split("\n\n")[0].splitlines()
+    head, rule, *rows = text.split("\n\n")[1].splitlines()
     assert {line.replace(r"\|", "").count("|") for line in (head, rule, *rows)} == {6}
     assert rows[0] == r"| Regret \| linear. | regret | 0.97 (0.97 to 1.02) | 0.9 to 1.1 | **holds** |"
     assert "| 5,000,000 (1,000,000 to ∞) | at least 4,000,000 |" in rows[2]
-    assert "* `a` (section 5.2; figure 1): holds, as 0.97 to 1.02 lies in what is claimed" in text
-    assert text.count("bootstrap over 60 queries, 99 %") == 3
-    assert "About.\n" in text
-    assert "A stand-in.\n" in text
+    assert text.startswith("Of 3 claims 1 holds, ")
+    assert "\n* `a` (section 5.2; figure 1): Bootstrap over 60 queries, 99 %. About.\n" in text
+    assert "\n* `b` (section 6): Bootstrap over 60 queries, 99 %. A stand-in.\n" in text
+
+
+def test_a_note_of_several_claims_stands_once():
+    text = claims.markdown([*THREE[:1] * 3, *THREE[1:]])
+    assert text.count("Bootstrap over 60 queries, 99 %. Note 1.\n") == 3
+    assert text.count("About.") == 1
+    assert text.endswith("\n\nNote 1: About.\n")
+
+
+def test_the_table_says_which_claims_speak_of_more_rounds():
+    found = judged(measured(1.0, 2.0, (0.0, 3.0)), rounds=10, needs_rounds=20)
+    assert "): Bootstrap over 60 queries, 99 %. It speaks of 20 rounds, and 10 were played.\n" in claims.markdown(
+        [found]
+    )
 
 
 def test_the_table_on_a_terminal():
@@ -313,6 +326,24 @@ def test_as_json_is_json():
 )
 def test_numbers_in_words(value, text):
     assert claims.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ((-1.685, -8.502, 6.3), ["-1.685", "-8.502", "6.300"]),
+        ((2.402, -8.433, 13.06), ["2.40", "-8.43", "13.06"]),
+        ((1538.2, 7.112, 3314.0), ["1,538", "7", "3,314"]),
+        ((0.97, 0.97, 1.02), ["0.97", "0.97", "1.02"]),
+        ((0.01792, -0.000228, 0.05672), ["0.01792", "-0.00023", "0.05672"]),
+        ((0.0, -0.0001, 14.25), ["0", "0.00", "14.25"]),
+        ((5e6, 1e6, math.inf), ["5,000,000", "1,000,000", "∞"]),
+        ((3e7, 12.5, 4e7), ["30 M", "12.5", "40 M"]),
+        ((0.0, 0.0, 0.0), ["0", "0", "0"]),
+    ],
+)
+def test_numbers_of_an_interval_have_the_same_decimals(values, texts):
+    assert claims.numbers(*values) == texts
 
 
 @pytest.mark.parametrize(

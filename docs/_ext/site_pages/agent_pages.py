@@ -21,7 +21,7 @@ def make(docs: Path) -> dict[str, str | bytes]:
     """Return the pages of all agents and trained policies, their index, and their pictures."""
     assumed = assumptions((docs / "agents.md").read_text(encoding="utf-8"))
     speeds = table_by_agent((docs / "performance.md").read_text(encoding="utf-8"))
-    made: dict[str, str | bytes] = {"agents/index.md": index_page(assumed)}
+    made: dict[str, str | bytes] = {"agents/index.md": index_page((docs / "models" / "index.md").read_text("utf-8"))}
     for name in (*AGENTS, *shipped_models()):
         recorded = name in charts.records()
         if recorded:
@@ -49,8 +49,8 @@ def table_by_agent(text: str) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def index_page(assumed: dict[str, str]) -> str:
-    """Return the list of all agents: names, classes, what they do and their papers."""
+def index_page(cards: str) -> str:
+    """Return the list of all agents: names, what they do and their papers; of policies the table of ``cards``."""
     parts = [
         "# Agents",
         "Each page says what the agent assumes, which paper it follows and how, its knobs, and its scores. "
@@ -63,11 +63,12 @@ def index_page(assumed: dict[str, str]) -> str:
             cells = (f"[`{name}`]({name}.md)", what.partition(": ")[2] or what, paper)
             rows.append(f"| {' | '.join(in_cell(as_markdown(cell)) for cell in cells)} |")
         parts += [f"## {title}", "| name | what it does | paper |\n|---|---|---|\n" + "\n".join(rows)]
-    rows = [f"* [`{name}`]({name}.md)" for name in shipped_models()]
+    head, rule, *rows = re.findall(r"^\|.*\|$", cards.partition("\n\n## ")[0], flags=re.M)
+    policies = [row for row in rows if not any(f"]({name}.md)" in row for name in AGENTS)]
     parts += [
         "## Trained policies",
         "They need the extra `sb3`; [model cards](../models/index.md), [how to train one](../reinforcement.md).",
-        "\n".join(rows),
+        "\n".join([head, rule, *policies]),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -8,6 +8,7 @@ depends on results.
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -22,6 +23,7 @@ Verdict = Literal["holds", "does not hold", "cannot be decided at this scale"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 COLOURS = {"holds": "green", "does not hold": "red", "cannot be decided at this scale": "yellow"}
 GRAVITY = ("does not hold", "cannot be decided at this scale", "holds")  # of the parts of a claim the gravest decides
+SO_FAR = "; so far: "  # in the reason of a claim about more rounds than were played
 HEAD = ("claim", "measured", "value and interval", "claimed", "verdict")
 AGENT_NAMES = {  # how the papers write the agents, by their labels; texts of claims have these
     "bubblerank": "BubbleRank",
@@ -152,7 +154,7 @@ def decide(claim: Claim, results: Results, rounds: int) -> Judgement:
     verdict, why = _verdict(measured)
     if claim.needs_rounds and rounds < claim.needs_rounds:
         verdict = "cannot be decided at this scale"
-        why = f"it speaks of {claim.needs_rounds:,} rounds, and {rounds:,} were played; so far: {why}"
+        why = f"it speaks of {claim.needs_rounds:,} rounds, and {rounds:,} were played{SO_FAR}{why}"
     return Judgement(claim, measured, verdict, why)
 
 
@@ -241,13 +243,25 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def numbers(*values: float) -> list[str]:
+    """Write ``values`` with the same number of decimals: about four digits of the largest one; 0 is "0"."""
+    finite = [value for value in values if math.isfinite(value)]
+    largest = max(map(abs, finite), default=0.0)
+    if not 1e-4 <= largest < 9_999_500:
+        return list(map(number, values))
+    decimals = max(0, 3 - math.floor(math.log10(largest))) if largest < 999.5 else 0
+    while decimals and all(round(value, decimals) == round(value, decimals - 1) for value in finite):
+        decimals -= 1
+    return [f"{value:z,.{decimals}f}" if value and math.isfinite(value) else number(value) for value in values]
+
+
 def interval(measured: Measured) -> str:
     """Return the interval in words: "0.97 to 1.02"; for an exact quantity "exactly 0"; "unknown"."""
     if math.isnan(measured.value) and (math.isnan(measured.low) or math.isnan(measured.high)):
         return "unknown"
     if measured.low == measured.high:
         return f"exactly {number(measured.value)}"
-    return f"{number(measured.low)} to {number(measured.high)}"
+    return " to ".join(numbers(measured.value, measured.low, measured.high)[1:])
 
 
 def region(claimed: Region) -> str:
@@ -278,23 +292,36 @@ def cells(judgement: Judgement) -> tuple[str, str, str, str, str]:
     claim, measured, verdict, _ = judgement
     found = interval(measured)
     if measured.low != measured.high and found != "unknown":
-        found = f"{number(measured.value)} ({found})"
+        found = f"{numbers(measured.value, measured.low, measured.high)[0]} ({found})"
     return claim.text, measured.quantity, found, region(measured.claimed), verdict
 
 
 def markdown(judgements: Sequence[Judgement]) -> str:
-    """Return the table of claims; below it each claim's place in the paper, verdict, and method of the interval."""
+    """Return the tally and the table of claims; below it each claim's place in the paper and the interval's method."""
     rows = [HEAD, ("---",) * len(HEAD)]
     for judgement in judgements:
         text, *middle, verdict = map(_escaped, cells(judgement))
         rows.append((text, *middle, f"**{verdict}**"))
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    notes = []
-    for claim, measured, verdict, why in judgements:
-        more = f" {measured.note[0].upper()}{measured.note[1:].removesuffix('.')}." if measured.note else ""
-        method = "" if measured.method in why else f" ({measured.method})"
-        notes.append(f"* `{claim.name}` ({claim.where}): {verdict}, as {why}{method}.{more}")
-    return f"{table}\n\n{tally(judgements)}\n\n" + "\n".join(notes) + "\n"
+    return f"{tally(judgements)}\n\n{table}\n\n{_places(judgements)}\n"
+
+
+def _places(judgements: Sequence[Judgement]) -> str:
+    """Return a list of the claims' places, methods and notes; notes of three or more claims follow once, numbered."""
+    times = Counter(found.measured.note for found in judgements)
+    shared = [note for note, number_of in times.items() if note and number_of > 2]
+    lines = ["Each claim's place in the paper, and how its interval was computed:", ""]
+    for claim, measured, _, why in judgements:
+        few, so_far, _ = why.partition(SO_FAR)
+        note = f"note {shared.index(measured.note) + 1}" if measured.note in shared else measured.note
+        words = [measured.method, few if so_far else "", note]
+        lines.append(f"* `{claim.name}` ({claim.where}): {' '.join(map(_sentence, filter(None, words)))}")
+    notes = [f"Note {place}: {_sentence(note)}" for place, note in enumerate(shared, start=1)]
+    return "\n\n".join(["\n".join(lines), *notes])
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:].removesuffix('.')}."
 
 
 def rich_table(judgements: Sequence[Judgement], title: str = "", *, short: bool = False) -> Any:
