@@ -1,6 +1,7 @@
 """Every public name shows how it is used, in an example that pytest runs; --doctest-modules in pyproject.toml."""
 
 import ast
+import builtins
 import doctest
 import importlib
 import inspect
@@ -109,12 +110,28 @@ def names_of(text):
             yield from ast.literal_eval(node.value)
 
 
-def has_example(found):
-    """Whether a doctest finder that looks through the module of a class or function finds an example of it."""
+def examples_of(found):
+    """The examples that a doctest finder finds of a class or function if it looks through its module."""
     home = importlib.import_module(found.__module__)
     name = f"{found.__module__}.{found.__qualname__}"
     tests = doctest.DocTestFinder(recurse=True).find(found, name, module=home)
-    return vars(home).get(found.__name__) is found and any(test.name == name and test.examples for test in tests)
+    mine = [test for test in tests if test.name == name] if vars(home).get(found.__name__) is found else []
+    return "".join(example.source for test in mine for example in test.examples)
+
+
+def unbound(code):
+    """The names that code uses and neither imports nor defines; doctest lends it those of the module."""
+    used, bound = set(), {*dir(builtins)}
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, ast.alias):
+            bound.add((node.asname or node.name).partition(".")[0])
+        else:
+            bound.add(
+                getattr(node, "name", None) or getattr(node, "arg", None)
+            )  # functions, classes, errors, parameters
+    return used - bound
 
 
 @pytest.mark.parametrize(("module", "text"), [pytest.param(*one, id=one[0]) for one in exported()])
@@ -123,5 +140,7 @@ def test_every_public_name_has_an_example(module, text):
     room = importlib.import_module(module)
     public = {name: getattr(room, name) for name in names_of(text)}
     named = {name: found for name, found in public.items() if hasattr(inspect.unwrap(found), "__qualname__")}
-    lacking = {name for name, found in named.items() if not has_example(found)} - SHOWN_BY_MODULE
+    examples = {name: examples_of(found) for name, found in named.items()}
+    assert {name: unbound(code) for name, code in examples.items() if unbound(code)} == {}  # readers copy them
+    lacking = {name for name, code in examples.items() if not code} - SHOWN_BY_MODULE
     assert lacking == set(WITHOUT.get(module, "").split()), "an example comes or goes: change WITHOUT"

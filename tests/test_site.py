@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from site_pages import agent_pages, api_pages, charts, concept_pictures, environment_pages, model_facts, task_pages
-from site_pages.docstring_rst import as_rst, shorten_signature
+from site_pages.docstring_rst import as_rst, each_attribute, shorten_signature
 from site_pages.docstrings import as_markdown, entries_of, in_cell, listed_arguments, sections_of, split_docstring
 from site_pages.drawing import Drawing
 from site_pages.files import write_files
@@ -28,28 +28,81 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def test_every_id_agent_and_task_is_listed():
+    pytest.importorskip("rankgym.sb3", reason="needs the extra sb3")  # whose policies' cards are read
     listed = {name: re.findall(r"^\| \[`?([\w-]+)`?\]", page, flags=re.M) for name, page in (
         ("environments", environment_pages.index_page()),
-        ("agents", agent_pages.index_page((DOCS / "models" / "index.md").read_text("utf-8"))),
+        ("agents", agent_pages.index_page({})),
         ("tasks", task_pages.index_page()),
     )}  # fmt: skip
     assert set(listed["environments"]) == {name.removeprefix("rankgym/") for name in ENVS}
-    assert listed["agents"][: len(AGENTS)] == list(AGENTS)
-    assert sorted(listed["agents"][len(AGENTS) :]) == shipped_models()
+    assert listed["agents"] == [*AGENTS, *shipped_models()]
     assert listed["tasks"] == list(SUITES[charts.SUITE].tasks)
 
 
-def test_an_environments_page_has_every_argument_with_its_text(tmp_path):
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """A page for each class of environments by id, without its picture."""
     pytest.importorskip("PIL")
-    letor = tmp_path / "sample.txt"
+    letor, made = tmp_path_factory.mktemp("letor") / "sample.txt", {}
     letor.write_text(environment_pages.LETOR)
-    for name in ("rankgym/PBM-Yandex-v0", "rankgym/CM-Yandex-Breakpoint-v0", "rankgym/Dueling-LETOR-v0"):
-        with environment_pages.one_env(name, letor) as env:
-            page = environment_pages.page(name, env, drawn=False)
-        rows = dict(re.findall(r"^\| `(\w+)` \| `[^|]*` \| (.*) \|$", page, flags=re.M))
-        assert rows["horizon"].startswith("sessions of an episode")
-        assert all(rows.values()), [key for key, text in rows.items() if not text]
-    assert "There is no record" in page  # no task plays a LETOR file
+    for name in (
+        *("PBM-Yandex-v0", "CM-Yandex-Breakpoint-v0", "PBM-Yandex-Rerank-v0"),
+        *("Dueling-MSLR-v0", "Dueling-LETOR-v0", "Dueling-PBM-Yandex-v0"),
+    ):
+        with environment_pages.one_env(f"rankgym/{name}", letor) as env:
+            made[name] = environment_pages.page(f"rankgym/{name}", env, drawn=False)
+    return made
+
+
+def arguments_on(page):
+    """The default and the text of each argument in a page's table."""
+    return {name: texts for name, *texts in re.findall(r"^\| `(\w+)` \| (.*?) \| (.*) \|$", page, flags=re.M)}
+
+
+def test_an_environments_page_has_every_argument_with_its_text(pages):
+    for page in pages.values():
+        rows = arguments_on(page)
+        assert rows["horizon"][0] == "`1_000_000`"
+        assert rows["horizon"][1].startswith("sessions of an episode")
+        assert all(text for _, text in rows.values()), rows
+        texts = [text for _, text in rows.values()]
+        assert len(set(texts)) == len(texts)  # each says what its own argument does
+        assert "Default:" not in "".join(texts)
+    assert "There is no record" in pages["Dueling-LETOR-v0"]  # no task plays a LETOR file
+
+
+def test_defaults_are_those_of_the_id(pages):
+    found = {name: arguments_on(page) for name, page in pages.items()}
+    assert found["PBM-Yandex-v0"]["num_positions"][0] == "5, or as many as imported fits have"
+    assert found["CM-Yandex-Breakpoint-v0"]["num_positions"][0] == "`3`"
+    assert found["CM-Yandex-Breakpoint-v0"]["jumps"][0] == "3"
+    assert found["Dueling-MSLR-v0"]["keep_winner"][0] == "`True`"
+
+
+def test_what_is_as_elsewhere_stands_on_the_page_or_has_a_link(pages):
+    page = pages["CM-Yandex-Breakpoint-v0"]
+    assert "## Action Space\n\n`Permutation(num_items, num_positions)`: the displayed list" in page
+    assert "As in [`RankingVectorEnv`](PBM-Yandex-v0.md#information), and `epoch`" in page
+    assert "[`DuelingVectorEnv`](Dueling-MSLR-v0.md#arguments)." in pages["Dueling-LETOR-v0"]
+    assert "describes them" not in "".join(pages.values())
+
+
+def test_an_example_says_which_environment_it_plays(pages):
+    for name, page in pages.items():
+        example = page.partition("\n## Examples\n")[2].partition("\n## ")[0]
+        assert (f"rankgym/{name}" in example) != ("\nPlayed in [`" in example)
+        assert "env.step(env.action_space.sample())" in page  # of its own id, too
+
+
+def test_code_blocks_end_where_they_should(pages):
+    """An open block would show all that follows it as it is, headings, tables and links."""
+    agents = {name: agent_pages.page(name, {}, {}, recorded=name in charts.records()) for name in AGENTS}
+    tasks = {name: task_pages.page(name, task) for name, task in charts.suite().tasks.items()}
+    for page in (*pages.values(), *agents.values(), *tasks.values(), *map(api_pages.page, api_pages.PACKAGES)):
+        fences = [line.strip() for line in page.splitlines() if line.lstrip().startswith("```")]
+        assert all(len(fence) > 3 for fence in fences[::2]), fences
+        assert {*fences[1::2]} <= {"```"}
+        assert len(fences) % 2 == 0
 
 
 def test_every_agent_says_what_it_assumes():
@@ -61,12 +114,13 @@ def test_every_agent_says_what_it_assumes():
     assert "| `delta` | " in page
     assert "3.5 (PBM)" in page
     assert "../tasks/learns-fast.md" in page
+    assert page.count("TopRank: a practical algorithm") == 1  # the title of its paper
 
 
 def test_every_agent_shows_its_example_and_the_text_of_its_knobs():
     for name in AGENTS:
         page = agent_pages.page(name, {}, {}, recorded=False)
-        assert not re.search(r"^\| `\w+` \| `[^|]*` \|  \|$", page, flags=re.M), name
+        assert not re.search(r"^\| `\w+` \| [^|]* \|  \|$", page, flags=re.M), name
         assert f"## Example\n\n```pycon\n>>> from rankgym_agents import {AGENTS[name].__name__}\n" in page
 
 
@@ -80,6 +134,19 @@ def test_a_tasks_page_links_to_its_environment():
     assert "| 1 | [`winner-stays`](../agents/winner-stays.md) |" in page
     assert "| -0.0 |" not in page
     assert "{}" not in page
+
+
+def test_equal_losses_share_a_place():
+    page = task_pages.page("safety", charts.suite().tasks["safety"])
+    assert re.findall(r"^\| (\d) \| .* \| 0 ± 0 \|$", page, flags=re.M) == ["1"] * 3
+    assert "| 4 | " in page
+    assert "| 1 of 24 | 0 ± 0 violations |" in agent_pages.page("static", {}, {}, recorded=True)
+
+
+def test_each_declined_task_has_its_own_reason():
+    page = agent_pages.page("ppo-safe", {}, {}, recorded=True)
+    assert "It does not play `known-breakpoints`, `unknown-breakpoints`: num_positions = 3, but" in page
+    assert "`fifty-items`: num_positions = 5, but" in page
 
 
 INTERNAL = ("rankgym.pictures.", "rankgym.submissions.", "rankgym.wrappers.actions.BASE_COLUMN")  # no user calls them
@@ -174,11 +241,25 @@ def test_docstrings_become_restructured_text():
     assert ".. rubric:: Head" in as_rst("## Head")
     assert "   :header-rows: 1" in as_rst("| a | b |\n|---|---|\n| `1` | 2 |")
     assert as_rst(">>> f(*args_)\n|x|") == ">>> f(*args_)\n|x|"
+    assert ".. code-block:: pycon" in as_rst("```python\n>>> 1\n1\n\n```")
+    text = "Attributes:\n    a, b: both\n        lines.\n\nSee a, b: c."
+    assert each_attribute(text) == text.replace("a, b: both", "a: both\n        lines.\n    b: both")
 
 
 def test_signatures_name_arrays_as_the_code_does():
     long = "(rows: ~numpy.ndarray[tuple[~typing.Any, ...], ~numpy.dtype[~numpy.int64]])"
     assert shorten_signature(None, "", "", None, None, long, None) == ("(rows: NDArray[int64])", None)
+    union = (
+        "~numpy._typing._array_like._Buffer | ~numpy._typing._array_like._SupportsArray[~numpy.dtype[~typing.Any]] | "
+        "~numpy._typing._nested_sequence._NestedSequence[~numpy._typing._array_like._SupportsArray["
+        "~numpy.dtype[~typing.Any]]] | complex | bytes | str | "
+        "~numpy._typing._nested_sequence._NestedSequence[complex | bytes | str]"
+    )
+    long = f"(a: {union} | None, b: {union} | int)"
+    assert shorten_signature(None, "", "", None, None, long, None) == (
+        "(a: ArrayLike | None, b: ArrayLike | int)",
+        None,
+    )
 
 
 def test_pages_are_mended_for_keyboards_screen_readers_and_narrow_screens():

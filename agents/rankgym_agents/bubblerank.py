@@ -251,8 +251,8 @@ class BubbleRank(KernelAgent):
     Args:
         delta: confidence parameter in (0, 1); default n to the power of -4 for the horizon n, as in section 4.3, and by
             the doubling trick if the horizon is unknown.
-        exploration: a > 0, ours: exchanges of two neighbours end when they cost more than they promise, see above;
-            0.1 is what ``BayesIndex`` takes. Default: as in the paper.
+        exploration: a > 0, ours: with m rounds left, exchanges of two neighbours end when they stand in the wrong
+            order with probability 1 / (1 + a m) at most; 0.1 is what ``BayesIndex`` takes. Default: as in the paper.
         **shape: as in ``Agent``. ``initial_list`` is R_0; its first ``num_positions`` items are displayed first.
 
     Raises:

@@ -33,10 +33,10 @@ STRIDE = 2**32  # between the seeds of a row's stretches: rows of a batch lie cl
 
 
 class Restarting(Agent):
-    """Restarting: any agent, replaced by a fresh one every ``every`` rounds; all other knobs are the inner agent's.
+    """Restarting: any agent, replaced by a fresh one after ``every`` rounds; all other knobs are the inner agent's.
 
-    If ``every`` is the length of the epochs, it restarts exactly at the breakpoints, as if it knew them. Other lengths
-    show what not knowing them costs.
+    It is not told when users change. If ``every`` happens to be the length of their epochs, it restarts exactly at the
+    breakpoints, as if it knew them. Other lengths show what not knowing them costs.
 
     Stretch r = 0, 1, ... begins with round r ``every``, counted from 0; its agent knows nothing of earlier stretches.
     It gets the same sizes and base list, and the horizon ``every``, or the whole horizon if that is shorter, also in a

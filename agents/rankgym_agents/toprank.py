@@ -188,6 +188,10 @@ def find_peers(block, peers):
 class TopRank(KernelAgent):
     """TopRank: sorts items into blocks, and shuffles each block until its items can be told apart.
 
+    Its assumptions hold in the cascade model, the document-based model, and the position-based model if examination
+    falls with the position. In the DCM, DBN, UBM and CCM they generally do not: a list that is not sorted by attraction
+    may get more clicks than a sorted one (Assumption 2; so on all calibrated Yandex queries, but for 13 of the UBM's).
+
     Args:
         delta: failure probability per pair in (0, 1); default 1 / ``horizon``, as in the paper; required without it.
         **shape: as in ``Agent``. ``initial_list`` is ignored.

@@ -102,18 +102,18 @@ def check_agent(
         ValueError: an argument of ``check_agent`` is out of range.
 
     Examples:
-        >>> import numpy as np
-        >>> class Forgetful:
-        ...     def __init__(self, *, num_items, num_positions, num_envs, **rest):
-        ...         self.shape = num_envs, num_positions
-        ...     def act(self, observation):
-        ...         return np.zeros(self.shape, int)
+        >>> import numpy as np, rankgym
+        >>> from rankgym.conformance import AgentError, check_agent
+        >>> class ItemZero(rankgym.Agent):  # wrong: it shows item 0 at all positions
+        ...     def act(self, observation=None):
+        ...         return np.zeros((self.num_envs, self.num_positions), int)
         ...     def update(self, displayed, clicks): ...
         >>> try:
-        ...     check_agent(Forgetful)
-        ... except AgentError as error:
-        ...     print("; ".join(error.broken), "-", error.skipped["seed"])
-        sizes; actions - rule 'actions' is broken
+        ...     check_agent(ItemZero)
+        ... except AgentError as error:  # print(error) also says what to do
+        ...     for rule, breach in error.broken.items():
+        ...         print(f"{rule}: {breach.seen}; expected: {breach.expected}")
+        actions: act returned [0, 0, 0] for row 0 in round 0; expected: 3 different items out of 0..5
     """
     arguments = {"num_items": num_items, "num_positions": num_positions, "num_arms": num_arms}
     try_rules(factory, kind=kind, **arguments, rounds=rounds, seed=seed).raise_if_broken(AgentError)

@@ -85,6 +85,7 @@ def check_model(
         ValueError: an argument is out of range, or nothing has the name ``model``.
 
     Examples:
+        >>> from rankgym.conformance import ModelError, check_model
         >>> from rankgym.models import MODELS
         >>> check_model("PBM", sessions=10_000)  # it keeps all rules
         >>> mixed = MODELS["PBM"]._replace(examine=MODELS["DCM"].examine)

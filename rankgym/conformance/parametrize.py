@@ -29,6 +29,7 @@ def parametrize_with_checks(
 
     Examples:
         >>> import numpy as np
+        >>> from rankgym.conformance import parametrize_with_checks
         >>> class AlwaysTheSame:
         ...     def __init__(self, *, num_items, num_positions, num_envs, **rest):
         ...         if num_positions > num_items:

@@ -28,6 +28,7 @@ class ConformanceError(AssertionError):
     ``broken`` has the breach of each broken rule, and ``skipped`` the reason for each rule that was not tried.
 
     Examples:
+        >>> from rankgym.conformance.rulebook import Breach, ConformanceError
         >>> broken = {"seed": Breach("lists differ in round 3", "the same lists")}
         >>> error = ConformanceError(broken, skipped={"copies": "rule 'seed' is broken"})
         >>> print(error)

@@ -123,6 +123,7 @@ def check_vector_env(
     Examples:
         >>> import gymnasium as gym
         >>> import rankgym
+        >>> from rankgym.conformance import check_vector_env
         >>> report = check_vector_env(gym.make_vec("rankgym/PBM-Yandex-v0", num_envs=3, horizon=7))
         >>> len(report.checked), report.not_exercised
         (18, {'same step': 'the mode is NEXT_STEP'})

@@ -68,11 +68,14 @@ def vector_breakpoint(
           another set, uniformly drawn of all but the last one. This replaces the query's attraction, not its other
           parameters (the lower-bound problem B_L of section 4.2, which has K = L / 2 and two breakpoints). With
           `dataset="synthetic"` there is one query unless `parameters` has more.
-    * `jumps`, `jump_attraction`, `kept`: of `"jump"`. Default: 3, 0.9, and `cutoff`, or less if
-      the items that jump would not fit.
-    * `drift_step`: of `"drift"`. Default: 0.05; in 1,000 epochs this makes 1.6, more than the standard deviation of
-      logits among the Yandex queries.
-    * `p`, `gap`: of `"two-level"`, p in (0, 1], gap in (0, p]. They have no default.
+    * `jumps`: of `"jump"`: how many items jump. Default: 3.
+    * `jump_attraction`: of `"jump"`: the attraction of items that jump. Default: 0.9.
+    * `kept`: of `"jump"`: how many of the most attractive items never jump. Default: `cutoff`, or less if the items
+      that jump would not fit.
+    * `drift_step`: of `"drift"`: by how much logits change. Default: 0.05. In 1,000 epochs this makes 1.6, more than
+      the standard deviation of logits among the Yandex queries.
+    * `p`: of `"two-level"`, which requires it: the attraction of the best items, in (0, 1].
+    * `gap`: of `"two-level"`, which requires it: how much less attractive the others are, in (0, `p`].
 
     At most one of these sets the breakpoints (`horizon` is the environment's own, not that of Gymnasium's `TimeLimit`):
 
@@ -81,9 +84,9 @@ def vector_breakpoint(
     * `num_breakpoints`: how many rounds of 1 .. horizon - 1 are drawn for each row and episode, every set equally
       probable. Needs a horizon. At most 10,000.
     * `epoch_lengths`: rounds of an epoch, or a list that is cycled over the epochs: the paper's m2 and m1 are
-      `[10_000, 10_000]`. Default: 10,000 for `"jump"` and `"shuffle"`, 100 for `"drift"`; `"two-level"` has two
-      breakpoints at thirds of the horizon (one with a horizon of 2, none with 1), so that they are the same in every
-      row.
+      `[10_000, 10_000]`. Default: by the scenario. `"jump"` and `"shuffle"` have 10,000, `"drift"` 100; `"two-level"`
+      has two breakpoints at thirds of the horizon (one with a horizon of 2, none with 1), so that they are the same in
+      every row.
 
     ## Errors
     As in `RankingVectorEnv`; a ValueError also names a knob that the scenario does not have.

@@ -141,16 +141,18 @@ class DuelingVectorEnv(SessionsVectorEnv):
     ```
     * `dataset`: `"arxiv"` (6 arms), `"cyclic"` (4), `"arithmetic"` (8), `"mslr"` (136), the name of a matrix
       imported by `rankgym data import`, or `"synthetic"`: the given `preference`, or drawn matrices.
-    * `source`, `user_model`: of `"mslr"`: `"calibrated"` (embedded, made to resemble the original) or `"published"`
-      (once fetched); the clicks of the `"perfect"`, `"navigational"` or `"informational"` user.
+    * `source`: of `"mslr"`: `"calibrated"` (embedded, made to resemble the original) or `"published"` (once fetched).
+    * `user_model`: of `"mslr"`: whose clicks decided the comparisons, those of the `"perfect"`, the `"navigational"` or
+      the `"informational"` user.
     * `uninformative`: number of arms to add that lose to all others and tie with each other.
     * `preference`: of `"synthetic"`: a matrix as a list of lists, or one more level: a list of matrices of the same
       size, one a problem. Entries in [0, 1], p_ij + p_ji = 1, 1/2 on the diagonal.
-    * `family`, `knobs`, `num_problems`: of `"synthetic"` without `preference`: `num_problems` matrices (default: 100)
-      of `num_arms` arms (10) are drawn from fixed seeds, of a family of `rankgym.data.preferences.FAMILIES` (default:
-      `"uniform"`, circles everywhere below a planted winner) with its knobs, a dict of numbers.
-    * `num_arms`: otherwise: how many of the matrix's arms are drawn at every reset, in random order, from the row's
-      seed.
+    * `family`: of `"synthetic"` without `preference`, where matrices are drawn from fixed seeds: a family of
+      `rankgym.data.preferences.FAMILIES`. Default: `"uniform"`. It has circles everywhere below a planted winner.
+    * `knobs`: of a `family`: a dict of numbers by name. Default: the family's own.
+    * `num_problems`: of a `family`: how many matrices are drawn. Default: 100.
+    * `num_arms`: how many of the matrix's arms are drawn at every reset, in random order, from the row's seed.
+      Default: all. Of a `family`: how many arms a matrix has, 10 if it is not said.
     * `keep_winner`: True: the best of all arms (by `winner`) is always among them, and only the others are drawn.
       False: all are drawn; with `winner="condorcet"` until some arm beats all others, as in section 5 of the
       mergeRUCB paper.

@@ -159,8 +159,9 @@ class InterleavedRankersVectorEnv(InterleavedVectorEnv):
     ```python
     gym.make_vec("rankgym/Dueling-LETOR-v0", num_envs=100, file="NP2004/Fold1/vali.txt")
     ```
-    * `file`: the path of a file in the format of LETOR or SVMlight, plain or compressed by gzip. Required. Lines may go
-      without `qid:` if a file NAME.query beside NAME has the number of documents of each query, as in LightGBM.
+    * `file`: the path of a file in the format of LETOR or SVMlight, plain or compressed by gzip. Default: none, it is
+      required. Lines may go without `qid:` if a file NAME.query beside NAME has the number of documents of each query,
+      as in LightGBM.
     * `rankers`: a list of at least two features, numbered from 0 (the file's first one, 1, is 0); arm n is the n-th of
       them. Default: all.
     * `query`: the numbers of the queries, from 0 in the file's order, of which each session draws one, all equally

@@ -52,9 +52,11 @@ class InterleavedRankingsVectorEnv(InterleavedVectorEnv, QueriesVectorEnv):
     `MultiBinary(num_positions)`: the clicks on the interleaved list; all 0 after a reset.
 
     ## Rewards
+    As in `RankingVectorEnv`, for the interleaved list.
+
     ## Starting State
     ## Episode End
-    As in `RankingVectorEnv`; rewards are those of the interleaved list.
+    As in `RankingVectorEnv`.
 
     ## Information
     `step` gives arrays with one entry a row: `winner` (0 left, 1 right; a fair coin where the credit is equal),
@@ -68,7 +70,7 @@ class InterleavedRankingsVectorEnv(InterleavedVectorEnv, QueriesVectorEnv):
     ```python
     gym.make_vec("rankgym/Dueling-PBM-Yandex-v0", num_envs=60, query="all")
     ```
-    * `interleaving`: a key of `rankgym.interleaving.INTERLEAVINGS`. Default: `"team-draft"`, which displays a list that
+    * `interleaving`: a key of `rankgym.interleaving.INTERLEAVINGS`. Default: `"team-draft"`. It displays a list that
       duels with itself as it is, and prefers neither ranking where clicks do not depend on items.
     * `interleaving_knobs`: a dict of that method's keywords.
     * `regret`: `"average"`, `"weak"` or `"strong"`.

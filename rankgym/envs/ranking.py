@@ -90,8 +90,8 @@ class RankingVectorEnv(QueriesVectorEnv):
     * `reward`: `"clicks"` or (DCM) `"abandonment"`.
     * `reference`: the list that `optimal_reward` is of: the `"best"` one, or the one `"sorted"` by attraction (the
       papers' R*).
-    * `horizon`: sessions of an episode; None: no end. `max_episode_steps` (Gymnasium's word) lowers it;
-      `env.spec.max_episode_steps` is the result.
+    * `horizon`: sessions of an episode; None: no end.
+    * `max_episode_steps`: Gymnasium's word for `horizon`, which it lowers; `env.spec.max_episode_steps` is the result.
     * `autoreset_mode`: `"NextStep"`, `"SameStep"`, `"Disabled"` or Gymnasium's enum.
     * `render_mode`: None; `"ansi"`: `render()` returns a text; `"rgb_array"`: a picture of the result page (needs
       Pillow, the extra `render`); or, in `gym.make`, `"human"`: each picture is shown in a window. A batch returns a

@@ -14,14 +14,14 @@ from rankgym_agents import AGENTS, DUELERS, RANKERS
 from site_pages import charts
 from site_pages.docstrings import ORPHAN, as_markdown, entries_of, in_cell, index_entries, split_docstring
 
-ENV = {True: "rankgym/Dueling-MSLR-v0", False: "rankgym/PBM-Yandex-v0"}  # by whether the agent duels
+USERS_CHANGE = ("cascade-ducb", "cascade-swucb", "glrt-cascade", "restarting")  # agents that were made for that
 
 
 def make(docs: Path) -> dict[str, str | bytes]:
     """Return the pages of all agents and trained policies, their index, and their pictures."""
     assumed = assumptions((docs / "agents.md").read_text(encoding="utf-8"))
     speeds = table_by_agent((docs / "performance.md").read_text(encoding="utf-8"))
-    made: dict[str, str | bytes] = {"agents/index.md": index_page((docs / "models" / "index.md").read_text("utf-8"))}
+    made: dict[str, str | bytes] = {"agents/index.md": index_page(assumed)}
     for name in (*AGENTS, *shipped_models()):
         recorded = name in charts.records()
         if recorded:
@@ -49,8 +49,8 @@ def table_by_agent(text: str) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def index_page(cards: str) -> str:
-    """Return the list of all agents: names, what they do and their papers; of policies the table of ``cards``."""
+def index_page(assumed: dict[str, str]) -> str:
+    """Return the list of all agents: names, classes, what they do and their papers."""
     parts = [
         "# Agents",
         "Each page says what the agent assumes, which paper it follows and how, its knobs, and its scores. "
@@ -63,12 +63,11 @@ def index_page(cards: str) -> str:
             cells = (f"[`{name}`]({name}.md)", what.partition(": ")[2] or what, paper)
             rows.append(f"| {' | '.join(in_cell(as_markdown(cell)) for cell in cells)} |")
         parts += [f"## {title}", "| name | what it does | paper |\n|---|---|---|\n" + "\n".join(rows)]
-    head, rule, *rows = re.findall(r"^\|.*\|$", cards.partition("\n\n## ")[0], flags=re.M)
-    policies = [row for row in rows if not any(f"]({name}.md)" in row for name in AGENTS)]
+    rows = [f"| [`{name}`]({name}.md) | {_policy_text(name)} |" for name in shipped_models()]
     parts += [
         "## Trained policies",
         "They need the extra `sb3`; [model cards](../models/index.md), [how to train one](../reinforcement.md).",
-        "\n".join([head, rule, *policies]),
+        "| name | what it does |\n|---|---|\n" + "\n".join(rows),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -92,15 +91,15 @@ def _class_parts(name: str, assumed: dict[str, str], speeds: dict[str, list[tupl
     defaults = knobs(cls)
     knob = next(iter(defaults), None)
     choice = f" Knobs follow the name: `--agents {name}:{knob}=VALUE`." if knob else ""
-    rows = [
-        f"| `{key}` | `{in_cell(_default(default))}` | {in_cell(_with_links(as_markdown(texts.get(key, ''))))} |"
-        for key, default in defaults.items()
-    ]
+    rows = []
+    for key, value in defaults.items():
+        told = texts.get(key, "")
+        default = "see right" if value is None and "default" in told.lower() else f"`{in_cell(_default(value))}`"
+        rows.append(f"| `{key}` | {default} | {in_cell(_with_links(as_markdown(told)))} |")
     table = "| knob | default | meaning and range |\n|---|---|---|\n" + "\n".join(rows)
-    kind = "duels" if name in DUELERS else "ranks items"
     card = f" [Model card](../models/{name}.md)." if name == "adaptive-index" else ""
     return [
-        f"`rankgym_agents.{cls.__name__}` {kind}. {source}[All agents](index.md).{card}",
+        f"Class `rankgym_agents.{cls.__name__}`. {source}[All agents](index.md).{card}",
         as_markdown(before),
         f"## What it assumes\n\n{index_entries(f'{name} assumptions', f'{name} assumes')}",
         f"`{name}` {assumed[name]}" if name in assumed else "Nothing: it does not learn.",
@@ -113,10 +112,16 @@ def _class_parts(name: str, assumed: dict[str, str], speeds: dict[str, list[tupl
         *_listed("Raises", sections),
         *_listed("Attributes", sections),
         "## How it follows the paper" if paper else "## How it works",
-        as_markdown(inspect.getdoc(sys.modules[cls.__module__]) or ""),
+        as_markdown(_without(paper, inspect.getdoc(sys.modules[cls.__module__]) or "")),
         "## Speed",
         _speed(speeds.get(name, [])),
     ]
+
+
+def _without(paper: str, text: str) -> str:
+    """Return a module's docstring without its first citation of the paper, which stands at the top of the page."""
+    words = r"\s+".join(map(re.escape, paper.split()))
+    return re.sub(rf"\s+\({words}\)", "", text, count=1) if paper else text
 
 
 def _default(value: Any) -> str:
@@ -141,13 +146,20 @@ def _with_links(text: str) -> str:
 
 
 def _using(name: str) -> str:
-    cls, duels = AGENTS[name].__name__, name in DUELERS
-    given = ', agent="toprank"' if name == "restarting" else ""
+    cls = AGENTS[name].__name__
+    env, rounds, rows = "PBM-Yandex", "10_000", 'query="all"'
+    if name in DUELERS:
+        env, rows = "Dueling-MSLR", "num_arms=64"
+    elif name == "bubblerank":  # which is safe with as many positions as items
+        env = "PBM-Yandex-Rerank"
+    elif name in USERS_CHANGE:
+        env, rounds = "CM-Yandex-Breakpoint", "100_000"  # ten epochs
+    given = ', agent="thompson-cascade", every=10_000' if name == "restarting" else ""
     code = (
         f"import gymnasium as gym\nimport rankgym\nfrom rankgym_agents import {cls}\n\n"
-        f'venv = gym.make_vec("{ENV[duels]}", num_envs=100, horizon=10_000)\n'
+        f'venv = gym.make_vec("rankgym/{env}-v0", num_envs=100, {rows}, horizon={rounds})\n'
         f"agent = {cls}.for_env(venv{given}, seed=0)\n"
-        "history = rankgym.simulate(agent, venv, rounds=10_000, seed=0)"
+        f"history = rankgym.simulate(agent, venv, rounds={rounds}, seed=0)"
     )
     return f"```python\n{code}\n```"
 
@@ -169,30 +181,39 @@ def _policy_parts(name: str) -> list[str]:
     ]
 
 
-def _trained_on(name: str) -> str:
-    """Return the environment that a shipped policy was trained for, by its card."""
+def _card(name: str) -> dict[str, Any]:
     from rankgym.sb3 import model_card  # here: it needs the extra sb3
 
-    return str(model_card(name)["envs"][0]).removeprefix("rankgym/")
+    return model_card(name)
+
+
+def _trained_on(name: str) -> str:
+    """Return the environment that a shipped policy was trained for, by its card."""
+    return str(_card(name)["envs"][0]).removeprefix("rankgym/")
+
+
+def _policy_text(name: str) -> str:
+    """Say what a shipped policy does, by its card."""
+    card, env = _card(name), _trained_on(name)
+    sizes = f"ranks {card['num_positions']} of {card['num_items']} items"
+    return f"{sizes}; {card['algo']}, trained on [{env}](../environments/{env}.md)"
 
 
 def _benchmark(name: str) -> list[str]:
     rows = []
     for task in charts.records()[name].values:
         scores = charts.scores(task)
-        place = f"{[*scores].index(name) + 1} of {len(scores)}"
-        measured = with_error(*charts.loss(name, task))
+        place = f"{charts.place(name, task)} of {len(scores)}"
+        measured = f"{with_error(*charts.loss(name, task))} {charts.suite().tasks[task].measure}"
         rows.append(f"| [{task}](../tasks/{task}.md) | {scores[name]:z.1f} | {place} | {measured} |")
     alt = f"Scores of {name} in each task, beside those of all other agents; the table below has the numbers"
-    declined = charts.records()[name].declined
-    told = (
-        [f"It does not play {', '.join(f'`{task}`' for task in declined)}: {next(iter(declined.values()))}."]
-        if declined
-        else []
-    )
+    reasons: dict[str, list[str]] = {}
+    for task, reason in charts.records()[name].declined.items():
+        reasons.setdefault(reason, []).append(f"`{task}`")
+    told = [f"It does not play {', '.join(tasks)}: {reason}." for reason, tasks in reasons.items()]
     return [
         "Its records in the suite [`ltr-1`](../score.md): 100 loses nothing, 0 as much as random play. "
-        "Scores below -50 lie at the left end.",
+        "In the picture, scores below -50 lie at the left end.",
         f"![{alt}](../pictures/profile-{name}.svg)",
         "| task | score | place | loss |\n|---|---:|---:|---:|\n" + "\n".join(rows),
         *told,

@@ -33,6 +33,12 @@ def scores(task: str) -> dict[str, float]:
     return {label: score_of(records()[label], task) for label, _ in ranking(suite(), task)}
 
 
+def place(label: str, task: str) -> int:
+    """Return an agent's place in a task, from 1, among all agents of the records; equal means share it."""
+    means = dict(ranking(suite(), task))
+    return 1 + sum(other < means[label] for other in means.values())
+
+
 def loss(label: str, task: str) -> tuple[float, float]:
     """Return the mean of a task's measure and its standard error over rows, or over queries with several rows."""
     played = suite().tasks[task]
@@ -64,7 +70,7 @@ def profile(label: str) -> str:
         x, y = axes.at(max(found[label], LOWEST), height)
         drawing.dot(x, y, color_of(label), 7)
         drawing.word(170, y + 4, task, at="end")
-        drawing.word(585, y + 4, f"{[*found].index(label) + 1} of {len(found)}")
+        drawing.word(585, y + 4, f"{place(label, task)} of {len(found)}")
     drawing.word(375, 50 + 26 * len(tasks), "score: 100 loses nothing, 0 as much as random play", at="middle", size=12)
     return drawing.svg()
 

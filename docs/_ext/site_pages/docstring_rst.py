@@ -8,17 +8,32 @@ SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)((?:[^`\n]|\n(?!\s*\n))+?)\1(?!`)")  # co
 ARRAY = re.compile(
     r"~?(?:numpy\.)?ndarray\[tuple\[~?(?:typing\.)?Any, \.\.\.\], ~?(?:numpy\.)?dtype\[~?(?:numpy\.|typing\.)?(\w+)\]\]"
 )
+ARRAY_LIKE = re.compile(r"~?numpy\._typing\._array_like\._(?:Buffer|SupportsArray)\b.*?_NestedSequence\[[a-z |]+\]")
+SHARED = re.compile(r"^( +)(\w+(?:, \w+)+): (.*(?:\n\1 +.*)*)$", flags=re.M)
 SPECIAL = re.compile(r"(\|)|(?<=\w)(_)(?!\w)|(?<!\w)(\*)(?=[\w*])(?![^*\s]*[\w.]\*(?!\w))")
 
 
 def prepare_docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Change the lines of a docstring in place. An event handler of ``autodoc-process-docstring``."""
-    lines[:] = as_rst("\n".join(lines)).splitlines()
+    lines[:] = as_rst(each_attribute("\n".join(lines))).splitlines()
 
 
 def shorten_signature(app: Any, what: str, name: str, obj: Any, options: Any, signature: Any, returned: Any) -> Any:
-    """Return a signature in which arrays are NDArrays. An event handler of ``autodoc-process-signature``."""
-    return tuple(part and ARRAY.sub(r"NDArray[\1]", part) for part in (signature, returned))
+    """Return a signature in which arrays are short. An event handler of ``autodoc-process-signature``."""
+    return tuple(
+        part and ARRAY_LIKE.sub("ArrayLike", ARRAY.sub(r"NDArray[\1]", part)) for part in (signature, returned)
+    )
+
+
+def each_attribute(text: str) -> str:
+    """Return a docstring with an entry for each name of "a, b: text" in its section "Attributes".
+
+    Napoleon splits such entries of arguments, but takes "a," for the type of the attribute b.
+    """
+    before, head, rest = text.partition("Attributes:\n")
+    entries, blank, after = rest.partition("\n\n")
+    entries = SHARED.sub(lambda e: "\n".join(f"{e[1]}{name}: {e[3]}" for name in e[2].split(", ")), entries)
+    return "".join((before, head, entries, blank, after))
 
 
 def as_rst(text: str) -> str:
@@ -27,7 +42,7 @@ def as_rst(text: str) -> str:
     for kind, lines in blocks(text.splitlines()):
         indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
         if kind == "fence":
-            language = lines[0].strip().strip("`") or "text"
+            language = "pycon" if lines[1].strip().startswith(">>>") else lines[0].strip().strip("`") or "text"
             found += ["", f"{indent}.. code-block:: {language}", "", *(f"   {line}" for line in lines[1:-1]), ""]
         elif kind == "table":
             found += ["", *(f"{indent}{line}" for line in list_table(lines)), ""]

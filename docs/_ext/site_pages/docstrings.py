@@ -6,13 +6,31 @@ import textwrap
 SPAN = re.compile(r"(`+)(.+?)\1", re.DOTALL)  # code between as many backticks on both sides
 ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*): ?(.*)")  # of a section "Args:"
 ORPHAN = "---\norphan: true\n---\n"  # a page outside of the sidebar: 100 entries in it double the time of a build
+FENCED = re.compile(r"(^```.*?^```$)", flags=re.M | re.S)
 SECTION = re.compile(r"^(Args|Attributes|Examples|Raises|References|Returns|Yields):\n", flags=re.M)
 
 
 def as_markdown(text: str) -> str:
     """Return a docstring as Markdown: double backticks become single ones, ``<`` is escaped, prompts become code."""
+    parts = FENCED.split(text)
+    return "".join(_fenced(part) if part.startswith("```") else _prose(part) for part in parts)
+
+
+def _fenced(block: str) -> str:
+    """Return a fenced block as it is, or, if it begins with a prompt, as a session without the blank line at its end.
+
+    Doctest needs that line: without it the closing fence is part of what the last prompt prints.
+    """
+    lines = block.splitlines()
+    if not lines[1].startswith(">>>"):
+        return block
+    return "\n".join(["```pycon", *"\n".join(lines[1:-1]).rstrip().splitlines(), "```"])
+
+
+def _prose(text: str) -> str:
+    """Return text between fenced blocks as Markdown; prompts and what they print, up to a blank line, become code."""
     lines, code, indent = [], False, 0
-    for line in _spans_as_markdown(text).splitlines():
+    for line in _outside_fences(text).split("\n"):
         prompt = line.lstrip().startswith(">>>")
         if prompt and not code:
             lines += ["```pycon"]
@@ -22,12 +40,6 @@ def as_markdown(text: str) -> str:
         code = (code or prompt) and bool(line.strip())
         lines.append(line[indent:] if code else line)
     return "\n".join([*lines, "```"] if code else lines)
-
-
-def _spans_as_markdown(text: str) -> str:
-    """Rewrite code spans and escape the text between them; fenced blocks stay."""
-    parts = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
-    return "".join(part if part.startswith("```") else _outside_fences(part) for part in parts)
 
 
 def _outside_fences(text: str) -> str:

@@ -30,6 +30,9 @@ FAMILIES = {  # by a part of the id, the first that fits: the heading, and what 
     "": ("Rankings", "The agent displays 5 of 10 items of a query."),
 }
 SHOWN = 5  # agents of a task
+PAGES = {"RankingVectorEnv": "PBM-Yandex-v0", "DuelingVectorEnv": "Dueling-MSLR-v0"}  # where a class is described
+DESCRIBED = re.compile(r"\s+\(`rankgym\s+envs\s+[\w-]+`\s+describes\s+them\)")  # said where there are no links
+DEFAULT = re.compile(r"\s*\bDefault: (.+?)\.(?=\s|$)", flags=re.S)
 LETOR = "".join(  # a file with two queries, for an environment that needs one
     f"{grade} qid:{query} " + " ".join(f"{f}:{(grade * f + doc * 7) % 5 / 5:.1f}" for f in range(1, 5)) + "\n"
     for query in (1, 2)
@@ -100,9 +103,10 @@ def index_page() -> str:
         f"All {len(ENVS)} registered ids. Each page has the spaces, every argument with its default, a picture, and "
         "the regret of agents where the [benchmark](../score.md) plays the environment.",
         f"## The horizon and other arguments\n\n{index_entries('horizon', 'horizon argument', 'change the horizon')}",
-        "Arguments that most of them share: **`horizon=` changes the horizon**, the number of sessions of an episode "
-        "(default: a million). `query=` says which queries the rows play, `num_items=` and `num_positions=` how long "
-        "lists are, `source=` where the queries come from. [What one step is](../concepts/step.md) explains the rest.",
+        "**`horizon=` changes the horizon**, the number of sessions of an episode. Every id has it, and its default is "
+        "1,000,000. Those that display items also have `query=`, which queries the rows play, `num_items=` and "
+        "`num_positions=`, how long lists are, and `source=`, where the queries come from. "
+        "[What one step is](../concepts/step.md) explains the rest.",
     ]
     for part, (title, text) in FAMILIES.items():
         parts += [f"## {title}", text, "| id | what it is |\n|---|---|"]
@@ -114,18 +118,45 @@ def index_page() -> str:
 def page(name: str, env: Any, drawn: bool) -> str:
     """Return the page of an environment."""
     _, given, text = ENVS[name]
-    sections = sections_of(inspect.getdoc(env_creator(name)) or "")
     paper = re.search(r"\(([^()]*section[^()]*|[^()]*\d{4})\)", text)
     experiment = "" if paper else "It is not the experiment of one paper. "
     parts = [f"{ORPHAN}# {short(name)}", f"`{name}`: {in_cell(text)}. {experiment}[All environments](index.md)."]
     if drawn:
         alt = f"Result page of {short(name)} after one random action"
         parts += [f"![{alt}](../pictures/{short(name)}.png)", "*A random action, the user's clicks, and the truth.*"]
-    parts += ["## How to make it", _making(name, given), "## Spaces", _spaces(env)]
+    parts += ["## How to make and play it", _making(name, given), "## Spaces", _spaces(env)]
     parts += ["## Arguments", *_arguments(name)]
-    told = {title: body for title, body in sections.items() if title not in ("Arguments", "Version History")}
-    parts += [f"## {title}\n\n{as_markdown(body)}" for title, body in told.items()]
-    return "\n\n".join([*parts, "## Regret of agents", *_records(name)]) + "\n"
+    parts += [f"## {title}\n\n{as_markdown(body)}" for title, body in _sections(name).items()]
+    return "\n\n".join([*parts, "## Agents in the benchmark", *_records(name)]) + "\n"
+
+
+def _sections(name: str) -> dict[str, str]:
+    """Return the sections of an id's docstring. "As in `RankingVectorEnv`." becomes that text, other mentions links."""
+    found, base = docstring_of(env_creator(name)), docstring_of(RankingVectorEnv)
+    for title, body in found.items():
+        start, end, more = body.partition("As in `RankingVectorEnv`.")
+        own = f"{base[title]}{more}" if end and not start else body
+        found[title] = linked(own, title, name)
+    shown = re.search(r'"rankgym/([\w-]+)"', found["Examples"])
+    if shown and shown[1] != short(name):
+        found["Examples"] = (
+            f"Played in [`{shown[1]}`]({shown[1]}.md), with numbers that are easy to check.\n\n{found['Examples']}"
+        )
+    return {title: body for title, body in found.items() if title not in ("Arguments", "Version History")}
+
+
+def docstring_of(creator: Any) -> dict[str, str]:
+    """Return the sections of the docstring of what makes an environment."""
+    return sections_of(inspect.getdoc(creator) or "")
+
+
+def linked(text: str, title: str, name: str) -> str:
+    """Return text in which the classes of ``PAGES`` are links to the section ``title`` of their page."""
+    text = DESCRIBED.sub("", text)
+    for cls, page in PAGES.items():
+        if page != short(name):
+            text = text.replace(f"`{cls}`", f"[`{cls}`]({page}.md#{title.lower().replace(' ', '-')})")
+    return text
 
 
 def _making(name: str, given: dict[str, Any]) -> str:
@@ -134,7 +165,9 @@ def _making(name: str, given: dict[str, Any]) -> str:
     code = (
         "import gymnasium as gym\nimport rankgym\n\n"
         f'env = gym.make("{name}"{file}, horizon=10_000)\n'
-        f'venv = gym.make_vec("{name}", num_envs=600{file}{every}, horizon=10_000)'
+        f'venv = gym.make_vec("{name}", num_envs=600{file}{every}, horizon=10_000)  # 600 rows at once\n\n'
+        "observation, info = env.reset(seed=0)\n"
+        "observation, reward, terminated, truncated, info = env.step(env.action_space.sample())"
     )
     fixed = ", ".join(f"`{key}={json.dumps(value)}`" for key, value in given.items() if len(json.dumps(value)) < 60)
     return f"```python\n{code}\n```" + (f"\n\nThe id sets {fixed}." if fixed else "")
@@ -149,20 +182,33 @@ def _spaces(env: Any) -> str:
 
 def _arguments(name: str) -> list[str]:
     """Return the table of all arguments; texts that a class leaves out are those of ``RankingVectorEnv``."""
-    own = listed_arguments(sections_of(inspect.getdoc(env_creator(name)) or "").get("Arguments", ""))
-    base = listed_arguments(sections_of(inspect.getdoc(RankingVectorEnv) or "")["Arguments"])
+    own = listed_arguments(docstring_of(env_creator(name))["Arguments"])
+    base = listed_arguments(docstring_of(RankingVectorEnv)["Arguments"])
     choice, rows = choice_of(name), []
     for key, value in {**({choice: None} if choice else {}), **(env_arguments(name) or {})}.items():
         told = own.get(key, "")
         told = base.get(key, told) if not told or told.startswith("as in `RankingVectorEnv`") else told
-        told = told or next((f"see `{other}`" for other, text in (own | base).items() if f"`{key}`" in text), "")
-        default = json.dumps(value) if not hasattr(value, "value") else f'"{value.value}"'
-        default = default if len(default) <= 40 else "set by the id"
-        rows.append(f"| `{key}` | `{default.replace('null', 'None')}` | {in_cell(as_markdown(told))} |")
+        default, told = with_default(value, told)
+        cells = (f"`{key}`", default, linked(told, "Arguments", name))
+        rows.append(f"| {' | '.join(in_cell(as_markdown(cell)) for cell in cells)} |")
     return [
         "All are keywords of `gym.make` and `gym.make_vec`, and `--set KEY=VALUE` on the command line.",
         "| argument | default here | what it does |\n|---|---|---|\n" + "\n".join(rows),
     ]
+
+
+def with_default(value: Any, told: str) -> tuple[str, str]:
+    """Return an argument's default in an id, and its text without the sentence "Default: ...".
+
+    That sentence says what None stands for. It is not true of an id that sets the argument.
+    """
+    said = DEFAULT.search(told)
+    text = json.dumps(value, default=lambda member: member.value)
+    text = f"{value:_}" if type(value) is int else text.capitalize() if type(value) is bool else text
+    default = "set by the id" if len(text) > 40 else f"`{text}`"
+    if value is None:
+        default = said[1] if said else "`None`"
+    return default, DEFAULT.sub("", told)
 
 
 def _records(name: str) -> list[str]:

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 from rankgym.estimates import with_error
-from rankgym.experiments.scoring.page import played
+from rankgym.experiments.scoring.page import size
 from rankgym.experiments.scoring.suite import Task
 from site_pages import charts
 from site_pages.docstrings import ORPHAN, in_cell
 
-SHORTEST = 200  # letters of an argument: longer ones are not printed
+LONGEST = 200  # letters of arguments that are printed
 
 
 def make(docs: Path) -> dict[str, str | bytes]:
@@ -36,16 +36,17 @@ def page(name: str, task: Task) -> str:
     """Return the page of a task."""
     env = task.env_id.removeprefix("rankgym/")
     arguments = json.dumps(task.arguments)
-    given = f"Arguments of the environment: `{arguments}`." if task.arguments and len(arguments) <= SHORTEST else ""
+    arguments = arguments if len(arguments) <= LONGEST else f"{arguments[:LONGEST]} ..."
+    given = f" with `{in_cell(arguments)}`" if task.arguments else ""
     rows = []
-    for place, (label, score) in enumerate(charts.scores(name).items(), 1):
+    for label, score in charts.scores(name).items():
         loss = with_error(*charts.loss(label, name))
-        rows.append(f"| {place} | [`{label}`](../agents/{label}.md) | {score:z.1f} | {loss} |")
+        rows.append(f"| {charts.place(label, name)} | [`{label}`](../agents/{label}.md) | {score:z.1f} | {loss} |")
     alt = f"Loss of all agents in {name}, the best first; the table below has the numbers"
     parts = [
         f"{ORPHAN}# {name}",
         f"{task.question} [All tasks](index.md); [how it is scored](../score.md#{name}).",
-        f"Environment: [{env}](../environments/{env}.md). {in_cell(played(task))}. {given}",
+        f"Environment: [{env}](../environments/{env}.md){given}; {size(task)}.",
         f"![{alt}](../pictures/task-{name}.svg)",
         f"| place | agent | score | {task.measure} |\n|---:|---|---:|---:|\n" + "\n".join(rows),
         "Mean over rows and its standard error; score: 100 loses nothing, 0 as much as random play.",

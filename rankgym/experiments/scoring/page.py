@@ -34,9 +34,14 @@ def page(card: Scorecard) -> str:
 def played(task: Task) -> str:
     """Say in a line what a task plays."""
     given = "".join(f", {key}={shortened(str(value))}" for key, value in task.arguments.items())
+    return f"{task.env_id.removeprefix('rankgym/')}{given}; {size(task)}"
+
+
+def size(task: Task) -> str:
+    """Say what a task plays in its environment: rounds, rows, and the measure."""
     queries = "each query" if task.query == "all" else f"each of {len(task.query)} drawn queries"
     rows = counted_units(task.runs, "runs") + (f" of {queries}" if task.kind == "rankers" else "")
-    return f"{task.env_id.removeprefix('rankgym/')}{given}; {task.rounds:,} rounds, {rows}; {task.measure}"
+    return f"{task.rounds:,} rounds, {rows}; {task.measure}"
 
 
 def shortened(text: str) -> str:
