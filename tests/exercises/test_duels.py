@@ -274,7 +274,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, 1])
 def test_the_right_solution_has_full_points(seed):
     assert_full_points(EXERCISE, seed)
 
@@ -413,7 +413,7 @@ def test_winners_are_the_packages(seed):
     assert seed % 2 == 0 or condorcet is not None
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0])
 def test_each_mistake_in_rucb_chooses_other_duels(seed):
     """None of the wrong oracles is right in all of the worlds of the check."""
     trial = Trial(None, np.random.default_rng(seed))
@@ -459,7 +459,7 @@ def test_running_shares_are_named():
     assert "whose rounding decides ties" in found[DUELS].fault.mistake
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, 1])
 def test_another_favourite_is_noticed(seed):
     """Agents that keep the favourite for too long, or do not know arm 0, choose other duels with changing users."""
     trial = Trial(None, np.random.default_rng(seed))
