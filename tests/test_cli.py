@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import rankgym
 from rankgym import ENVS, data
 from rankgym.commands.agents import agent_texts
 from rankgym.commands.compare import folder_name
+from rankgym.commands.errors import one_line_warnings
 from rankgym.commands.tables import fitting_table
 from rankgym.estimates import mean_and_error, rounded, with_error
 from rankgym.experiments import compare
@@ -631,3 +633,9 @@ def test_bench_refuses_what_are_no_numbers(run):
         2,
         "error: --rows many is not a list of numbers; allowed: numbers, such as 1,64,600,6000\n",
     )
+
+
+def test_a_warning_is_a_line_and_is_printed_once():
+    with one_line_warnings():
+        said = [warnings.formatwarning(text, UserWarning, "file.py", 1) for text in ("a\nb", "a\nb", "c")]
+    assert said == ["warning: a b\n", "", "warning: c\n"]

@@ -82,9 +82,16 @@ def complain(text: str) -> None:
 
 @contextlib.contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Context manager: warnings are printed in one line, without the line of code that gave them."""
-    before = warnings.formatwarning
-    warnings.formatwarning = lambda message, *_, **__: f"warning: {' '.join(str(message).split())}\n"
+    """Context manager: warnings are printed in one line, once each, without the line of code that gave them."""
+    before, printed = warnings.formatwarning, set[str]()
+
+    def one_line(message: Any, *_: Any, **__: Any) -> str:
+        text = f"warning: {' '.join(str(message).split())}\n"
+        again = text in printed
+        printed.add(text)
+        return "" if again else text
+
+    warnings.formatwarning = one_line
     try:
         yield
     finally:

@@ -57,7 +57,7 @@ def download(address: str, size: int | None, bar: "Bar | None" = None) -> bytes:
                 raise DownloadFailed(f"it took longer than {MOST_SECONDS:g} seconds, the most that is allowed")
             if now - mark > RATE_SECONDS:
                 if received - before < LEAST_RATE * RATE_SECONDS:
-                    slow = f"the server sent {received - before} bytes in {RATE_SECONDS:g} seconds"
+                    slow = f"the server was too slow for {RATE_SECONDS:g} seconds"
                     raise DownloadFailed(f"{slow}; allowed: at least {LEAST_RATE:,} bytes a second")
                 mark, before = now, received
     finally:

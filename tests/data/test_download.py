@@ -97,8 +97,8 @@ def address(monkeypatch):
     ("path", "said"),
     [
         ("endless", "the server sends more than 100007 bytes; allowed: at most 100007"),
-        ("drops", r"the server sent \d+ bytes in 0.5 seconds; allowed: at least 1,000 bytes a second"),
-        ("dripping_headers", "the server sent 0 bytes in 0.5 seconds; allowed: at least 1,000 bytes a second"),
+        ("drops", "the server was too slow for 0.5 seconds; allowed: at least 1,000 bytes a second"),
+        ("dripping_headers", "the server was too slow for 0.5 seconds; allowed: at least 1,000 bytes a second"),
         ("announced", "the server announces 1000000000000 bytes; allowed: at most 100007"),
         ("cut", "5 bytes"),
         ("around", "the server redirects more than 5 times"),
