@@ -334,7 +334,7 @@ def _model_file(agent: str, name: str) -> str:
     what = "" if os.path.isdir(folder) else f", nor a folder {str(folder)!r}"
     if os.path.isdir(name):
         what = ", but a folder"
-    comes = f", or one that comes with the package: {', '.join(with_package)}" if with_package else ""
+    comes = f", or one that comes with the package: {', '.join(shipped_models())}" if with_package else ""
     allowed = f"allowed: a model that `rankgym train` made{comes}"
     raise ValueError(f"agent = {agent!r}: there is no file {name!r}{what}{hint} {allowed}")
 
