@@ -205,7 +205,7 @@ def markdown() -> str:
     columns: dict[str, dict[str, str]] = {}
     for user, target in MATRIX_STATISTICS.items():
         columns |= {f"{user} target": _cells(target), f"{user} made": _cells(estimate(draw(user)))}
-    lines = ["| | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
+    lines = ["| measure | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
     for name in _cells(target):
         lines.append(f"| {name} | " + " | ".join(cells[name] for cells in columns.values()) + " |")
     return "\n".join(lines)

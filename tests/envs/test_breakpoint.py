@@ -114,7 +114,6 @@ def sessions(env, lists, seed, count, only=None):
 # -- without a breakpoint nothing is different -------------------------------------------------------------------------
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("query", [None, "all"])

@@ -323,8 +323,6 @@ def test_a_class_is_graded_and_again_only_where_something_changed(hand_in, run):
     same = run(*command, "--seed", str(seed))
     assert "0 submissions checked" in same.output
     assert "settings" not in same.stderr
-    (folder / f"loops_{NAME}.py").unlink()  # it takes its time
-    assert "6 submissions checked" in run(*command, "--seed", str(seed + 1)).output
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"digest": 1}', '{"report": {}}'])
