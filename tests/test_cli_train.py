@@ -296,7 +296,7 @@ def test_models_come_with_the_package(shipped, tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("goof.zip", "there is no file 'goof.zip'; did you mean 'good.zip'? allowed: .*with the package: good$"),
+        ("goof.zip", "there is no file 'goof.zip'; did you mean 'good.zip'? allowed: .*with the package: good"),
         ("weights/goood.zip", "there is no file 'weights/goood.zip'; did you mean 'weights/good.safetensors'?"),
         ("nowhere/good.zip", "there is no file 'nowhere/good.zip', nor a folder 'nowhere'; allowed: a model that"),
         ("goood", "agent = 'goood' is unknown; did you mean 'good'? `rankgym agents` lists all"),
