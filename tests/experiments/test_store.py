@@ -152,6 +152,26 @@ def test_a_flipped_bit_is_found_or_does_no_harm(finished, tmp_path, place_, bit)
     same(found, read(original))
 
 
+def test_no_bit_of_the_description_of_columns_ends_the_process(finished, tmp_path):
+    """Some do with pyarrow's own ``column``, of the file's metadata: one in three hundred."""
+    original = place(finished, SWEEP.jobs()[0])
+    data = original.read_bytes()
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    script = (
+        "import sys; from pathlib import Path; from rankgym.experiments.run.result_file import Damaged, read_result\n"
+        "data, path = Path(sys.argv[1]).read_bytes(), Path(sys.argv[2])\n"
+        "for bit in range(int(sys.argv[3]), 8 * len(data), 7):\n"
+        "    flipped = bytearray(data)\n"
+        "    flipped[bit // 8] ^= 1 << bit % 8\n"
+        "    path.write_bytes(flipped)\n"
+        "    try: read_result(path, sys.argv[4])\n"
+        "    except Damaged: pass\n"
+    )
+    words = [sys.executable, "-c", script, original, tmp_path / "flipped", str(8 * footer), SWEEP.jobs()[0].key]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run(words, env=env).returncode == 0
+
+
 def test_a_flipped_byte_in_a_page_is_found_by_its_checksum(finished, tmp_path):
     path = tmp_path / "flipped.parquet"
     data = bytearray(place(finished, SWEEP.jobs()[0]).read_bytes())
