@@ -16,6 +16,7 @@ from rankgym.envs.sessions import SessionsVectorEnv
 from rankgym.play.history import DuelingHistory, History
 from rankgym.play.recording import DuelingRecords, ExpectedRewards, RankingRecords, snapshot_part
 from rankgym.play.stretches import Stretches
+from rankgym.wrappers.log import LAST_RECORD
 
 CLOCK_INTERVAL = 0.1  # seconds between looks at the clock, about
 
@@ -123,9 +124,10 @@ class Game:
         expected: bool = False,
         threads: int | None = None,
     ) -> None:
-        self.rounds = rounds = count_of("rounds", rounds, 1, MAX_ROUNDS)
+        rounds = count_of("rounds", rounds, 1, MAX_ROUNDS)
         check_compatible(agent, env)
-        horizon, _ = env_horizons(env)
+        horizon, recorded = env_horizons(env)
+        self.rounds = rounds = count_of("rounds", rounds, 1, LAST_RECORD if recorded is None else MAX_ROUNDS)
         if horizon is not None and rounds > horizon:
             raise ValueError(
                 f"rounds = {rounds} exceeds the environment's horizon; make it with horizon={rounds}, or horizon=None"

@@ -137,6 +137,8 @@ def test_what_does_not_fit_is_refused_before_anything_is_played():
         long = gym.make_vec(PBM, num_envs=2, horizon=endless)
         with pytest.raises(ValueError, match=rf"rounds = {2**63 - 1} is out of range; allowed: .* 1 \.\. {2**62}$"):
             rankgym.simulate(agent, long, 2**63 - 1, progress=False)
+    with pytest.raises(ValueError, match=rf"rounds = {2**53} is out of range; allowed: .* 1 \.\. {10**15}$"):
+        rankgym.simulate(agent, gym.make_vec(PBM, num_envs=2, horizon=None), 2**53, progress=False)
     with pytest.raises(ValueError, match="rounds = 0 is out of range"):
         rankgym.simulate(agent, venv, rounds=0)
     with pytest.raises(ValueError, match=r"make one with gym\.make_vec"):
