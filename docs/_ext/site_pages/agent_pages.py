@@ -133,9 +133,8 @@ def _default(value: Any) -> str:
 def _listed(title: str, sections: dict[str, str]) -> list[str]:
     """Return a section whose entries have names as a list, or nothing if a docstring does not have it."""
     entries = entries_of(sections.get(title, ""))
-    return ["\n".join([f"{title}:\n", *(f"* `{key}`: {as_markdown(text)}" for key, text in entries.items())])][
-        : len(entries)
-    ]
+    lines = [f"* `{key}`: {as_markdown(text)}" for key, text in entries.items()]
+    return [f"{title}:\n\n" + "\n".join(lines)] if lines else []
 
 
 def _with_links(text: str) -> str:
