@@ -10,6 +10,7 @@ import numpy as np
 TOLERANCE = 1e-9  # relative and absolute, of floats
 UNWRITTEN = "not written yet"  # what a function that still raises NotImplementedError gives
 LONGEST_TEXT = 400  # characters of a value in a message
+PLAIN_TYPES = frozenset({bool, int, float, str})
 
 
 class Fault(NamedTuple):
@@ -43,12 +44,12 @@ class Failed(Exception):
 
 def plain(value: Any) -> Any:
     """Return ``value`` with arrays, tuples and NumPy's numbers as lists and numbers."""
+    if isinstance(value, list | tuple):  # of numbers mostly, and long
+        return [one if type(one) in PLAIN_TYPES else plain(one) for one in value]
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, Mapping):
         return {key: plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
     return value
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from rankgym.exercises.faults import Fault, plain, shown
 from rankgym.submissions import Submission
 
@@ -199,13 +201,15 @@ def played(
     rounds = rounds if like is None else len(like)
     lists: list[list[int]] = []
     all_clicks: list[list[int]] = []
-    for wanted, looked in list(zip(attracted, examined, strict=True))[:rounds]:
+    users = zip(np.asarray(attracted)[:rounds].tolist(), np.asarray(examined)[:rounds].tolist(), strict=True)
+    for wanted, looked in users:
         ranking = list(agent.act())
         if like is not None and ranking != like[len(lists)]:
             return [*lists, ranking], all_clicks
         clicks = [int(wanted[item] and looked[k]) for k, item in enumerate(ranking)]
         if first_only and 1 in clicks:
-            clicks = [int(k == clicks.index(1)) for k in range(len(clicks))]
+            first = clicks.index(1)
+            clicks[first + 1 :] = [0] * (len(clicks) - first - 1)
         agent.update(list(ranking), list(clicks))
         lists.append(ranking)
         all_clicks.append(clicks)

@@ -18,6 +18,7 @@ rounds that is 5e-7 with ten attraction coins, 1.5e-6 with ten examination coins
 more kinds. The generator is not fit for cryptography.
 """
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -244,5 +245,9 @@ def row_keys(seeds: Sequence[int], purpose: int) -> NDArray[np.uint64]:
         >>> agent.dtype.name, bool((agent != users).all()), bool(agent[1] == row_keys([4], AGENT)[0])
         ('uint64', True, True)
     """
-    sequences = (np.random.SeedSequence(int(seed), spawn_key=(purpose,)) for seed in seeds)
-    return np.array([s.generate_state(1, np.uint64)[0] for s in sequences], dtype=np.uint64)
+    return np.array([_row_key(int(seed), purpose) for seed in seeds], dtype=np.uint64)
+
+
+@functools.lru_cache(10_000)  # agents and users have the same seeds again and again
+def _row_key(seed: int, purpose: int) -> np.uint64:
+    return np.random.SeedSequence(seed, spawn_key=(purpose,)).generate_state(1, np.uint64)[0]

@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from rankgym.extras import require
 from rankgym.submissions import isolation
 
@@ -36,6 +38,7 @@ LONGEST_MESSAGE = 2_000  # characters
 SHOWN_OUTPUT = 4_000  # characters of what a submission prints that are kept
 WATCH_EVERY = 0.1  # seconds
 STARTING = 30.0  # seconds: of Python itself
+DIGITS = bytes.maketrans(b"\0\1", b"01")
 
 
 class Limits(NamedTuple):
@@ -522,7 +525,7 @@ def _arms(duel: Any, arms: int) -> bool:
 
 def _bits(table: Any) -> list[str]:
     """Return each row of a table of bools as a text of 0 and 1."""
-    return ["".join("1" if value else "0" for value in row) for row in table]
+    return [bytes(row).translate(DIGITS).decode() for row in np.asarray(table, bool)]
 
 
 def _plain(value: Any) -> Any:

@@ -22,13 +22,15 @@ def observed_items(displayed: Any, clicks: Any) -> list[int]:
     return list(displayed[: [*clicks, 1].index(1) + 1])
 
 
-def tally(rounds: Any, num_items: int, seen: Callable[..., Any] = observed_items) -> list[list[int]]:
-    """N and X of these rounds."""
+def tally(rounds: Any, num_items: int, *, past_clicks: bool = False) -> list[list[int]]:
+    """N and X of these rounds. It is wrong with ``past_clicks``: what is below the first click counts as observed."""
     observed, clicked = [0] * num_items, [0] * num_items
     for displayed, clicks in rounds:
-        for item, click in zip(seen(displayed, clicks), clicks, strict=False):
+        for item, click in zip(displayed, clicks, strict=True):
             observed[item] += 1
             clicked[item] += click
+            if click and not past_clicks:
+                break
     return [observed, clicked]
 
 
@@ -122,7 +124,7 @@ WRONG_COUNTS: dict[str, Callable[..., Any]] = {
     "nothing is forgotten": lambda history, items, window: tally(history, items),
     "these are the first rounds, not the last ones": lambda history, items, window: tally(history[:window], items),
     "all displayed items count as observed: stop at the first click": lambda history, items, window: tally(
-        last_rounds(history, window), items, everything_displayed
+        last_rounds(history, window), items, past_clicks=True
     ),
     "the window is of observations of each item: it is of rounds": last_observations,
 }

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -12,7 +13,7 @@ Select: TypeAlias = Callable[[list[float], int], list[int]]
 
 def best(indices: list[float], num_positions: int) -> list[int]:
     """The items with the largest indices; equal ones by their numbers."""
-    return sorted(range(len(indices)), key=lambda item: (-indices[item], item))[:num_positions]
+    return sorted(range(len(indices)), key=indices.__getitem__, reverse=True)[:num_positions]  # which keeps equal ones
 
 
 def larger_first(indices: list[float], num_positions: int) -> list[int]:
@@ -54,16 +55,19 @@ class IndexRanker:
 
     def act(self) -> list[int]:
         indices, own = self.indices(), self.statistics
-        for one, other in itertools.pairwise(best(indices, self.num_positions + 1)):
-            both_sure = indices[one] == indices[other] and all(own[i][0] == own[i][1] for i in (one, other))
-            if own[one] != own[other] and not both_sure:  # two means of 1 have KL-UCB's index 1 exactly
-                self.gap = min(self.gap, abs(indices[one] - indices[other]))
-        return self.select(indices, self.num_positions)
+        right = best(indices, self.num_positions + 1)
+        for one, other in itertools.pairwise(right):
+            gap = indices[one] - indices[other]
+            if gap < self.gap and own[one] != own[other]:
+                both_sure = gap == 0 and all(own[i][0] == own[i][1] for i in (one, other))
+                if not both_sure:  # two means of 1 have KL-UCB's index 1 exactly
+                    self.gap = gap
+        return right[: self.num_positions] if self.select is best else self.select(indices, self.num_positions)
 
     def update(self, displayed: list[int], clicks: list[int]) -> None:
         for item, *gains in self.learned(displayed, clicks):
-            own = self.statistics[int(item)]
-            self.statistics[int(item)] = tuple(a + b for a, b in zip(own, gains, strict=True))
+            place = int(item)
+            self.statistics[place] = tuple(map(operator.add, self.statistics[place], gains))
         self.round += 1
         self.rounds_with_clicks += 1 in clicks
 

@@ -27,14 +27,16 @@ def upper_bounds(
 ) -> list[list[float]]:
     """Line 4 and 5; ``radius(alpha, t, n)`` and what follows may be wrong ones."""
 
-    def bound(i: int, j: int) -> float:
+    bounds, explored = [[own] * len(wins) for _ in wins], alpha * math.log(t)
+    for i, j in itertools.combinations(range(len(wins)), 2):
         n = wins[i][j] + wins[j][i]
-        if i == j or n == 0:
-            return own if i == j else unmet
-        width = radius(alpha, t, n) if radius else math.sqrt(alpha * math.log(t) / n)
-        return float(wins[i][j] / n + (-width if low else width))
-
-    return [[bound(i, j) for j in range(len(wins))] for i in range(len(wins))]
+        if n == 0:
+            bounds[i][j] = bounds[j][i] = unmet
+            continue
+        width = radius(alpha, t, n) if radius else math.sqrt(explored / n)
+        width = -width if low else width
+        bounds[i][j], bounds[j][i] = wins[i][j] / n + width, wins[j][i] / n + width
+    return bounds
 
 
 def all_duels(wins: Any, t: float, alpha: float) -> list[list[float]]:
