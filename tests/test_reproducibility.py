@@ -51,12 +51,13 @@ def same(one, row, other, other_row):
 @pytest.mark.parametrize("agent", RANKERS)
 @pytest.mark.parametrize("model", ["CM", "PBM", "DCM"])
 def test_row_7_of_600_is_the_row_alone(agent, model):
-    whole = history(agent, 600, 50, "all", model=model)
+    rounds = 30 if agent == "adaptive-index" else ROUNDS  # ten times as slow as others
+    whole = history(agent, 600, 50, "all", model=model, rounds=rounds)
     for mode in ("NextStep", "SameStep", "Disabled"):
-        alone = history(agent, 1, 57, 7, model=model, mode=mode)
+        alone = history(agent, 1, 57, 7, model=model, mode=mode, rounds=rounds)
         assert (alone.rounds == whole.rounds).all()
         assert same(whole, 7, alone, 0)
-    shard = history(agent, 3, [55, 56, 57], [5, 6, 7], model=model)
+    shard = history(agent, 3, [55, 56, 57], [5, 6, 7], model=model, rounds=rounds)
     assert same(whole, 7, shard, 2)
 
 
@@ -106,9 +107,9 @@ def test_the_history_is_the_same_in_another_process_and_without_the_compiler():
 MEASURES = {rankgym.History: ("regret", "violations", "ndcg"), rankgym.DuelingHistory: ("regret", "accuracy", "reward")}
 
 
-def golden_numbers(name):
+def golden_numbers(name, every=1, first=0):
     """After 1,000 rounds, mean of 20 rows, of each agent that can play: regret, violations and NDCG; of duels regret,
-    accuracy and reward, if they are known.
+    accuracy and reward, if they are known. Of the agents only each ``every``-th from number ``first`` on plays.
 
     Epochs have 100 rounds where there are any: 1,000 rounds shall see breakpoints.
     """
@@ -121,7 +122,7 @@ def golden_numbers(name):
             patch.setenv("RANKGYM_DATA_HOME", folder)
             write_letor(Path(folder) / "letor.txt", 12, 30, 8)
             arguments["file"] = str(Path(folder) / "letor.txt")
-        for agent in fitting_agents(gym.make_vec(name, **arguments)):
+        for agent in list(fitting_agents(gym.make_vec(name, **arguments)))[first::every]:
             venv = gym.make_vec(name, **arguments)
             env = AgainstItself(venv) if action_kind(venv) is ActionKind.DUEL_OF_RANKINGS else venv
             history = rankgym.simulate(AGENTS[agent].for_env(env, seed=1), env, GOLDEN_ROUNDS, seed=1, progress=False)
@@ -135,18 +136,21 @@ def golden_numbers(name):
 def test_numbers_once_out_stay(name):
     """A difference here is a new version of the id, and a line in the changelog.
 
-    The file is made anew by ``python tests/test_reproducibility.py``. The tolerance is for sums of floats in another
+    Half of an id's agents play, in the next id the other half: each of them in every family of ids. The file is made anew by ``python tests/test_reproducibility.py``. The tolerance is for sums of floats in another
     order on another machine; whatever changes a single click is far above it.
     """
-    now = golden_numbers(name)
+    half = list(rankgym.ENVS).index(name) % 2
+    now = golden_numbers(name, every=2, first=half)
     then = {key: numbers for key, numbers in json.loads(GOLDEN.read_text()).items() if key.split()[0] == name}
-    assert now.keys() == then.keys()
+    assert list(now) == list(then)[half::2]
     for key in now:
         assert now[key] == pytest.approx(then[key], rel=1e-9), key
 
 
-def test_there_are_numbers_of_no_other_environment():
-    assert {key.split()[0] for key in json.loads(GOLDEN.read_text())} == set(rankgym.ENVS)
+def test_there_are_numbers_of_all_environments_and_agents_and_no_others():
+    names, agents = zip(*map(str.split, json.loads(GOLDEN.read_text())), strict=True)
+    assert set(names) == set(rankgym.ENVS)
+    assert set(agents) == {*RANKERS, *DUELERS}
 
 
 if __name__ == "__main__":
