@@ -136,8 +136,9 @@ def golden_numbers(name, every=1, first=0):
 def test_numbers_once_out_stay(name):
     """A difference here is a new version of the id, and a line in the changelog.
 
-    Half of an id's agents play, in the next id the other half: each of them in every family of ids. The file is made anew by ``python tests/test_reproducibility.py``. The tolerance is for sums of floats in another
-    order on another machine; whatever changes a single click is far above it.
+    Half of an id's agents play, in the next id the other half: each of them in every family of ids. The file is made
+    anew by ``python tests/test_reproducibility.py``. The tolerance is for sums of floats in another order on another
+    machine; whatever changes a single click is far above it.
     """
     half = list(rankgym.ENVS).index(name) % 2
     now = golden_numbers(name, every=2, first=half)
