@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -82,6 +82,7 @@ def test_examination_makes_it_what_integration_says(clicked, missed, examination
 
 @unhurried
 @given(counts, counts, st.integers(0, 1000), st.floats(0, 1), priors, priors)
+@example(0, 0, 363, 0.5, 1.0, 1.0)  # its density falls by 40 orders of magnitude, and then hardly
 def test_it_is_a_distribution(clicked, often, seldom, kappa, a, b):
     found = Posterior(clicked, [often, seldom], [1.0, kappa], a, b)
     assert found.survival[0] == 1

@@ -210,7 +210,6 @@ def test_they_are_with_other_users_too(model):
         oracle.update(displayed[0].tolist(), clicks[0].tolist())
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("shape", [(5, 3), (3, 3), (4, 1)], ids=str)
 def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape):
     L, K = shape

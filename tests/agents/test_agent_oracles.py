@@ -58,7 +58,6 @@ def test_the_lists_are_the_papers(shape, number):
     assert oracle.remembers(agent.state)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("shape", [(5, 5), (5, 3), (4, 4), (4, 1), (3, 2)], ids=str)
 @pytest.mark.parametrize("number", range(10))
 def test_they_learn_the_same_from_lists_that_somebody_else_chose(shape, number):
@@ -78,7 +77,6 @@ def test_they_learn_the_same_from_lists_that_somebody_else_chose(shape, number):
         assert oracle.remembers(agent.state)
 
 
-@pytest.mark.kernels
 def test_the_static_ranker_shows_the_head_of_its_initial_list():
     agent = StaticRanker(num_items=4, num_positions=2, num_envs=2, initial_list=[[3, 1, 0, 2], [0, 2, 1, 3]])
     for _ in range(3):

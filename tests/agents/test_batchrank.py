@@ -166,7 +166,6 @@ def test_the_lists_are_those_of_the_oracle(shape, schedule, horizon):
         assert met["choices"] > 0 or shape != (10, 10)  # checks where the paper's schedule has to choose a place
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("shape", [(5, 5), (5, 3), (4, 1), (3, 2)], ids=str)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("horizon", [1, 2, 5])  # with one or two rounds the paper's bounds are the means: ties decide

@@ -193,7 +193,6 @@ def test_the_lists_are_those_of_the_description(name, kind, model):
     assert oracle.remembers(agent.state)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("shape", [(5, 3), (3, 3), (4, 1)], ids=str)
 @pytest.mark.parametrize("users", ["pbm", "cascade", "dcm"])
 def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape, users):

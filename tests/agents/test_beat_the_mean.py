@@ -96,7 +96,6 @@ def test_the_duels_are_those_of_the_oracle(name, K, seed, gamma, radius_factor):
     assert removed > 0 or radius_factor == 3 or name == "cyclic"  # or nothing but the choice was compared
 
 
-@pytest.mark.kernels
 def test_a_few_duels_are_those_of_the_oracle():
     removed = [compared_with_oracle("certain 6", 6, seed, 300, 250, radius_factor=0.2) for seed in range(3)]
     assert min(removed) > 1

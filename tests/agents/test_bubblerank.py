@@ -114,7 +114,6 @@ def test_a_bad_delta_is_refused():
 # Fewer exchanges
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("horizon", [2000, None])
 @pytest.mark.parametrize("shape", [(10, 10), (6, 3), (7, 4)], ids=str)
 def test_with_fewer_exchanges_the_lists_are_those_of_the_rule(shape, horizon):

@@ -86,7 +86,6 @@ def test_the_lists_are_the_papers(shape, case):
     assert agent.state.weight[0] == pytest.approx((1 - gamma**oracle.t) / (1 - gamma))
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape):
     L, K = shape

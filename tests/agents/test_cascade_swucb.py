@@ -89,7 +89,6 @@ def test_the_lists_are_the_papers(shape, case):
     assert (agent.state.observed[0].tolist(), agent.state.clicked[0].tolist()) == oracle.statistics()
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("knobs", [{}, {"tau": 1}, {"tau": 20, "counts": "displayed"}], ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape, knobs):
@@ -186,7 +185,6 @@ def test_without_a_horizon_its_memory_is_the_next_window():
     assert agent.state.past.shape[1] == tau_of(2**14)
 
 
-@pytest.mark.kernels
 def test_without_a_horizon_the_longer_window_has_all_its_rounds():
     """Also those that had left the shorter one, where the buffer had to grow for them: from 4,096 rounds on."""
     agent, chance = CascadeSWUCB(num_items=5, num_positions=2, feedback="all", seed=0), np.random.default_rng(3)

@@ -55,7 +55,6 @@ def test_the_lists_are_the_papers(shape, feedback):
     assert agent.state.clicked[0].tolist() == [sum(w) for w in oracle.weights.values()]
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape):
     """Items may then be unobserved after the first L rounds: they are shown at once."""

@@ -56,7 +56,6 @@ def test_the_lists_are_the_papers(case):
     assert agent.state.clicked[0].tolist() == [sum(w) for w in oracle.weights]
 
 
-@pytest.mark.kernels
 def test_items_that_nobody_observed_are_shown_at_once():
     agent, oracle = CascadeUCBV(num_items=7, num_positions=3, seed=3), CascadeUCBVOracle(7, 3, 3)
     for _ in range(10):

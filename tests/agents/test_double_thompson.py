@@ -62,14 +62,12 @@ def test_the_duels_are_the_papers(preference, seed, alpha):
     beside(agent, DoubleThompsonOracle(len(P), seed, alpha), P, seed=seed)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("preference", ["cyclic", "planted 10"])
 def test_the_duels_are_the_papers_in_a_short_run(preference):
     P = matrix(preference)
     beside(DoubleThompson(num_arms=len(P), seed=5, alpha=0.1), DoubleThompsonOracle(len(P), 5, 0.1), P, rounds=150)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize(("arms", "alpha", "seed"), [(2, 0.51, 1), (5, 0.51, 2), (5, 0.01, 3), (9, 0.1, 4)])
 def test_it_learns_the_same_from_duels_that_somebody_else_chose(arms, alpha, seed):
     agent, oracle = DoubleThompson(num_arms=arms, alpha=alpha, seed=seed), DoubleThompsonOracle(arms, seed, alpha)

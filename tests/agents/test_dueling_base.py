@@ -192,7 +192,6 @@ def test_an_environment_without_arms_is_refused(env):
 # -- the baseline -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.kernels
 def test_random_duels_are_uniform_pairs():
     rows = 90_000
     agent = RandomDuels(num_arms=3, num_envs=rows, seed=1)
@@ -204,7 +203,6 @@ def test_random_duels_are_uniform_pairs():
         assert np.sum((counts - rows / 9) ** 2 / (rows / 9)) < 45
 
 
-@pytest.mark.kernels
 def test_random_duels_name_the_largest_share_of_wins():
     agent = RandomDuels(num_arms=3, num_envs=1, seed=0)
     assert agent.candidate.tolist() == [0]

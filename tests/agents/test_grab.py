@@ -105,7 +105,6 @@ def test_the_lists_are_the_oracles(shape, number):
     assert oracle.remembers(agent.state)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("shape", [(5, 5), (5, 3), (4, 1), (3, 2)], ids=str)
 @pytest.mark.parametrize("number", range(len(SETTINGS)))
 def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape, number):

@@ -94,7 +94,6 @@ def test_the_duels_are_those_of_the_oracle(pruning, delta):
     assert met["choices"] > 0
 
 
-@pytest.mark.kernels
 def test_a_few_duels_are_those_of_the_oracle():
     for seed in range(4):
         assert compared_with_oracle("certain 6", 6, seed, 0.9, seed % 2 == 0, 100)["removed"] > 0

@@ -116,7 +116,6 @@ def test_the_duels_are_the_papers(name, seed, knobs):
         assert agent.candidate[0] == 0
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize(("name", "M"), [("certain 17", 4), ("planted 10", 3), ("cyclic", 2), ("planted 2", 4)])
 def test_the_duels_are_the_papers_with_any_compiler(name, M):
     P = matrix(name)

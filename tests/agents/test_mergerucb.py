@@ -122,7 +122,6 @@ def test_the_duels_are_the_papers(name, seed, knobs):
         assert agent.remaining[0] < len(P)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize(("name", "p"), [("certain 17", 4), ("planted 10", 5), ("cyclic", 4), ("planted 2", 4)])
 def test_the_duels_are_the_papers_with_any_compiler(name, p):
     P = matrix(name)

@@ -122,7 +122,6 @@ def _read(knob):
     return {{"examination": "kappa"}.get(name, name): value for name, value in knob.items()}
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("shape", [(5, 3), (3, 3), (4, 1)], ids=str)
 def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape):
     L, K = shape

@@ -74,7 +74,6 @@ def test_the_lists_are_the_papers(shape, model, number):
     assert oracle.remembers(agent.state)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("shape", [(5, 3), (3, 3), (4, 1)], ids=str)
 def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape):
     L, K = shape

@@ -82,7 +82,6 @@ def test_the_lists_are_the_papers(shape, model, eta):
     assert np.allclose(chances(agent)[0], [oracle.probabilities(k) for k in range(K)], rtol=1e-9, atol=1e-250)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("shape", [(5, 3), (3, 3), (4, 1)], ids=str)
 def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape):
     L, K = shape

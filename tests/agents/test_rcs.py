@@ -66,21 +66,18 @@ def test_the_duels_are_the_papers(preference, seed, alpha):
     beside(RCS(num_arms=len(P), seed=seed, alpha=alpha), RCSOracle(len(P), seed, alpha), P, seed=seed)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("preference", ["cyclic", "planted 10"])
 def test_the_duels_are_the_papers_in_a_short_run(preference):
     P = matrix(preference)
     beside(RCS(num_arms=len(P), seed=5, alpha=0.1), RCSOracle(len(P), 5, 0.1), P, rounds=150)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize(("arms", "seed"), [(2, 1), (3, 2), (9, 3)])
 def test_it_learns_the_same_from_duels_that_somebody_else_chose(arms, seed):
     agent, oracle = RCS(num_arms=arms, seed=seed), RCSOracle(arms, seed)
     beside(agent, oracle, ring(arms), 200, seed, every=1, foreign=1)
 
 
-@pytest.mark.kernels
 @unhurried
 @given(st.integers(1, 7), st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1), st.booleans())
 def test_who_opens_the_tournament_decides_nothing(arms, data, seed, clear):

@@ -143,7 +143,6 @@ def test_the_duels_are_those_of_the_oracle(cls, name, seed, alpha):
     beside(cls(num_arms=K, seed=seed, alpha=alpha), ORACLES[cls](K, seed, alpha), matrix(name), 2000, seed)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("cls", AGENTS)
 def test_a_few_duels_are_those_of_the_oracle(cls):
     beside(cls(num_arms=5, seed=3), ORACLES[cls](5, 3, 0.51), matrix("planted 5"), 200, every=10)

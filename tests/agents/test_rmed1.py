@@ -100,14 +100,12 @@ def test_the_duels_are_the_papers(preference, seed, f):
     beside(RMED1(num_arms=len(P), seed=seed, leeway=f), RMED1Oracle(len(P), seed, f), P, seed=seed)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("preference", ["cyclic", "planted 10"])
 def test_the_duels_are_the_papers_in_a_short_run(preference):
     P = matrix(preference)
     beside(RMED1(num_arms=len(P), seed=5), RMED1Oracle(len(P), 5), P, rounds=200)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize(("arms", "seed"), [(2, 1), (5, 2), (9, 3)])
 def test_it_learns_the_same_from_duels_that_somebody_else_chose(arms, seed):
     agent, oracle = RMED1(num_arms=arms, seed=seed), RMED1Oracle(arms, seed)

@@ -123,7 +123,6 @@ def test_seventeen_arms():
     assert agent.remaining[0] == 1
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("sampling", ["least", "uniform"])
 @pytest.mark.parametrize("name", ["certain 6", "cyclic", "planted 2"])
 def test_the_duels_are_the_papers_with_any_compiler(name, sampling):

@@ -287,8 +287,8 @@ def cleared_for_good(oracle, horizon):
 @pytest.mark.parametrize(
     ("items", "positions", "horizon"),
     [
-        pytest.param(3, 3, 90, marks=pytest.mark.kernels),
-        pytest.param(3, 1, 150, marks=pytest.mark.kernels),
+        (3, 3, 90),
+        (3, 1, 150),
         (4, 4, 301),
         (5, 3, 600),
         (4, 2, 2001),

@@ -108,7 +108,6 @@ def test_the_lists_are_the_oracles(shape, clock, horizon):
     assert oracle.remembers(agent.state)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("shape", [(5, 5), (5, 3), (4, 1), (3, 2)], ids=str)
 @pytest.mark.parametrize(("clock", "horizon"), SETTINGS)
 def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape, clock, horizon):

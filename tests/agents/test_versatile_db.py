@@ -91,7 +91,6 @@ def test_the_duels_are_the_oracles(preference, seed, estimator):
     beside_oracle(agent, VersatileDBOracle(len(P), seed, estimator), P, 2000, seed)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize(("arms", "estimator", "seed"), [(2, "importance", 1), (5, "reduced-variance", 2)])
 def test_it_learns_the_same_from_duels_that_somebody_else_chose(arms, estimator, seed):
     """Also where an arm that had no chance is told to have lost again and again."""

@@ -72,7 +72,6 @@ def test_the_duels_are_the_papers(preference, seed, regret, beta):
     beside(agent, WinnerStaysOracle(len(P), seed, regret, beta), P, seed=seed, every=1)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize(("arms", "regret", "seed"), [(2, "strong", 1), (5, "weak", 2), (5, "strong", 3)])
 def test_it_learns_the_same_from_duels_that_somebody_else_chose(arms, regret, seed):
     agent, oracle = WinnerStays(num_arms=arms, regret=regret, seed=seed), WinnerStaysOracle(arms, seed, regret)

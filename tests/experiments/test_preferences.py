@@ -621,7 +621,7 @@ def test_np2004_by_two_methods(user_model):
     vary is within 6 deviations of 1 (error probability below 2016 * 8e-11 + 1e-8)."""
     exact = estimate(NP2004, interleaving="team-draft", user_model=user_model)
     simulated = estimate(
-        NP2004, interleaving="team-draft", user_model=user_model, method="simulate", comparisons=3_000, seed=11
+        NP2004, interleaving="team-draft", user_model=user_model, method="simulate", comparisons=1_500, seed=11
     )
     pairs = np.triu_indices(64, 1)
     difference, error = (simulated.preference - exact.preference)[pairs], simulated.error[pairs]
