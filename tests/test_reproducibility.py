@@ -51,7 +51,7 @@ def same(one, row, other, other_row):
 @pytest.mark.parametrize("agent", RANKERS)
 @pytest.mark.parametrize("model", ["CM", "PBM", "DCM"])
 def test_row_7_of_600_is_the_row_alone(agent, model):
-    rounds = 30 if agent == "adaptive-index" else ROUNDS  # ten times as slow as others
+    rounds = 30 if agent == "adaptive-index" else ROUNDS  # thirty times as slow as others
     whole = history(agent, 600, 50, "all", model=model, rounds=rounds)
     for mode in ("NextStep", "SameStep", "Disabled"):
         alone = history(agent, 1, 57, 7, model=model, mode=mode, rounds=rounds)

@@ -118,7 +118,7 @@ def kernel(func: F) -> F:
     if CONFIG.DISABLE_JIT:
         # the generator's arithmetic is modulo 2^64 by design, and x / 0 is infinite or NaN as in compiled code
         return np.errstate(over="ignore", divide="ignore", invalid="ignore")(func)
-    # no kernel is called by a C pointer: one wrapper less makes 7 % of the compiler's time
+    # no kernel is called by a C pointer, so none needs the wrapper for that
     options: Any = {"error_model": DIVISION, "_nrt": makes_arrays(func), "no_cfunc_wrapper": True}
     compiled: Any = numba.njit(**options)(func)
     folder = cache_folder()

@@ -144,7 +144,7 @@ def cells(density, log_density, mass):
     for g in range(1, NODES - 2):
         bend = 0.5 * (log_density[g + 2] - log_density[g + 1] - log_density[g] + log_density[g - 1])
         bend = bend if bend > -2.0 else -2.0
-        bend = bend if bend < 6.0 else 6.0  # where nearly no mass is; but none is negative
+        bend = bend if bend < 6.0 else 6.0  # no mass is negative; such cells have less than 1e-27 of it
         mass[g] *= 1.0 - bend * (1.0 / 12.0)
 
 
