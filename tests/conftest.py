@@ -20,7 +20,7 @@ settings.load_profile("rankgym")
 
 
 def pytest_collection_finish():
-    """Leave what was collected out of garbage collections, and collect seldom: it takes a sixth of the time otherwise."""
+    """Leave what was collected out of garbage collections, which take a sixth of the time else, and collect seldom."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
