@@ -17,13 +17,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's threads would wait for 
 # The first example may have to compile a kernel; `--hypothesis-profile default` tries three times as many examples.
 settings.register_profile("rankgym", deadline=None, max_examples=33)
 settings.load_profile("rankgym")
+gc.set_threshold(100_000, 20, 20)  # garbage collections take a sixth of the time else
 
 
 def pytest_collection_finish():
-    """Leave what was collected out of garbage collections, which take a sixth of the time else, and collect seldom."""
+    """Leave what was collected out of garbage collections."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 20, 20)
 
 
 @pytest.hookimpl(optionalhook=True)

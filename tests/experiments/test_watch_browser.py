@@ -82,51 +82,58 @@ async def ended(socket):
         pass
 
 
-@contextlib.asynccontextmanager
-async def browser(folder, *flags):
-    """Open a browser with an empty page."""
-    profile = folder / "profile"
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """Address of a browser's control, for all tests of this file."""
+    profile = tmp_path_factory.mktemp("browser")
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0"]
     process = subprocess.Popen(
-        [*command, f"--user-data-dir={profile}", *flags, "about:blank"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        [*command, f"--user-data-dir={profile}", "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        end = time.monotonic() + PATIENCE
-        while not (profile / "DevToolsActivePort").exists() or not (profile / "DevToolsActivePort").read_text().strip():
+        end, file = time.monotonic() + PATIENCE, profile / "DevToolsActivePort"
+        while not file.exists() or len(file.read_text().split()) < 2:
             assert process.poll() is None, "the browser did not start"
             assert time.monotonic() < end, "the browser did not start"
-            await asyncio.sleep(0.05)
-        port, path = (profile / "DevToolsActivePort").read_text().split()
-        socket = await websocket.websocket_connect(f"ws://127.0.0.1:{port}{path}")
-        control = Page(socket)
-        try:
-            target = (await control.call("Target.createTarget", url="about:blank"))["targetId"]
-            inner = await websocket.websocket_connect(f"ws://127.0.0.1:{port}/devtools/page/{target}")
-            try:
-                page = Page(inner)
-                for domain in ("Page", "Runtime", "Log"):
-                    await page.call(f"{domain}.enable")
-                yield page
-            finally:
-                await ended(inner)
-        finally:
-            await ended(socket)
+            time.sleep(0.05)
+        port, path = file.read_text().split()
+        yield f"ws://127.0.0.1:{port}", path
     finally:
         process.kill()
         process.wait()
 
 
-def browse(tmp_path, look, *flags):
-    """Run ``look(page)`` in a browser; nothing may appear in the console."""
+@contextlib.asynccontextmanager
+async def empty_page(address, path):
+    """Open an empty page, with nothing kept of other pages."""
+    socket = await websocket.websocket_connect(address + path)
+    control = Page(socket)
+    try:
+        context = (await control.call("Target.createBrowserContext"))["browserContextId"]
+        target = await control.call("Target.createTarget", url="about:blank", browserContextId=context)
+        inner = await websocket.websocket_connect(f"{address}/devtools/page/{target['targetId']}")
+        try:
+            page = Page(inner)
+            for domain in ("Page", "Runtime", "Log"):
+                await page.call(f"{domain}.enable")
+            yield page
+        finally:
+            await ended(inner)
+            await control.call("Target.disposeBrowserContext", browserContextId=context)
+    finally:
+        await ended(socket)
 
-    async def all_of_it():
-        async with browser(tmp_path, *flags) as page:
+
+@pytest.fixture
+def browse(browser):
+    """Run ``look(page)`` on a page of its own; nothing may appear in the console."""
+
+    async def all_of_it(look):
+        async with empty_page(*browser) as page:
             await look(page)
             assert page.faults == []
 
-    asyncio.run(all_of_it())
+    return lambda look: asyncio.run(all_of_it(look))
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +156,7 @@ BLOCKS = "[...document.querySelectorAll('.card')[0].querySelectorAll('.block')]"
 BLOCKS += ".map(b => [...b.children].map(i => +i.textContent))"
 
 
-def test_keys_slider_and_buttons_show_the_right_round(episode, url, tmp_path):
+def test_keys_slider_and_buttons_show_the_right_round(episode, url, browse):
     shown = episode.shown
     split = episode.agents[0].changes[0].round
 
@@ -186,7 +193,7 @@ def test_keys_slider_and_buttons_show_the_right_round(episode, url, tmp_path):
             assert await page.round() == there
             assert await page.value("$('number').value") == str(there)
 
-    browse(tmp_path, look)
+    browse(look)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +212,7 @@ def test_keys_slider_and_buttons_show_the_right_round(episode, url, tmp_path):
         ("50", ""),
     ],
 )
-def test_an_address_that_is_not_shown_is_said_and_corrected(episode, url, tmp_path, address, said):
+def test_an_address_that_is_not_shown_is_said_and_corrected(episode, url, browse, address, said):
     async def look(page):
         await page.open(f"{url}#round={address}")
         number = await page.round()
@@ -216,10 +223,10 @@ def test_an_address_that_is_not_shown_is_said_and_corrected(episode, url, tmp_pa
         await page.press("ArrowRight")
         assert await page.value("$('moved').hidden")
 
-    browse(tmp_path, look)
+    browse(look)
 
 
-def test_the_latest_change_is_in_view_and_the_page_stays_where_it_is(episode, url, tmp_path):
+def test_the_latest_change_is_in_view_and_the_page_stays_where_it_is(episode, url, browse):
     rounds = [change.round for change in episode.agents[0].changes]
     assert len(rounds) > 10  # more than the list has room for
     visible = (
@@ -246,10 +253,10 @@ def test_the_latest_change_is_in_view_and_the_page_stays_where_it_is(episode, ur
                 assert await page.value(visible)
             assert await page.value("scrollY") == before
 
-    browse(tmp_path, look)
+    browse(look)
 
 
-def test_the_page_shows_lists_clicks_and_blocks_of_the_round(episode, url, tmp_path):
+def test_the_page_shows_lists_clicks_and_blocks_of_the_round(episode, url, browse):
     async def look(page):
         for place in (0, 50, episode.shown.index(episode.agents[0].changes[-1].round), -1):
             await page.open(f"{url}#round={episode.shown[place]}")
@@ -262,10 +269,10 @@ def test_the_page_shows_lists_clicks_and_blocks_of_the_round(episode, url, tmp_p
             spoken = await page.value("document.querySelector('[role=status]').textContent")
             assert f"toprank: list {', '.join(str(one.item) for one in scenes[0].displayed)};" in spoken
 
-    browse(tmp_path, look)
+    browse(look)
 
 
-def test_space_plays_and_pauses(episode, url, tmp_path):
+def test_space_plays_and_pauses(episode, url, browse):
     async def look(page):
         await page.open(url)
         assert await page.value("$('play').textContent") == "Play"
@@ -278,11 +285,11 @@ def test_space_plays_and_pauses(episode, url, tmp_path):
         await page.press(" ")
         assert await page.value("$('play').textContent") == "Play"
 
-    browse(tmp_path, look)
+    browse(look)
 
 
 @pytest.mark.parametrize("name", ["Dueling-Arxiv-v0", "Dueling-PBM-Yandex-v0", "CM-Yandex-Breakpoint-v0", "letor"])
-def test_every_kind_of_environment_is_drawn_without_an_error_and_fits_a_phone(name, tmp_path):
+def test_every_kind_of_environment_is_drawn_without_an_error_and_fits_a_phone(tmp_path, browse, name):
     agents, given = ["rucb", "sparring"], {}
     if name == "letor":
         lines = [f"{d % 3} qid:{q} 1:{d}.5 2:{(d * 7 + q) % 5}" for q in range(3) for d in range(6)]
@@ -300,10 +307,10 @@ def test_every_kind_of_environment_is_drawn_without_an_error_and_fits_a_phone(na
         assert await page.value("document.documentElement.scrollWidth") <= 390
         assert await page.press("Home") == 1
 
-    browse(tmp_path, look)
+    browse(look)
 
 
-def test_words_and_ties_are_explained_on_the_page(tmp_path):
+def test_words_and_ties_are_explained_on_the_page(tmp_path, browse):
     episode = watch("Dueling-Arxiv-v0", ["rucb"], rounds=400, seed=1, progress=False)
     write_page(episode, tmp_path / "watch.html")
     tied = []
@@ -329,10 +336,10 @@ def test_words_and_ties_are_explained_on_the_page(tmp_path):
         assert "Problem: the number" in await page.value("$('help').textContent")
         assert "Pairs out of order" not in await page.value("$('help').textContent")
 
-    browse(tmp_path, look)
+    browse(look)
 
 
-def test_names_are_text_in_the_browser_too(episode, tmp_path):
+def test_names_are_text_in_the_browser_too(episode, tmp_path, browse):
     nasty = "</script><img src=x onerror=alert(1)><b>"
     agent = episode.agents[0]._replace(label=nasty)
     write_page(episode._replace(agents=[agent], arguments={nasty: nasty}), tmp_path / "watch.html")
@@ -342,10 +349,10 @@ def test_names_are_text_in_the_browser_too(episode, tmp_path):
         assert await page.value("document.querySelectorAll('img, b').length") == 0
         assert nasty in await page.value("document.querySelector('h1').textContent")
 
-    browse(tmp_path, look)
+    browse(look)
 
 
-def test_the_page_runs_no_script_but_its_own(episode, tmp_path):
+def test_the_page_runs_no_script_but_its_own(episode, tmp_path, browse):
     file = tmp_path / "watch.html"
     write_page(episode, file)
     file.write_text(file.read_text("utf-8").replace("<script>", "<script>document.title = 'changed';", 1), "utf-8")
@@ -360,4 +367,4 @@ def test_the_page_runs_no_script_but_its_own(episode, tmp_path):
         assert await page.value("document.title") != "changed"
         page.faults.clear()
 
-    browse(tmp_path, look)
+    browse(look)
