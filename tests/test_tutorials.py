@@ -39,7 +39,7 @@ FACTS = {  # by tutorial: words of the text, and the output that makes them true
     ],
     LEARNING: [("we draw 100 new ones", "100 new queries")],
 }
-SMALL = {"STEPS": 4_096, "ROUNDS": 100}
+SMALL = {"STEPS": 2_048, "ROUNDS": 100}
 
 
 @pytest.fixture(scope="module")
