@@ -248,6 +248,6 @@ def row_keys(seeds: Sequence[int], purpose: int) -> NDArray[np.uint64]:
     return np.array([_row_key(int(seed), purpose) for seed in seeds], dtype=np.uint64)
 
 
-@functools.lru_cache(10_000)  # agents and users have the same seeds again and again
+@functools.lru_cache(100_000)  # agents and users have the same seeds again and again
 def _row_key(seed: int, purpose: int) -> np.uint64:
     return np.random.SeedSequence(seed, spawn_key=(purpose,)).generate_state(1, np.uint64)[0]

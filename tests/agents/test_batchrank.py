@@ -293,8 +293,8 @@ def test_it_keeps_the_contract(schedule):
     def factory(*, horizon, **shape):
         return BatchRank(schedule=schedule, horizon=5, **shape)  # with many checks in few rounds
 
-    check_agent(factory, rounds=400)
-    check_agent(lambda **shape: BatchRank(schedule=schedule, **shape))
+    check_agent(factory, rounds=200)
+    check_agent(lambda **shape: BatchRank(schedule=schedule, **shape), rounds=60)
     check_agent(factory, num_items=70, num_positions=9, rounds=60, seed=5)
 
 

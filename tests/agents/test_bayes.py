@@ -207,11 +207,11 @@ def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape, users):
 
 @pytest.mark.parametrize("users", ["pbm", "cascade", "dcm"])
 def test_it_keeps_the_contract(users):
-    check_agent(lambda **shape: BayesIndex(users=users, **shape))
+    check_agent(lambda **shape: BayesIndex(users=users, **shape), rounds=60)
     check_agent(
         lambda **shape: BayesThompson(users=users, prior="rank", **shape), num_items=12, num_positions=9, rounds=40
     )
-    check_agent(lambda **shape: BayesIndex(users=users, **shape), num_items=2, num_positions=1, seed=2**40)
+    check_agent(lambda **shape: BayesIndex(users=users, **shape), num_items=2, num_positions=1, rounds=60, seed=2**40)
 
 
 def lists(rounds=150, model="pbm", **knobs):

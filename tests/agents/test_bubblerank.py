@@ -299,4 +299,4 @@ def test_it_is_safe_without_a_horizon(model):
 
 
 def test_without_a_horizon_it_keeps_the_contract():
-    check_agent(lambda horizon, **shape: BubbleRank(**shape), rounds=600)
+    check_agent(lambda horizon, **shape: BubbleRank(**shape), rounds=300)

@@ -20,20 +20,20 @@ KNOBS = {  # where the defaults would go on exploring
     "interleaved-filter": {"delta": 0.5},
 }
 CONTRACTS = [  # besides the defaults, which test_check_agent.py has
-    ("mergerucb", {"delta": 0.99, "batch_size": 6}, {"num_arms": 20, "seed": 2**40}),
-    ("mergedts", {"epsilon": 0.99, "batch_size": 2}, {"num_arms": 21, "seed": 2**40}),
+    ("mergerucb", {"delta": 0.99, "batch_size": 6}, {"num_arms": 20, "rounds": 100, "seed": 2**40}),
+    ("mergedts", {"epsilon": 0.99, "batch_size": 2}, {"num_arms": 21, "rounds": 100, "seed": 2**40}),
     ("rucb", {"alpha": 0.1}, {"num_arms": 9, "rounds": 100, "seed": 2}),
     ("rcs", {"alpha": 0.1}, {"num_arms": 9, "rounds": 100, "seed": 2}),
     ("dts", {"alpha": 0.1}, {"num_arms": 9, "rounds": 100, "seed": 2}),
     ("rmed1", {"leeway": 0.1}, {"num_arms": 9, "rounds": 100, "seed": 2}),
     ("btm", {"radius_factor": 0.2}, {"num_arms": 9, "rounds": 400, "seed": 3}),
-    ("btm", {"radius_factor": 0.2, "epsilon": 0.5, "delta": 0.2}, {}),
+    ("btm", {"radius_factor": 0.2, "epsilon": 0.5, "delta": 0.2}, {"rounds": 100}),
     ("interleaved-filter", {"delta": 0.7}, {"num_arms": 9, "rounds": 400, "seed": 3}),
-    ("interleaved-filter", {"delta": 0.7, "pruning": False}, {}),
+    ("interleaved-filter", {"delta": 0.7, "pruning": False}, {"rounds": 100}),
     ("versatile-db", {"estimator": "importance"}, {"num_arms": 9, "rounds": 100, "seed": 2}),
     ("winner-stays", {"regret": "weak"}, {"num_arms": 9, "rounds": 100, "seed": 2}),
     ("savage", {}, {"num_arms": 13, "rounds": 400, "seed": 5}),
-    ("savage", {"delta": 0.99, "sampling": "uniform"}, {"num_arms": 4, "seed": 2**40}),
+    ("savage", {"delta": 0.99, "sampling": "uniform"}, {"num_arms": 4, "rounds": 100, "seed": 2**40}),
 ]
 POSITIVE = [(name, "alpha") for name in ("rucb", "rcs", "dts", "sparring", "multisbm", "doubler")] + [
     ("rmed1", "leeway")

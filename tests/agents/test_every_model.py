@@ -25,7 +25,7 @@ from test_unirank import UniRankOracle
 from rankgym.models import MODELS
 from rankgym_agents import RANKERS
 
-ROUNDS, ITEMS, POSITIONS, SEED = 500, 10, 5, 11  # 2,000 rounds agree, too
+ROUNDS, ITEMS, POSITIONS, SEED = 300, 10, 5, 11  # 2,000 rounds agree, too
 PLACE = (ITEMS, POSITIONS, SEED)
 INITIAL = [3, 1, 0, 2, 7, 5, 4, 6, 9, 8]
 ETA = math.sqrt(2 * math.log(ITEMS) / (ROUNDS * ITEMS))

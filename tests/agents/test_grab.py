@@ -202,7 +202,7 @@ def test_it_finds_the_best_list_whatever_the_order_of_positions():
 
 @pytest.mark.parametrize("knobs", SETTINGS[1:], ids=str)
 def test_it_keeps_the_contract(knobs):
-    check_agent(lambda **shape: GRAB(**{"horizon": 500, **shape, **knobs}))
+    check_agent(lambda **shape: GRAB(**{"horizon": 500, **shape, **knobs}), rounds=100)
 
 
 def test_what_is_out_of_range_is_refused():

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import brentq
 
-from rankgym.conformance.agents import check_agent
 from rankgym.kernels import bits
 from rankgym_agents import PBMTS
 from rankgym_agents.pbm_ts import WORDS, envelope, log_posterior, posterior_mode, posterior_sample
@@ -129,11 +128,6 @@ def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape):
     agent, oracle = PBMTS(num_items=L, num_positions=K, seed=3), PBMTSOracle(L, K, 3)
     for _ in beside_foreign_lists(agent, oracle, 200):
         assert oracle.remembers(agent.state)
-
-
-def test_it_keeps_the_contract():
-    check_agent(PBMTS)
-    check_agent(PBMTS, num_items=70, num_positions=9, rounds=40, seed=5)
 
 
 KAPPA = np.array([1.0, 0.5, 0.01])

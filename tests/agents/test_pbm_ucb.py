@@ -82,10 +82,8 @@ def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape):
         assert oracle.remembers(agent.state)
 
 
-def test_it_keeps_the_contract():
-    check_agent(PBMUCB)
-    check_agent(PBMUCB, num_items=70, num_positions=9, rounds=40, seed=5)
-    check_agent(lambda **shape: PBMUCB(epsilon=3, **shape), num_items=2, num_positions=1, rounds=400, seed=2**40)
+def test_it_keeps_the_contract_with_other_knobs():
+    check_agent(lambda **shape: PBMUCB(epsilon=3, **shape), num_items=2, num_positions=1, rounds=200, seed=2**40)
 
 
 counts = st.integers(1, 10**9)

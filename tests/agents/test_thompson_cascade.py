@@ -74,10 +74,10 @@ def test_it_learns_the_same_from_lists_that_somebody_else_chose(shape, feedback)
         assert oracle.remembers(agent.state)
 
 
-def test_it_keeps_the_contract():
-    check_agent(ThompsonCascade)
-    check_agent(ThompsonCascade, num_items=70, num_positions=9, rounds=40, seed=5)
-    check_agent(lambda **shape: ThompsonCascade(feedback="all", **shape), num_items=2, num_positions=1, seed=2**40)
+def test_it_keeps_the_contract_with_all_clicks():
+    check_agent(
+        lambda **shape: ThompsonCascade(feedback="all", **shape), num_items=2, num_positions=1, rounds=100, seed=2**40
+    )
 
 
 def variates(a, b, n, lane=0):

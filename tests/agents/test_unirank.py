@@ -178,7 +178,7 @@ def test_a_full_table_forgets_the_leader_that_has_led_least():
 
 @pytest.mark.parametrize("knobs", [{"clock": "global"}, {"clock": "horizon"}], ids=str)
 def test_it_keeps_the_contract(knobs):
-    check_agent(lambda **shape: UniRank(**knobs, **{"horizon": 500, **shape}))
+    check_agent(lambda **shape: UniRank(**knobs, **{"horizon": 500, **shape}), rounds=100)
 
 
 def test_the_horizon_is_asked_for():

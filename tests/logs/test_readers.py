@@ -17,7 +17,6 @@ from rankgym.logs.readers import broken_text, read_log, read_parts, reading
 from rankgym.logs.readers import lines as lines_module
 from rankgym.logs.readers.tables import Labels, number_of_label
 
-pytestmark = pytest.mark.kernels
 FEW = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 FORBIDDEN = "\t\n\r\0,"
 LABEL = st.text(st.characters(exclude_characters=FORBIDDEN, exclude_categories=["Cs"]), min_size=1, max_size=5)
@@ -40,6 +39,7 @@ def read(path, kind, **options):
     return read_log(path, FORMS[kind], progress=False, **options)
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("kind", FORMS)
 @FEW
 @given(sessions=logs(), chunk=st.integers(1, 300), packed=st.booleans())
@@ -63,6 +63,7 @@ LINE = st.one_of(
 )
 
 
+@pytest.mark.kernels
 @FEW
 @given(lines=st.lists(LINE, min_size=1, max_size=25), chunk=st.integers(1, 200))
 def test_any_lines_are_sessions_or_broken(lines, chunk, tmp_path):
@@ -128,6 +129,7 @@ def test_positions_are_cut(kind, tmp_path):
     assert sorted(found.item_id.tolist()) == ["a", "b"]
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("kind", FORMS)
 def test_64_positions(kind, tmp_path):
     sessions = [("q", [f"d{k}" for k in range(64)], [k % 3 == 0 or k == 63 for k in range(64)])]
@@ -251,6 +253,7 @@ ANY = {
 CASES = [(kind, line, said) for kind in TEXTS for line, said in (BROKEN[kind] | ANY).items()]
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize(("kind", "line", "said"), CASES, ids=[f"{kind}-{said[:40]}" for kind, _, said in CASES])
 @pytest.mark.parametrize("chunk", [50, 1 << 20])
 def test_a_broken_line_is_found_and_left_out(kind, line, said, chunk, tmp_path):
