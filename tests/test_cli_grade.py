@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("psutil")
 pytest.importorskip("scipy")
 
+from rankgym import grading
 from rankgym.grading import grade_agent
 
 UCB = """
@@ -117,6 +118,11 @@ QUICK = ("--query", "0,1,2", "--rounds", "200")
 
 
 LINE = UCB.splitlines().index(TURN.rstrip()) + 2  # of what a test writes after it
+
+
+@pytest.fixture(autouse=True)
+def short_plays_of_the_rules(monkeypatch):
+    monkeypatch.setattr(grading, "CONTRACT_ROUNDS", 30)  # 100 else
 
 
 def changed(old, new):

@@ -232,7 +232,8 @@ def test_a_missing_class_or_part_is_told():
 
 @pytest.mark.parametrize(("kind", "rule", "name"), MUTANTS)
 def test_a_breach_is_caught_by_its_rule_through_the_process(submitted, kind, rule, name):
-    book = try_rules(remote_agent(submitted, name, watched=True), kind=kind, rounds=30)
+    rounds = 30 if rule == "settled" else 12
+    book = try_rules(remote_agent(submitted, name, watched=True), kind=kind, rounds=rounds)
     assert rule in book.broken, book.skipped
 
 
@@ -241,9 +242,9 @@ def test_a_breach_is_caught_by_its_rule_through_the_process(submitted, kind, rul
 )
 def test_what_keeps_the_rules_keeps_them_through_the_process(submitted, kind, agents):
     for agent in agents:
-        book = try_rules(remote_agent(submitted, agent.__name__, watched=True), kind=kind, rounds=30)
+        book = try_rules(remote_agent(submitted, agent.__name__, watched=True), kind=kind, rounds=12)
         assert not book.broken, agent
-        here = try_rules(agent, kind=kind, rounds=30)
+        here = try_rules(agent, kind=kind, rounds=12)
         assert book.outcome()[1] == here.outcome()[1]
 
 
