@@ -21,6 +21,8 @@ from rankgym.conformance.agents import check_agent
 from rankgym.experiments.plan.agents import knobs, parse_agent
 from rankgym_agents import RANKERS, CascadeKLUCB, RandomRanker, Restarting, StaticRanker, TopRank
 
+pytestmark = pytest.mark.usefixtures("quick_figures")
+
 OTHERS = [name for name in RANKERS if name != "restarting"]
 ROWS, EVERY, ROUNDS = 3, 40, 150
 SHAPE = {"num_items": 6, "num_positions": 3, "num_envs": ROWS}

@@ -19,6 +19,8 @@ from rankgym.experiments.run.tidy_tables import OtherCode
 from rankgym.models import MODELS
 from rankgym.registry import ENVS
 
+pytestmark = pytest.mark.usefixtures("quick_figures")
+
 PBM = """query,item,position,attraction,examination
 shoes,doc17,,0.8,
 shoes,doc3,,0.4,

@@ -14,6 +14,8 @@ from rankgym.experiments.run.unchanged import Moves, unchanged_unless_played
 from rankgym.experiments.run.work_folder import WorkFolder
 from rankgym.experiments.run.worker import Outcome
 
+pytestmark = pytest.mark.usefixtures("quick_figures")
+
 CM, PBM = Environment("cm", "CM-Yandex-v0"), Environment("pbm", "PBM-Yandex-v0")
 SWEEP = Sweep((CM,), ("static", "random"), 60, 1, query=(0, 1))
 OTHER = Sweep((PBM,), ("static",), 30, 1, query=(0,))

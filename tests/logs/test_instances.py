@@ -17,6 +17,8 @@ from rankgym.logs.instances import displays, queries_with, to_fits
 from rankgym.logs.readers import read_log, read_parts
 from rankgym.models import MODELS
 
+pytestmark = pytest.mark.usefixtures("quick_figures")
+
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):

@@ -23,6 +23,8 @@ from rankgym.models.exhaustive import MOST_LISTS, all_lists
 from rankgym.play.game import Game
 from rankgym_agents import TopRank
 
+pytestmark = pytest.mark.usefixtures("quick_figures")
+
 PARAMETERS = {"attraction": np.linspace(0.9, 0.1, 6).tolist(), "examination": [0.9, 0.7, 0.5]}
 OWN = '''
 """A PBM of one's own, compiled and with NumPy."""
