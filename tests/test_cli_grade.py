@@ -8,7 +8,6 @@ import pytest
 pytest.importorskip("psutil")
 pytest.importorskip("scipy")
 
-from rankgym import grading
 from rankgym.grading import grade_agent
 
 UCB = """
@@ -122,7 +121,7 @@ LINE = UCB.splitlines().index(TURN.rstrip()) + 2  # of what a test writes after 
 
 @pytest.fixture(autouse=True)
 def short_plays_of_the_rules(monkeypatch):
-    monkeypatch.setattr(grading, "CONTRACT_ROUNDS", 30)  # 100 else
+    monkeypatch.setattr("rankgym.grading.CONTRACT_ROUNDS", 30)
 
 
 def changed(old, new):

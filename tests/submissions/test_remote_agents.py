@@ -232,7 +232,7 @@ def test_a_missing_class_or_part_is_told():
 
 @pytest.mark.parametrize(("kind", "rule", "name"), MUTANTS)
 def test_a_breach_is_caught_by_its_rule_through_the_process(submitted, kind, rule, name):
-    rounds = 30 if rule == "settled" else 12
+    rounds = 30 if rule == "settled" else 12  # it breaks its promise late
     book = try_rules(remote_agent(submitted, name, watched=True), kind=kind, rounds=rounds)
     assert rule in book.broken, book.skipped
 
