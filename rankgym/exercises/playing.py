@@ -54,10 +54,12 @@ class Setting(NamedTuple):
         """Play an agent of the submission's."""
         return student.play(agent, self.attracted, self.examined, first_only=self.first_only)
 
-    def play(self, agent: Any, rounds: int | None = None) -> tuple[list[list[int]], list[str]]:
-        """Play an oracle; return its lists, and in words what came of each."""
-        lists, clicks = played(agent, *self.users, rounds=rounds)
-        return lists, [f"{ranking} with clicks {each}" for ranking, each in zip(lists, clicks, strict=True)]
+    def play(
+        self, agent: Any, rounds: int | None = None, like: Sequence[Any] | None = None
+    ) -> tuple[list[list[int]], list[str]]:
+        """Play an oracle, at most until its list is not that of ``like``; return its lists, and what came of each."""
+        lists, clicks = played(agent, *self.users, rounds=rounds, like=like)
+        return lists, [f"{ranking} with clicks {each}" for ranking, each in zip(lists, clicks, strict=False)]
 
     def chooses(self, agent: Any, choices: Sequence[Any]) -> bool:
         """Whether an oracle makes these choices in the first rounds."""
@@ -95,10 +97,12 @@ class DuelSetting(NamedTuple):
         """Play an agent of the submission's."""
         return student.play_duels(agent, self.wins)
 
-    def play(self, agent: Any, rounds: int | None = None) -> tuple[list[list[int]], list[str]]:
-        """Play an oracle; return its duels, and in words what came of each."""
-        duels, winners = played_duels(agent, self.wins, rounds=rounds)
-        return duels, [f"{duel} won by {winner}" for duel, winner in zip(duels, winners, strict=True)]
+    def play(
+        self, agent: Any, rounds: int | None = None, like: Sequence[Any] | None = None
+    ) -> tuple[list[list[int]], list[str]]:
+        """Play an oracle, at most until its duel is not that of ``like``; return its duels, and what came of each."""
+        duels, winners = played_duels(agent, self.wins, rounds=rounds, like=like)
+        return duels, [f"{duel} won by {winner}" for duel, winner in zip(duels, winners, strict=False)]
 
     def chooses(self, agent: Any, choices: Sequence[Any]) -> bool:
         """Whether an oracle makes these choices in the first rounds."""
@@ -112,7 +116,7 @@ def first_difference(
     class_name: str, make_oracle: Callable[..., Any], setting: AnySetting, choices: Sequence[Any]
 ) -> Fault | None:
     """Return what is wrong in the first round in which ``choices`` are not the oracle's; None if none is."""
-    right, outcomes = setting.play(make_oracle(**setting.arguments))
+    right, outcomes = setting.play(make_oracle(**setting.arguments), like=choices)
     t = next((t for t, (one, other) in enumerate(zip(choices, right, strict=False)) if one != other), None)
     if t is None:
         return None

@@ -51,13 +51,16 @@ class Outcome(NamedTuple):
 
 
 class Watch:
-    """Notes what code that is watched starts, imports and writes: an audit hook, which cannot be removed again."""
+    """Notes what code that is watched starts, imports and writes: an audit hook, which cannot be removed again.
+
+    It is added when there is something to watch for the first time: it slows everything down.
+    """
 
     def __init__(self) -> None:
         self.seen: list[str] | None = None
         self.thread = 0
         self.folders: tuple[str, ...] = ()
-        sys.addaudithook(self.hear)
+        self.hears = False
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self.seen is None or threading.get_ident() != self.thread:
@@ -80,6 +83,9 @@ class Watch:
     @contextlib.contextmanager
     def on(self, *folders: Path) -> Iterator[list[str]]:
         """Context manager: watch this thread; writing into ``folders`` is allowed. Yields what was noted."""
+        if not self.hears:
+            sys.addaudithook(self.hear)
+            self.hears = True
         self.seen, self.thread = [], threading.get_ident()
         allowed = (*folders, cache_folder())  # of compiled kernels
         self.folders = (*(os.path.realpath(folder) + os.sep for folder in allowed), "/dev/null")

@@ -169,7 +169,8 @@ class RUCB:
         return left, self.challenger(self.chances(bounds, left), left, third)
 
     def challenger(self, chances: list[float], left: int, third: float) -> int:
-        return pick([arm for arm in self.arms if chances[arm] == max(chances)], third)  # line 12
+        largest = max(chances)
+        return pick([arm for arm in self.arms if chances[arm] == largest], third)  # line 12
 
     def update(self, left: int, right: int, left_won: bool) -> None:
         if left != right:  # line 13
