@@ -1,5 +1,6 @@
 """Completion for shells: commands, options and values, quickly; the names agree with the tables they are read from."""
 
+import json
 import os
 import re
 import subprocess
@@ -20,60 +21,64 @@ from rankgym_agents import AGENTS
 ALGORITHMS = pytest.importorskip("rankgym.sb3.defaults", reason="needs the extra sb3", exc_type=ImportError).ALGORITHMS
 
 SHORT = [name.removeprefix("rankgym/") for name in ENVS]
-PROGRAM = (
-    "import sys; from rankgym.cli import main\n"
-    "try: main()\n"
-    "finally: print([name for name in ('numba', 'numpy', 'gymnasium', 'torch', 'matplotlib') if name in sys.modules])"
-)
+PROGRAM = """
+import json, os, sys
+for asked in json.loads(sys.argv.pop()):
+    os.environ.update(asked)
+    from rankgym.cli import main
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, end.code
+    print([name for name in ("numba", "numpy", "gymnasium", "torch", "matplotlib") if name in sys.modules], end="\\0")
+"""
 
 
-def ask(shell, line):
-    """Return what the shell is told for a line whose last word is being typed, and which heavy modules that took."""
-    words = re.findall(r"[:=]+|[^ :=]+|(?<= )$", line) if shell == "bash" else []
-    asked = {"_RANKGYM_COMPLETE": f"complete_{shell}"}
-    if shell == "bash":
-        asked |= {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
-    else:
-        asked |= {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env={**os.environ, **asked})
+def question(shell, line):
+    """What a shell says in its environment of a line whose last word is being typed."""
+    if shell != "bash":
+        return {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    words = re.findall(r"[:=]+|[^ :=]+|(?<= )$", line)
+    return {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
+
+
+def ask(shell, lines):
+    """Return, by line, what the shell is told, and which heavy modules have been imported until then."""
+    questions = json.dumps([{"_RANKGYM_COMPLETE": f"complete_{shell}", **question(shell, line)} for line in lines])
+    done = subprocess.run([sys.executable, "-c", PROGRAM, questions], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    *told, heavy = done.stdout.strip().split("\n")
-    return " ".join(told), heavy
+    answers = [answer.strip().split("\n") for answer in done.stdout.split("\0")[:-1]]
+    return {line: (" ".join(told), heavy) for line, (*told, heavy) in zip(lines, answers, strict=True)}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-@pytest.mark.parametrize(
-    ("line", "offered", "others"),
-    [
-        ("rankgym comp", ["compare"], ["train"]),
-        ("rankgym sweep re", ["resume", "report"], ["status"]),
-        ("rankgym compare --ro", ["--rounds"], ["--runs"]),
-        ("rankgym compare PBM-Yandex-", ["PBM-Yandex-v0", "PBM-Yandex-Rerank-v0"], ["CM-Yandex-v0"]),
-        ("rankgym compare rankgym/Duel", ["rankgym/Dueling-MSLR-v0"], ["rankgym/CM-Yandex-v0"]),
-        ("rankgym compare CM-Yandex-v0 --agents static,top", ["static,toprank"], ["bubblerank"]),
-        ("rankgym compare CM-Yandex-v0 --source c", ["calibrated"], ["published"]),
-    ],
-)
-def test_shells_are_told_names_and_no_compiler_is_imported(shell, line, offered, others):
-    told, heavy = ask(shell, line)
-    assert all(word in told for word in offered), told
-    assert not any(word in told for word in others)
-    assert heavy == "[]"
+def test_shells_are_told_names_and_no_compiler_is_imported(shell):
+    expected = {
+        "rankgym comp": (["compare"], ["train"]),
+        "rankgym sweep re": (["resume", "report"], ["status"]),
+        "rankgym compare --ro": (["--rounds"], ["--runs"]),
+        "rankgym compare PBM-Yandex-": (["PBM-Yandex-v0", "PBM-Yandex-Rerank-v0"], ["CM-Yandex-v0"]),
+        "rankgym compare rankgym/Duel": (["rankgym/Dueling-MSLR-v0"], ["rankgym/CM-Yandex-v0"]),
+        "rankgym compare CM-Yandex-v0 --agents static,top": (["static,toprank"], ["bubblerank"]),
+        "rankgym compare CM-Yandex-v0 --source c": (["calibrated"], ["published"]),
+    }
+    for line, (told, heavy) in ask(shell, expected).items():
+        offered, others = expected[line]
+        assert all(word in told for word in offered), (line, told)
+        assert not any(word in told for word in others), line
+        assert heavy == "[]", line
 
 
-@pytest.mark.parametrize(
-    ("line", "offered"),
-    [
-        ("rankgym grade mine.py:EpsGreedy PBM-Yandex-R", "PBM-Yandex-Rerank-v0"),
-        ("rankgym compare CM-Yandex-v0 --agents toprank:delta=0.1,batc", "0.1,batchrank"),
-        ("rankgym compare CM-Yandex-v0 --agents=top", "toprank"),
-        ("rankgym compare CM-Yandex-v0 --agents=toprank:delta=0.1,batc", "0.1,batchrank"),
-        ("rankgym compare CM-Yandex-v0 --source=", "calibrated published"),
-        ("rankgym compare CM-Yandex-v0 --set model=PB", "PBM"),
-    ],
-)
-def test_bash_breaks_words_and_gets_the_last_piece(line, offered):
-    assert ask("bash", line)[0] == offered
+def test_bash_breaks_words_and_gets_the_last_piece():
+    expected = {
+        "rankgym grade mine.py:EpsGreedy PBM-Yandex-R": "PBM-Yandex-Rerank-v0",
+        "rankgym compare CM-Yandex-v0 --agents toprank:delta=0.1,batc": "0.1,batchrank",
+        "rankgym compare CM-Yandex-v0 --agents=top": "toprank",
+        "rankgym compare CM-Yandex-v0 --agents=toprank:delta=0.1,batc": "0.1,batchrank",
+        "rankgym compare CM-Yandex-v0 --source=": "calibrated published",
+        "rankgym compare CM-Yandex-v0 --set model=PB": "PBM",
+    }
+    assert {line: told for line, (told, _) in ask("bash", expected).items()} == expected
 
 
 @pytest.mark.parametrize(("option", "words"), [("--show-completion", ["#compdef rankgym"])])
@@ -86,26 +91,24 @@ def test_a_shell_that_is_named_is_meant(option, words):
     assert "'zsh'" in wrong.stderr
 
 
-@pytest.mark.parametrize(
-    ("line", "offered"),
-    [
-        ("rankgym train CM-Yandex-v0,PBM-Yandex-R", "CM-Yandex-v0,PBM-Yandex-Rerank-v0"),
-        ("rankgym train CM-Yandex-v0 --algo mask", "maskable-ppo"),
-        ("rankgym train CM-Yandex-v0 --policy pl", "plackett-luce"),
-        ("rankgym compare CM-Yandex-v0 --set model=P", "model=PBM"),
-        ("rankgym compare CM-Yandex-v0 --agents ppo-", "ppo-pbm"),
-        ("rankgym grade a.py:B CM-Yandex-v0 --against casc", "cascade-ucb1"),
-        ("rankgym data fetch y", "yandex60"),
-        ("rankgym data import m", "mslr"),
-        ("rankgym reproduce bubblerank-f", "bubblerank-figure-1"),
-        ("rankgym reproduce bubblerank --scale sm", "smoke"),
-        ("rankgym agents top", "toprank"),
-        ("rankgym envs PBM", "PBM-Yandex-v0"),
-        ("rankgym assumptions PBM", "PBM-Yandex-v0"),
-    ],
-)
-def test_values_are_completed(line, offered):
-    assert offered in ask("fish", line)[0].split()
+def test_values_are_completed():
+    expected = {
+        "rankgym train CM-Yandex-v0,PBM-Yandex-R": "CM-Yandex-v0,PBM-Yandex-Rerank-v0",
+        "rankgym train CM-Yandex-v0 --algo mask": "maskable-ppo",
+        "rankgym train CM-Yandex-v0 --policy pl": "plackett-luce",
+        "rankgym compare CM-Yandex-v0 --set model=P": "model=PBM",
+        "rankgym compare CM-Yandex-v0 --agents ppo-": "ppo-pbm",
+        "rankgym grade a.py:B CM-Yandex-v0 --against casc": "cascade-ucb1",
+        "rankgym data fetch y": "yandex60",
+        "rankgym data import m": "mslr",
+        "rankgym reproduce bubblerank-f": "bubblerank-figure-1",
+        "rankgym reproduce bubblerank --scale sm": "smoke",
+        "rankgym agents top": "toprank",
+        "rankgym envs PBM": "PBM-Yandex-v0",
+        "rankgym assumptions PBM": "PBM-Yandex-v0",
+    }
+    for line, (told, _) in ask("fish", expected).items():
+        assert expected[line] in told.split(), line
 
 
 def test_all_names_are_those_of_the_tables():
