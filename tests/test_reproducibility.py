@@ -21,7 +21,7 @@ from rankgym.wrappers import AgainstItself
 from rankgym_agents import AGENTS, DUELERS, RANKERS
 
 GOLDEN = Path(__file__).with_name("golden.json")
-ROUNDS = 120  # in rankings, of 600 rows
+ROUNDS = 80  # in rankings, of 600 rows
 GOLDEN_ROUNDS = 1_000  # of golden.json, which is never made anew: numbers once out stay
 
 

@@ -232,7 +232,7 @@ def test_a_missing_class_or_part_is_told():
 
 @pytest.mark.parametrize(("kind", "rule", "name"), MUTANTS)
 def test_a_breach_is_caught_by_its_rule_through_the_process(submitted, kind, rule, name):
-    rounds = 30 if rule == "settled" else 12  # it breaks its promise late
+    rounds = 30 if rule == "settled" else 8  # it breaks its promise late
     book = try_rules(remote_agent(submitted, name, watched=True), kind=kind, rounds=rounds)
     assert rule in book.broken, book.skipped
 
@@ -242,9 +242,9 @@ def test_a_breach_is_caught_by_its_rule_through_the_process(submitted, kind, rul
 )
 def test_what_keeps_the_rules_keeps_them_through_the_process(submitted, kind, agents):
     for agent in agents:
-        book = try_rules(remote_agent(submitted, agent.__name__, watched=True), kind=kind, rounds=12)
+        book = try_rules(remote_agent(submitted, agent.__name__, watched=True), kind=kind, rounds=8)
         assert not book.broken, agent
-        here = try_rules(agent, kind=kind, rounds=12)
+        here = try_rules(agent, kind=kind, rounds=8)
         assert book.outcome()[1] == here.outcome()[1]
 
 
