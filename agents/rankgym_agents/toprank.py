@@ -190,7 +190,8 @@ class TopRank(KernelAgent):
 
     Its assumptions hold in the cascade model, the document-based model, and the position-based model if examination
     falls with the position. In the DCM, DBN, UBM and CCM they generally do not: a list that is not sorted by attraction
-    may get more clicks than a sorted one (Assumption 2; so on all calibrated Yandex queries, but for 13 of the UBM's).
+    may get more clicks than a sorted one, against Assumption 2. It does on all calibrated Yandex queries but for 13 of
+    the UBM's.
 
     Args:
         delta: failure probability per pair in (0, 1); default 1 / ``horizon``, as in the paper; required without it.

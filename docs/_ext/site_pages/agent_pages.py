@@ -205,7 +205,7 @@ def _benchmark(name: str) -> list[str]:
         place = f"{charts.place(name, task)} of {len(scores)}"
         measured = f"{with_error(*charts.loss(name, task))} {charts.suite().tasks[task].measure}"
         rows.append(f"| [{task}](../tasks/{task}.md) | {scores[name]:z.1f} | {place} | {measured} |")
-    alt = f"Scores of {name} in each task, beside those of all other agents; the table below has the numbers"
+    alt = f"Scores of {name} in each task, beside those of all other agents; the table below has its numbers"
     reasons: dict[str, list[str]] = {}
     for task, reason in charts.records()[name].declined.items():
         reasons.setdefault(reason, []).append(f"`{task}`")

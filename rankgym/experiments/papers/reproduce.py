@@ -129,7 +129,7 @@ def what_was_played(scale: Scale, source: str, results: Results) -> str:
         f"{counted_units(len(results.environments), 'environments')}, {counted_units(len(agents), 'agents')}",
         f"{' or '.join(f'{number:,}' for number in rows)} rows of {' or '.join(map(counted, rounds))} rounds",
         f"{total:.2g} {things} in all".replace("e+0", "e").replace("e+", "e"),
-        f"{np.mean(settled >= 0):.0%} of the rows settled and were retired, which changes no regret",
+        f"{np.mean(settled >= 0):.0%} of the rows settled and were retired, which changes none of these numbers",
     ]
     return "; ".join(words)
 
