@@ -14,8 +14,8 @@ from rankgym.cli import app
 
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # windows that no display is needed for
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's threads would wait for those of other tests' processes
-# The first example may have to compile a kernel; `--hypothesis-profile default` tries four times as many examples.
-settings.register_profile("rankgym", deadline=None, max_examples=25)
+# The first example may have to compile a kernel; `--hypothesis-profile default` tries five times as many examples.
+settings.register_profile("rankgym", deadline=None, max_examples=20)
 settings.load_profile("rankgym")
 gc.set_threshold(100_000, 20, 20)  # garbage collections take a sixth of the time else
 
