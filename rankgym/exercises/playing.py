@@ -57,13 +57,9 @@ class Setting(NamedTuple):
     def play(
         self, agent: Any, rounds: int | None = None, like: Sequence[Any] | None = None
     ) -> tuple[list[list[int]], list[str]]:
-        """Play an oracle, at most until its list is not that of ``like``; return its lists, and what came of each."""
+        """Play an oracle up to a list that is not that of ``like``; return its lists, and what came of each."""
         lists, clicks = played(agent, *self.users, rounds=rounds, like=like)
         return lists, [f"{ranking} with clicks {each}" for ranking, each in zip(lists, clicks, strict=False)]
-
-    def chooses(self, agent: Any, choices: Sequence[Any]) -> bool:
-        """Whether an oracle makes these choices in the first rounds."""
-        return played(agent, *self.users, like=choices)[0] == choices
 
 
 class DuelSetting(NamedTuple):
@@ -100,13 +96,9 @@ class DuelSetting(NamedTuple):
     def play(
         self, agent: Any, rounds: int | None = None, like: Sequence[Any] | None = None
     ) -> tuple[list[list[int]], list[str]]:
-        """Play an oracle, at most until its duel is not that of ``like``; return its duels, and what came of each."""
+        """Play an oracle up to a duel that is not that of ``like``; return its duels, and what came of each."""
         duels, winners = played_duels(agent, self.wins, rounds=rounds, like=like)
         return duels, [f"{duel} won by {winner}" for duel, winner in zip(duels, winners, strict=False)]
-
-    def chooses(self, agent: Any, choices: Sequence[Any]) -> bool:
-        """Whether an oracle makes these choices in the first rounds."""
-        return played_duels(agent, self.wins, like=choices)[0] == choices
 
 
 AnySetting: TypeAlias = Setting | DuelSetting
@@ -150,7 +142,7 @@ def look_alike(settings: Sequence[AnySetting], found: Sequence[Any], mistakes: M
 def _chooses(make: Callable[..., Any], setting: AnySetting, choices: Sequence[Any]) -> bool:
     """Whether an oracle makes these choices; not if it fails, as some wrong ones do."""
     try:
-        return setting.chooses(make(**setting.arguments), choices)
+        return setting.play(make(**setting.arguments), like=choices)[0] == choices
     except (ArithmeticError, LookupError, ValueError):
         return False
 
