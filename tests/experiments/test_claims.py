@@ -239,7 +239,10 @@ def test_counts_and_tally():
 
 def test_the_table_in_markdown():
     text = claims.markdown(THREE)
-    head, rule, *rows = text.split("\n\n")[1].splitlines()
+    told, failing, lines = text.split("\n\n")[1:4]
+    assert (told, failing) == ("What does not hold:", "* Thrice. Claimed: 2 to 4. Measured: 4.9 (4.9 to 5.3), regret.")
+    assert "What does not hold" not in claims.markdown(THREE[:1])
+    head, rule, *rows = lines.splitlines()
     assert {line.replace(r"\|", "").count("|") for line in (head, rule, *rows)} == {6}
     assert rows[0] == r"| Regret \| linear. | regret | 0.97 (0.97 to 1.02) | 0.9 to 1.1 | **holds** |"
     assert "| 5,000,000 (1,000,000 to ∞) | at least 4,000,000 |" in rows[2]

@@ -297,13 +297,20 @@ def cells(judgement: Judgement) -> tuple[str, str, str, str, str]:
 
 
 def markdown(judgements: Sequence[Judgement]) -> str:
-    """Return the tally and the table of claims; below it each claim's place in the paper and the interval's method."""
+    """Return the tally, what does not hold, and the table; below it each claim's place and its interval's method."""
     rows = [HEAD, ("---",) * len(HEAD)]
     for judgement in judgements:
         text, *middle, verdict = map(_escaped, cells(judgement))
         rows.append((text, *middle, f"**{verdict}**"))
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"{tally(judgements)}\n\n{table}\n\n{_places(judgements)}\n"
+    failing = [
+        f"* {text.removesuffix('.')}. Claimed: {region}. Measured: {found}, {quantity}."
+        for text, quantity, found, region, verdict in rows
+        if verdict == "**does not hold**"
+    ]
+    listed = "\n".join(["What does not hold:", "", *failing]) if failing else ""
+    parts = [tally(judgements), listed, table, _places(judgements)]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _places(judgements: Sequence[Judgement]) -> str:
