@@ -303,14 +303,17 @@ def markdown(judgements: Sequence[Judgement]) -> str:
         text, *middle, verdict = map(_escaped, cells(judgement))
         rows.append((text, *middle, f"**{verdict}**"))
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    failing = [
-        f"* {text.removesuffix('.')}. Claimed: {region}. Measured: {found}, {quantity}."
-        for text, quantity, found, region, verdict in rows
-        if verdict == "**does not hold**"
-    ]
-    listed = "\n".join(["What does not hold:", "", *failing]) if failing else ""
-    parts = [tally(judgements), listed, table, _places(judgements)]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    return "\n\n".join(filter(None, [tally(judgements), _failing(judgements), table, _places(judgements)])) + "\n"
+
+
+def _failing(judgements: Sequence[Judgement]) -> str:
+    """Return a list of the claims that do not hold, with what was claimed and measured; "" if there are none."""
+    lines = []
+    for judgement in judgements:
+        if judgement.verdict == "does not hold":
+            text, quantity, found, claimed, _ = map(_escaped, cells(judgement))
+            lines.append(f"* {text.removesuffix('.')}. Claimed: {claimed}. Measured: {found}, {quantity}.")
+    return "\n".join(["What does not hold:", "", *lines]) if lines else ""
 
 
 def _places(judgements: Sequence[Judgement]) -> str:
